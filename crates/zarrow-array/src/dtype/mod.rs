@@ -1,0 +1,223 @@
+//! Zarr data types as they lie in memory: always in the machine's own byte order.
+//!
+//! [`DataType`] says what one element is. The byte order of the stored bytes belongs to the codec that
+//! reads them, and so it is no part of the type.
+
+mod number;
+
+pub use number::{Number, NumberNames};
+
+use std::fmt;
+
+/// The unit of a `numpy.datetime64` or `numpy.timedelta64`, by NumPy's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// Years, `Y`.
+    Year,
+    /// Months, `M`.
+    Month,
+    /// Weeks, `W`.
+    Week,
+    /// Days, `D`.
+    Day,
+    /// Hours, `h`.
+    Hour,
+    /// Minutes, `m`.
+    Minute,
+    /// Seconds, `s`.
+    Second,
+    /// Milliseconds, `ms`.
+    Millisecond,
+    /// Microseconds, `us`.
+    Microsecond,
+    /// Nanoseconds, `ns`.
+    Nanosecond,
+    /// Picoseconds, `ps`.
+    Picosecond,
+    /// Femtoseconds, `fs`.
+    Femtosecond,
+    /// Attoseconds, `as`.
+    Attosecond,
+    /// No unit yet, `generic`.
+    Generic,
+}
+
+impl TimeUnit {
+    const CODES: [(TimeUnit, &'static str); 14] = [
+        (TimeUnit::Year, "Y"),
+        (TimeUnit::Month, "M"),
+        (TimeUnit::Week, "W"),
+        (TimeUnit::Day, "D"),
+        (TimeUnit::Hour, "h"),
+        (TimeUnit::Minute, "m"),
+        (TimeUnit::Second, "s"),
+        (TimeUnit::Millisecond, "ms"),
+        (TimeUnit::Microsecond, "us"),
+        (TimeUnit::Nanosecond, "ns"),
+        (TimeUnit::Picosecond, "ps"),
+        (TimeUnit::Femtosecond, "fs"),
+        (TimeUnit::Attosecond, "as"),
+        (TimeUnit::Generic, "generic"),
+    ];
+
+    /// NumPy's code for the unit.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        Self::CODES.iter().find(|(unit, _)| *unit == self).map_or("generic", |(_, code)| code)
+    }
+
+    /// The unit that NumPy calls `code`; `μs` is taken for `us`, as NumPy does.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<TimeUnit> {
+        let code = if code == "μs" { "us" } else { code };
+        Self::CODES.iter().find(|(_, known)| *known == code).map(|(unit, _)| *unit)
+    }
+}
+
+/// What one element of an array is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DataType {
+    /// One number of a fixed size.
+    Number(Number),
+    /// A point in time, `scale` × `unit` since 1970 as an `i64`; NaT is `i64::MIN`.
+    DateTime64 {
+        /// The unit of time.
+        unit: TimeUnit,
+        /// How many units one step is.
+        scale: u32,
+    },
+    /// A span of time, in `scale` × `unit`, as an `i64`; NaT is `i64::MIN`.
+    TimeDelta64 {
+        /// The unit of time.
+        unit: TimeUnit,
+        /// How many units one step is.
+        scale: u32,
+    },
+    /// Text of at most `length` code points, UTF-32, padded with NUL (NumPy `U`).
+    FixedLengthUtf32 {
+        /// Code points an element.
+        length: u32,
+    },
+    /// At most `length` bytes, padded with NUL (NumPy `S`).
+    NullTerminatedBytes {
+        /// Bytes an element.
+        length: u32,
+    },
+    /// Exactly `length` bytes with no meaning of their own (NumPy `V`, Zarr `r<8 × length>`).
+    RawBytes {
+        /// Bytes an element.
+        length: u32,
+    },
+    /// UTF-8 text of any length.
+    String,
+    /// Bytes of any length.
+    Bytes,
+    /// The inner type, or nothing.
+    Optional(Box<DataType>),
+}
+
+impl DataType {
+    /// Bytes of one element in memory, `None` for a variable-length type.
+    ///
+    /// An optional type has the size of what it wraps: its mask is memory of its own.
+    ///
+    /// ```
+    /// use zarrow_array::{DataType, Number};
+    /// assert_eq!(DataType::Number(Number::Complex64).item_size(), Some(8));
+    /// assert_eq!(DataType::FixedLengthUtf32 { length: 5 }.item_size(), Some(20));
+    /// assert_eq!(DataType::String.item_size(), None);
+    /// ```
+    #[must_use]
+    pub fn item_size(&self) -> Option<usize> {
+        match self {
+            DataType::Number(number) => Some(number.names().item_size),
+            DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => Some(8),
+            DataType::FixedLengthUtf32 { length } => (*length as usize).checked_mul(4),
+            DataType::NullTerminatedBytes { length } | DataType::RawBytes { length } => {
+                Some(*length as usize)
+            }
+            DataType::String | DataType::Bytes => None,
+            DataType::Optional(inner) => inner.item_size(),
+        }
+    }
+
+    /// Bytes of one machine word of an element: what a change of byte order reverses.
+    #[must_use]
+    pub fn word_size(&self) -> usize {
+        match self {
+            DataType::Number(number) => number.names().word_size,
+            DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => 8,
+            DataType::FixedLengthUtf32 { .. } => 4,
+            DataType::Optional(inner) => inner.word_size(),
+            _ => 1,
+        }
+    }
+
+    /// The inner type of an optional type, else the type itself, through any depth.
+    #[must_use]
+    pub fn without_optional(&self) -> &DataType {
+        match self {
+            DataType::Optional(inner) => inner.without_optional(),
+            other => other,
+        }
+    }
+
+    /// Whether elements have no fixed size.
+    #[must_use]
+    pub fn is_variable(&self) -> bool {
+        matches!(self.without_optional(), DataType::String | DataType::Bytes)
+    }
+
+    /// The numeric type, where this is one.
+    #[must_use]
+    pub fn as_number(&self) -> Option<Number> {
+        match self {
+            DataType::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The NumPy type string without byte order (`f4`, `M8[s]`, `U5`), `None` where NumPy itself has none.
+    #[must_use]
+    pub fn numpy_code(&self) -> Option<String> {
+        let time = |kind: &str, unit: TimeUnit, scale: u32| match (unit, scale) {
+            (TimeUnit::Generic, _) => format!("{kind}8"),
+            (unit, 1) => format!("{kind}8[{}]", unit.code()),
+            (unit, scale) => format!("{kind}8[{scale}{}]", unit.code()),
+        };
+        match self {
+            DataType::Number(number) => number.names().numpy.map(str::to_owned),
+            DataType::DateTime64 { unit, scale } => Some(time("M", *unit, *scale)),
+            DataType::TimeDelta64 { unit, scale } => Some(time("m", *unit, *scale)),
+            DataType::FixedLengthUtf32 { length } => Some(format!("U{length}")),
+            DataType::NullTerminatedBytes { length } => Some(format!("S{length}")),
+            DataType::RawBytes { length } => Some(format!("V{length}")),
+            DataType::String | DataType::Bytes | DataType::Optional(_) => None,
+        }
+    }
+}
+
+impl From<Number> for DataType {
+    fn from(number: Number) -> Self {
+        DataType::Number(number)
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DataType::Number(number) => formatter.write_str(number.names().zarr),
+            DataType::DateTime64 { unit, scale: 1 } => write!(formatter, "datetime64[{}]", unit.code()),
+            DataType::DateTime64 { unit, scale } => write!(formatter, "datetime64[{scale}{}]", unit.code()),
+            DataType::TimeDelta64 { unit, scale: 1 } => write!(formatter, "timedelta64[{}]", unit.code()),
+            DataType::TimeDelta64 { unit, scale } => write!(formatter, "timedelta64[{scale}{}]", unit.code()),
+            DataType::FixedLengthUtf32 { length } => write!(formatter, "U{length}"),
+            DataType::NullTerminatedBytes { length } => write!(formatter, "S{length}"),
+            DataType::RawBytes { length } => write!(formatter, "V{length}"),
+            DataType::String => formatter.write_str("string"),
+            DataType::Bytes => formatter.write_str("bytes"),
+            DataType::Optional(inner) => write!(formatter, "optional[{inner}]"),
+        }
+    }
+}

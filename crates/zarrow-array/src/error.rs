@@ -1,0 +1,77 @@
+//! What can go wrong when arrays are built, checked or handed over.
+
+use crate::dtype::DataType;
+
+/// An error of building, checking or exchanging an array.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The shape has more bytes than memory can address.
+    #[error("shape {shape:?} with {item_size} bytes an element is larger than memory can address")]
+    ShapeOverflow {
+        /// Extents, outermost axis first.
+        shape: Vec<u64>,
+        /// Bytes of one element.
+        item_size: usize,
+    },
+    /// The allocator could not give the memory.
+    #[error("cannot allocate {nbytes} bytes")]
+    OutOfMemory {
+        /// Bytes asked for.
+        nbytes: usize,
+    },
+    /// A buffer does not have the length that its shape and type ask for.
+    #[error("{what} has {actual} bytes, its shape and type ask for {expected}")]
+    LengthMismatch {
+        /// Which buffer.
+        what: &'static str,
+        /// Bytes asked for.
+        expected: usize,
+        /// Bytes found.
+        actual: usize,
+    },
+    /// Offsets do not start at 0, run backwards, or point outside the bytes.
+    #[error("offset {index} is {value}: offsets must rise from 0 to at most {nbytes}")]
+    BadOffset {
+        /// Which offset.
+        index: usize,
+        /// Its value.
+        value: i64,
+        /// Bytes there are.
+        nbytes: usize,
+    },
+    /// An element of a string array is not UTF-8.
+    #[error("element {index} is not valid UTF-8")]
+    NotUtf8 {
+        /// Which element, counted in C order.
+        index: usize,
+    },
+    /// A view would reach outside its memory, or change the number of elements.
+    #[error("{0}")]
+    BadView(String),
+    /// The data type has no name in the protocol.
+    #[error("{protocol} has no type for {dtype}")]
+    NoSuchType {
+        /// Which protocol.
+        protocol: &'static str,
+        /// The type that it cannot say.
+        dtype: DataType,
+    },
+    /// The protocol cannot say that memory is read-only, and its consumer would write to it.
+    #[error("this memory is read-only, and {protocol} cannot say so: copy it first")]
+    ReadOnly {
+        /// Which protocol.
+        protocol: &'static str,
+    },
+    /// The memory layout has no form in the protocol without a copy.
+    #[error("{protocol} cannot take {what} without a copy")]
+    NeedsCopy {
+        /// Which protocol.
+        protocol: &'static str,
+        /// What is in the way.
+        what: &'static str,
+    },
+}
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,5 @@
+//! Arrays handed to other libraries: DLPack tensors and Arrow arrays over the same memory.
+
+pub mod arrow;
+pub mod arrow_abi;
+pub mod dlpack;

@@ -1,0 +1,342 @@
+//! The tensor that several libraries hold at once: raw memory, kept alive by a counted owner.
+//!
+//! Whoever holds a view of it may write at any time, so that it lends no safe slice: it gives a pointer, and
+//! a slice by an `unsafe fn`.
+
+use crate::buffer::Buffer;
+use crate::dtype::DataType;
+use crate::error::{Error, Result};
+use crate::shape;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A strided view of memory that an owner, shared by all views, keeps alive.
+///
+/// A clone is another view of the same memory.
+///
+/// ```
+/// use zarrow_array::{Buffer, IndexStep, Number, Tensor};
+/// let tensor = Tensor::new(Buffer::zeroed(24).unwrap(), vec![2, 3], Number::Int32.into()).unwrap();
+/// let shared = tensor.into_shared().unwrap();
+/// let column = shared.view(&[IndexStep::Range { start: 0, step: 1, count: 2 }, IndexStep::At(1)]).unwrap();
+/// assert_eq!((column.shape(), column.strides()), (&[2][..], &[3][..]));
+/// assert_eq!(column.pointer().as_ptr() as usize, shared.pointer().as_ptr() as usize + 4);
+/// ```
+#[derive(Clone)]
+pub struct SharedTensor {
+    owner: Arc<dyn Send + Sync>,
+    pointer: NonNull<u8>,
+    shape: Box<[i64]>,
+    strides: Box<[i64]>,
+    dtype: DataType,
+    item_size: usize,
+    read_only: bool,
+}
+
+// SAFETY: the pointer is only given out raw; who dereferences it answers for races, as with NumPy's memory.
+unsafe impl Send for SharedTensor {}
+// SAFETY: as above.
+unsafe impl Sync for SharedTensor {}
+
+/// What a view does with one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexStep {
+    /// Takes one position and drops the axis.
+    At(i64),
+    /// Takes `count` positions from `start` on, `step` apart (any sign, not 0).
+    Range {
+        /// The first position.
+        start: i64,
+        /// The distance of neighbours.
+        step: i64,
+        /// How many.
+        count: i64,
+    },
+    /// Adds an axis of one position.
+    New,
+}
+
+impl SharedTensor {
+    pub(crate) fn from_buffer(buffer: Buffer, extents: &[u64], dtype: DataType) -> Result<SharedTensor> {
+        let pointer = buffer.pointer();
+        let read_only = false;
+        Self::from_owner(Arc::new(buffer), pointer, extents, dtype, read_only)
+    }
+
+    /// A read-only face of bytes that nobody writes to any more.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] where the buffer is shorter or longer than shape and type ask for.
+    pub fn read_only(buffer: Arc<Buffer>, extents: &[u64], dtype: DataType) -> Result<SharedTensor> {
+        let expected = shape::nbytes(extents, dtype.item_size().unwrap_or(0))?;
+        if expected != buffer.len() {
+            return Err(Error::LengthMismatch { what: "the data buffer", expected, actual: buffer.len() });
+        }
+        let pointer = buffer.pointer();
+        Self::from_owner(buffer, pointer, extents, dtype, true)
+    }
+
+    fn from_owner(
+        owner: Arc<dyn Send + Sync>,
+        pointer: NonNull<u8>,
+        extents: &[u64],
+        dtype: DataType,
+        read_only: bool,
+    ) -> Result<SharedTensor> {
+        let overflow = || Error::ShapeOverflow { shape: extents.to_vec(), item_size: 1 };
+        let shape = extents
+            .iter()
+            .map(|extent| i64::try_from(*extent))
+            .collect::<Result<Vec<i64>, _>>()
+            .map_err(|_| overflow())?;
+        let strides = shape::c_strides(&shape).ok_or_else(overflow)?;
+        let item_size = dtype.item_size().unwrap_or(0);
+        Ok(SharedTensor {
+            owner,
+            pointer,
+            shape: shape.into(),
+            strides: strides.into(),
+            dtype,
+            item_size,
+            read_only,
+        })
+    }
+
+    /// The address of the first element. Memory of an empty tensor has no element to read.
+    #[must_use]
+    pub fn pointer(&self) -> NonNull<u8> {
+        self.pointer
+    }
+
+    /// Extents, outermost axis first.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// Distances of neighbours on each axis, in elements.
+    #[must_use]
+    pub fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn dtype(&self) -> &DataType {
+        &self.dtype
+    }
+
+    /// Bytes of one element.
+    #[must_use]
+    pub fn item_size(&self) -> usize {
+        self.item_size
+    }
+
+    /// Whether no face of this memory may write to it.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        // Every constructor checked the product, and a view has at most as many elements.
+        self.shape.iter().product::<i64>().try_into().unwrap_or(0)
+    }
+
+    /// The elements' bytes, were they contiguous.
+    #[must_use]
+    pub fn nbytes(&self) -> usize {
+        self.size() * self.item_size
+    }
+
+    /// Whether the elements lie in C order without gaps.
+    #[must_use]
+    pub fn is_c_contiguous(&self) -> bool {
+        shape::is_c_contiguous(&self.shape, &self.strides)
+    }
+
+    /// What keeps the memory alive: holding a clone is enough.
+    #[must_use]
+    pub fn owner(&self) -> Arc<dyn Send + Sync> {
+        Arc::clone(&self.owner)
+    }
+
+    /// The bytes of a contiguous tensor; `None` where there are gaps.
+    ///
+    /// # Safety
+    /// Nobody writes to the memory while the slice lives.
+    #[must_use]
+    pub unsafe fn bytes(&self) -> Option<&[u8]> {
+        if !self.is_c_contiguous() {
+            return None;
+        }
+        // SAFETY: contiguous elements span `nbytes` bytes from `pointer`, inside the owner's memory (every
+        // constructor checked that); the caller rules out writers.
+        Some(unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.nbytes()) })
+    }
+
+    /// A view by basic indexing, of the same memory: one step for each axis, and [`IndexStep::New`] anywhere.
+    ///
+    /// # Errors
+    /// [`Error::BadView`] where a position lies outside its axis, or the steps are not one for each axis.
+    pub fn view(&self, steps: &[IndexStep]) -> Result<SharedTensor> {
+        let outside =
+            |axis: usize| Error::BadView(format!("index outside axis {axis} of shape {:?}", self.shape));
+        let (mut shape, mut strides) = (Vec::with_capacity(steps.len()), Vec::with_capacity(steps.len()));
+        let (mut offset, mut axis) = (0i64, 0usize);
+        let empty_result = steps.iter().any(|step| matches!(step, IndexStep::Range { count: 0, .. }));
+        for step in steps {
+            if *step == IndexStep::New {
+                shape.push(1);
+                strides.push(0);
+                continue;
+            }
+            let (extent, stride) =
+                self.shape.get(axis).zip(self.strides.get(axis)).ok_or_else(|| outside(axis))?;
+            let inside = |position: i64| (0..*extent).contains(&position);
+            match *step {
+                IndexStep::At(position) => {
+                    if !inside(position) {
+                        return Err(outside(axis));
+                    }
+                    offset += position * stride;
+                }
+                IndexStep::Range { start, step, count } => {
+                    let last = (count - 1).checked_mul(step).and_then(|reach| reach.checked_add(start));
+                    if count < 0 || (count > 0 && (!inside(start) || !last.is_some_and(inside))) {
+                        return Err(outside(axis));
+                    }
+                    if count > 0 {
+                        offset += start * stride;
+                    }
+                    shape.push(count);
+                    strides.push(if count > 1 { stride * step } else { *stride });
+                }
+                IndexStep::New => {}
+            }
+            axis += 1;
+        }
+        if axis != self.shape.len() {
+            return Err(Error::BadView(format!("{axis} indices for {} axes", self.shape.len())));
+        }
+        let offset = if empty_result { 0 } else { offset };
+        Ok(self.with_geometry(offset, shape, strides))
+    }
+
+    /// The same memory with its axes in another order.
+    ///
+    /// # Errors
+    /// [`Error::BadView`] where `axes` is no permutation.
+    pub fn transpose(&self, axes: &[usize]) -> Result<SharedTensor> {
+        let mut seen = vec![false; self.shape.len()];
+        for axis in axes {
+            match seen.get_mut(*axis) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(Error::BadView(format!("{axes:?} is no order of {} axes", seen.len()))),
+            }
+        }
+        if axes.len() != seen.len() {
+            return Err(Error::BadView(format!("{axes:?} is no order of {} axes", seen.len())));
+        }
+        let pick = |values: &[i64]| axes.iter().map(|axis| values[*axis]).collect::<Vec<i64>>();
+        Ok(self.with_geometry(0, pick(&self.shape), pick(&self.strides)))
+    }
+
+    /// The same memory with another shape of as many elements.
+    ///
+    /// # Errors
+    /// [`Error::BadView`] where the number of elements differs, [`Error::NeedsCopy`] where the memory is not
+    /// contiguous.
+    pub fn reshape(&self, shape: &[i64]) -> Result<SharedTensor> {
+        let extents: Option<Vec<u64>> = shape.iter().map(|extent| u64::try_from(*extent).ok()).collect();
+        let count = extents.and_then(|extents| shape::element_count(&extents).ok());
+        if count != Some(self.size() as u64) {
+            return Err(Error::BadView(format!("cannot reshape {:?} to {shape:?}", self.shape)));
+        }
+        if !self.is_c_contiguous() {
+            return Err(Error::NeedsCopy { protocol: "reshape", what: "a tensor that is not contiguous" });
+        }
+        let strides = shape::c_strides(shape).ok_or_else(|| Error::BadView("strides overflow".into()))?;
+        Ok(self.with_geometry(0, shape.to_vec(), strides))
+    }
+
+    /// The same memory as elements of another type of the same size.
+    ///
+    /// # Errors
+    /// [`Error::BadView`] where the sizes differ.
+    pub fn cast(&self, dtype: DataType) -> Result<SharedTensor> {
+        if dtype.item_size() != Some(self.item_size) {
+            return Err(Error::BadView(format!("{} and {dtype} differ in size", self.dtype)));
+        }
+        Ok(SharedTensor { dtype, ..self.clone() })
+    }
+
+    /// A contiguous tensor with memory of its own and the same elements.
+    ///
+    /// # Safety
+    /// Nobody writes to the memory during the call.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub unsafe fn copy(&self) -> Result<SharedTensor> {
+        let mut buffer = Buffer::zeroed(self.nbytes())?;
+        let size = self.item_size;
+        if size > 0 && !buffer.is_empty() {
+            let mut position = vec![0i64; self.shape.len()];
+            for element in buffer.chunks_exact_mut(size) {
+                let offset: i64 = position.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum();
+                // SAFETY: `position` lies inside the shape, so that the element lies inside the owner's
+                // memory; the caller rules out writers.
+                let source = unsafe {
+                    std::slice::from_raw_parts(
+                        self.pointer.as_ptr().offset(offset as isize * size as isize),
+                        size,
+                    )
+                };
+                element.copy_from_slice(source);
+                for axis in (0..position.len()).rev() {
+                    position[axis] += 1;
+                    if position[axis] < self.shape[axis] {
+                        break;
+                    }
+                    position[axis] = 0;
+                }
+            }
+        }
+        let extents: Vec<u64> = self.shape.iter().map(|extent| extent.unsigned_abs()).collect();
+        SharedTensor::from_buffer(buffer, &extents, self.dtype.clone())
+    }
+
+    /// `offset` is in elements; the callers checked that the geometry stays inside the memory.
+    fn with_geometry(&self, offset: i64, shape: Vec<i64>, strides: Vec<i64>) -> SharedTensor {
+        let byte_offset = offset as isize * self.item_size as isize;
+        // SAFETY: the callers checked every position against its axis, so that the first element of the view
+        // lies inside the owner's memory (or the view is empty, with offset 0).
+        let pointer = unsafe { self.pointer.offset(byte_offset) };
+        SharedTensor {
+            owner: Arc::clone(&self.owner),
+            pointer,
+            shape: shape.into(),
+            strides: strides.into(),
+            dtype: self.dtype.clone(),
+            item_size: self.item_size,
+            read_only: self.read_only,
+        }
+    }
+}
+
+impl fmt::Debug for SharedTensor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SharedTensor")
+            .field("pointer", &self.pointer)
+            .field("shape", &self.shape)
+            .field("strides", &self.strides)
+            .field("dtype", &self.dtype)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}

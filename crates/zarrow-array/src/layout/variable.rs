@@ -1,0 +1,193 @@
+//! Strings or bytes of any length: offsets and bytes, as Arrow's large types have them.
+
+use crate::buffer::Buffer;
+use crate::dtype::{DataType, Number};
+use crate::error::{Error, Result};
+use crate::layout::SharedTensor;
+use crate::shape;
+use std::sync::Arc;
+
+/// An array of strings or byte strings.
+///
+/// Element `i`, counted in C order, is `data[offsets[i]..offsets[i + 1]]`. Offsets rise from 0, stay inside the
+/// data, and the elements of a string array are UTF-8: the constructor checks all three. The memory is
+/// immutable from then on, and a clone shares it.
+///
+/// ```
+/// use zarrow_array::{Buffer, DataType, Variable};
+/// let offsets: Vec<u8> = [0i64, 2, 5].iter().flat_map(|offset| offset.to_ne_bytes()).collect();
+/// let words = Variable::new(
+///     Buffer::copy_of(&offsets).unwrap(), Buffer::copy_of(b"hithe").unwrap(), vec![2], DataType::String,
+/// ).unwrap();
+/// assert_eq!(words.element(1), Some(&b"the"[..]));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Variable {
+    offsets: Arc<Buffer>,
+    data: Arc<Buffer>,
+    shape: Vec<u64>,
+    dtype: DataType,
+}
+
+impl Variable {
+    /// An array over `offsets` (one `i64` more than elements) and `data`.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchType`] where the type is neither string nor bytes; [`Error::LengthMismatch`],
+    /// [`Error::BadOffset`], [`Error::NotUtf8`] as the fields' rules say.
+    pub fn new(offsets: Buffer, data: Buffer, shape: Vec<u64>, dtype: DataType) -> Result<Variable> {
+        if !matches!(dtype, DataType::String | DataType::Bytes) {
+            return Err(Error::NoSuchType { protocol: "a variable-length array", dtype });
+        }
+        let count = shape::element_count(&shape)?;
+        let expected = shape::nbytes(&[count.saturating_add(1)], 8)?;
+        if offsets.len() != expected {
+            return Err(Error::LengthMismatch {
+                what: "the offsets buffer",
+                expected,
+                actual: offsets.len(),
+            });
+        }
+        check_offsets(offsets.as_i64()?, data.len())?;
+        if dtype == DataType::String {
+            check_utf8(offsets.as_i64()?, &data)?;
+        }
+        Ok(Variable { offsets: Arc::new(offsets), data: Arc::new(data), shape, dtype })
+    }
+
+    /// Extents, outermost axis first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// [`DataType::String`] or [`DataType::Bytes`].
+    #[must_use]
+    pub fn dtype(&self) -> &DataType {
+        &self.dtype
+    }
+
+    /// Where each element starts in the data, and at last where the last one ends.
+    #[must_use]
+    pub fn offsets(&self) -> &[i64] {
+        // The constructor checked that the buffer holds whole, aligned words.
+        self.offsets.as_i64().unwrap_or(&[])
+    }
+
+    /// The bytes of all elements.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.offsets().len().saturating_sub(1)
+    }
+
+    /// Element `index` in C order; `None` past the end.
+    #[must_use]
+    pub fn element(&self, index: usize) -> Option<&[u8]> {
+        let offsets = self.offsets();
+        let (start, end) = offsets.get(index).zip(offsets.get(index + 1))?;
+        self.data.get(*start as usize..*end as usize)
+    }
+
+    /// The offsets as a read-only tensor of the same memory.
+    ///
+    /// # Errors
+    /// [`Error::ShapeOverflow`], which no array in memory has.
+    pub fn offsets_tensor(&self) -> Result<SharedTensor> {
+        let count = self.offsets().len() as u64;
+        SharedTensor::read_only(Arc::clone(&self.offsets), &[count], Number::Int64.into())
+    }
+
+    /// The data as a read-only tensor of bytes, of the same memory.
+    ///
+    /// # Errors
+    /// [`Error::ShapeOverflow`], which no array in memory has.
+    pub fn data_tensor(&self) -> Result<SharedTensor> {
+        SharedTensor::read_only(Arc::clone(&self.data), &[self.data.len() as u64], Number::UInt8.into())
+    }
+
+    /// The owners of offsets and data, to keep the memory alive.
+    #[must_use]
+    pub fn owners(&self) -> (Arc<Buffer>, Arc<Buffer>) {
+        (Arc::clone(&self.offsets), Arc::clone(&self.data))
+    }
+}
+
+fn check_offsets(offsets: &[i64], nbytes: usize) -> Result<()> {
+    let bad = |index: usize, value: i64| Error::BadOffset { index, value, nbytes };
+    if offsets.first() != Some(&0) {
+        return Err(bad(0, offsets.first().copied().unwrap_or(-1)));
+    }
+    if let Some(index) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
+        return Err(bad(index + 1, offsets[index + 1]));
+    }
+    match offsets.last() {
+        Some(last) if usize::try_from(*last).is_ok_and(|last| last <= nbytes) => Ok(()),
+        last => Err(bad(offsets.len() - 1, last.copied().unwrap_or(-1))),
+    }
+}
+
+/// Checks the whole text at once, then that no element starts inside a character: both together say that each
+/// element is UTF-8. Only the text between the offsets counts.
+fn check_utf8(offsets: &[i64], data: &[u8]) -> Result<()> {
+    let end = offsets.last().copied().unwrap_or(0) as usize;
+    let used = data.get(..end).unwrap_or(data);
+    let element_at =
+        |byte: usize| offsets.partition_point(|offset| *offset as usize <= byte).saturating_sub(1);
+    let text = std::str::from_utf8(used)
+        .map_err(|error| Error::NotUtf8 { index: element_at(error.valid_up_to()) })?;
+    if text.is_ascii() {
+        return Ok(());
+    }
+    match offsets.iter().position(|offset| !text.is_char_boundary(*offset as usize)) {
+        Some(index) => Err(Error::NotUtf8 { index: index.saturating_sub(1) }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(offsets: &[i64], data: &[u8], dtype: DataType) -> Result<Variable> {
+        let bytes: Vec<u8> = offsets.iter().flat_map(|offset| offset.to_ne_bytes()).collect();
+        let count = offsets.len() as u64 - 1;
+        Variable::new(Buffer::copy_of(&bytes)?, Buffer::copy_of(data)?, vec![count], dtype)
+    }
+
+    #[test]
+    fn offsets_are_checked() {
+        assert!(matches!(variable(&[1, 2], b"abc", DataType::Bytes), Err(Error::BadOffset { index: 0, .. })));
+        assert!(matches!(
+            variable(&[0, 2, 1], b"abc", DataType::Bytes),
+            Err(Error::BadOffset { index: 2, .. })
+        ));
+        assert!(matches!(variable(&[0, 4], b"abc", DataType::Bytes), Err(Error::BadOffset { index: 1, .. })));
+        assert!(matches!(variable(&[0, -1], b"abc", DataType::Bytes), Err(Error::BadOffset { .. })));
+        assert!(variable(&[0, 3], b"abc", DataType::Bytes).is_ok());
+    }
+
+    #[test]
+    fn each_element_is_utf8() {
+        let text = "aé".as_bytes();
+        assert!(variable(&[0, 1, 3], text, DataType::String).is_ok());
+        let split = variable(&[0, 2, 3], text, DataType::String);
+        assert!(matches!(split, Err(Error::NotUtf8 { index: 0 })), "{split:?}");
+        assert!(variable(&[0, 2, 3], text, DataType::Bytes).is_ok());
+        assert!(matches!(variable(&[0, 1, 2], b"a\xff", DataType::String), Err(Error::NotUtf8 { index: 1 })));
+    }
+
+    #[test]
+    fn faces_are_read_only_and_share() {
+        let array = variable(&[0, 1, 3], b"abc", DataType::Bytes).unwrap();
+        let face = array.data_tensor().unwrap();
+        assert!(face.is_read_only());
+        assert_eq!(face.pointer().as_ptr().cast_const(), array.data().as_ptr());
+        assert_eq!(array.offsets_tensor().unwrap().shape(), [3]);
+    }
+}

@@ -1,0 +1,36 @@
+//! Decoded Zarr arrays in memory, and their exchange with other libraries, nothing copied.
+//!
+//! - [`Buffer`]: host memory with one owner, aligned for every consumer.
+//! - [`DataType`], [`Number`]: what an element is, and how each protocol calls it.
+//! - [`Tensor`], [`Variable`], [`MaskedTensor`], [`MaskedVariable`]: the four layouts that everything in Zarr
+//!   decodes to, and [`DecodedArray`] over them.
+//! - [`SharedTensor`]: what several libraries hold at once.
+//! - [`export`]: to DLPack and to the Arrow C data interface.
+//! - with the feature `zarrs`: `DecodedArray` as a target of zarrs' retrieve methods.
+//!
+//! ```
+//! use zarrow_array::{Buffer, Number, Tensor, export};
+//! let tensor = Tensor::new(Buffer::zeroed(24)?, vec![2, 3], Number::Float32.into())?.into_shared()?;
+//! let exported = export::dlpack::versioned(&tensor)?;
+//! assert_eq!(exported.tensor().data, tensor.pointer().as_ptr().cast());
+//! # Ok::<(), zarrow_array::Error>(())
+//! ```
+
+mod alignment;
+mod buffer;
+mod dtype;
+mod error;
+mod layout;
+mod mask;
+#[cfg(feature = "zarrs")]
+mod zarrs;
+
+pub mod export;
+pub mod shape;
+
+pub use alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
+pub use buffer::{Buffer, UninitBuffer};
+pub use dtype::{DataType, Number, NumberNames, TimeUnit};
+pub use error::{Error, Result};
+pub use layout::{DecodedArray, IndexStep, MaskedTensor, MaskedVariable, SharedTensor, Tensor, Variable};
+pub use mask::Mask;

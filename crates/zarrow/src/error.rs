@@ -1,0 +1,236 @@
+//! The one error type of the engine: what went wrong, and where.
+//!
+//! An [`Error`] is made where the fault is seen, with what is known there, and gains its place (codec, chunk,
+//! array, store) on the way out.
+
+use crate::metadata::MetadataError;
+use std::fmt;
+
+/// What went wrong. The text of [`code`](ErrorKind::code) is stable.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is neither an array nor a group at the path.
+    #[error("there is neither a Zarr array nor a Zarr group here")]
+    NotFound,
+    /// The node is of the other kind.
+    #[error("this is {found}, not {expected}")]
+    WrongNode {
+        /// What was asked for.
+        expected: &'static str,
+        /// What is there.
+        found: &'static str,
+    },
+    /// The store could not be read.
+    #[error("cannot read: {0}")]
+    Io(std::io::Error),
+    /// A key would leave the store's root, or is no valid key.
+    #[error("{0:?} is no key inside the store")]
+    BadKey(String),
+    /// The metadata is malformed or asks for what does not exist.
+    #[error("{0}")]
+    Metadata(MetadataError),
+    /// A codec that neither this engine nor its fallback knows.
+    #[error("unknown codec {0:?}")]
+    UnknownCodec(String),
+    /// A codec whose configuration is malformed, or that cannot stand where it does.
+    #[error("bad configuration: {0}")]
+    BadCodec(String),
+    /// Encoded bytes that are no valid output of their codec.
+    #[error("corrupt data: {0}")]
+    Corrupt(String),
+    /// A checksum that does not match its bytes.
+    #[error("checksum mismatch: stored {stored:#010x}, computed {computed:#010x}")]
+    Checksum {
+        /// What the chunk says.
+        stored: u32,
+        /// What its bytes give.
+        computed: u32,
+    },
+    /// A chunk that decodes to another size than its metadata says.
+    #[error("decodes to {actual} bytes, its metadata says {expected}")]
+    WrongSize {
+        /// Bytes by the metadata.
+        expected: u64,
+        /// Bytes found, or at least that many.
+        actual: u64,
+    },
+    /// A limit that guards against hostile input.
+    #[error("{what} is {actual}, the limit is {limit}")]
+    Limit {
+        /// What is too large.
+        what: &'static str,
+        /// Its size.
+        actual: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// An index outside the array or the chunk grid, or of the wrong kind.
+    #[error("{0}")]
+    Index(String),
+    /// Memory that could not be had, or an array that cannot be built.
+    #[error("{0}")]
+    Array(zarrow_array::Error),
+    /// Something valid that this engine does not read.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// A fault of the engine itself, contained.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl ErrorKind {
+    /// A short name of the kind that stays the same between versions.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::WrongNode { .. } => "wrong_node",
+            ErrorKind::Io(_) => "io",
+            ErrorKind::BadKey(_) => "bad_key",
+            ErrorKind::Metadata(_) => "metadata",
+            ErrorKind::UnknownCodec(_) => "unknown_codec",
+            ErrorKind::BadCodec(_) => "bad_codec",
+            ErrorKind::Corrupt(_) => "corrupt",
+            ErrorKind::Checksum { .. } => "checksum",
+            ErrorKind::WrongSize { .. } => "wrong_size",
+            ErrorKind::Limit { .. } => "limit",
+            ErrorKind::Index(_) => "index",
+            ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "out_of_memory",
+            ErrorKind::Array(_) => "array",
+            ErrorKind::Unsupported(_) => "unsupported",
+            ErrorKind::Interrupted => "interrupted",
+            ErrorKind::Internal(_) => "internal",
+        }
+    }
+}
+
+/// Where it went wrong, as far as is known.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// The store, as it calls itself.
+    pub store: Option<String>,
+    /// The path of the array or group in the store.
+    pub path: Option<String>,
+    /// The chunk's place in the grid.
+    pub chunk: Option<Vec<u64>>,
+    /// The codec's name.
+    pub codec: Option<String>,
+}
+
+/// An error with its place.
+///
+/// ```
+/// use zarrow::{Error, ErrorKind};
+/// let error = Error::from(ErrorKind::NotFound).in_array("data.zarr", "temperature");
+/// assert_eq!(error.kind().code(), "not_found");
+/// assert_eq!(
+///     error.to_string(),
+///     "there is neither a Zarr array nor a Zarr group here (store data.zarr, path \"temperature\")"
+/// );
+/// ```
+#[derive(Debug)]
+pub struct Error(Box<(ErrorKind, Context)>);
+
+impl Error {
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.0
+    }
+
+    /// Where it went wrong.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.1
+    }
+
+    /// The error in a codec; an inner codec that is known already stays.
+    #[must_use]
+    pub fn in_codec(mut self, codec: &str) -> Error {
+        self.0.1.codec.get_or_insert_with(|| codec.to_owned());
+        self
+    }
+
+    /// The error in a chunk of the array's grid.
+    #[must_use]
+    pub fn in_chunk(mut self, chunk: &[u64]) -> Error {
+        self.0.1.chunk.get_or_insert_with(|| chunk.to_vec());
+        self
+    }
+
+    /// The error in an array or group of a store.
+    #[must_use]
+    pub fn in_array(mut self, store: &str, path: &str) -> Error {
+        self.0.1.store.get_or_insert_with(|| store.to_owned());
+        self.0.1.path.get_or_insert_with(|| path.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, context) = &*self.0;
+        write!(formatter, "{kind}")?;
+        let mut separator = " (";
+        let mut place = |formatter: &mut fmt::Formatter<'_>, text: String| {
+            write!(formatter, "{separator}{text}")?;
+            separator = ", ";
+            Ok(())
+        };
+        if let Some(store) = &context.store {
+            place(formatter, format!("store {store}"))?;
+        }
+        if let Some(path) = &context.path {
+            place(formatter, format!("path {path:?}"))?;
+        }
+        if let Some(chunk) = &context.chunk {
+            place(formatter, format!("chunk {chunk:?}"))?;
+        }
+        if let Some(codec) = &context.codec {
+            place(formatter, format!("codec {codec}"))?;
+        }
+        if *context == Context::default() { Ok(()) } else { formatter.write_str(")") }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self.kind() {
+            ErrorKind::Io(error) => Some(error),
+            ErrorKind::Metadata(error) => Some(error),
+            ErrorKind::Array(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Error {
+        Error(Box::new((kind, Context::default())))
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        ErrorKind::Io(error).into()
+    }
+}
+
+impl From<MetadataError> for Error {
+    fn from(error: MetadataError) -> Error {
+        ErrorKind::Metadata(error).into()
+    }
+}
+
+impl From<zarrow_array::Error> for Error {
+    fn from(error: zarrow_array::Error) -> Error {
+        ErrorKind::Array(error).into()
+    }
+}
+
+/// The result of the engine's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,58 @@
+//! Base64 (RFC 4648 §4), in which metadata stores bytes.
+
+/// The bytes that `text` stands for, `None` where it is no base64. Padding may be left out.
+pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim_end_matches('=').as_bytes();
+    if text.len() % 4 == 1 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for group in text.chunks(4) {
+        let mut bits = 0u32;
+        for position in 0..4 {
+            let digit = group.get(position).map_or(Some(0), |byte| digit(*byte))?;
+            bits = bits << 6 | digit;
+        }
+        // Two digits hold one byte, three hold two, four hold three.
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    Some(bytes)
+}
+
+fn digit(byte: u8) -> Option<u32> {
+    let digit = match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(u32::from(digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+
+    #[test]
+    fn decodes_the_vectors_of_the_rfc() {
+        for (text, bytes) in
+            [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg", "foob"), ("+/+/", "\u{0}")]
+        {
+            let decoded = decode(text).unwrap();
+            if text == "+/+/" {
+                assert_eq!(decoded, [0xfb, 0xff, 0xbf]);
+            } else {
+                assert_eq!(decoded, bytes.as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_base64() {
+        for text in ["Z", "Zm9vY", "Zm 9", "Zm9-", "Zg=v", "é"] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+}

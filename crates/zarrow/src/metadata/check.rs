@@ -1,0 +1,96 @@
+//! All shape arithmetic on metadata: what passes here does not overflow later.
+
+use super::{ArrayMetadata, MetadataError};
+use zarrow_array::DataType;
+
+/// The most that metadata may ask for. An honest store never meets these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetadataLimits {
+    /// Axes of an array.
+    pub max_ndim: usize,
+    /// Bytes of one element in memory.
+    pub max_item_nbytes: u64,
+    /// Bytes of one decoded chunk (of a sharded array: one shard).
+    pub max_chunk_nbytes: u64,
+    /// Bytes of one metadata document.
+    pub max_metadata_nbytes: u64,
+    /// Bytes of a metadata document that holds consolidated metadata.
+    pub max_consolidated_nbytes: u64,
+}
+
+impl Default for MetadataLimits {
+    fn default() -> Self {
+        MetadataLimits {
+            max_ndim: 32,
+            max_item_nbytes: 16 << 20,
+            max_chunk_nbytes: 1 << 40,
+            max_metadata_nbytes: 16 << 20,
+            max_consolidated_nbytes: 256 << 20,
+        }
+    }
+}
+
+/// Checks the length of a document before it is parsed.
+pub(super) fn metadata_nbytes(bytes: &[u8], limit: u64) -> Result<(), MetadataError> {
+    if bytes.len() as u64 > limit {
+        return Err(MetadataError::TooLarge { what: "the metadata in bytes", limit });
+    }
+    Ok(())
+}
+
+/// Checks the number of axes, before anything is computed along them.
+pub(super) fn ndim(shape: &[u64], limits: &MetadataLimits) -> Result<(), MetadataError> {
+    if shape.len() > limits.max_ndim {
+        let limit = limits.max_ndim as u64;
+        return Err(MetadataError::TooLarge { what: "the number of axes", limit });
+    }
+    Ok(())
+}
+
+/// Checks the size of one element, before a fill value of that size is made.
+pub(super) fn item(data_type: &DataType, limits: &MetadataLimits) -> Result<(), MetadataError> {
+    match data_type.item_size() {
+        Some(0) => Err(MetadataError::invalid("data_type", "an element has no bytes")),
+        Some(size) if size as u64 > limits.max_item_nbytes => {
+            let limit = limits.max_item_nbytes;
+            Err(MetadataError::TooLarge { what: "one element in bytes", limit })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the sizes of a whole array, after [`ndim`] and [`item`].
+pub(super) fn array(array: &ArrayMetadata, limits: &MetadataLimits) -> Result<(), MetadataError> {
+    let ndim = array.shape.len();
+    if array.chunk_grid.ndim() != ndim {
+        return Err(MetadataError::invalid("chunk_grid", format!("its axes are not the {ndim} of the array")));
+    }
+    if array.dimension_names.as_ref().is_some_and(|names| names.len() != ndim) {
+        return Err(MetadataError::invalid("dimension_names", format!("they are not the {ndim} of the array")));
+    }
+    let item_nbytes = element_nbytes(&array.data_type);
+    let limit = i64::MAX as u64;
+    product(array.shape.iter().copied(), item_nbytes)
+        .filter(|nbytes| *nbytes <= limit)
+        .ok_or(MetadataError::TooLarge { what: "the array in bytes", limit })?;
+    let limit = limits.max_chunk_nbytes;
+    product(array.chunk_grid.largest_chunk().into_iter(), item_nbytes)
+        .filter(|nbytes| *nbytes <= limit)
+        .ok_or(MetadataError::TooLarge { what: "one chunk in bytes", limit })?;
+    Ok(())
+}
+
+/// Bytes that one element takes in memory: its item, or one offset, and a mask for each optional level.
+fn element_nbytes(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::Optional(inner) => element_nbytes(inner).saturating_add(1),
+        other => other.item_size().map_or(size_of::<i64>() as u64, |size| size as u64),
+    }
+}
+
+/// The product, `None` where it overflows.
+///
+/// An empty axis counts as one: strides are products of the other axes, and must not overflow either.
+fn product(extents: impl Iterator<Item = u64>, item_nbytes: u64) -> Option<u64> {
+    extents.map(|extent| extent.max(1)).try_fold(item_nbytes, u64::checked_mul)
+}

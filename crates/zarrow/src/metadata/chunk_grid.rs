@@ -1,0 +1,195 @@
+//! How an array is cut into chunks, and which chunk holds a coordinate.
+
+use serde_json::Value;
+
+use super::MetadataError;
+use super::error::excerpt;
+use super::json::{Extension, extent, extents};
+
+const KEY: &str = "chunk_grid";
+
+/// How an array is cut into chunks. No extent is zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChunkGrid {
+    /// Chunks of one shape (Zarr core 3.1, regular grids). The last along an axis may reach beyond the array.
+    Regular {
+        /// Elements of a chunk along each axis.
+        chunk_shape: Vec<u64>,
+    },
+    /// Chunks whose extents differ along an axis (zarr-extensions, `rectilinear`).
+    Rectilinear {
+        /// The edges along each axis.
+        axes: Vec<AxisEdges>,
+    },
+}
+
+/// The chunk extents along one axis of a rectilinear grid, as runs: they are never written out, since eight
+/// bytes of metadata can claim 2⁶³ chunks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AxisEdges {
+    runs: Vec<Run>,
+}
+
+/// `extent` repeated, from the chunk `first` that starts at the coordinate `start`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    extent: u64,
+    first: u64,
+    start: u64,
+}
+
+impl ChunkGrid {
+    /// Number of axes.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        match self {
+            ChunkGrid::Regular { chunk_shape } => chunk_shape.len(),
+            ChunkGrid::Rectilinear { axes } => axes.len(),
+        }
+    }
+
+    /// Number of chunks along each axis of an array of `array_shape`: those that hold an element of it.
+    ///
+    /// ```
+    /// use zarrow::metadata::ChunkGrid;
+    /// let grid = ChunkGrid::Regular { chunk_shape: vec![4, 10] };
+    /// assert_eq!(grid.grid_shape(&[9, 0]), [3, 0]);
+    /// assert_eq!(grid.locate(0, 8), 2);
+    /// assert_eq!(grid.chunk_extent(0, 2), (8, 4));
+    /// ```
+    #[must_use]
+    pub fn grid_shape(&self, array_shape: &[u64]) -> Vec<u64> {
+        let count = |(axis, extent): (usize, &u64)| match extent.checked_sub(1) {
+            Some(last) => self.locate(axis, last).saturating_add(1),
+            None => 0,
+        };
+        array_shape.iter().enumerate().map(count).collect()
+    }
+
+    /// Where the chunk `index` starts along `axis`, and how many elements it is stored with, which may reach
+    /// beyond the array.
+    ///
+    /// # Panics
+    /// Where the grid has no such axis.
+    #[must_use]
+    #[inline]
+    pub fn chunk_extent(&self, axis: usize, index: u64) -> (u64, u64) {
+        match self {
+            ChunkGrid::Regular { chunk_shape } => (index.saturating_mul(chunk_shape[axis]), chunk_shape[axis]),
+            ChunkGrid::Rectilinear { axes } => {
+                let run = axes[axis].run(|run| run.first <= index);
+                let start = run.start.saturating_add((index - run.first).saturating_mul(run.extent));
+                (start, run.extent)
+            }
+        }
+    }
+
+    /// The index along `axis` of the chunk that holds `coordinate`.
+    ///
+    /// # Panics
+    /// Where the grid has no such axis.
+    #[must_use]
+    #[inline]
+    pub fn locate(&self, axis: usize, coordinate: u64) -> u64 {
+        match self {
+            ChunkGrid::Regular { chunk_shape } => coordinate / chunk_shape[axis],
+            ChunkGrid::Rectilinear { axes } => {
+                let run = axes[axis].run(|run| run.start <= coordinate);
+                run.first + (coordinate - run.start) / run.extent
+            }
+        }
+    }
+
+    /// The extent of the largest chunk along each axis.
+    #[must_use]
+    pub fn largest_chunk(&self) -> Vec<u64> {
+        match self {
+            ChunkGrid::Regular { chunk_shape } => chunk_shape.clone(),
+            ChunkGrid::Rectilinear { axes } => axes.iter().map(AxisEdges::largest).collect(),
+        }
+    }
+
+    pub(super) fn parse(value: &Value, shape: &[u64]) -> Result<ChunkGrid, MetadataError> {
+        let extension = Extension::parse(KEY, value)?;
+        match extension.name {
+            "regular" => Self::regular(KEY, extension.require("chunk_shape")?, shape),
+            "rectilinear" if extension.require("kind")? == "inline" => {
+                let edges = extension.require("chunk_shapes")?;
+                let axes = edges.as_array().ok_or_else(|| MetadataError::expected(KEY, "a list per axis", edges))?;
+                check_ndim(axes.len(), shape)?;
+                let axes = axes.iter().zip(shape).map(|(edges, extent)| AxisEdges::parse(edges, *extent));
+                Ok(ChunkGrid::Rectilinear { axes: axes.collect::<Result<_, _>>()? })
+            }
+            _ => Err(MetadataError::unsupported(format!("chunk grid {}", excerpt(value)))),
+        }
+    }
+
+    /// A regular grid from the chunk shape in `value`, for an array of `shape`.
+    pub(super) fn regular(key: &'static str, value: &Value, shape: &[u64]) -> Result<ChunkGrid, MetadataError> {
+        let mut chunk_shape = extents(key, value)?;
+        check_ndim(chunk_shape.len(), shape)?;
+        for (chunk, extent) in chunk_shape.iter_mut().zip(shape) {
+            // An array without elements may have been written as one chunk of its own shape.
+            if *chunk == 0 && *extent == 0 {
+                *chunk = 1;
+            }
+        }
+        if chunk_shape.contains(&0) {
+            return Err(MetadataError::expected(key, "chunk extents above 0", value));
+        }
+        Ok(ChunkGrid::Regular { chunk_shape })
+    }
+}
+
+fn check_ndim(ndim: usize, shape: &[u64]) -> Result<(), MetadataError> {
+    if ndim == shape.len() {
+        return Ok(());
+    }
+    let reason = format!("the chunks have {ndim} axes, and the array has {}", shape.len());
+    Err(MetadataError::invalid(KEY, reason))
+}
+
+impl AxisEdges {
+    /// Reads the edges of one axis: an extent for all, or a list of extents and `[extent, count]` pairs,
+    /// which must cover `array_extent`.
+    fn parse(value: &Value, array_extent: u64) -> Result<AxisEdges, MetadataError> {
+        let invalid = || MetadataError::expected(KEY, "extents above 0, or [extent, count] pairs", value);
+        let positive = |value: &Value| extent(value).filter(|extent| *extent > 0).ok_or_else(invalid);
+        if value.is_number() {
+            return Ok(AxisEdges { runs: vec![Run { extent: positive(value)?, first: 0, start: 0 }] });
+        }
+        let mut runs = Vec::new();
+        let (mut first, mut start) = (0u64, 0u64);
+        for item in value.as_array().ok_or_else(invalid)? {
+            let (extent, count) = match item.as_array().map(Vec::as_slice) {
+                None => (positive(item)?, 1),
+                Some([extent, count]) => (positive(extent)?, positive(count)?),
+                Some(_) => return Err(invalid()),
+            };
+            runs.push(Run { extent, first, start });
+            let end = extent.checked_mul(count).and_then(|length| start.checked_add(length));
+            start = end.filter(|end| i64::try_from(*end).is_ok()).ok_or_else(invalid)?;
+            first = first.checked_add(count).ok_or_else(invalid)?;
+        }
+        if runs.is_empty() {
+            return Err(invalid());
+        }
+        if start < array_extent {
+            let reason = format!("the chunks cover {start} of {array_extent} elements along an axis");
+            return Err(MetadataError::invalid(KEY, reason));
+        }
+        Ok(AxisEdges { runs })
+    }
+
+    /// The last run that starts no later than what is asked for. The first run starts at 0, and so there
+    /// always is one.
+    fn run(&self, starts_before: impl Fn(&Run) -> bool) -> Run {
+        let after = self.runs.partition_point(starts_before);
+        self.runs[after.saturating_sub(1)]
+    }
+
+    fn largest(&self) -> u64 {
+        self.runs.iter().map(|run| run.extent).max().unwrap_or(1)
+    }
+}

@@ -1,0 +1,73 @@
+//! How a chunk's position in the grid becomes its key in the store.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::MetadataError;
+use super::json::Extension;
+
+const KEY: &str = "chunk_key_encoding";
+
+/// How a chunk's position in the grid becomes its key, relative to the array (Zarr core 3.1, chunk key
+/// encoding). The separator is `.` or `/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkKeyEncoding {
+    /// `c/1/2`, and `c` for an array of no axes.
+    Default {
+        /// What stands between the parts.
+        separator: char,
+    },
+    /// `1.2`, and `0` for an array of no axes.
+    V2 {
+        /// What stands between the parts.
+        separator: char,
+    },
+}
+
+impl ChunkKeyEncoding {
+    /// Appends the key of the chunk at `indices` to `key`.
+    ///
+    /// ```
+    /// use zarrow::metadata::ChunkKeyEncoding;
+    /// let mut key = String::from("temperature/");
+    /// ChunkKeyEncoding::Default { separator: '/' }.encode(&[1, 20], &mut key);
+    /// assert_eq!(key, "temperature/c/1/20");
+    /// ```
+    pub fn encode(&self, indices: &[u64], key: &mut String) {
+        let (prefix, separator, without_axes) = match self {
+            ChunkKeyEncoding::Default { separator } => ("c", separator, ""),
+            ChunkKeyEncoding::V2 { separator } => ("", separator, "0"),
+        };
+        key.push_str(prefix);
+        for (axis, index) in indices.iter().enumerate() {
+            if axis > 0 || !prefix.is_empty() {
+                key.push(*separator);
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(key, "{index}");
+        }
+        if indices.is_empty() {
+            key.push_str(without_axes);
+        }
+    }
+
+    pub(super) fn parse(value: &Value) -> Result<Self, MetadataError> {
+        let extension = Extension::parse(KEY, value)?;
+        let given = extension.get("separator").map(|value| separator(KEY, value)).transpose()?;
+        match extension.name {
+            "default" => Ok(ChunkKeyEncoding::Default { separator: given.unwrap_or('/') }),
+            "v2" => Ok(ChunkKeyEncoding::V2 { separator: given.unwrap_or('.') }),
+            _ => Err(MetadataError::unsupported(format!("chunk key encoding {}", super::error::excerpt(value)))),
+        }
+    }
+}
+
+/// `.` or `/`: any other character could lead a key out of its array.
+pub(super) fn separator(key: &'static str, value: &Value) -> Result<char, MetadataError> {
+    match value.as_str() {
+        Some(".") => Ok('.'),
+        Some("/") => Ok('/'),
+        _ => Err(MetadataError::expected(key, "the separator \".\" or \"/\"", value)),
+    }
+}

@@ -1,0 +1,103 @@
+//! Codecs as the metadata names them, under one name each.
+//!
+//! numcodecs and Zarr version 3 have the same codecs under two names. Where the bytes are the same, the name
+//! of version 3 is kept; where they are not (`numcodecs.packbits`) or version 3 has none (`numcodecs.lz4`,
+//! `numcodecs.zlib`), the name is `numcodecs.` and the id.
+
+use serde_json::{Map, Value, json};
+
+use super::MetadataError;
+use super::json::Extension;
+
+const KEY: &str = "codecs";
+
+/// One codec of a chain, by its canonical name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CodecMetadata {
+    /// The name, such as `zstd` or `numcodecs.lz4`.
+    pub name: String,
+    /// What the codec was set to, in the form of Zarr version 3.
+    pub configuration: Map<String, Value>,
+    /// Whether a reader that does not know the codec must refuse the array.
+    pub must_understand: bool,
+}
+
+impl CodecMetadata {
+    /// A codec that must be understood.
+    #[must_use]
+    pub fn new(name: impl Into<String>, configuration: Map<String, Value>) -> Self {
+        CodecMetadata { name: name.into(), configuration, must_understand: true }
+    }
+
+    /// Reads a list of codecs, such as `codecs` of an array or of a sharding codec's configuration.
+    ///
+    /// `item_size` is the bytes of one element, 1 for a variable-length type.
+    ///
+    /// # Errors
+    /// [`MetadataError::Invalid`] where this is no list of codecs, or an empty one.
+    pub fn parse_chain(value: &Value, item_size: usize) -> Result<Vec<CodecMetadata>, MetadataError> {
+        match value.as_array() {
+            Some(codecs) if !codecs.is_empty() => codecs.iter().map(|codec| Self::parse(codec, item_size)).collect(),
+            _ => Err(MetadataError::expected(KEY, "a list of codecs", value)),
+        }
+    }
+
+    fn parse(value: &Value, item_size: usize) -> Result<CodecMetadata, MetadataError> {
+        let extension = Extension::parse(KEY, value)?;
+        let codec = CodecMetadata {
+            name: extension.name.to_owned(),
+            configuration: extension.configuration(),
+            must_understand: extension.must_understand,
+        };
+        codec.into_canonical(item_size)
+    }
+
+    /// A numcodecs codec, as Zarr version 2 stores it: its `id` and its parameters in one object.
+    pub(super) fn from_v2(key: &'static str, value: &Value, item_size: usize) -> Result<Self, MetadataError> {
+        let invalid = || MetadataError::expected(key, "an object with an \"id\"", value);
+        let mut configuration = value.as_object().ok_or_else(invalid)?.clone();
+        let Some(Value::String(id)) = configuration.remove("id") else { return Err(invalid()) };
+        CodecMetadata::new(format!("numcodecs.{id}"), configuration).into_canonical(item_size)
+    }
+
+    /// The parameter `name`, where it is text.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.configuration.get(name).and_then(Value::as_str)
+    }
+
+    fn into_canonical(mut self, item_size: usize) -> Result<Self, MetadataError> {
+        let Some(id) = self.name.strip_prefix("numcodecs.") else { return Ok(self) };
+        match id {
+            "gzip" | "vlen-utf8" | "vlen-bytes" => {}
+            "zstd" => {
+                self.configuration.entry("checksum").or_insert(json!(false));
+            }
+            "blosc" => {
+                let shuffle = self.configuration.get("shuffle").unwrap_or(&Value::Null);
+                let shuffle = blosc_shuffle(shuffle, item_size)?;
+                self.configuration.insert("shuffle".to_owned(), json!(shuffle));
+                self.configuration.entry("typesize").or_insert(json!(item_size));
+                self.configuration.entry("blocksize").or_insert(json!(0));
+            }
+            // Version 3 puts the checksum at the end, numcodecs where it is told.
+            "crc32c" if self.text("location").is_none_or(|location| location == "end") => {
+                self.configuration.remove("location");
+            }
+            _ => return Ok(self),
+        }
+        self.name = id.to_owned();
+        Ok(self)
+    }
+}
+
+/// The shuffle by its name in version 3, from the number that numcodecs has for it.
+fn blosc_shuffle(value: &Value, item_size: usize) -> Result<&'static str, MetadataError> {
+    match (value.as_i64(), value.as_str()) {
+        (Some(0), _) | (_, Some("noshuffle")) => Ok("noshuffle"),
+        (Some(2), _) | (_, Some("bitshuffle")) => Ok("bitshuffle"),
+        (Some(-1), _) if item_size == 1 => Ok("bitshuffle"),
+        (Some(-1 | 1), _) | (_, Some("shuffle")) => Ok("shuffle"),
+        _ if value.is_null() => Ok("shuffle"),
+        _ => Err(MetadataError::expected(KEY, "a Blosc shuffle from -1 to 2", value)),
+    }
+}

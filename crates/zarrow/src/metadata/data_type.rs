@@ -1,0 +1,66 @@
+//! Data types as Zarr version 3 names them.
+
+use serde_json::Value;
+use zarrow_array::{DataType, Number, TimeUnit};
+
+use super::MetadataError;
+use super::error::excerpt;
+use super::json::Extension;
+
+const KEY: &str = "data_type";
+
+/// Reads a `data_type` (Zarr core 3.1, data types; zarr-extensions, data-types).
+///
+/// The recursion of optional types is as deep as the JSON, which its parser bounds.
+pub(super) fn parse(value: &Value) -> Result<DataType, MetadataError> {
+    let extension = Extension::parse(KEY, value)?;
+    if let Some(number) = Number::from_zarr_name(extension.name) {
+        return Ok(DataType::Number(number));
+    }
+    if let Some(bits) = extension.name.strip_prefix('r').filter(|bits| !bits.is_empty())
+        && bits.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return raw_bits(bits).ok_or_else(|| MetadataError::expected(KEY, "a multiple of 8 bits", value));
+    }
+    match extension.name {
+        "string" => Ok(DataType::String),
+        "bytes" | "variable_length_bytes" | "binary" => Ok(DataType::Bytes),
+        "fixed_length_utf32" => match length(&extension)? {
+            nbytes if nbytes % 4 == 0 => Ok(DataType::FixedLengthUtf32 { length: nbytes / 4 }),
+            _ => Err(MetadataError::expected(KEY, "a multiple of 4 bytes", value)),
+        },
+        "null_terminated_bytes" => Ok(DataType::NullTerminatedBytes { length: length(&extension)? }),
+        "raw_bytes" => Ok(DataType::RawBytes { length: length(&extension)? }),
+        "numpy.datetime64" => time(&extension).map(|(unit, scale)| DataType::DateTime64 { unit, scale }),
+        "numpy.timedelta64" => time(&extension).map(|(unit, scale)| DataType::TimeDelta64 { unit, scale }),
+        // zarrs writes the first name; the second is that of the extension as it is proposed.
+        "zarrs.optional" | "optional" => {
+            let inner = parse(&Value::Object(extension.configuration()))?;
+            Ok(DataType::Optional(Box::new(inner)))
+        }
+        _ => Err(MetadataError::unsupported(format!("data type {}", excerpt(value)))),
+    }
+}
+
+fn raw_bits(bits: &str) -> Option<DataType> {
+    let bits: u32 = bits.parse().ok()?;
+    (bits > 0 && bits.is_multiple_of(8)).then_some(DataType::RawBytes { length: bits / 8 })
+}
+
+fn length(extension: &Extension<'_>) -> Result<u32, MetadataError> {
+    let value = extension.require("length_bytes")?;
+    let length = value.as_u64().and_then(|length| u32::try_from(length).ok()).filter(|length| *length > 0);
+    length.ok_or_else(|| MetadataError::expected(KEY, "a length in bytes", value))
+}
+
+fn time(extension: &Extension<'_>) -> Result<(TimeUnit, u32), MetadataError> {
+    let unit = extension.require("unit")?;
+    let known = unit.as_str().and_then(TimeUnit::from_code);
+    let scale = extension.require("scale_factor")?;
+    // NumPy keeps the factor in a C int.
+    let factor = scale.as_u64().and_then(|scale| i32::try_from(scale).ok()).filter(|scale| *scale > 0);
+    Ok((
+        known.ok_or_else(|| MetadataError::expected(KEY, "a unit of time", unit))?,
+        factor.ok_or_else(|| MetadataError::expected(KEY, "a scale factor", scale))?.unsigned_abs(),
+    ))
+}

@@ -1,0 +1,175 @@
+//! What an element is where no chunk is stored.
+
+use serde_json::Value;
+use zarrow_array::{DataType, Number};
+
+use super::{MetadataError, ZarrFormat, base64, float8};
+
+const KEY: &str = "fill_value";
+
+/// What an element is where no chunk is stored, as it lies in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum FillValue {
+    /// The bytes of one element of a fixed size, in the machine's byte order.
+    Fixed(Vec<u8>),
+    /// The bytes of one element of variable length.
+    Variable(Vec<u8>),
+    /// Nothing, in an optional type.
+    Missing,
+    /// A value, in an optional type.
+    Present(Box<FillValue>),
+}
+
+impl FillValue {
+    /// The value whose bytes are all zero, which stands where Zarr version 2 leaves the value open.
+    pub(super) fn zero(data_type: &DataType) -> FillValue {
+        match (data_type, data_type.item_size()) {
+            (DataType::Optional(_), _) => FillValue::Missing,
+            (_, Some(size)) => FillValue::Fixed(vec![0; size]),
+            (_, None) => FillValue::Variable(Vec::new()),
+        }
+    }
+
+    /// Reads a `fill_value` (Zarr core 3.1, fill value; Zarr version 2, fill value encoding).
+    pub(super) fn parse(
+        value: &Value,
+        data_type: &DataType,
+        format: ZarrFormat,
+    ) -> Result<FillValue, MetadataError> {
+        let invalid = || MetadataError::expected(KEY, &format!("a value of type {data_type}"), value);
+        match data_type {
+            _ if value.is_null() && format == ZarrFormat::V2 => Ok(FillValue::zero(data_type)),
+            DataType::Optional(inner) => match (value, value.as_array().map(Vec::as_slice)) {
+                (Value::Null, _) => Ok(FillValue::Missing),
+                (_, Some([present])) => Ok(FillValue::Present(Box::new(Self::parse(present, inner, format)?))),
+                _ => Err(invalid()),
+            },
+            DataType::String => text(value, format).map(String::into_bytes).map(FillValue::Variable).ok_or_else(invalid),
+            DataType::Bytes => bytes(value).map(FillValue::Variable).ok_or_else(invalid),
+            fixed => item(value, fixed, format).map(FillValue::Fixed).ok_or_else(invalid),
+        }
+    }
+}
+
+/// The bytes of an element of a fixed size, `None` where `value` is none of this type.
+fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u8>> {
+    match data_type {
+        DataType::Number(Number::Bool) => boolean(value, format).map(|value| vec![u8::from(value)]),
+        DataType::Number(number @ (Number::Complex64 | Number::Complex128)) => {
+            let part = if *number == Number::Complex64 { Number::Float32 } else { Number::Float64 };
+            let zero = Value::from(0);
+            let (real, imaginary) = match value.as_array().map(Vec::as_slice) {
+                Some([real, imaginary]) => (real, imaginary),
+                None if format == ZarrFormat::V2 => (value, &zero),
+                _ => return None,
+            };
+            Some([float(real, part)?, float(imaginary, part)?].concat())
+        }
+        DataType::Number(number) => integer(value, *number).or_else(|| float(value, *number)),
+        DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => match value.as_str() {
+            Some("NaT") => Some(i64::MIN.to_ne_bytes().to_vec()),
+            _ => integer(value, Number::Int64),
+        },
+        DataType::FixedLengthUtf32 { length } => {
+            let text = text(value, format)?;
+            let units = text.chars().flat_map(|character| u32::from(character).to_ne_bytes()).collect();
+            padded(units, (*length as usize).checked_mul(4)?)
+        }
+        DataType::NullTerminatedBytes { length } => padded(bytes(value)?, *length as usize),
+        DataType::RawBytes { length } => bytes(value).filter(|bytes| bytes.len() == *length as usize),
+        _ => None,
+    }
+}
+
+fn boolean(value: &Value, format: ZarrFormat) -> Option<bool> {
+    match (value, value.as_u64()) {
+        (Value::Bool(value), _) => Some(*value),
+        (_, Some(number @ 0..=1)) if format == ZarrFormat::V2 => Some(number == 1),
+        _ => None,
+    }
+}
+
+/// An integer of the type `number`, `None` where that is no integer type.
+fn integer(value: &Value, number: Number) -> Option<Vec<u8>> {
+    // zarr-python takes 1.0 for 1 as well, and JSON parsers read -0 as -0.0.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let whole = |float: &f64| float.fract() == 0.0 && float.abs() <= EXACT;
+    #[allow(clippy::cast_possible_truncation, reason = "a whole number within 2^53 is exact")]
+    let value = value
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| value.as_u64().map(i128::from))
+        .or_else(|| value.as_f64().filter(whole).map(|float| float as i128))?;
+    Some(match number {
+        Number::Int8 => i8::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::Int16 => i16::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::Int32 => i32::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::Int64 => i64::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::UInt8 => u8::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::UInt16 => u16::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::UInt32 => u32::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::UInt64 => u64::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        _ => return None,
+    })
+}
+
+/// A floating-point number of the type `number`, `None` where that is no such type.
+fn float(value: &Value, number: Number) -> Option<Vec<u8>> {
+    let value = match value.as_str() {
+        Some("NaN") => f64::NAN,
+        Some("Infinity") => f64::INFINITY,
+        Some("-Infinity") => f64::NEG_INFINITY,
+        Some(text) => return bits(text.strip_prefix("0x")?, number),
+        None => value.as_f64()?,
+    };
+    #[allow(clippy::cast_possible_truncation, reason = "rounded to the nearest, as NumPy does")]
+    Some(match number {
+        Number::Float16 if value.is_nan() => half::f16::NAN.to_ne_bytes().to_vec(),
+        Number::Float16 => half::f16::from_f64(value).to_ne_bytes().to_vec(),
+        Number::BFloat16 if value.is_nan() => half::bf16::NAN.to_ne_bytes().to_vec(),
+        Number::BFloat16 => half::bf16::from_f64(value).to_ne_bytes().to_vec(),
+        Number::Float32 => (value as f32).to_ne_bytes().to_vec(),
+        Number::Float64 => value.to_ne_bytes().to_vec(),
+        other => vec![float8::encode(other, value)?],
+    })
+}
+
+/// The bits of a floating-point number, in as many hexadecimal digits as it has.
+fn bits(digits: &str, number: Number) -> Option<Vec<u8>> {
+    let size = number.names().item_size;
+    let hexadecimal = digits.len() == size * 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let bits = u64::from_str_radix(digits, 16).ok().filter(|_| hexadecimal)?;
+    Some(match size {
+        1 => u8::try_from(bits).ok()?.to_ne_bytes().to_vec(),
+        2 => u16::try_from(bits).ok()?.to_ne_bytes().to_vec(),
+        4 => u32::try_from(bits).ok()?.to_ne_bytes().to_vec(),
+        _ => bits.to_ne_bytes().to_vec(),
+    })
+}
+
+/// Text; in version 2 a number too, which zarr-python writes for strings and reads as its digits.
+fn text(value: &Value, format: ZarrFormat) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) if format == ZarrFormat::V2 => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Bytes, as base64 or as a list of integers.
+fn bytes(value: &Value) -> Option<Vec<u8>> {
+    let byte = |item: &Value| item.as_u64().and_then(|item| u8::try_from(item).ok());
+    match value {
+        Value::String(text) => base64::decode(text),
+        Value::Array(items) => items.iter().map(byte).collect(),
+        _ => None,
+    }
+}
+
+/// `bytes` with zeros up to `size`, `None` where they are more.
+fn padded(mut bytes: Vec<u8>, size: usize) -> Option<Vec<u8>> {
+    (bytes.len() <= size).then(|| {
+        bytes.resize(size, 0);
+        bytes
+    })
+}

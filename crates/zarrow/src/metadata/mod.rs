@@ -1,0 +1,154 @@
+//! From metadata JSON to a checked description that no longer knows which version it came from.
+//!
+//! 1. [`parse_v3`], [`parse_v2_array`] and [`parse_v2_group`] read JSON that may come from anyone.
+//! 2. Version 2 is translated to the form of version 3: order `F` becomes a `transpose` codec, the byte
+//!    order of the type a `bytes` codec, filters and compressor the rest of the chain.
+//! 3. Everything that shape arithmetic relies on is checked, so that the rest of the crate need not.
+
+mod base64;
+mod check;
+mod chunk_grid;
+mod chunk_key;
+mod codec;
+mod consolidated;
+mod data_type;
+mod error;
+mod fill_value;
+mod float8;
+mod json;
+mod type_string;
+mod v2;
+mod v3;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::MetadataLimits;
+pub use chunk_grid::{AxisEdges, ChunkGrid};
+pub use chunk_key::ChunkKeyEncoding;
+pub use codec::CodecMetadata;
+pub use consolidated::Consolidated;
+pub use error::MetadataError;
+pub use fill_value::FillValue;
+
+use serde_json::{Map, Value};
+use zarrow_array::DataType;
+
+/// The version of the Zarr format that a node is stored in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ZarrFormat {
+    /// Zarr version 2: `.zarray`, `.zgroup`, `.zattrs`.
+    V2,
+    /// Zarr version 3: `zarr.json`.
+    V3,
+}
+
+/// What one array is, checked, in the terms of Zarr version 3 whichever version it is stored in.
+///
+/// The parsers guarantee: `shape`, the chunk grid and `dimension_names` have the same number of axes; no
+/// chunk extent is zero; and the sizes in bytes of the array and of one chunk, and the number of chunks,
+/// do not overflow and keep within the [`MetadataLimits`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrayMetadata {
+    /// The version that the array is stored in.
+    pub zarr_format: ZarrFormat,
+    /// Elements along each axis.
+    pub shape: Vec<u64>,
+    /// What one element is.
+    pub data_type: DataType,
+    /// How the array is cut into chunks.
+    pub chunk_grid: ChunkGrid,
+    /// How a chunk's position becomes its key in the store.
+    pub chunk_key_encoding: ChunkKeyEncoding,
+    /// What an element is where no chunk is stored.
+    pub fill_value: FillValue,
+    /// The codecs, in the order in which they encode.
+    pub codecs: Vec<CodecMetadata>,
+    /// What the user stored beside the array.
+    pub attributes: Map<String, Value>,
+    /// A name for each axis, where the array has them.
+    pub dimension_names: Option<Vec<Option<String>>>,
+}
+
+/// What one group is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupMetadata {
+    /// The version that the group is stored in.
+    pub zarr_format: ZarrFormat,
+    /// What the user stored beside the group.
+    pub attributes: Map<String, Value>,
+    /// The metadata of everything below the group, where it was consolidated.
+    pub consolidated: Option<Consolidated>,
+}
+
+/// A node of the hierarchy.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "one exists per opened node, and it is moved once")]
+pub enum NodeMetadata {
+    /// An array.
+    Array(ArrayMetadata),
+    /// A group.
+    Group(GroupMetadata),
+}
+
+/// Reads a `zarr.json`.
+///
+/// # Errors
+/// A [`MetadataError`] where the document is no JSON, breaks the specification (Zarr core 3.1), asks for
+/// what this crate does not have, or exceeds `limits`.
+///
+/// ```
+/// use zarrow::metadata::{MetadataLimits, NodeMetadata, parse_v3};
+/// let json = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"title": "rain"}}"#;
+/// let NodeMetadata::Group(group) = parse_v3(json, &MetadataLimits::default())? else { unreachable!() };
+/// assert_eq!(group.attributes["title"], "rain");
+/// # Ok::<(), zarrow::metadata::MetadataError>(())
+/// ```
+pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
+    let document = json::Document::parse(bytes, limits.max_consolidated_nbytes)?;
+    if !document.contains("consolidated_metadata") {
+        check::metadata_nbytes(bytes, limits.max_metadata_nbytes)?;
+    }
+    v3::node(document, limits)
+}
+
+/// Reads a `.zarray` and, where the store has one, the `.zattrs` beside it.
+///
+/// # Errors
+/// As [`parse_v3`], against the Zarr version 2 specification.
+pub fn parse_v2_array(
+    zarray: &[u8],
+    zattrs: Option<&[u8]>,
+    limits: &MetadataLimits,
+) -> Result<ArrayMetadata, MetadataError> {
+    let document = json::Document::parse(zarray, limits.max_metadata_nbytes)?;
+    v2::array(document, attributes(zattrs, limits)?, limits)
+}
+
+/// Reads a `.zgroup` and, where the store has them, the `.zattrs` and `.zmetadata` beside it.
+///
+/// # Errors
+/// As [`parse_v3`], against the Zarr version 2 specification.
+pub fn parse_v2_group(
+    zgroup: &[u8],
+    zattrs: Option<&[u8]>,
+    zmetadata: Option<&[u8]>,
+    limits: &MetadataLimits,
+) -> Result<GroupMetadata, MetadataError> {
+    let document = json::Document::parse(zgroup, limits.max_metadata_nbytes)?;
+    let consolidated = match zmetadata {
+        Some(bytes) => {
+            let document = json::Document::parse(bytes, limits.max_consolidated_nbytes)?;
+            Some(Consolidated::from_v2(document, *limits)?)
+        }
+        None => None,
+    };
+    v2::group(document, attributes(zattrs, limits)?, consolidated)
+}
+
+fn attributes(zattrs: Option<&[u8]>, limits: &MetadataLimits) -> Result<Map<String, Value>, MetadataError> {
+    match zattrs {
+        Some(bytes) => Ok(json::Document::parse(bytes, limits.max_metadata_nbytes)?.into_map()),
+        None => Ok(Map::new()),
+    }
+}

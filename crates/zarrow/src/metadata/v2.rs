@@ -1,0 +1,169 @@
+//! Zarr version 2: `.zarray` and `.zgroup`, translated to the form of version 3.
+//!
+//! An array's chain, in the order in which it encodes:
+//! 1. order `F` is a `transpose` that reverses the axes;
+//! 2. filters that map arrays to arrays come in their order;
+//! 3. one codec maps the array to bytes: a filter such as `vlen-utf8`, else `bytes` with the byte order of
+//!    what the filters leave;
+//! 4. other filters, and then the compressor, map bytes to bytes.
+
+use serde_json::{Map, Value, json};
+use zarrow_array::DataType;
+
+use super::chunk_key::separator;
+use super::error::excerpt;
+use super::json::{Document, extents};
+use super::type_string::{ByteOrder, TypeString};
+use super::{
+    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata, MetadataError,
+    MetadataLimits, ZarrFormat, check,
+};
+
+/// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.
+pub(super) fn array(
+    mut document: Document,
+    attributes: Map<String, Value>,
+    limits: &MetadataLimits,
+) -> Result<ArrayMetadata, MetadataError> {
+    document.require_format(2)?;
+    let shape = extents("shape", &document.required("shape")?)?;
+    check::ndim(&shape, limits)?;
+    let filters = match document.optional("filters") {
+        None => Vec::new(),
+        Some(Value::Array(filters)) => filters,
+        Some(other) => return Err(MetadataError::expected("filters", "a list", &other)),
+    };
+    let (data_type, byte_order) = dtype(&document.required("dtype")?, &filters)?;
+    check::item(&data_type, limits)?;
+    let mut stages = Vec::new();
+    let item_size = data_type.item_size().unwrap_or(1);
+    for filter in &filters {
+        stages.push(CodecMetadata::from_v2("filters", filter, item_size)?);
+    }
+    if let Some(compressor) = document.optional("compressor") {
+        stages.push(CodecMetadata::from_v2("compressor", &compressor, item_size)?);
+    }
+    let separator = document.optional("dimension_separator").map(|value| separator("dimension_separator", &value));
+    let array = ArrayMetadata {
+        zarr_format: ZarrFormat::V2,
+        chunk_grid: ChunkGrid::regular("chunks", &document.required("chunks")?, &shape)?,
+        chunk_key_encoding: ChunkKeyEncoding::V2 { separator: separator.transpose()?.unwrap_or('.') },
+        fill_value: FillValue::parse(&document.required("fill_value")?, &data_type, ZarrFormat::V2)?,
+        codecs: chain(stages, transpose(&document.required("order")?, shape.len())?, byte_order)?,
+        attributes,
+        dimension_names: None,
+        shape,
+        data_type,
+    };
+    check::array(&array, limits)?;
+    Ok(array)
+}
+
+/// Reads a `.zgroup`.
+pub(super) fn group(
+    mut document: Document,
+    attributes: Map<String, Value>,
+    consolidated: Option<Consolidated>,
+) -> Result<GroupMetadata, MetadataError> {
+    document.require_format(2)?;
+    Ok(GroupMetadata { zarr_format: ZarrFormat::V2, attributes, consolidated })
+}
+
+/// The data type, and the byte order that it is stored in.
+fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, ByteOrder), MetadataError> {
+    let unsupported = || MetadataError::unsupported(format!("data type {}", excerpt(value)));
+    let text = match value {
+        Value::String(text) => text,
+        Value::Array(_) => return Err(unsupported()),
+        _ => return Err(MetadataError::expected("dtype", "a NumPy type string", value)),
+    };
+    match TypeString::parse(text).ok_or_else(unsupported)? {
+        TypeString::Fixed(data_type, order) => Ok((data_type, order)),
+        TypeString::Object => match filters.first().and_then(|filter| filter.get("id")).and_then(Value::as_str) {
+            Some("vlen-utf8") => Ok((DataType::String, ByteOrder::None)),
+            Some("vlen-bytes") => Ok((DataType::Bytes, ByteOrder::None)),
+            _ => Err(MetadataError::unsupported("data type \"|O\" without a vlen-utf8 or vlen-bytes filter")),
+        },
+    }
+}
+
+/// Step 1.
+fn transpose(order: &Value, ndim: usize) -> Result<Option<CodecMetadata>, MetadataError> {
+    match order.as_str() {
+        Some("F") if ndim > 1 => {
+            let axes: Vec<usize> = (0..ndim).rev().collect();
+            Ok(Some(codec("transpose", "order", json!(axes))))
+        }
+        Some("C" | "F") => Ok(None),
+        _ => Err(MetadataError::expected("order", "\"C\" or \"F\"", order)),
+    }
+}
+
+/// Steps 2 to 4, from the filters and the compressor.
+fn chain(
+    stages: Vec<CodecMetadata>,
+    transpose: Option<CodecMetadata>,
+    mut byte_order: ByteOrder,
+) -> Result<Vec<CodecMetadata>, MetadataError> {
+    let mut codecs: Vec<CodecMetadata> = transpose.into_iter().collect();
+    let mut is_bytes = false;
+    for stage in stages {
+        let kind = Kind::of(&stage.name);
+        if is_bytes && kind != Kind::BytesToBytes {
+            let what = format!("filter {} after one that made bytes", excerpt(&Value::from(stage.name)));
+            return Err(MetadataError::unsupported(what));
+        }
+        match kind {
+            Kind::ArrayToArray => {
+                // A filter that changes the type names what it writes, byte order included.
+                let written = stage.text("astype").or_else(|| stage.text("encode_dtype"));
+                byte_order = written.and_then(ByteOrder::of).unwrap_or(byte_order);
+            }
+            Kind::ArrayToBytes => is_bytes = true,
+            Kind::BytesToBytes if !is_bytes => {
+                codecs.push(bytes(byte_order));
+                is_bytes = true;
+            }
+            Kind::BytesToBytes => {}
+        }
+        codecs.push(stage);
+    }
+    if !is_bytes {
+        codecs.push(bytes(byte_order));
+    }
+    Ok(codecs)
+}
+
+/// Which sides of the array-to-bytes border a numcodecs codec stands on.
+#[derive(PartialEq)]
+enum Kind {
+    ArrayToArray,
+    ArrayToBytes,
+    BytesToBytes,
+}
+
+impl Kind {
+    fn of(name: &str) -> Kind {
+        match name.strip_prefix("numcodecs.").unwrap_or(name) {
+            "delta" | "fixedscaleoffset" | "quantize" | "bitround" | "astype" | "packbits" | "categorize" => {
+                Kind::ArrayToArray
+            }
+            "vlen-utf8" | "vlen-bytes" | "vlen-array" | "json2" | "msgpack2" | "pickle" | "pcodec" | "zfpy" => {
+                Kind::ArrayToBytes
+            }
+            _ => Kind::BytesToBytes,
+        }
+    }
+}
+
+fn bytes(order: ByteOrder) -> CodecMetadata {
+    match order {
+        ByteOrder::Little => codec("bytes", "endian", json!("little")),
+        ByteOrder::Big => codec("bytes", "endian", json!("big")),
+        ByteOrder::None => CodecMetadata::new("bytes", Map::new()),
+    }
+}
+
+fn codec(name: &str, parameter: &str, value: Value) -> CodecMetadata {
+    CodecMetadata::new(name, Map::from_iter([(parameter.to_owned(), value)]))
+}
