@@ -13,9 +13,9 @@ DATA := build/data-$(call key,demo)
 BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-# One profile, one set of features and one interpreter for every cargo command, so that nothing is built twice.
-# The interpreter and this switch are part of what decides whether PyO3 is built again; maturin sets the switch too.
-export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# Every cargo command has one profile, one set of features and one PyO3 configuration (the oldest Python's stable ABI,
+# which maturin would else write for itself, elsewhere), so that nothing is built twice.
+export PYO3_CONFIG_FILE := $(CURDIR)/crates/zarrow-python/pyo3-config.txt
 export PYO3_BUILD_EXTENSION_MODULE := 1
 CARGO_FLAGS := --release --workspace --locked
 

@@ -70,6 +70,61 @@ pub fn is_c_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     true
 }
 
+/// The strides with which the same memory has `new` for its shape; `None` where no strides do, or where the
+/// numbers of elements differ.
+///
+/// The shapes are walked side by side, in runs of axes with equally many elements. A run of the old shape must
+/// be one even step through memory, which the new axes then divide. Source: NumPy, `_attempt_nocopy_reshape`.
+///
+/// ```
+/// use zarrow_array::shape::reshaped_strides;
+/// assert_eq!(reshaped_strides(&[4, 6], &[12, 2], &[2, 2, 3, 2]), Some(vec![24, 12, 4, 2]));
+/// assert_eq!(reshaped_strides(&[4, 6], &[1, 4], &[24]), None);
+/// ```
+#[must_use]
+pub fn reshaped_strides(shape: &[i64], strides: &[i64], new: &[i64]) -> Option<Vec<i64>> {
+    if is_c_contiguous(shape, strides) {
+        return c_strides(new);
+    }
+    let mut old = shape.iter().zip(strides).filter(|(extent, _)| **extent != 1);
+    let mut result = Vec::with_capacity(new.len());
+    let mut run = new.iter().copied().peekable();
+    while run.peek().is_some() {
+        let mut extents = vec![];
+        let (mut new_count, mut old_count) = (1i64, 1i64);
+        let mut step = None;
+        loop {
+            if new_count <= old_count {
+                let Some(extent) = run.next() else { break };
+                new_count = new_count.checked_mul(extent)?;
+                extents.push(extent);
+            } else {
+                let (extent, stride) = old.next()?;
+                old_count = old_count.checked_mul(*extent)?;
+                // The slower axes of the run step over this one without a gap.
+                if step.is_some_and(|slower| Some(slower) != stride.checked_mul(*extent)) {
+                    return None;
+                }
+                step = Some(*stride);
+            }
+            // A run ends where the counts meet, and takes the axes of one element that follow it.
+            if new_count == old_count && run.peek() != Some(&1) {
+                break;
+            }
+        }
+        if new_count != old_count {
+            return None;
+        }
+        let mut stride = step.unwrap_or(1);
+        let start = result.len();
+        for extent in extents.iter().rev() {
+            result.insert(start, stride);
+            stride = stride.checked_mul(*extent)?;
+        }
+    }
+    old.next().is_none().then_some(result)
+}
+
 /// The lowest and the highest element offset that a view touches; `None` for an empty view.
 ///
 /// # Errors
@@ -106,6 +161,18 @@ mod tests {
         assert!(is_c_contiguous(&[2, 1, 3], &[3, 77, 1]));
         assert!(!is_c_contiguous(&[2, 3], &[1, 2]));
         assert!(is_c_contiguous(&[0, 3], &[9, 9]));
+    }
+
+    #[test]
+    fn reshapes_step_over_the_same_elements() {
+        assert_eq!(reshaped_strides(&[2, 3, 4], &[24, 8, 2], &[24]), Some(vec![2]));
+        assert_eq!(reshaped_strides(&[2, 3, 4], &[24, 8, 2], &[1, 6, 1, 4, 1]), Some(vec![1, 8, 8, 2, 2]));
+        assert_eq!(reshaped_strides(&[6], &[-1], &[2, 3]), Some(vec![-3, -1]));
+        assert_eq!(reshaped_strides(&[2, 3], &[1, 2], &[3, 2]), None);
+        assert_eq!(reshaped_strides(&[2, 3], &[1, 2], &[2, 1, 3]), Some(vec![1, 1, 2]));
+        assert_eq!(reshaped_strides(&[1, 1], &[5, 7], &[]), Some(vec![]));
+        assert_eq!(reshaped_strides(&[4], &[2], &[2]), None);
+        assert_eq!(reshaped_strides(&[2], &[2], &[2, 2]), None);
     }
 
     #[test]

@@ -273,6 +273,11 @@ fn malformed_tensors_are_refused_and_end_once() {
         legacy(|tensor| tensor.data = std::ptr::without_provenance_mut(usize::MAX - 8)),
         Error::Overflow,
     );
+    let offset_past_the_end = |tensor: &mut DLTensor| {
+        tensor.data = std::ptr::without_provenance_mut(usize::MAX - 100);
+        tensor.byte_offset = 200;
+    };
+    assert_refused(legacy(offset_past_the_end), Error::Overflow);
     assert_refused(strided(1, &[2, -3], &[3, 1]), Error::NegativeExtent { axis: 1, extent: -3 });
     assert_refused(strided(1, &[i64::MAX, 2], &[2, 1]), Error::Overflow);
     assert_refused(strided(1, &[1 << 32, 1 << 31], &[]), Error::Overflow);

@@ -1,1 +1,60 @@
-//! Placeholder while the workspace is laid out.
+//! The Python module `zarrow._zarrow`: the engine and the four layouts as Python classes.
+//!
+//! Each class is a thin file over the crate that does the work. `unsafe` stands only where a C protocol asks for
+//! it: in `capsule`, in `buffer_protocol`, and where the memory of a shared tensor is read.
+
+mod array;
+mod array_interface;
+mod array_summary;
+mod buffer_protocol;
+mod capsule;
+mod consumer;
+mod decoded_array;
+mod error;
+mod group;
+mod interrupt;
+mod json;
+mod masked_tensor;
+mod masked_variable;
+mod metadata;
+mod numpy;
+mod open;
+mod selection;
+mod summary;
+mod tensor;
+mod tree;
+mod variable;
+
+use pyo3::prelude::*;
+
+/// The compiled part of zarrow: everything here is public as `zarrow.*`.
+// Run with a GIL until it was tried without one.
+#[pymodule(gil_used = true)]
+mod _zarrow {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::array::Array;
+    #[pymodule_export]
+    use crate::decoded_array::DecodedArray;
+    #[pymodule_export]
+    use crate::group::Group;
+    #[pymodule_export]
+    use crate::masked_tensor::MaskedTensor;
+    #[pymodule_export]
+    use crate::masked_variable::MaskedVariable;
+    #[pymodule_export]
+    use crate::open::{num_threads, open, set_num_threads};
+    #[pymodule_export]
+    use crate::tensor::Tensor;
+    #[pymodule_export]
+    use crate::tree::Tree;
+    #[pymodule_export]
+    use crate::variable::Variable;
+
+    #[pymodule_init]
+    fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::decoded_array::add_aliases(module)
+    }
+}

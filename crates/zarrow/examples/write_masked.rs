@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use zarrs::array::codec::ZstdCodec;
 use zarrs::array::{Array, ArrayBuilder, ArrayBytes, ArrayMetadataOptions, DataType, FillValue, data_type};
-use zarrs::filesystem::FilesystemStore;
 use zarrs::group::GroupBuilder;
+use zarrs_filesystem::FilesystemStore;
 
 const MONTHS: u64 = 12;
 const GRID: [u64; 2] = [2160, 4320];

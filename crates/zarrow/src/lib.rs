@@ -1,1 +1,29 @@
-//! Placeholder while the workspace is laid out.
+//! A Zarr v2 and v3 engine: it reads arrays of every memory layout into aligned memory, ready for exchange.
+//!
+//! - [`open`] an array or a group in a [`store`];
+//! - choose a [`Selection`] in NumPy's words;
+//! - [`Array::read`] decodes it on all cores, straight to its place where that can be, and gives one of the four
+//!   layouts of [`zarrow_array`];
+//! - whatever a store holds, the answer is right or a typed [`Error`] with store, array, chunk and codec: never a
+//!   panic, and never an allocation that checked metadata does not justify.
+//!
+//! It does not know Python, and holds no thread before the first read of more than one chunk.
+
+mod array;
+mod codec;
+mod error;
+mod exec;
+mod group;
+mod open;
+mod selection;
+
+pub mod metadata;
+pub mod store;
+
+pub use array::Array;
+pub use error::{Context, Error, ErrorKind, Result};
+pub use exec::{num_threads, set_num_threads};
+pub use group::Group;
+pub use metadata::ZarrFormat;
+pub use open::{Node, open};
+pub use selection::{AxisSelection, Index, Selection};

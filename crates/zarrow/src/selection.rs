@@ -91,7 +91,8 @@ impl Selection {
     /// Every position of `shape`.
     #[must_use]
     pub fn all(shape: &[u64]) -> Selection {
-        let axes = shape.iter().map(|extent| AxisSelection { start: 0, step: 1, count: *extent, dropped: false });
+        let axes =
+            shape.iter().map(|extent| AxisSelection { start: 0, step: 1, count: *extent, dropped: false });
         Selection { axes: axes.collect() }
     }
 
@@ -110,12 +111,15 @@ impl Selection {
 
 impl AxisSelection {
     fn new(axis: usize, extent: u64, index: Index) -> Result<AxisSelection> {
-        let length = i64::try_from(extent).map_err(|_| ErrorKind::Index(format!("axis {axis} is too long")))?;
+        let length =
+            i64::try_from(extent).map_err(|_| ErrorKind::Index(format!("axis {axis} is too long")))?;
         match index {
             Index::At(position) => {
                 let from_start = if position < 0 { position.checked_add(length) } else { Some(position) };
                 match from_start.filter(|start| (0..length).contains(start)) {
-                    Some(start) => Ok(AxisSelection { start: start as u64, step: 1, count: 1, dropped: true }),
+                    Some(start) => {
+                        Ok(AxisSelection { start: start as u64, step: 1, count: 1, dropped: true })
+                    }
                     None => Err(ErrorKind::Index(format!(
                         "index {position} is out of bounds for axis {axis} with size {extent}"
                     ))

@@ -2,7 +2,7 @@
 
 1. What is there from an earlier run with the same code is used again.
 2. zarr-python writes `world.zarr` (Zarr v3) and `world_v2.zarr`, in several codecs, sharded and not.
-3. The values of the masked arrays go to `source/` as plain files, where the demo also checks itself against them.
+3. The values of the masked arrays go to `source/` as plain files, against which the demo checks itself.
 4. The Rust example `write_masked` makes `masked.zarr` of them, for zarr-python has no optional data type.
 """
 
@@ -13,6 +13,7 @@ import json
 import shutil
 import subprocess
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrow.demo import data
+from zarrow.demo import files
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Stores:
 
     def source_turbidity(self) -> np.ma.MaskedArray[Any, Any]:
         """Give the turbidity on land as the masked array should hold it, straight from the plain files."""
-        values = np.fromfile(self.source / "turbidity.bin", dtype=np.uint8).reshape(data.TURBIDITY_SHAPE)
-        land = np.fromfile(self.source / "land.bin", dtype=np.bool_).reshape(data.TURBIDITY_SHAPE[1:])
+        values = np.fromfile(self.source / "turbidity.bin", dtype=np.uint8).reshape(files.TURBIDITY_SHAPE)
+        land = np.fromfile(self.source / "land.bin", dtype=np.bool_).reshape(files.TURBIDITY_SHAPE[1:])
         return np.ma.MaskedArray(values, mask=np.broadcast_to(~land, values.shape))
 
     def source_cities(self) -> list[str | None]:
@@ -61,7 +62,7 @@ class Stores:
         return cities
 
 
-def prepare(files: Path, folder: Path, masked_writer: Path) -> Stores:
+def prepare(packages: Path, folder: Path, masked_writer: Path) -> Stores:
     """Write the stores into `folder` from the packages' files, unless they are there.
 
     Raises
@@ -74,22 +75,20 @@ def prepare(files: Path, folder: Path, masked_writer: Path) -> Stores:
     key = _key()
     if mark.is_file() and mark.read_text() == key:
         return stores
-    for path in [*data.missing(files), *([] if masked_writer.is_file() else [masked_writer])]:
+    for path in files.missing(packages, masked_writer):
         raise FileNotFoundError(f"{path} is not there; `make demo` in the source tree sets everything up")
     start = time.perf_counter()
     print("zarr-python writes the stores, once (the land mask alone is 933 MB) ...", flush=True)
     for path in (stores.world, stores.world_v2, stores.masked, stores.source):
         shutil.rmtree(path, ignore_errors=True)
     stores.source.mkdir(parents=True)
-    turbidity, land, airports = (
-        data.read_turbidity(files),
-        data.read_land(files),
-        data.read_airports(files),
-    )
+    turbidity = files.read_turbidity(packages)
+    land = files.read_land(packages)
+    airports = files.read_airports(packages)
     _write_world(stores.world, turbidity, land, airports)
     _write_world_v2(stores.world_v2, turbidity)
     turbidity.tofile(stores.source / "turbidity.bin")
-    data.on_turbidity_grid(land).tofile(stores.source / "land.bin")
+    files.on_turbidity_grid(land).tofile(stores.source / "land.bin")
     (stores.source / "cities.json").write_text(json.dumps(airports.cities), encoding="utf-8")
     subprocess.run([masked_writer, stores.source, stores.masked], check=True)
     mark.write_text(key)
@@ -98,7 +97,7 @@ def prepare(files: Path, folder: Path, masked_writer: Path) -> Stores:
 
 
 def _key() -> str:
-    sources = [Path(module).read_bytes() for module in (__file__, data.__file__)]
+    sources = [Path(module).read_bytes() for module in (__file__, files.__file__)]
     return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
@@ -106,13 +105,13 @@ def _write_world(
     path: Path,
     turbidity: NDArray[np.uint8],
     land: NDArray[np.bool_],
-    airports: data.Airports,
+    airports: files.Airports,
 ) -> None:
     import zarr
     from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
     zstd, place = ZstdCodec(level=1), ("month", "latitude", "longitude")
-    real = turbidity * data.TURBIDITY_UNIT
+    real = turbidity * files.TURBIDITY_UNIT
     root = zarr.create_group(path, zarr_format=3)
 
     def write(name: str, values: Any, names: tuple[str, ...], **layout: Any) -> None:
@@ -126,10 +125,12 @@ def _write_world(
     blosc = BloscCodec(cname="lz4", clevel=5, shuffle="bitshuffle")
     write("turbidity_counts/blosc_lz4", counts, place, chunks=chunks, compressors=blosc)
     write("land_mask", land, place[1:], chunks=(2160, 4320), compressors=zstd)
-    write("airports/name", np.array(airports.names, dtype=np.dtypes.StringDType()), ("airport",), chunks=(4096,))
+    write(
+        "airports/name", np.array(airports.names, dtype=np.dtypes.StringDType()), ("airport",), chunks=(4096,)
+    )
     write("airports/latitude", airports.latitude, ("airport",), chunks=(8192,))
     write("airports/longitude", airports.longitude, ("airport",), chunks=(8192,))
-    zarr.consolidate_metadata(path)
+    _consolidate(path)
 
 
 def _write_world_v2(path: Path, turbidity: NDArray[np.uint8]) -> None:
@@ -139,4 +140,13 @@ def _write_world_v2(path: Path, turbidity: NDArray[np.uint8]) -> None:
     root = zarr.create_group(path, zarr_format=2)
     compressor = numcodecs.Zlib(level=1)
     root.create_array("turbidity_counts", data=turbidity, chunks=(1, 1080, 2160), compressors=compressor)
-    zarr.consolidate_metadata(path)
+    _consolidate(path)
+
+
+def _consolidate(path: Path) -> None:
+    import zarr
+
+    with warnings.catch_warnings():
+        # zarr-python warns that its consolidated metadata of v3 are in no specification yet.
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(path)

@@ -119,7 +119,7 @@ fn c_string(text: &str) -> CString {
 /// The metadata's binary form: counts and lengths as native `i32`.
 fn encode_metadata(entries: &[(&'static str, String)]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut push_length = |bytes: &mut Vec<u8>, length: usize| {
+    let push_length = |bytes: &mut Vec<u8>, length: usize| {
         bytes.extend_from_slice(&i32::try_from(length).unwrap_or(i32::MAX).to_ne_bytes());
     };
     push_length(&mut bytes, entries.len());

@@ -248,18 +248,16 @@ impl SharedTensor {
     /// The same memory with another shape of as many elements.
     ///
     /// # Errors
-    /// [`Error::BadView`] where the number of elements differs, [`Error::NeedsCopy`] where the memory is not
-    /// contiguous.
+    /// [`Error::BadView`] where the number of elements differs, [`Error::NeedsCopy`] where no strides over the
+    /// same memory have that shape.
     pub fn reshape(&self, shape: &[i64]) -> Result<SharedTensor> {
         let extents: Option<Vec<u64>> = shape.iter().map(|extent| u64::try_from(*extent).ok()).collect();
         let count = extents.and_then(|extents| shape::element_count(&extents).ok());
         if count != Some(self.size() as u64) {
             return Err(Error::BadView(format!("cannot reshape {:?} to {shape:?}", self.shape)));
         }
-        if !self.is_c_contiguous() {
-            return Err(Error::NeedsCopy { protocol: "reshape", what: "a tensor that is not contiguous" });
-        }
-        let strides = shape::c_strides(shape).ok_or_else(|| Error::BadView("strides overflow".into()))?;
+        let strides = shape::reshaped_strides(&self.shape, &self.strides, shape)
+            .ok_or(Error::NeedsCopy { protocol: "reshape", what: "a tensor that is not contiguous" })?;
         Ok(self.with_geometry(0, shape.to_vec(), strides))
     }
 
@@ -282,6 +280,11 @@ impl SharedTensor {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub unsafe fn copy(&self) -> Result<SharedTensor> {
+        let extents: Vec<u64> = self.shape.iter().map(|extent| extent.unsigned_abs()).collect();
+        // SAFETY: the caller rules out writers.
+        if let Some(bytes) = unsafe { self.bytes() } {
+            return SharedTensor::from_buffer(Buffer::copy_of(bytes)?, &extents, self.dtype.clone());
+        }
         let mut buffer = Buffer::zeroed(self.nbytes())?;
         let size = self.item_size;
         if size > 0 && !buffer.is_empty() {
@@ -306,7 +309,6 @@ impl SharedTensor {
                 }
             }
         }
-        let extents: Vec<u64> = self.shape.iter().map(|extent| extent.unsigned_abs()).collect();
         SharedTensor::from_buffer(buffer, &extents, self.dtype.clone())
     }
 

@@ -63,12 +63,19 @@ pub(super) fn item(data_type: &DataType, limits: &MetadataLimits) -> Result<(), 
 pub(super) fn array(array: &ArrayMetadata, limits: &MetadataLimits) -> Result<(), MetadataError> {
     let ndim = array.shape.len();
     if array.chunk_grid.ndim() != ndim {
-        return Err(MetadataError::invalid("chunk_grid", format!("its axes are not the {ndim} of the array")));
+        return Err(MetadataError::invalid(
+            "chunk_grid",
+            format!("its axes are not the {ndim} of the array"),
+        ));
     }
     if array.dimension_names.as_ref().is_some_and(|names| names.len() != ndim) {
-        return Err(MetadataError::invalid("dimension_names", format!("they are not the {ndim} of the array")));
+        return Err(MetadataError::invalid(
+            "dimension_names",
+            format!("they are not the {ndim} of the array"),
+        ));
     }
     let item_nbytes = element_nbytes(&array.data_type);
+    // No chunk that counts is without an element, and so this bounds the number of chunks as well.
     let limit = i64::MAX as u64;
     product(array.shape.iter().copied(), item_nbytes)
         .filter(|nbytes| *nbytes <= limit)

@@ -71,12 +71,14 @@ impl ChunkGrid {
     /// beyond the array.
     ///
     /// # Panics
-    /// Where the grid has no such axis.
+    /// Where the grid has no such axis, or its extent there is zero.
     #[must_use]
     #[inline]
     pub fn chunk_extent(&self, axis: usize, index: u64) -> (u64, u64) {
         match self {
-            ChunkGrid::Regular { chunk_shape } => (index.saturating_mul(chunk_shape[axis]), chunk_shape[axis]),
+            ChunkGrid::Regular { chunk_shape } => {
+                (index.saturating_mul(chunk_shape[axis]), chunk_shape[axis])
+            }
             ChunkGrid::Rectilinear { axes } => {
                 let run = axes[axis].run(|run| run.first <= index);
                 let start = run.start.saturating_add((index - run.first).saturating_mul(run.extent));
@@ -88,7 +90,7 @@ impl ChunkGrid {
     /// The index along `axis` of the chunk that holds `coordinate`.
     ///
     /// # Panics
-    /// Where the grid has no such axis.
+    /// Where the grid has no such axis, or its extent there is zero.
     #[must_use]
     #[inline]
     pub fn locate(&self, axis: usize, coordinate: u64) -> u64 {
@@ -116,7 +118,8 @@ impl ChunkGrid {
             "regular" => Self::regular(KEY, extension.require("chunk_shape")?, shape),
             "rectilinear" if extension.require("kind")? == "inline" => {
                 let edges = extension.require("chunk_shapes")?;
-                let axes = edges.as_array().ok_or_else(|| MetadataError::expected(KEY, "a list per axis", edges))?;
+                let axes =
+                    edges.as_array().ok_or_else(|| MetadataError::expected(KEY, "a list per axis", edges))?;
                 check_ndim(axes.len(), shape)?;
                 let axes = axes.iter().zip(shape).map(|(edges, extent)| AxisEdges::parse(edges, *extent));
                 Ok(ChunkGrid::Rectilinear { axes: axes.collect::<Result<_, _>>()? })
@@ -126,7 +129,11 @@ impl ChunkGrid {
     }
 
     /// A regular grid from the chunk shape in `value`, for an array of `shape`.
-    pub(super) fn regular(key: &'static str, value: &Value, shape: &[u64]) -> Result<ChunkGrid, MetadataError> {
+    pub(super) fn regular(
+        key: &'static str,
+        value: &Value,
+        shape: &[u64],
+    ) -> Result<ChunkGrid, MetadataError> {
         let mut chunk_shape = extents(key, value)?;
         check_ndim(chunk_shape.len(), shape)?;
         for (chunk, extent) in chunk_shape.iter_mut().zip(shape) {

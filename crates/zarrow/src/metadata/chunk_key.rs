@@ -58,7 +58,10 @@ impl ChunkKeyEncoding {
         match extension.name {
             "default" => Ok(ChunkKeyEncoding::Default { separator: given.unwrap_or('/') }),
             "v2" => Ok(ChunkKeyEncoding::V2 { separator: given.unwrap_or('.') }),
-            _ => Err(MetadataError::unsupported(format!("chunk key encoding {}", super::error::excerpt(value)))),
+            _ => Err(MetadataError::unsupported(format!(
+                "chunk key encoding {}",
+                super::error::excerpt(value)
+            ))),
         }
     }
 }

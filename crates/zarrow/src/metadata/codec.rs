@@ -37,7 +37,9 @@ impl CodecMetadata {
     /// [`MetadataError::Invalid`] where this is no list of codecs, or an empty one.
     pub fn parse_chain(value: &Value, item_size: usize) -> Result<Vec<CodecMetadata>, MetadataError> {
         match value.as_array() {
-            Some(codecs) if !codecs.is_empty() => codecs.iter().map(|codec| Self::parse(codec, item_size)).collect(),
+            Some(codecs) if !codecs.is_empty() => {
+                codecs.iter().map(|codec| Self::parse(codec, item_size)).collect()
+            }
             _ => Err(MetadataError::expected(KEY, "a list of codecs", value)),
         }
     }

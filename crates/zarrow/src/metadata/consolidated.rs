@@ -5,11 +5,11 @@
 //!    its own entry says: zarr-python writes an empty map into it.
 //! 3. An entry is parsed when it is asked for, so that one bad node does not spoil its neighbours.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::json::Document;
 use super::{MetadataError, MetadataLimits, NodeMetadata, v2, v3};
@@ -29,7 +29,8 @@ pub struct Consolidated {
 #[derive(Debug, Clone, PartialEq)]
 enum Entry {
     V3(Value),
-    V2 { array: Option<Value>, group: Option<Value>, attributes: Option<Value> },
+    V2Array { zarray: Value, zattrs: Option<Value> },
+    V2Group { zgroup: Value, zattrs: Option<Value> },
 }
 
 impl Consolidated {
@@ -40,27 +41,35 @@ impl Consolidated {
             _ if value.get("must_understand") == Some(&Value::Bool(false)) => return Ok(None),
             _ => return Err(MetadataError::expected(KEY, "an object of the kind \"inline\"", &value)),
         }
+        let metadata =
+            inline(value).ok_or_else(|| MetadataError::invalid(KEY, "it has no \"metadata\" object"))?;
         let mut entries = BTreeMap::new();
-        collect_v3("", value, &mut entries)?;
+        collect("", metadata, &mut entries)?;
         Ok(Some(Consolidated::new(entries, limits)))
     }
 
-    /// Reads a `.zmetadata`.
+    /// Reads a `.zmetadata`. The keys of the root itself are those that the caller has read already.
     pub(super) fn from_v2(mut document: Document, limits: MetadataLimits) -> Result<Self, MetadataError> {
         let format = document.required("zarr_consolidated_format")?;
         if format.as_u64() != Some(1) {
             return Err(MetadataError::expected("zarr_consolidated_format", "1", &format));
         }
-        document.required("metadata").and_then(|metadata| match metadata {
-            Value::Object(metadata) => {
-                let mut entries = BTreeMap::new();
-                for (key, value) in metadata {
-                    insert_v2(&key, value, &mut entries)?;
-                }
-                Ok(Consolidated::new(entries, limits))
-            }
-            other => Err(MetadataError::expected("metadata", "an object", &other)),
-        })
+        let keys = document.object("metadata")?.into_iter();
+        let (mut attributes, nodes): (Map<_, _>, Map<_, _>) =
+            keys.partition(|(key, _)| key.ends_with("/.zattrs"));
+        let mut entries = BTreeMap::new();
+        for (key, value) in nodes {
+            let Some((path, name)) = key.rsplit_once('/') else { continue };
+            let path = checked_path(path)?;
+            let zattrs = attributes.remove(&format!("{path}/.zattrs"));
+            let entry = match name {
+                ".zarray" => Entry::V2Array { zarray: value, zattrs },
+                ".zgroup" => Entry::V2Group { zgroup: value, zattrs },
+                _ => continue,
+            };
+            entries.entry(path.to_owned()).or_insert(entry);
+        }
+        Ok(Consolidated::new(entries, limits))
     }
 
     fn new(entries: BTreeMap<String, Entry>, limits: MetadataLimits) -> Self {
@@ -70,8 +79,7 @@ impl Consolidated {
     /// The node at `path` below the group, such as `sub/array`; `None` where it is not there. A group comes
     /// with the consolidated metadata of what is below it.
     ///
-    /// # Errors
-    /// The inner [`MetadataError`] where the metadata of that node is wrong.
+    /// The inner [`MetadataError`] says what is wrong with the metadata of that one node.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Result<NodeMetadata, MetadataError>> {
         let entry = self.entries.get(&format!("{}{path}", self.prefix))?;
@@ -84,16 +92,27 @@ impl Consolidated {
         }))
     }
 
-    /// The names of the nodes directly below the group at `path` (the group itself where that is empty), in
-    /// order.
+    /// The names of the nodes directly below the group at `path`, in order. The path is empty for the group
+    /// itself.
+    ///
+    /// ```
+    /// use zarrow::metadata::{MetadataLimits, parse_v2_group};
+    /// let zmetadata = br#"{"zarr_consolidated_format": 1, "metadata": {
+    ///     ".zgroup": {"zarr_format": 2},
+    ///     "sub/.zgroup": {"zarr_format": 2}, "sub/deep/.zgroup": {"zarr_format": 2}}}"#;
+    /// let limits = MetadataLimits::default();
+    /// let root = parse_v2_group(br#"{"zarr_format": 2}"#, None, Some(zmetadata), &limits)?;
+    /// let consolidated = root.consolidated.unwrap_or_else(|| unreachable!());
+    /// assert_eq!(consolidated.children(""), ["sub"]);
+    /// assert_eq!(consolidated.subgroup("sub").children(""), ["deep"]);
+    /// # Ok::<(), zarrow::metadata::MetadataError>(())
+    /// ```
     #[must_use]
     pub fn children(&self, path: &str) -> Vec<String> {
         let prefix = self.subgroup(path).prefix;
         let after = self.entries.range::<str, _>((Bound::Excluded(prefix.as_str()), Bound::Unbounded));
         let below = after.map_while(|(path, _)| path.strip_prefix(&prefix));
-        // A path whose group has no entry of its own makes that group no node.
-        let direct: BTreeSet<&str> = below.filter(|path| !path.contains('/')).collect();
-        direct.into_iter().map(str::to_owned).collect()
+        below.filter(|path| !path.contains('/')).map(str::to_owned).collect()
     }
 
     /// The same metadata, seen from the group at `path`.
@@ -110,61 +129,48 @@ impl Consolidated {
 
 impl Entry {
     fn parse(&self, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
+        let document = |value: &Value| Document::from_value(value.clone());
+        let attributes = |zattrs: &Option<Value>| match zattrs {
+            Some(zattrs) => document(zattrs).map(Document::into_map),
+            None => Ok(Map::new()),
+        };
         match self {
-            Entry::V3(value) => v3::node(Document::from_value(value.clone())?, limits),
-            Entry::V2 { array, group, attributes } => {
-                let attributes = match attributes {
-                    Some(attributes) => Document::from_value(attributes.clone())?.into_map(),
-                    None => serde_json::Map::new(),
-                };
-                match (array, group) {
-                    (Some(array), _) => v2::array(Document::from_value(array.clone())?, attributes, limits)
-                        .map(NodeMetadata::Array),
-                    (None, Some(group)) => v2::group(Document::from_value(group.clone())?, attributes, None)
-                        .map(NodeMetadata::Group),
-                    (None, None) => Err(MetadataError::MissingKey { key: ".zarray" }),
-                }
+            Entry::V3(value) => v3::node(document(value)?, limits),
+            Entry::V2Array { zarray, zattrs } => {
+                v2::array(document(zarray)?, attributes(zattrs)?, limits).map(NodeMetadata::Array)
+            }
+            Entry::V2Group { zgroup, zattrs } => {
+                v2::group(document(zgroup)?, attributes(zattrs)?, None).map(NodeMetadata::Group)
             }
         }
+    }
+}
+
+/// The `metadata` of a `consolidated_metadata`.
+fn inline(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(mut inline) => match inline.remove("metadata") {
+            Some(Value::Object(metadata)) => Some(metadata),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
 /// Adds the entries of one inline map, and of those that its own entries carry, below `prefix`.
 ///
 /// The recursion is as deep as the JSON, which its parser bounds.
-fn collect_v3(prefix: &str, value: Value, entries: &mut BTreeMap<String, Entry>) -> Result<(), MetadataError> {
-    let metadata = match value {
-        Value::Object(mut inline) => inline.remove("metadata"),
-        _ => None,
-    };
-    let Some(Value::Object(metadata)) = metadata else {
-        return Err(MetadataError::invalid(KEY, "it has no \"metadata\" object"));
-    };
+fn collect(
+    prefix: &str,
+    metadata: Map<String, Value>,
+    entries: &mut BTreeMap<String, Entry>,
+) -> Result<(), MetadataError> {
     for (path, mut node) in metadata {
         let path = format!("{prefix}{}", checked_path(&path)?);
-        if let Some(inner @ Value::Object(_)) = node.as_object_mut().and_then(|node| node.remove(KEY)) {
-            collect_v3(&format!("{path}/"), inner, entries)?;
+        if let Some(inner) = node.as_object_mut().and_then(|node| node.remove(KEY)).and_then(inline) {
+            collect(&format!("{path}/"), inner, entries)?;
         }
         entries.insert(path, Entry::V3(node));
-    }
-    Ok(())
-}
-
-/// Adds one key of a `.zmetadata`. The root's own keys are those that the caller has read already.
-fn insert_v2(key: &str, value: Value, entries: &mut BTreeMap<String, Entry>) -> Result<(), MetadataError> {
-    let Some((path, name)) = key.rsplit_once('/') else { return Ok(()) };
-    if !matches!(name, ".zarray" | ".zgroup" | ".zattrs") {
-        return Ok(());
-    }
-    let empty = Entry::V2 { array: None, group: None, attributes: None };
-    let entry = entries.entry(checked_path(path)?.to_owned()).or_insert(empty);
-    if let Entry::V2 { array, group, attributes } = entry {
-        let slot = match name {
-            ".zarray" => array,
-            ".zgroup" => group,
-            _ => attributes,
-        };
-        *slot = Some(value);
     }
     Ok(())
 }
@@ -177,4 +183,3 @@ fn checked_path(path: &str) -> Result<&str, MetadataError> {
     }
     Err(MetadataError::expected(KEY, "relative paths of nodes", &Value::from(path)))
 }
-

@@ -41,10 +41,14 @@ impl FillValue {
             _ if value.is_null() && format == ZarrFormat::V2 => Ok(FillValue::zero(data_type)),
             DataType::Optional(inner) => match (value, value.as_array().map(Vec::as_slice)) {
                 (Value::Null, _) => Ok(FillValue::Missing),
-                (_, Some([present])) => Ok(FillValue::Present(Box::new(Self::parse(present, inner, format)?))),
+                (_, Some([present])) => {
+                    Ok(FillValue::Present(Box::new(Self::parse(present, inner, format)?)))
+                }
                 _ => Err(invalid()),
             },
-            DataType::String => text(value, format).map(String::into_bytes).map(FillValue::Variable).ok_or_else(invalid),
+            DataType::String => {
+                text(value, format).map(String::into_bytes).map(FillValue::Variable).ok_or_else(invalid)
+            }
             DataType::Bytes => bytes(value).map(FillValue::Variable).ok_or_else(invalid),
             fixed => item(value, fixed, format).map(FillValue::Fixed).ok_or_else(invalid),
         }

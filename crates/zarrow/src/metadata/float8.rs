@@ -40,7 +40,8 @@ fn format(number: Number) -> Option<Format> {
 pub(super) fn encode(number: Number, value: f64) -> Option<u8> {
     let same = |code: &u8| {
         let decoded = decode(number, *code);
-        decoded == Some(value) && decoded.is_some_and(|decoded| decoded.is_sign_negative() == value.is_sign_negative())
+        decoded == Some(value)
+            && decoded.is_some_and(|decoded| decoded.is_sign_negative() == value.is_sign_negative())
     };
     if value.is_nan() {
         return nan(number);
@@ -62,7 +63,7 @@ fn nan(number: Number) -> Option<u8> {
 }
 
 /// The value of a code, `None` where it is NaN.
-fn decode(number: Number, code: u8) -> Option<f64> {
+pub(super) fn decode(number: Number, code: u8) -> Option<f64> {
     if number == Number::Float8E8M0Fnu {
         return (code != 0xff).then(|| (f64::from(code) - 127.0).exp2());
     }

@@ -27,7 +27,9 @@ impl Document {
     pub(super) fn from_value(value: Value) -> Result<Document, MetadataError> {
         match value {
             Value::Object(map) => Ok(Document(map)),
-            other => Err(MetadataError::NotJson { reason: format!("found {}", super::error::excerpt(&other)) }),
+            other => {
+                Err(MetadataError::NotJson { reason: format!("found {}", super::error::excerpt(&other)) })
+            }
         }
     }
 
@@ -79,12 +81,17 @@ pub(super) struct Extension<'a> {
 impl<'a> Extension<'a> {
     /// Reads `value` of the metadata key `key`: a bare name, or an object of name and configuration.
     pub(super) fn parse(key: &'static str, value: &'a Value) -> Result<Self, MetadataError> {
-        let invalid = || MetadataError::expected(key, "a name, or an object of name and configuration", value);
-        if let Value::String(name) = value {
-            return Ok(Extension { name, configuration: None, must_understand: true, key });
-        }
+        let invalid =
+            || MetadataError::expected(key, "a name, or an object of name and configuration", value);
         let mut extension = Extension { name: "", configuration: None, must_understand: true, key };
-        for (part, value) in value.as_object().ok_or_else(invalid)? {
+        let map = match value {
+            Value::String(name) => {
+                extension.name = name;
+                None
+            }
+            value => Some(value.as_object().ok_or_else(invalid)?),
+        };
+        for (part, value) in map.into_iter().flatten() {
             match (part.as_str(), value) {
                 ("name", Value::String(name)) => extension.name = name,
                 ("configuration", Value::Object(map)) => extension.configuration = Some(map),

@@ -15,8 +15,8 @@ use super::error::excerpt;
 use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata, MetadataError,
-    MetadataLimits, ZarrFormat, check,
+    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata,
+    MetadataError, MetadataLimits, ZarrFormat, check,
 };
 
 /// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.
@@ -43,7 +43,8 @@ pub(super) fn array(
     if let Some(compressor) = document.optional("compressor") {
         stages.push(CodecMetadata::from_v2("compressor", &compressor, item_size)?);
     }
-    let separator = document.optional("dimension_separator").map(|value| separator("dimension_separator", &value));
+    let separator =
+        document.optional("dimension_separator").map(|value| separator("dimension_separator", &value));
     let array = ArrayMetadata {
         zarr_format: ZarrFormat::V2,
         chunk_grid: ChunkGrid::regular("chunks", &document.required("chunks")?, &shape)?,
@@ -79,11 +80,15 @@ fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, ByteOrder), Meta
     };
     match TypeString::parse(text).ok_or_else(unsupported)? {
         TypeString::Fixed(data_type, order) => Ok((data_type, order)),
-        TypeString::Object => match filters.first().and_then(|filter| filter.get("id")).and_then(Value::as_str) {
-            Some("vlen-utf8") => Ok((DataType::String, ByteOrder::None)),
-            Some("vlen-bytes") => Ok((DataType::Bytes, ByteOrder::None)),
-            _ => Err(MetadataError::unsupported("data type \"|O\" without a vlen-utf8 or vlen-bytes filter")),
-        },
+        TypeString::Object => {
+            match filters.first().and_then(|filter| filter.get("id")).and_then(Value::as_str) {
+                Some("vlen-utf8") => Ok((DataType::String, ByteOrder::None)),
+                Some("vlen-bytes") => Ok((DataType::Bytes, ByteOrder::None)),
+                _ => Err(MetadataError::unsupported(
+                    "data type \"|O\" without a vlen-utf8 or vlen-bytes filter",
+                )),
+            }
+        }
     }
 }
 
@@ -148,9 +153,8 @@ impl Kind {
             "delta" | "fixedscaleoffset" | "quantize" | "bitround" | "astype" | "packbits" | "categorize" => {
                 Kind::ArrayToArray
             }
-            "vlen-utf8" | "vlen-bytes" | "vlen-array" | "json2" | "msgpack2" | "pickle" | "pcodec" | "zfpy" => {
-                Kind::ArrayToBytes
-            }
+            "vlen-utf8" | "vlen-bytes" | "vlen-array" | "json2" | "msgpack2" | "pickle" | "pcodec"
+            | "zfpy" => Kind::ArrayToBytes,
             _ => Kind::BytesToBytes,
         }
     }

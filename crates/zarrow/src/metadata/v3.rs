@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::error::excerpt;
 use super::json::{Document, extents};
 use super::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata, MetadataError,
-    MetadataLimits, NodeMetadata, ZarrFormat, check, data_type,
+    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata,
+    MetadataError, MetadataLimits, NodeMetadata, ZarrFormat, check, data_type,
 };
 
 /// Reads the document of a node. Its keys are taken out, and those that stay must be ones to ignore.
@@ -30,7 +30,10 @@ fn array(mut document: Document, limits: &MetadataLimits) -> Result<ArrayMetadat
         chunk_grid: ChunkGrid::parse(&document.required("chunk_grid")?, &shape)?,
         chunk_key_encoding: ChunkKeyEncoding::parse(&document.required("chunk_key_encoding")?)?,
         fill_value: FillValue::parse(&document.required("fill_value")?, &data_type, ZarrFormat::V3)?,
-        codecs: CodecMetadata::parse_chain(&document.required("codecs")?, data_type.item_size().unwrap_or(1))?,
+        codecs: CodecMetadata::parse_chain(
+            &document.required("codecs")?,
+            data_type.item_size().unwrap_or(1),
+        )?,
         attributes: document.object("attributes")?,
         dimension_names: document.optional("dimension_names").map(dimension_names).transpose()?,
         shape,
@@ -39,7 +42,9 @@ fn array(mut document: Document, limits: &MetadataLimits) -> Result<ArrayMetadat
     match document.optional("storage_transformers") {
         None => {}
         Some(Value::Array(transformers)) if transformers.is_empty() => {}
-        Some(other) => return Err(MetadataError::unsupported(format!("storage transformer {}", excerpt(&other)))),
+        Some(other) => {
+            return Err(MetadataError::unsupported(format!("storage transformer {}", excerpt(&other))));
+        }
     }
     refuse_unknown(document)?;
     check::array(&array, limits)?;
@@ -70,7 +75,10 @@ fn dimension_names(value: Value) -> Result<Vec<Option<String>>, MetadataError> {
 fn refuse_unknown(document: Document) -> Result<(), MetadataError> {
     for (key, value) in document.into_map() {
         if value.get("must_understand") != Some(&Value::Bool(false)) {
-            return Err(MetadataError::unsupported(format!("the metadata key {}", excerpt(&Value::from(key)))));
+            return Err(MetadataError::unsupported(format!(
+                "the metadata key {}",
+                excerpt(&Value::from(key))
+            )));
         }
     }
     Ok(())

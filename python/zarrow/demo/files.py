@@ -37,9 +37,10 @@ class Airports:
     longitude: NDArray[np.float64]
 
 
-def missing(folder: Path) -> list[Path]:
-    """List the data files that are not in the folder."""
-    return [folder / file for file in (_TURBIDITY, _LAND, _AIRPORTS) if not (folder / file).is_file()]
+def missing(folder: Path, *others: Path) -> list[Path]:
+    """List what is not there of the data files in the folder, and of the other files."""
+    needed = [folder / file for file in (_TURBIDITY, _LAND, _AIRPORTS)]
+    return [file for file in (*needed, *others) if not file.is_file()]
 
 
 def read_turbidity(folder: Path) -> NDArray[np.uint8]:

@@ -1,0 +1,189 @@
+//! The class `Array`: a stored array, which is read by selections and by chunks.
+
+use crate::decoded_array::wrap;
+use crate::error::{Raise, indexing};
+use crate::interrupt::interruptible;
+use crate::summary::Summary;
+use crate::{array_summary, json, metadata, numpy, selection};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PyTuple};
+use zarrow_array::shape::element_count;
+
+/// An array in a store: its metadata is read, its chunks are read when they are asked for.
+#[pyclass(frozen, module = "zarrow")]
+pub struct Array {
+    array: zarrow::Array,
+}
+
+impl Array {
+    /// The Python side of `array`.
+    pub fn new(array: zarrow::Array) -> Array {
+        Array { array }
+    }
+
+    fn select<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = index.py();
+        let selection = selection::selection(index, self.array.shape())?;
+        wrap(py, interruptible(py, |interrupt| self.array.read(&selection, interrupt))?)
+    }
+
+    fn summary(&self, py: Python<'_>) -> Summary {
+        py.detach(|| array_summary::summary(&self.array))
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// The extent of each axis, outermost first.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.array.shape())
+    }
+
+    /// The NumPy dtype of the elements.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::dtype(py, self.array.data_type())
+    }
+
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.array.shape().len()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self, py: Python<'_>) -> PyResult<u64> {
+        element_count(self.array.shape()).raise(py)
+    }
+
+    /// The bytes of all elements when decoded; None where they have no fixed size.
+    #[getter]
+    fn nbytes(&self) -> Option<u64> {
+        self.array.nbytes()
+    }
+
+    /// The bytes of all chunks as stored.
+    #[getter]
+    fn nbytes_stored(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.array.stored_nbytes()).raise(py)
+    }
+
+    /// The shape of what is decoded at once, inside the shards where there are any; None for a rectilinear grid.
+    #[getter]
+    fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.array.chunk_shape().map(|shape| PyTuple::new(py, shape)).transpose()
+    }
+
+    /// The shape of a shard; None where the array has none.
+    #[getter]
+    fn shards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.array.shard_shape().map(|shape| PyTuple::new(py, shape)).transpose()
+    }
+
+    /// The attributes, as a new dict.
+    #[getter]
+    fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::object(py, &self.array.metadata().attributes)
+    }
+
+    /// The name of each axis, None where it has none; None where no axis has one.
+    #[getter]
+    fn dimension_names<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let names = self.array.metadata().dimension_names.as_ref();
+        names.map(|names| PyTuple::new(py, names)).transpose()
+    }
+
+    /// What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None for a missing one.
+    #[getter]
+    fn fill_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let metadata = self.array.metadata();
+        metadata::fill_value(py, &metadata.fill_value, metadata.data_type.without_optional())
+    }
+
+    /// The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::object(py, &metadata::document(self.array.metadata()))
+    }
+
+    /// The path in the store, without a slash before it; "" is the root.
+    #[getter]
+    fn path(&self) -> &str {
+        self.array.path()
+    }
+
+    /// The path in the store, with a slash before it.
+    #[getter]
+    fn name(&self) -> String {
+        format!("/{}", self.array.path())
+    }
+
+    /// The store, as it calls itself.
+    #[getter]
+    fn store(&self) -> String {
+        self.array.store().name().to_owned()
+    }
+
+    /// The version of the Zarr format: 2 or 3.
+    #[getter]
+    fn zarr_format(&self) -> u8 {
+        metadata::version(self.array.metadata().zarr_format)
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.select(index)
+    }
+
+    /// Read a selection; all of the array where none is given.
+    #[pyo3(signature = (selection = None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.select(&selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any()))
+    }
+
+    /// Read one chunk by its place in the grid, cut to the array at its end.
+    fn retrieve_chunk<'py>(&self, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = indices.py();
+        let indices = match indices.extract::<i64>() {
+            Ok(index) => vec![index],
+            Err(_) => indices.extract::<Vec<i64>>()?,
+        };
+        let place: Option<Vec<u64>> = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
+        let place = place.ok_or_else(|| indexing(py, format!("chunk {indices:?} is outside the grid")))?;
+        wrap(py, interruptible(py, |interrupt| self.array.retrieve_chunk(&place, interrupt))?)
+    }
+
+    /// NumPy's protocol: reads all of the array.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        numpy::new_array(py, dtype, copy, || {
+            numpy::module(py)?.call_method1("asarray", (self.read(py, None)?,))
+        })
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.array.shape().first() {
+            Some(extent) => Ok(*extent as usize),
+            None => Err(PyTypeError::new_err("an array of no axes has no len()")),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        self.summary(py).text()
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> String {
+        self.summary(py).html("")
+    }
+}

@@ -1,0 +1,109 @@
+//! The buffer protocol over a shared tensor.
+//!
+//! 1. A request that the memory cannot answer (writable, contiguous, a format for a type that has none) is a
+//!    `BufferError`.
+//! 2. What the view points to (shape, strides in bytes, format) lives in one box behind `internal`; the tensor
+//!    itself is kept alive by the view's reference to its Python object.
+//! 3. The consumer releases the view once, which frees the box.
+//!
+//! Source: PEP 3118 and "Buffer Protocol" of the C API.
+
+use crate::error::exchange;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::ffi::{CString, c_int};
+use std::ptr::null_mut;
+use zarrow_array::shape::is_c_contiguous;
+use zarrow_array::{DataType, SharedTensor};
+
+/// Step 2.
+struct Geometry {
+    shape: Vec<ffi::Py_ssize_t>,
+    strides: Vec<ffi::Py_ssize_t>,
+    format: CString,
+}
+
+/// Fills `view` with the memory of `tensor`, which `owner` holds.
+///
+/// # Safety
+/// `view` points to a `Py_buffer` that may be written to, and `owner` keeps `tensor` alive.
+pub unsafe fn fill(
+    owner: Bound<'_, PyAny>,
+    tensor: &SharedTensor,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
+    let asks = |flag: c_int| flags & flag == flag;
+    check(owner.py(), tensor, &asks)?;
+    let item_size = tensor.item_size() as ffi::Py_ssize_t;
+    let mut geometry = Box::new(Geometry {
+        shape: tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t).collect(),
+        strides: tensor.strides().iter().map(|stride| *stride as ffi::Py_ssize_t * item_size).collect(),
+        format: format(tensor.dtype()).unwrap_or_default(),
+    });
+    let filled = ffi::Py_buffer {
+        buf: tensor.pointer().as_ptr().cast(),
+        len: tensor.nbytes() as ffi::Py_ssize_t,
+        itemsize: item_size,
+        readonly: c_int::from(tensor.is_read_only()),
+        ndim: tensor.shape().len() as c_int,
+        format: if asks(ffi::PyBUF_FORMAT) { geometry.format.as_ptr().cast_mut() } else { null_mut() },
+        shape: if asks(ffi::PyBUF_ND) { geometry.shape.as_mut_ptr() } else { null_mut() },
+        strides: if asks(ffi::PyBUF_STRIDES) { geometry.strides.as_mut_ptr() } else { null_mut() },
+        internal: Box::into_raw(geometry).cast(),
+        obj: owner.into_ptr(),
+        ..ffi::Py_buffer::new()
+    };
+    // SAFETY: the caller gives a view to be written.
+    unsafe { view.write(filled) };
+    Ok(())
+}
+
+/// Step 3.
+///
+/// # Safety
+/// `view` was filled by [`fill`], and is released for the first time.
+pub unsafe fn release(view: *mut ffi::Py_buffer) {
+    // SAFETY: `fill` put the box there, and this is the one release.
+    drop(unsafe { Box::from_raw((*view).internal.cast::<Geometry>()) });
+}
+
+/// Step 1.
+fn check(py: Python<'_>, tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) -> PyResult<()> {
+    if asks(ffi::PyBUF_WRITABLE) && tensor.is_read_only() {
+        return Err(exchange(py, "read_only", "this memory is read-only: call .copy() first"));
+    }
+    if asks(ffi::PyBUF_FORMAT) && format(tensor.dtype()).is_none() {
+        let message = format!("the buffer protocol has no type for {}: call .numpy()", tensor.dtype());
+        return Err(exchange(py, "no_such_type", message));
+    }
+    let c_order = tensor.is_c_contiguous();
+    let fortran_order = || {
+        let reversed = |axes: &[i64]| axes.iter().rev().copied().collect::<Vec<i64>>();
+        is_c_contiguous(&reversed(tensor.shape()), &reversed(tensor.strides()))
+    };
+    let fits = if asks(ffi::PyBUF_ANY_CONTIGUOUS) {
+        c_order || fortran_order()
+    } else if asks(ffi::PyBUF_F_CONTIGUOUS) {
+        fortran_order()
+    } else {
+        // A consumer that takes no strides takes C order only.
+        c_order || (asks(ffi::PyBUF_STRIDES) && !asks(ffi::PyBUF_C_CONTIGUOUS))
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(exchange(py, "needs_copy", "the tensor is not contiguous: call .copy() first"))
+    }
+}
+
+/// The format string of the elements, as NumPy writes it.
+fn format(data_type: &DataType) -> Option<CString> {
+    let format = match data_type {
+        DataType::Number(number) => number.names().pep3118?.to_owned(),
+        DataType::FixedLengthUtf32 { length } => format!("{length}w"),
+        DataType::NullTerminatedBytes { length } => format!("{length}s"),
+        _ => return None,
+    };
+    CString::new(format).ok()
+}

@@ -1,0 +1,52 @@
+//! Other libraries, each imported when a tensor is handed to it. None of them copies.
+
+use crate::error::exchange;
+use crate::tensor::Tensor;
+use pyo3::prelude::*;
+use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor};
+
+/// A `torch.Tensor` of the same memory.
+pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, shared) = (tensor.py(), tensor.get().shared());
+    if shared.is_read_only() {
+        // PyTorch takes read-only memory, and writes to it.
+        let message = "PyTorch has no read-only tensors, and this memory is read-only: call .copy() first";
+        return Err(exchange(py, "read_only", message));
+    }
+    if shared.strides().iter().any(|stride| *stride < 0) {
+        return Err(exchange(py, "needs_copy", "PyTorch has no negative strides: call .copy() first"));
+    }
+    py.import("torch")?.call_method1("from_dlpack", (tensor,))
+}
+
+/// A `jax.Array` of the same memory.
+pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, shared) = (tensor.py(), tensor.get().shared());
+    let jax = py.import("jax")?;
+    let wide = matches!(
+        shared.dtype().as_number(),
+        Some(Number::Int64 | Number::UInt64 | Number::Float64 | Number::Complex128)
+    );
+    if wide && !jax.getattr("config")?.getattr("jax_enable_x64")?.is_truthy()? {
+        let message = format!(
+            "JAX would narrow {} to 32 bits: call jax.config.update('jax_enable_x64', True), or cast",
+            shared.dtype()
+        );
+        return Err(exchange(py, "needs_copy", message));
+    }
+    if let Some(what) = copied_by_jax(shared) {
+        return Err(exchange(py, "needs_copy", format!("JAX cannot share {what}: call .copy() first")));
+    }
+    py.import("jax.dlpack")?.call_method1("from_dlpack", (tensor,))
+}
+
+/// What of the tensor's memory JAX refuses, or copies without a word.
+fn copied_by_jax(shared: &SharedTensor) -> Option<&'static str> {
+    if !shared.pointer().as_ptr().addr().is_multiple_of(HOST_ALIGNMENT) && shared.size() > 0 {
+        return Some("memory that is not aligned to 64 bytes");
+    }
+    let mut order: Vec<usize> = (0..shared.shape().len()).collect();
+    order.sort_by_key(|axis| std::cmp::Reverse(shared.strides()[*axis]));
+    let sorted = shared.transpose(&order).ok()?;
+    (!sorted.is_c_contiguous()).then_some("a tensor with gaps")
+}

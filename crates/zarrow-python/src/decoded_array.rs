@@ -1,0 +1,143 @@
+//! What the four layouts have in common, as their base class.
+
+use crate::error::{Raise, exchange};
+use crate::masked_tensor::MaskedTensor;
+use crate::masked_variable::MaskedVariable;
+use crate::numpy;
+use crate::summary::{Summary, nbytes, tuple};
+use crate::tensor::Tensor;
+use crate::variable::Variable;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use zarrow_array::{DataType, shape};
+
+/// A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
+#[pyclass(frozen, subclass, module = "zarrow")]
+pub struct DecodedArray {
+    shape: Box<[u64]>,
+    dtype: DataType,
+    nbytes: usize,
+}
+
+impl DecodedArray {
+    /// The common part of a layout; `nbytes` counts all of its buffers.
+    pub fn new(shape: &[u64], dtype: &DataType, nbytes: usize) -> DecodedArray {
+        DecodedArray { shape: shape.into(), dtype: dtype.clone(), nbytes }
+    }
+
+    /// Extents, outermost axis first.
+    pub fn extents(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The text of the array, under a head line.
+    pub fn text(&self, class: &str, values: &str) -> String {
+        let (shape, bytes) = (tuple(&self.shape), nbytes(self.nbytes as u64));
+        format!("<zarrow.{class} {shape} {} on cpu, {bytes}>\n{values}", self.dtype)
+    }
+
+    /// The HTML of the array, with its values.
+    pub fn html(&self, class: &str, values: &str) -> String {
+        Summary::new(format!("zarrow.{class}"))
+            .row("shape", tuple(&self.shape))
+            .row("type", self.dtype.to_string())
+            .row("size", nbytes(self.nbytes as u64))
+            .row("device", "cpu")
+            .html(values)
+    }
+
+    /// Refuses an export of a masked layout that would lose its mask.
+    pub fn refuse_unmasked(py: Python<'_>, protocol: &str) -> PyErr {
+        let message = format!(
+            "{protocol} would drop the mask of this array: hand over .data and .mask, or .filled(value); \
+             .numpy() and .arrow() keep the mask"
+        );
+        exchange(py, "masked", message)
+    }
+}
+
+/// The Python object of one of the four layouts. Nothing is copied.
+pub fn wrap(py: Python<'_>, decoded: zarrow_array::DecodedArray) -> PyResult<Bound<'_, PyAny>> {
+    use zarrow_array::DecodedArray as Decoded;
+    Ok(match decoded {
+        Decoded::Tensor(tensor) => Tensor::create(py, tensor.into_shared().raise(py)?)?.into_any(),
+        Decoded::Variable(variable) => Variable::create(py, variable)?.into_any(),
+        Decoded::MaskedTensor(masked) => MaskedTensor::create(py, masked)?.into_any(),
+        Decoded::MaskedVariable(masked) => MaskedVariable::create(py, masked)?.into_any(),
+    })
+}
+
+/// Gives `to_numpy` and the like as the very methods `numpy` and the like.
+pub fn add_aliases(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for class in ["DecodedArray", "Tensor", "Variable", "MaskedTensor", "MaskedVariable"] {
+        let class = module.getattr(class)?;
+        for name in ["numpy", "torch", "jax", "arrow", "polars"] {
+            if let Some(method) = class.getattr_opt(name)? {
+                class.setattr(format!("to_{name}"), method)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[pymethods]
+impl DecodedArray {
+    /// The extent of each axis, outermost first.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    /// The NumPy dtype of the elements.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::dtype(py, &self.dtype)
+    }
+
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self, py: Python<'_>) -> PyResult<u64> {
+        shape::element_count(&self.shape).raise(py)
+    }
+
+    /// The bytes of all buffers: elements, and offsets and mask where there are any.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Where the memory is: "cpu".
+    #[getter]
+    fn device(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.shape.first() {
+            Some(extent) => Ok(*extent as usize),
+            None => Err(PyTypeError::new_err("an array of no axes has no len()")),
+        }
+    }
+
+    /// The elements as nested lists of Python objects, None where one is missing.
+    fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.call_method0("numpy")?.call_method0("tolist")
+    }
+
+    /// A pyarrow.Array of the same memory.
+    fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("array", (slf,))
+    }
+
+    /// A polars.Series of the same memory.
+    fn polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.call_method1("Series", (slf,))
+    }
+}

@@ -1,0 +1,140 @@
+//! The class `Group`: a folder of arrays and groups, by name.
+
+use crate::error::Raise;
+use crate::open::node;
+use crate::summary::Summary;
+use crate::tree::{self, Tree};
+use crate::{json, metadata};
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use zarrow::{ErrorKind, Node};
+
+/// A group of arrays and groups in a store.
+#[pyclass(frozen, mapping, module = "zarrow")]
+pub struct Group {
+    group: zarrow::Group,
+}
+
+/// A name, and the array or group that it names.
+type Member<'py> = (String, Bound<'py, PyAny>);
+
+impl Group {
+    /// The Python side of `group`.
+    pub fn new(group: zarrow::Group) -> Group {
+        Group { group }
+    }
+
+    fn members<'py>(&self, py: Python<'py>, wanted: fn(&Node) -> bool) -> PyResult<Vec<Member<'py>>> {
+        let mut members = Vec::new();
+        for (name, child) in py.detach(|| self.group.children()).raise(py)? {
+            let child = child.raise(py)?;
+            if wanted(&child) {
+                members.push((name, node(py, child)?));
+            }
+        }
+        Ok(members)
+    }
+
+    fn rendered(&self, py: Python<'_>, depth: Option<usize>) -> PyResult<String> {
+        py.detach(|| tree::render(&self.group, depth)).raise(py)
+    }
+
+    fn title(&self) -> String {
+        format!("<zarrow.Group /{} in {}>", self.group.path(), self.group.store().name())
+    }
+}
+
+#[pymethods]
+impl Group {
+    fn __getitem__<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+        node(py, py.detach(|| self.group.get(path)).raise(py)?)
+    }
+
+    fn __contains__(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        match py.detach(|| self.group.get(path)) {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongNode { .. }) => {
+                Ok(false)
+            }
+            Err(error) => Err(error).raise(py),
+        }
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.keys(py)?.len())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys(py)?.into_pyobject(py)?.try_iter()
+    }
+
+    /// The names of the members, sorted.
+    fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let children = py.detach(|| self.group.children()).raise(py)?;
+        Ok(children.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// The members, sorted by name.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        Ok(self.items(py)?.into_iter().map(|(_, member)| member).collect())
+    }
+
+    /// The members with their names, sorted.
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
+        self.members(py, |_| true)
+    }
+
+    /// The arrays with their names, sorted.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
+        self.members(py, |child| matches!(child, Node::Array(_)))
+    }
+
+    /// The groups with their names, sorted.
+    fn groups<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
+        self.members(py, |child| matches!(child, Node::Group(_)))
+    }
+
+    /// The attributes, as a new dict.
+    #[getter]
+    fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::object(py, self.group.attributes())
+    }
+
+    /// The path in the store, without a slash before it; "" is the root.
+    #[getter]
+    fn path(&self) -> &str {
+        self.group.path()
+    }
+
+    /// The path in the store, with a slash before it.
+    #[getter]
+    fn name(&self) -> String {
+        format!("/{}", self.group.path())
+    }
+
+    /// The store, as it calls itself.
+    #[getter]
+    fn store(&self) -> String {
+        self.group.store().name().to_owned()
+    }
+
+    /// The version of the Zarr format: 2 or 3.
+    #[getter]
+    fn zarr_format(&self) -> u8 {
+        metadata::version(self.group.zarr_format())
+    }
+
+    /// What is below the group, as a tree to print; depth limits the levels.
+    #[pyo3(signature = (depth = None))]
+    fn tree(&self, py: Python<'_>, depth: Option<usize>) -> PyResult<Tree> {
+        Ok(Tree::new(self.rendered(py, depth)?))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{}\n{}", self.title(), self.rendered(py, Some(1))?))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(Summary::new(self.title()).html(&self.rendered(py, Some(1))?))
+    }
+}

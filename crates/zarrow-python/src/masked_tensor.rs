@@ -1,0 +1,120 @@
+//! The class `MaskedTensor`: a tensor some of whose elements are missing.
+
+use crate::decoded_array::DecodedArray;
+use crate::error::Raise;
+use crate::tensor::Tensor;
+use crate::{capsule, numpy};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyCapsule};
+use zarrow_array::{Mask, SharedTensor, export};
+
+/// A tensor and a mask that is True where a value is missing, as in numpy.ma.
+#[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
+pub struct MaskedTensor {
+    data: SharedTensor,
+    mask: Mask,
+    shape: Box<[u64]>,
+}
+
+impl MaskedTensor {
+    /// The Python object over `masked`. Nothing is copied.
+    pub fn create(py: Python<'_>, masked: zarrow_array::MaskedTensor) -> PyResult<Bound<'_, MaskedTensor>> {
+        let shape: Box<[u64]> = masked.data().shape().into();
+        let (data, mask) = masked.into_parts();
+        let data = data.into_shared().raise(py)?;
+        let base = DecodedArray::new(&shape, data.dtype(), data.nbytes() + mask.missing().len());
+        Bound::new(py, (MaskedTensor { data, mask, shape }, base))
+    }
+}
+
+#[pymethods]
+impl MaskedTensor {
+    /// The elements: a Tensor of the same memory, zero where one is missing.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        Tensor::create(py, self.data.clone())
+    }
+
+    /// Which elements are missing: a read-only Tensor of bool.
+    #[getter]
+    fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        Tensor::create(py, self.mask.tensor(&self.shape).raise(py)?)
+    }
+
+    /// A new Tensor with value where an element is missing.
+    fn filled<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Tensor>> {
+        let py = value.py();
+        let filled = self.data(py)?.get().copy(py)?;
+        let target = numpy::view(&filled)?;
+        let places = [("where", numpy::view(&self.mask(py)?)?)].into_py_dict(py)?;
+        numpy::module(py)?.getattr("copyto")?.call((target, value), Some(&places))?;
+        Ok(filled)
+    }
+
+    /// A numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = [("mask", numpy::view(&self.mask(py)?)?)].into_py_dict(py)?;
+        arguments.set_item("copy", false)?;
+        numpy::module(py)?
+            .getattr("ma")?
+            .getattr("MaskedArray")?
+            .call((numpy::view(&self.data(py)?)?,), Some(&arguments))
+    }
+
+    /// Refused: PyTorch has no masks.
+    fn torch(&self, py: Python<'_>) -> PyResult<()> {
+        Err(DecodedArray::refuse_unmasked(py, "PyTorch"))
+    }
+
+    /// Refused: JAX has no masks.
+    fn jax(&self, py: Python<'_>) -> PyResult<()> {
+        Err(DecodedArray::refuse_unmasked(py, "JAX"))
+    }
+
+    /// Refused: a plain array has no mask.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__(&self, py: Python<'_>, dtype: Option<Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<()> {
+        let _ = (dtype, copy);
+        Err(DecodedArray::refuse_unmasked(py, "A plain NumPy array"))
+    }
+
+    /// Refused: DLPack has no masks.
+    #[pyo3(signature = (**arguments))]
+    fn __dlpack__(&self, py: Python<'_>, arguments: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = arguments;
+        Err(DecodedArray::refuse_unmasked(py, "DLPack"))
+    }
+
+    /// DLPack: the device as (type, number); (1, 0) is the CPU.
+    fn __dlpack_device__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.data(py)?.call_method0("__dlpack_device__")
+    }
+
+    /// Arrow: the type in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.data(py)?.call_method0("__arrow_c_schema__")
+    }
+
+    /// Arrow: type and memory in a capsule each, with a bitmap of what is there.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // The interface lets a producer answer with what it has.
+        let _ = requested_schema;
+        capsule::check_axes(py, self.shape.len())?;
+        capsule::arrow_array(py, export::arrow::tensor(&self.data, Some(&self.mask)).raise(py)?)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let values = slf.get().numpy(slf.py())?.str()?;
+        Ok(slf.as_super().get().text("MaskedTensor", values.to_str()?))
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let values = slf.get().numpy(slf.py())?.str()?;
+        Ok(slf.as_super().get().html("MaskedTensor", values.to_str()?))
+    }
+}

@@ -1,0 +1,118 @@
+//! The class `MaskedVariable`: strings or bytes of any length, some of which are missing.
+
+use crate::decoded_array::DecodedArray;
+use crate::error::Raise;
+use crate::tensor::Tensor;
+use crate::variable::{self, Variable};
+use crate::{capsule, selection};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use zarrow_array::{DataType, export};
+
+/// An array of strings or bytes and a mask that is True where one is missing.
+#[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
+pub struct MaskedVariable {
+    masked: zarrow_array::MaskedVariable,
+}
+
+impl MaskedVariable {
+    /// The Python object over `masked`. Nothing is copied.
+    pub fn create(
+        py: Python<'_>,
+        masked: zarrow_array::MaskedVariable,
+    ) -> PyResult<Bound<'_, MaskedVariable>> {
+        let data = masked.data();
+        let nbytes = size_of_val(data.offsets()) + data.data().len() + masked.mask().missing().len();
+        let base = DecodedArray::new(data.shape(), data.dtype(), nbytes);
+        Bound::new(py, (MaskedVariable { masked }, base))
+    }
+
+    /// Element `index`, `None` where it is missing.
+    fn element<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        if self.masked.mask().missing().get(index) == Some(&1) {
+            return Ok(py.None().into_bound(py));
+        }
+        variable::element(py, self.masked.data(), index)
+    }
+
+    fn values(&self, py: Python<'_>) -> PyResult<String> {
+        variable::preview(py, self.masked.data().size(), |index| Ok(self.element(py, index)?.unbind()))
+    }
+}
+
+#[pymethods]
+impl MaskedVariable {
+    /// The elements: a Variable of the same memory, empty where one is missing.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Variable>> {
+        Variable::create(py, self.masked.data().clone())
+    }
+
+    /// Which elements are missing: a read-only Tensor of bool.
+    #[getter]
+    fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        Tensor::create(py, self.masked.mask().tensor(self.masked.data().shape()).raise(py)?)
+    }
+
+    /// A new Variable with value where an element is missing.
+    fn filled<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Variable>> {
+        let py = value.py();
+        let text = *self.masked.data().dtype() == DataType::String;
+        let bytes: Vec<u8> = match (text, value.extract::<String>(), value.extract::<Vec<u8>>()) {
+            (true, Ok(value), _) => value.into_bytes(),
+            (false, Err(_), Ok(value)) => value,
+            _ => {
+                let wanted = if text { "a str" } else { "bytes" };
+                let found = value.get_type().name()?;
+                return Err(PyTypeError::new_err(format!("the value must be {wanted}, and not {found}")));
+            }
+        };
+        Variable::create(py, self.masked.filled(&bytes).raise(py)?)
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let position = selection::position(index, self.masked.data().shape())?;
+        self.element(index.py(), position)
+    }
+
+    /// A new numpy.ndarray of objects, None where one is missing.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        variable::to_numpy(py, self.masked.data(), Some(self.masked.mask().missing()))
+    }
+
+    /// Refused: a plain array has no mask.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__(&self, py: Python<'_>, dtype: Option<Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<()> {
+        let _ = (dtype, copy);
+        Err(DecodedArray::refuse_unmasked(py, "A plain NumPy array"))
+    }
+
+    /// Arrow: the type in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::check_axes(py, self.masked.data().shape().len())?;
+        capsule::arrow_schema(py, export::arrow::variable_schema(self.masked.data()).raise(py)?)
+    }
+
+    /// Arrow: type and memory in a capsule each, with a bitmap of what is there.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // The interface lets a producer answer with what it has.
+        let _ = requested_schema;
+        let (data, mask) = (self.masked.data(), self.masked.mask());
+        capsule::check_axes(py, data.shape().len())?;
+        capsule::arrow_array(py, export::arrow::variable(data, Some(mask)).raise(py)?)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.as_super().get().text("MaskedVariable", &slf.get().values(slf.py())?))
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.as_super().get().html("MaskedVariable", &slf.get().values(slf.py())?))
+    }
+}

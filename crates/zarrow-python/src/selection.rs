@@ -1,0 +1,105 @@
+//! Python indices as selections: integers, slices, `...` and, for views of memory, `None`.
+//!
+//! Source: NumPy, "Basic indexing". Index arrays and masks are refused.
+
+use crate::error::{Raise, indexing};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
+use zarrow::{Index, Selection};
+use zarrow_array::IndexStep;
+
+/// What `index` takes of an array of `shape`.
+pub fn selection(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Selection> {
+    let py = index.py();
+    let indices: Option<Vec<Index>> = parts(index)?.into_iter().collect();
+    let indices =
+        indices.ok_or_else(|| indexing(py, "None adds an axis to a decoded array, not to a stored one"))?;
+    Selection::new(shape, &indices).raise(py)
+}
+
+/// The view that `index` takes of memory of `shape`.
+pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>> {
+    let parts = parts(index)?;
+    let indices: Vec<Index> = parts.iter().copied().flatten().collect();
+    let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
+    let selection = Selection::new(&extents, &indices).raise(index.py())?;
+    let given = indices.iter().filter(|index| **index != Index::Ellipsis).count();
+    let mut axes = selection.axes().iter().map(|axis| match axis.dropped {
+        true => IndexStep::At(axis.start as i64),
+        false => IndexStep::Range { start: axis.start as i64, step: axis.step, count: axis.count as i64 },
+    });
+    let mut steps = Vec::with_capacity(shape.len() + parts.len());
+    for part in parts {
+        match part {
+            None => steps.push(IndexStep::New),
+            Some(Index::Ellipsis) => steps.extend(axes.by_ref().take(shape.len() - given)),
+            Some(_) => steps.extend(axes.next()),
+        }
+    }
+    steps.extend(axes);
+    Ok(steps)
+}
+
+/// The position of one element in C order, where `index` has an integer for every axis of `shape`.
+pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<usize> {
+    let selection = selection(index, shape)?;
+    if !selection.shape().is_empty() {
+        return Err(indexing(index.py(), "strings are taken one by one, with an integer for every axis"));
+    }
+    let mut position = 0;
+    for (axis, extent) in selection.axes().iter().zip(shape) {
+        position = position * extent + axis.start;
+    }
+    Ok(position as usize)
+}
+
+/// One part for each item of the index; `None` stands for a new axis.
+fn parts(index: &Bound<'_, PyAny>) -> PyResult<Vec<Option<Index>>> {
+    match index.cast::<PyTuple>() {
+        Ok(items) => items.iter().map(|item| part(&item)).collect(),
+        Err(_) => Ok(vec![part(index)?]),
+    }
+}
+
+fn part(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
+    let py = item.py();
+    if item.is_none() {
+        return Ok(None);
+    }
+    if item.is(PyEllipsis::get(py)) {
+        return Ok(Some(Index::Ellipsis));
+    }
+    if item.is_instance_of::<PySlice>() {
+        let bound = |name| -> PyResult<Option<i64>> {
+            let value = item.getattr(name)?;
+            if value.is_none() { Ok(None) } else { clipped(&value).map(Some) }
+        };
+        return Ok(Some(Index::Slice { start: bound("start")?, stop: bound("stop")?, step: bound("step")? }));
+    }
+    let refused = || {
+        let kind = item.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
+        indexing(py, format!("only integers, slices and ... are indices here, and not {kind}"))
+    };
+    if item.is_instance_of::<PyBool>() {
+        return Err(refused());
+    }
+    match item.extract::<i64>() {
+        Ok(position) => Ok(Some(Index::At(position))),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+            Err(indexing(py, format!("index {item} is out of bounds")))
+        }
+        Err(_) => Err(refused()),
+    }
+}
+
+/// A bound of a slice, which may lie beyond every array.
+fn clipped(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract::<i64>().or_else(|error| {
+        let py = value.py();
+        if error.is_instance_of::<PyOverflowError>(py) {
+            return Ok(if value.lt(0)? { i64::MIN } else { i64::MAX });
+        }
+        Err(indexing(py, "the bounds of a slice are integers or None"))
+    })
+}

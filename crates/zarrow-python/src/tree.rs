@@ -1,0 +1,60 @@
+//! A hierarchy as a drawing.
+
+use crate::summary::{Summary, tuple};
+use pyo3::prelude::*;
+use zarrow::{Group, Node};
+
+/// How deep a drawing goes where nothing is said: links that lead back up would never end.
+const DEEPEST: usize = 64;
+
+/// The drawing of a hierarchy, which a prompt and a notebook show as it is.
+#[pyclass(frozen, module = "zarrow")]
+pub struct Tree {
+    drawing: String,
+}
+
+impl Tree {
+    /// A tree of a finished drawing.
+    pub fn new(drawing: String) -> Tree {
+        Tree { drawing }
+    }
+}
+
+#[pymethods]
+impl Tree {
+    fn __repr__(&self) -> &str {
+        &self.drawing
+    }
+
+    fn _repr_html_(&self) -> String {
+        Summary::new("").html(&self.drawing)
+    }
+}
+
+/// Draws what is below `group`, down to `depth` levels.
+pub fn render(group: &Group, depth: Option<usize>) -> zarrow::Result<String> {
+    let mut drawing = format!("/{}", group.path());
+    draw(group, "", depth.unwrap_or(DEEPEST).min(DEEPEST), &mut drawing)?;
+    Ok(drawing)
+}
+
+fn draw(group: &Group, indent: &str, depth: usize, drawing: &mut String) -> zarrow::Result<()> {
+    if depth == 0 {
+        return Ok(());
+    }
+    let children = group.children()?;
+    for (at, (name, child)) in children.iter().enumerate() {
+        let (branch, below) =
+            if at + 1 == children.len() { ("└── ", "    ") } else { ("├── ", "│   ") };
+        drawing.push_str(&format!("\n{indent}{branch}{name}"));
+        match child {
+            Ok(Node::Array(array)) => {
+                drawing.push_str(&format!(" {} {}", tuple(array.shape()), array.data_type()));
+            }
+            // One broken node does not hide the others.
+            Err(error) => drawing.push_str(&format!(" cannot be opened: {}", error.kind())),
+            Ok(Node::Group(inner)) => draw(inner, &format!("{indent}{below}"), depth - 1, drawing)?,
+        }
+    }
+    Ok(())
+}

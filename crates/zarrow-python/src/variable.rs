@@ -1,0 +1,147 @@
+//! The class `Variable`: strings or bytes of any length, as offsets and bytes.
+
+use crate::decoded_array::DecodedArray;
+use crate::error::Raise;
+use crate::tensor::Tensor;
+use crate::{capsule, numpy, selection};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
+use zarrow_array::{DataType, export};
+
+/// An array of strings or bytes, as Arrow has them: offsets and the bytes of all elements.
+#[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
+pub struct Variable {
+    variable: zarrow_array::Variable,
+}
+
+impl Variable {
+    /// The Python object over `variable`. Nothing is copied.
+    pub fn create(py: Python<'_>, variable: zarrow_array::Variable) -> PyResult<Bound<'_, Variable>> {
+        let nbytes = size_of_val(variable.offsets()) + variable.data().len();
+        let base = DecodedArray::new(variable.shape(), variable.dtype(), nbytes);
+        Bound::new(py, (Variable { variable }, base))
+    }
+}
+
+/// Element `index` as `str` or `bytes`.
+pub fn element<'py>(
+    py: Python<'py>,
+    variable: &zarrow_array::Variable,
+    index: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = variable.element(index).unwrap_or_default();
+    match variable.dtype() {
+        DataType::String => Ok(PyString::from_bytes(py, bytes)?.into_any()),
+        _ => Ok(PyBytes::new(py, bytes).into_any()),
+    }
+}
+
+/// A new array of the elements, `None` where one is missing: of `StringDType` where all are strings that are
+/// there, else of objects.
+pub fn to_numpy<'py>(
+    py: Python<'py>,
+    variable: &zarrow_array::Variable,
+    missing: Option<&[u8]>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let is_missing = |index: usize| missing.is_some_and(|mask| mask.get(index) == Some(&1));
+    let elements = PyList::empty(py);
+    for index in 0..variable.size() {
+        if is_missing(index) {
+            elements.append(py.None())?;
+        } else {
+            elements.append(element(py, variable, index)?)?;
+        }
+    }
+    let module = numpy::module(py)?;
+    let dtype = match missing {
+        None => numpy::dtype(py, variable.dtype())?,
+        Some(_) => numpy::dtype(py, &DataType::Bytes)?,
+    };
+    let flat = module.call_method1("empty", (variable.size(), dtype))?;
+    flat.set_item(pyo3::types::PyEllipsis::get(py), elements)?;
+    flat.call_method1("reshape", (variable.shape().to_vec(),))
+}
+
+/// The first elements as text, in C order.
+pub fn preview(
+    py: Python<'_>,
+    size: usize,
+    element: impl Fn(usize) -> PyResult<Py<PyAny>>,
+) -> PyResult<String> {
+    const SHOWN: usize = 8;
+    let mut shown = Vec::new();
+    for index in 0..size.min(SHOWN) {
+        shown.push(element(index)?.bind(py).repr()?.to_string());
+    }
+    let more = if size > SHOWN { ", ..." } else { "" };
+    Ok(format!("[{}{more}]", shown.join(", ")))
+}
+
+#[pymethods]
+impl Variable {
+    /// Where each element starts in the data, and where the last one ends: a read-only Tensor of int64.
+    #[getter]
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        Tensor::create(py, self.variable.offsets_tensor().raise(py)?)
+    }
+
+    /// The bytes of all elements: a read-only Tensor of uint8.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        Tensor::create(py, self.variable.data_tensor().raise(py)?)
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let position = selection::position(index, self.variable.shape())?;
+        element(index.py(), &self.variable, position)
+    }
+
+    /// A new numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_numpy(py, &self.variable, None)
+    }
+
+    /// NumPy's protocol: always a copy.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        numpy::new_array(py, dtype, copy, || self.numpy(py))
+    }
+
+    /// Arrow: the type in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::check_axes(py, self.variable.shape().len())?;
+        capsule::arrow_schema(py, export::arrow::variable_schema(&self.variable).raise(py)?)
+    }
+
+    /// Arrow: type and memory in a capsule each; the requested type is not looked at.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // The interface lets a producer answer with what it has.
+        let _ = requested_schema;
+        capsule::check_axes(py, self.variable.shape().len())?;
+        capsule::arrow_array(py, export::arrow::variable(&self.variable, None).raise(py)?)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.as_super().get().text("Variable", &slf.get().values(slf.py())?))
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.as_super().get().html("Variable", &slf.get().values(slf.py())?))
+    }
+}
+
+impl Variable {
+    fn values(&self, py: Python<'_>) -> PyResult<String> {
+        preview(py, self.variable.size(), |index| Ok(element(py, &self.variable, index)?.unbind()))
+    }
+}

@@ -1,0 +1,149 @@
+//! A list of codecs, compiled once when an array is opened.
+//!
+//! 1. Transposes at the front become one order of axes: reading them costs strides and no pass.
+//! 2. The codec from array to bytes follows; the byte order of `bytes` becomes a flag of the move.
+//! 3. What is left are codecs from bytes to bytes.
+//! 4. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
+//!    those stay ours, since they are what bounds a decoded size.
+
+use crate::codec::bytes_to_bytes::BytesToBytes;
+use crate::codec::fallback::Fallback;
+use crate::codec::optional::OptionalCodec;
+use crate::codec::packbits::PackBits;
+use crate::codec::sharding::Sharding;
+use crate::codec::transpose;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{CodecMetadata, FillValue};
+use zarrow_array::DataType;
+
+/// The most bytes that a chunk of variable-length data may decode to.
+pub const MAX_VARIABLE_NBYTES: usize = u32::MAX as usize;
+
+/// How the bytes of an array come about.
+#[derive(Debug)]
+pub enum ArrayToBytes {
+    /// The elements themselves; words of `swap` bytes are reversed to come to the machine's byte order.
+    Bytes {
+        /// Bytes of a word, or 1 where the order is the machine's.
+        swap: usize,
+    },
+    /// One bit an element.
+    PackBits(PackBits),
+    /// Elements behind their lengths.
+    Vlen,
+    /// A mask, and the elements that it says are there.
+    Optional(Box<OptionalCodec>),
+    /// Chunks inside the chunk.
+    Sharding(Box<Sharding>),
+    /// Another library's codecs.
+    Fallback(Box<Fallback>),
+}
+
+/// A compiled list of codecs.
+#[derive(Debug)]
+pub struct Chain {
+    /// The type of the elements that the chain decodes to.
+    pub data_type: DataType,
+    /// Which axis of the array each stored axis is; `None` for the same order.
+    pub order: Option<Vec<usize>>,
+    /// The codec from array to bytes.
+    pub array_to_bytes: ArrayToBytes,
+    /// The codecs from bytes to bytes, in the order in which they encode.
+    pub bytes_to_bytes: Vec<BytesToBytes>,
+}
+
+impl Chain {
+    /// Compiles `codecs` for chunks of `chunk_shape`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCodec`], [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`], with the codec named.
+    pub fn new(
+        codecs: &[CodecMetadata],
+        data_type: &DataType,
+        chunk_shape: &[u64],
+        fill_value: &FillValue,
+    ) -> Result<Chain> {
+        let transposes = codecs.iter().take_while(|codec| codec.name == "transpose").count();
+        let (transposes, rest) = codecs.split_at(transposes);
+        let order = transpose::compose(transposes, chunk_shape.len())?;
+        let stored_shape = match &order {
+            Some(order) => order.iter().map(|axis| chunk_shape[*axis]).collect(),
+            None => chunk_shape.to_vec(),
+        };
+        let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
+            return Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into());
+        };
+        let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Option<Vec<_>>>();
+        let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value)
+            .map_err(|error| error.in_codec(&array_to_bytes.name))?;
+        if let (Some(array_to_bytes), Some(bytes_to_bytes)) = (known, ours) {
+            return Ok(Chain { data_type: data_type.clone(), order, array_to_bytes, bytes_to_bytes });
+        }
+        let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(BytesToBytes::parse).collect();
+        let foreign = &codecs[..codecs.len() - compressors.len()];
+        Ok(Chain {
+            data_type: data_type.clone(),
+            order: None,
+            array_to_bytes: ArrayToBytes::Fallback(Box::new(Fallback::new(foreign, data_type, fill_value)?)),
+            bytes_to_bytes: compressors.into_iter().rev().collect(),
+        })
+    }
+
+    /// Bytes of an element, where they are the same for all.
+    pub fn item_size(&self) -> Option<usize> {
+        self.data_type.item_size()
+    }
+
+    /// The codecs' names, for people.
+    pub fn names(codecs: &[CodecMetadata]) -> String {
+        codecs.iter().map(|codec| codec.name.as_str()).collect::<Vec<_>>().join(" → ")
+    }
+}
+
+impl ArrayToBytes {
+    /// The codec that `metadata` names, `None` where it is not ours.
+    fn new(
+        metadata: &CodecMetadata,
+        data_type: &DataType,
+        shape: &[u64],
+        fill_value: &FillValue,
+    ) -> Result<Option<ArrayToBytes>> {
+        let unfit = || Error::from(ErrorKind::BadCodec(format!("cannot encode {data_type}")));
+        let fixed = data_type.item_size().is_some() && !matches!(data_type, DataType::Optional(_));
+        match metadata.name.as_str() {
+            "bytes" if fixed => Ok(Some(ArrayToBytes::Bytes { swap: swap(metadata, data_type)? })),
+            "vlen-utf8" if *data_type == DataType::String => Ok(Some(ArrayToBytes::Vlen)),
+            "vlen-bytes" if *data_type == DataType::Bytes => Ok(Some(ArrayToBytes::Vlen)),
+            "zarrs.optional" | "optional" => match (data_type, fill_value) {
+                (DataType::Optional(inner), _) => {
+                    Ok(Some(ArrayToBytes::Optional(Box::new(OptionalCodec::new(metadata, inner)?))))
+                }
+                _ => Err(unfit()),
+            },
+            "sharding_indexed" => {
+                let sharding = Sharding::new(metadata, data_type, shape, fill_value)?;
+                Ok(Some(ArrayToBytes::Sharding(Box::new(sharding))))
+            }
+            "packbits" if fixed => match PackBits::parse(metadata, data_type) {
+                Ok(packing) => Ok(Some(ArrayToBytes::PackBits(packing))),
+                Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(None),
+                Err(error) => Err(error),
+            },
+            "bytes" | "vlen-utf8" | "vlen-bytes" | "packbits" => Err(unfit()),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What the `bytes` codec asks to be reversed on this machine.
+fn swap(metadata: &CodecMetadata, data_type: &DataType) -> Result<usize> {
+    let word = data_type.word_size();
+    let big = match metadata.configuration.get("endian").map(serde_json::Value::as_str) {
+        Some(Some("little")) => false,
+        Some(Some("big")) => true,
+        // One byte has no order, and zarr-python leaves the setting out.
+        None | Some(None) if word == 1 => return Ok(1),
+        _ => return Err(ErrorKind::BadCodec("endian must be \"little\" or \"big\"".into()).into()),
+    };
+    Ok(if big == cfg!(target_endian = "big") { 1 } else { word })
+}

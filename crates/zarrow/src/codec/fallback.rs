@@ -1,0 +1,90 @@
+//! Rare codecs, by the `zarrs` crate: one chunk at a time, on the calling thread, panics caught.
+//!
+//! Only codecs whose output is as large as their input are let through: nothing else bounds what they allocate.
+//! Compressors never come here.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{CodecMetadata, FillValue};
+use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use zarrow_array::{DataType, Number};
+use zarrs::array::{
+    ArrayBytes, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType as ZarrsType,
+    FillValue as ZarrsFillValue,
+};
+use zarrs::metadata::v3::MetadataV3;
+
+/// The codecs that are let through.
+const ALLOWED: &[&str] = &[
+    "bytes",
+    "transpose",
+    "bitround",
+    "fletcher32",
+    "adler32",
+    "packbits",
+    "numcodecs.bitround",
+    "numcodecs.fixedscaleoffset",
+    "numcodecs.shuffle",
+    "numcodecs.fletcher32",
+    "numcodecs.adler32",
+];
+
+/// A list of codecs that `zarrs` decodes.
+#[derive(Debug)]
+pub struct Fallback {
+    chain: CodecChain,
+    data_type: ZarrsType,
+    fill_value: ZarrsFillValue,
+    names: String,
+}
+
+impl Fallback {
+    /// The codecs for elements of `data_type`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCodec`] for the first that is not let through, [`ErrorKind::BadCodec`],
+    /// [`ErrorKind::Unsupported`] for types that `zarrs` does not have.
+    pub fn new(codecs: &[CodecMetadata], data_type: &DataType, fill_value: &FillValue) -> Result<Fallback> {
+        if let Some(unknown) = codecs.iter().find(|codec| !ALLOWED.contains(&codec.name.as_str())) {
+            return Err(Error::from(ErrorKind::UnknownCodec(unknown.name.clone())).in_codec(&unknown.name));
+        }
+        let names = crate::codec::Chain::names(codecs);
+        let metadata: Vec<MetadataV3> = codecs
+            .iter()
+            .map(|codec| MetadataV3::new_with_configuration(&codec.name, codec.configuration.clone()))
+            .collect();
+        let chain = CodecChain::from_metadata(&metadata)
+            .map_err(|error| Error::from(ErrorKind::BadCodec(error.to_string())).in_codec(&names))?;
+        let unsupported = || ErrorKind::Unsupported(format!("{names} of {data_type}"));
+        let FillValue::Fixed(item) = fill_value else { return Err(unsupported().into()) };
+        let name = type_name(data_type).ok_or_else(unsupported)?;
+        let data_type = ZarrsType::from_metadata(&MetadataV3::new(name)).map_err(|_| unsupported())?;
+        Ok(Fallback { chain, data_type, fill_value: ZarrsFillValue::new(item.clone()), names })
+    }
+
+    /// Decodes a chunk of `shape` to its elements in C order and the machine's byte order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`], with the codecs named.
+    pub fn decode(&self, bytes: &[u8], shape: &[u64]) -> Result<Vec<u8>> {
+        let failed = |text: String| Error::from(ErrorKind::Corrupt(text)).in_codec(&self.names);
+        let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|extent| NonZeroU64::new(*extent)).collect();
+        let shape = shape.ok_or_else(|| failed("an empty chunk".into()))?;
+        let options = CodecOptions::default().with_concurrent_target(1).with_chunk_concurrent_minimum(1);
+        let decode = || self.chain.decode(bytes.into(), &shape, &self.data_type, &self.fill_value, &options);
+        match catch_unwind(AssertUnwindSafe(decode)) {
+            Ok(Ok(ArrayBytes::Fixed(decoded))) => Ok(decoded.into_owned()),
+            Ok(Ok(_)) => Err(failed("decodes to variable-length data".into())),
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Err(_) => Err(failed("the decoder panicked".into())),
+        }
+    }
+}
+
+/// What `zarrs` calls a type of numbers; the codecs here know no others.
+fn type_name(data_type: &DataType) -> Option<&'static str> {
+    match data_type.as_number()? {
+        Number::Complex64 => Some("complex64"),
+        number => Some(number.names().zarr),
+    }
+}

@@ -1,0 +1,17 @@
+//! Codecs: from the metadata's list to a chain that decodes.
+
+mod bytes_to_bytes;
+mod chain;
+mod fallback;
+pub(crate) mod native;
+mod optional;
+mod packbits;
+mod sharding;
+mod transpose;
+mod vlen;
+
+pub(crate) use bytes_to_bytes::{Output, decode};
+pub(crate) use chain::{ArrayToBytes, Chain, MAX_VARIABLE_NBYTES};
+pub(crate) use optional::OptionalCodec;
+pub(crate) use sharding::Sharding;
+pub(crate) use vlen::VariableChunk;

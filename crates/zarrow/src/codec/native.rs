@@ -1,0 +1,203 @@
+//! The C decompressors behind safe functions.
+//!
+//! Each writes into memory that need not be initialised, of a size that the caller chose, and says how many
+//! bytes it wrote. None is told a size by the compressed bytes.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// How an attempt to decompress into memory of a given size went wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The output is larger than the memory.
+    TooSmall,
+    /// The input is not valid.
+    Corrupt(String),
+}
+
+fn corrupt(text: impl Into<String>) -> Failure {
+    Failure::Corrupt(text.into())
+}
+
+/// A zstd decompressor, whose tables are reused from chunk to chunk.
+pub struct Zstd(zstd_safe::DCtx<'static>);
+
+/// Memory for zstd to write to.
+struct Destination<'a>(&'a mut [MaybeUninit<u8>]);
+
+// SAFETY: the pointer and the capacity are those of one exclusive slice; `as_slice` claims nothing initialised.
+unsafe impl zstd_safe::WriteBuf for Destination<'_> {
+    fn as_slice(&self) -> &[u8] {
+        &[]
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.len()
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    unsafe fn filled_until(&mut self, _count: usize) {}
+}
+
+impl Zstd {
+    /// A new context; `None` where there is no memory.
+    pub fn new() -> Option<Zstd> {
+        zstd_safe::DCtx::try_create().map(Zstd)
+    }
+
+    /// Decompresses every frame of `source` to the start of `destination`.
+    pub fn decompress(
+        &mut self,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+    ) -> Result<usize, Failure> {
+        /// `ZSTD_error_dstSize_tooSmall`, as zstd returns it: the negated number.
+        const DESTINATION_TOO_SMALL: usize = 70usize.wrapping_neg();
+        match self.0.decompress(&mut Destination(destination), source) {
+            Ok(written) => Ok(written),
+            Err(DESTINATION_TOO_SMALL) => Err(Failure::TooSmall),
+            Err(code) => Err(corrupt(zstd_safe::get_error_name(code))),
+        }
+    }
+}
+
+/// The two containers around a deflate stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeflateContainer {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 1950.
+    Zlib,
+}
+
+/// A deflate decompressor, whose tables are reused from chunk to chunk.
+pub struct Deflate(NonNull<libdeflate_sys::libdeflate_decompressor>);
+
+// SAFETY: the decompressor is memory that this value owns alone, bound to no thread.
+unsafe impl Send for Deflate {}
+
+impl Deflate {
+    /// A new context; `None` where there is no memory.
+    pub fn new() -> Option<Deflate> {
+        // SAFETY: the function takes no argument and returns a new object or null.
+        NonNull::new(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() }).map(Deflate)
+    }
+
+    /// Decompresses one member from the start of `source`; returns the bytes read and the bytes written.
+    pub fn decompress(
+        &mut self,
+        container: DeflateContainer,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+    ) -> Result<(usize, usize), Failure> {
+        let function = match container {
+            DeflateContainer::Gzip => libdeflate_sys::libdeflate_gzip_decompress_ex,
+            DeflateContainer::Zlib => libdeflate_sys::libdeflate_zlib_decompress_ex,
+        };
+        let (mut read, mut written) = (0usize, 0usize);
+        // SAFETY: both ranges are those of slices, the second exclusive; the two results are written on success.
+        let result = unsafe {
+            function(
+                self.0.as_ptr(),
+                source.as_ptr().cast::<c_void>(),
+                source.len(),
+                destination.as_mut_ptr().cast::<c_void>(),
+                destination.len(),
+                &mut read,
+                &mut written,
+            )
+        };
+        match result {
+            0 => Ok((read, written)),
+            3 => Err(Failure::TooSmall),
+            _ => Err(corrupt("not a valid deflate stream")),
+        }
+    }
+}
+
+impl Drop for Deflate {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is the one that `new` got, freed once.
+        unsafe { libdeflate_sys::libdeflate_free_decompressor(self.0.as_ptr()) }
+    }
+}
+
+/// Decompresses one LZ4 block to the start of `destination`; returns the bytes written.
+pub fn lz4_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+    let (Ok(read), Ok(space)) = (c_int::try_from(source.len()), c_int::try_from(destination.len())) else {
+        return Err(corrupt("an LZ4 block is smaller than 2 GiB"));
+    };
+    // SAFETY: both ranges are those of slices, the second exclusive; the function stays inside both.
+    let written = unsafe {
+        lz4_sys::LZ4_decompress_safe(source.as_ptr().cast(), destination.as_mut_ptr().cast(), read, space)
+    };
+    usize::try_from(written).map_err(|_| corrupt("not a valid LZ4 block of this size"))
+}
+
+/// The bytes that a Blosc buffer claims to decompress to, where its header is sound.
+pub fn blosc_size(source: &[u8]) -> Result<usize, Failure> {
+    let mut nbytes = 0usize;
+    // SAFETY: the range is that of a slice, and the result is a local.
+    let result =
+        unsafe { blosc_src::blosc_cbuffer_validate(source.as_ptr().cast(), source.len(), &mut nbytes) };
+    if result == 0 { Ok(nbytes) } else { Err(corrupt("not a valid Blosc header")) }
+}
+
+/// Decompresses a Blosc buffer to all of `destination`.
+///
+/// The caller has checked that [`blosc_size`] is the destination's length.
+pub fn blosc_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
+    // SAFETY: `blosc_cbuffer_validate` accepted the source, which makes it safe to try; the destination is an
+    // exclusive slice of the length that is passed.
+    let written = unsafe {
+        blosc_src::blosc_decompress_ctx(
+            source.as_ptr().cast(),
+            destination.as_mut_ptr().cast(),
+            destination.len(),
+            1,
+        )
+    };
+    match usize::try_from(written) {
+        Ok(written) if written == destination.len() => Ok(()),
+        _ => Err(corrupt("not a valid Blosc buffer")),
+    }
+}
+
+/// Decompresses every Bzip2 stream of `source` to the start of `destination`; returns the bytes written.
+pub fn bz2_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+    let (mut read, mut written) = (0usize, 0usize);
+    while read < source.len() {
+        let mut stream = bzip2::Decompress::new(false);
+        let (input, output) = (&source[read..], &mut destination[written..]);
+        let space = output.len();
+        let status = stream.decompress_uninit(input, output).map_err(|error| corrupt(error.to_string()))?;
+        if status != bzip2::Status::StreamEnd {
+            let full = stream.total_out() == space as u64;
+            return Err(if full { Failure::TooSmall } else { corrupt("the stream ends too early") });
+        }
+        read += usize::try_from(stream.total_in()).unwrap_or(usize::MAX);
+        written += usize::try_from(stream.total_out()).unwrap_or(usize::MAX);
+    }
+    Ok(written)
+}
+
+/// Appends what `fill` writes to the vector's spare memory, which must have `space` bytes.
+pub fn extend(
+    vector: &mut Vec<u8>,
+    space: usize,
+    fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<usize, Failure>,
+) -> Result<(), Failure> {
+    let spare = vector.spare_capacity_mut().get_mut(..space).ok_or(Failure::TooSmall)?;
+    let written = fill(spare)?;
+    if written > space {
+        return Err(corrupt("the decompressor wrote too much"));
+    }
+    // SAFETY: `fill` has written `written` bytes from the end of the vector on, inside its spare memory. Every
+    // decompressor of this file returns what it has written.
+    unsafe { vector.set_len(vector.len() + written) };
+    Ok(())
+}

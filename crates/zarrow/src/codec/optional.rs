@@ -1,0 +1,72 @@
+//! `zarrs.optional`: a mask, and the elements that it says are there, each with codecs of its own.
+//!
+//! A chunk is two lengths (little-endian `u64`), the encoded mask and the encoded elements. The mask is an array
+//! of bools, 1 where an element is there; the elements are one run without the missing ones, and are left out
+//! where there is none.
+//!
+//! Source: zarr-extensions pull request 33; the form that the `zarrs` crate writes.
+
+use crate::codec::chain::Chain;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{CodecMetadata, FillValue};
+use zarrow_array::{DataType, Number};
+
+/// The codecs of both parts.
+#[derive(Debug)]
+pub struct OptionalCodec {
+    /// How the mask is encoded.
+    pub mask: Chain,
+    /// How the elements are encoded.
+    pub data: Chain,
+}
+
+impl OptionalCodec {
+    /// Reads the configuration, for elements of `inner` that may be missing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`], and what either chain refuses.
+    pub fn new(metadata: &CodecMetadata, inner: &DataType) -> Result<OptionalCodec> {
+        let codecs = |key: &str, data_type: &DataType| -> Result<Vec<CodecMetadata>> {
+            let missing = || Error::from(ErrorKind::BadCodec(format!("{key} is missing")));
+            let value = metadata.configuration.get(key).ok_or_else(missing)?;
+            Ok(CodecMetadata::parse_chain(value, data_type.item_size().unwrap_or(1))?)
+        };
+        let bool = DataType::from(Number::Bool);
+        let chain = |key: &str, data_type: &DataType| {
+            let codecs = codecs(key, data_type)?;
+            // Elements lie in one run, so that there is one axis; its extent differs from chunk to chunk.
+            if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
+                return Err(ErrorKind::BadCodec(format!("{key} cannot be sharded")).into());
+            }
+            Chain::new(&codecs, data_type, &[1], &placeholder(data_type))
+        };
+        Ok(OptionalCodec { mask: chain("mask_codecs", &bool)?, data: chain("data_codecs", inner)? })
+    }
+
+    /// The encoded mask and the encoded elements.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`].
+    pub fn parts<'a>(&self, bytes: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
+        let parts = || {
+            let (header, rest) = bytes.split_first_chunk::<16>()?;
+            let (mask, data) = header.split_first_chunk::<8>()?;
+            let mask = usize::try_from(u64::from_le_bytes(*mask)).ok()?;
+            let data = usize::try_from(u64::from_le_bytes(*data.first_chunk()?)).ok()?;
+            let (mask, rest) = rest.split_at_checked(mask)?;
+            (rest.len() == data).then_some((mask, rest))
+        };
+        parts().ok_or_else(|| ErrorKind::Corrupt("the lengths of mask and data do not fit".into()).into())
+    }
+}
+
+/// A fill value that is never used: an element that is missing has none.
+fn placeholder(data_type: &DataType) -> FillValue {
+    match data_type {
+        DataType::Optional(_) => FillValue::Missing,
+        other => match other.item_size() {
+            Some(size) => FillValue::Fixed(vec![0; size]),
+            None => FillValue::Variable(Vec::new()),
+        },
+    }
+}

@@ -1,0 +1,244 @@
+//! The memory that a read fills: many workers write to it at once, each to elements of its own.
+//!
+//! What holds for all writes here, and makes them sound:
+//! 1. every range is checked against the memory's length before a byte is written, so that no write leaves it;
+//! 2. the parts of different chunks are disjoint: [`Cells`](crate::exec::part::Cells) takes each position of
+//!    the selection once (a property test there says so), and the strides of an output give each position a
+//!    place of its own;
+//! 3. nobody reads the memory before all writes are done.
+
+use crate::error::{ErrorKind, Result};
+use crate::exec::part::AxisPart;
+use crate::exec::placement::{Axis, copy};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+/// Elements of one size, to be filled.
+pub struct Destination<'a> {
+    pointer: *mut u8,
+    nbytes: usize,
+    item_size: usize,
+    /// Bytes from one position to the next on each output axis.
+    strides: Vec<isize>,
+    memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
+}
+
+// SAFETY: workers write to disjoint elements (point 2 of the module).
+unsafe impl Send for Destination<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Destination<'_> {}
+
+/// A source of elements: their bytes, where the first lies, and how far apart they are.
+pub struct Source<'a> {
+    /// The bytes that hold the elements.
+    pub bytes: &'a [u8],
+    /// Bytes from the start of `bytes` to the position 0 on every axis; may be negative where `bytes` begins
+    /// later.
+    pub origin: isize,
+    /// Bytes from one position to the next on each axis of the part.
+    pub strides: &'a [isize],
+    /// Bytes that are reversed in place to come to the machine's byte order; 1 for none.
+    pub swap: usize,
+}
+
+impl<'a> Destination<'a> {
+    /// C-contiguous elements of `item_size` bytes in `memory`, which has the bytes of `shape`.
+    pub fn new(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], item_size: usize) -> Destination<'a> {
+        let mut strides = vec![0isize; shape.len()];
+        let mut stride = item_size as isize;
+        for (extent, place) in shape.iter().zip(&mut strides).rev() {
+            *place = stride;
+            // The memory has as many bytes as the product, so that it fits; an empty shape has no places.
+            stride = stride.saturating_mul(isize::try_from(*extent).unwrap_or(isize::MAX));
+        }
+        let (pointer, nbytes) = (memory.as_mut_ptr().cast(), memory.len());
+        Destination { pointer, nbytes, item_size, strides, memory: PhantomData }
+    }
+
+    /// Bytes of one element.
+    pub fn item_size(&self) -> usize {
+        self.item_size
+    }
+
+    /// Where the first element of `part` goes, and how far apart its elements are on each axis; `None` where it
+    /// would leave the memory.
+    fn place(&self, part: &[AxisPart]) -> Option<(usize, Vec<isize>)> {
+        let (mut first, mut low, mut high) = (0isize, 0isize, 0isize);
+        let mut steps = Vec::with_capacity(part.len());
+        for axis in part {
+            let stride = match axis.output {
+                Some(output) => *self.strides.get(output)?,
+                None => 0,
+            };
+            first = first.checked_add(stride.checked_mul(isize::try_from(axis.place).ok()?)?)?;
+            let step = if axis.reversed { -stride } else { stride };
+            let reach = step.checked_mul(isize::try_from(axis.count - 1).ok()?)?;
+            let side = if reach < 0 { &mut low } else { &mut high };
+            *side = side.checked_add(reach)?;
+            steps.push(step);
+        }
+        let lowest = usize::try_from(first.checked_add(low)?).ok();
+        let end = first.checked_add(high)?.checked_add(isize::try_from(self.item_size).ok()?)?;
+        let inside = lowest.is_some() && usize::try_from(end).is_ok_and(|end| end <= self.nbytes);
+        inside.then_some((usize::try_from(first).ok()?, steps))
+    }
+
+    /// The memory of `part`, where it is one run of bytes in which the elements lie in the part's own C order.
+    #[allow(clippy::mut_from_ref, reason = "parts are disjoint: point 2 of the module")]
+    pub fn contiguous(&self, part: &[AxisPart]) -> Option<&mut [MaybeUninit<u8>]> {
+        let (first, steps) = self.place(part)?;
+        let mut expected = self.item_size as isize;
+        for (axis, step) in part.iter().zip(&steps).rev() {
+            if axis.count != 1 {
+                if *step != expected {
+                    return None;
+                }
+                expected = expected.checked_mul(isize::try_from(axis.count).ok()?)?;
+            }
+        }
+        let nbytes = usize::try_from(expected).ok()?;
+        // SAFETY: `place` checked that the part's elements, which here are one run of `nbytes` bytes from
+        // `first`, lie inside the memory (point 1); no other part has them (point 2).
+        Some(unsafe { std::slice::from_raw_parts_mut(self.pointer.add(first).cast(), nbytes) })
+    }
+
+    /// Copies the elements of `part` from `source`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where source or destination do not have them, which a checked plan rules out.
+    pub fn scatter(&self, part: &[AxisPart], source: &Source<'_>) -> Result<()> {
+        let outside = || ErrorKind::Internal("a part lies outside its chunk or output".into());
+        let (first, steps) = self.place(part).ok_or_else(outside)?;
+        let (start, axes) = self.source_axes(part, &steps, source).ok_or_else(outside)?;
+        // SAFETY: `place` and `source_axes` checked every element's range on both sides (point 1), and no other
+        // part has these elements (point 2). Source and destination are different memory: the source is a chunk
+        // or a scratch, which no read fills.
+        unsafe {
+            copy(
+                self.item_size,
+                source.swap,
+                &axes,
+                source.bytes.as_ptr().add(start),
+                self.pointer.add(first),
+            );
+        }
+        Ok(())
+    }
+
+    /// Where the part starts in the source, and both sides' steps; `None` where it would leave the source.
+    fn source_axes(
+        &self,
+        part: &[AxisPart],
+        steps: &[isize],
+        source: &Source<'_>,
+    ) -> Option<(usize, Vec<Axis>)> {
+        let (mut first, mut low, mut high) = (source.origin, 0isize, 0isize);
+        let mut axes = Vec::with_capacity(part.len());
+        for ((axis, destination), stride) in part.iter().zip(steps).zip(source.strides) {
+            first = first.checked_add(stride.checked_mul(isize::try_from(axis.start).ok()?)?)?;
+            let step = stride.checked_mul(isize::try_from(axis.step).ok()?)?;
+            let reach = step.checked_mul(isize::try_from(axis.count - 1).ok()?)?;
+            let side = if reach < 0 { &mut low } else { &mut high };
+            *side = side.checked_add(reach)?;
+            axes.push(Axis {
+                count: usize::try_from(axis.count).ok()?,
+                source: step,
+                destination: *destination,
+            });
+        }
+        let lowest = usize::try_from(first.checked_add(low)?).ok();
+        let end = first.checked_add(high)?.checked_add(isize::try_from(self.item_size).ok()?)?;
+        let inside = lowest.is_some() && usize::try_from(end).is_ok_and(|end| end <= source.bytes.len());
+        (inside && axes.len() == part.len()).then_some((usize::try_from(first).ok()?, axes))
+    }
+
+    /// Sets every element of `part` to `item`.
+    ///
+    /// # Errors
+    /// As [`scatter`](Destination::scatter).
+    pub fn fill(&self, part: &[AxisPart], item: &[u8]) -> Result<()> {
+        if let Some(memory) = self.contiguous(part)
+            && item.iter().all(|byte| Some(byte) == item.first())
+        {
+            memory.fill(MaybeUninit::new(item.first().copied().unwrap_or(0)));
+            return Ok(());
+        }
+        let strides = vec![0isize; part.len()];
+        self.scatter(part, &Source { bytes: item, origin: 0, strides: &strides, swap: 1 })
+    }
+}
+
+/// A slice that many workers write to at once, each to places of its own (point 2 of the module).
+pub struct Disjoint<'a, T> {
+    pointer: *mut T,
+    length: usize,
+    memory: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: workers write to disjoint places (point 2 of the module).
+unsafe impl<T: Send> Send for Disjoint<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Disjoint<'_, T> {}
+
+impl<'a, T: Copy> Disjoint<'a, T> {
+    /// The places of `slice`.
+    pub fn new(slice: &'a mut [T]) -> Disjoint<'a, T> {
+        Disjoint { pointer: slice.as_mut_ptr(), length: slice.len(), memory: PhantomData }
+    }
+
+    /// Writes `value` to the place `index`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where there is no such place.
+    pub fn set(&self, index: usize, value: T) -> Result<()> {
+        if index >= self.length {
+            return Err(ErrorKind::Internal("a place outside the result".into()).into());
+        }
+        // SAFETY: the index was checked above (point 1), and no other worker has the place (point 2).
+        unsafe { self.pointer.add(index).write(value) };
+        Ok(())
+    }
+}
+
+impl Disjoint<'_, MaybeUninit<u8>> {
+    /// Copies `bytes` to the places from `offset` on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where there are not as many.
+    pub fn copy(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        if offset.checked_add(bytes.len()).is_none_or(|end| end > self.length) {
+            return Err(ErrorKind::Internal("a place outside the result".into()).into());
+        }
+        // SAFETY: the range was checked above (point 1), no other worker has it (point 2), and the bytes are a
+        // chunk's, which is other memory.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.pointer.add(offset).cast(), bytes.len())
+        };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(start: u64, count: u64, place: u64, output: usize) -> AxisPart {
+        AxisPart { start, step: 1, count, place, reversed: false, output: Some(output) }
+    }
+
+    #[test]
+    fn what_would_leave_the_memory_is_refused() {
+        let mut memory = [MaybeUninit::new(0u8); 12];
+        let destination = Destination::new(&mut memory, &[3, 4], 1);
+        assert_eq!(
+            destination.contiguous(&[part(0, 2, 1, 0), part(0, 4, 0, 1)]).map(|run| run.len()),
+            Some(8)
+        );
+        assert!(destination.contiguous(&[part(0, 3, 1, 0), part(0, 4, 0, 1)]).is_none());
+        assert!(destination.fill(&[part(0, 1, 3, 0), part(0, 1, 0, 1)], &[1]).is_err());
+        let short = Source { bytes: &[1, 2, 3], origin: 0, strides: &[4, 1], swap: 1 };
+        assert!(destination.scatter(&[part(0, 1, 0, 0), part(0, 4, 0, 1)], &short).is_err());
+        let before = Source { bytes: &[1, 2, 3, 4], origin: -1, strides: &[4, 1], swap: 1 };
+        assert!(destination.scatter(&[part(0, 1, 0, 0), part(0, 4, 0, 1)], &before).is_err());
+    }
+}

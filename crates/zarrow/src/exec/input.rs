@@ -1,0 +1,105 @@
+//! The stored bytes of a chunk: a value of the store, a range of one, or bytes that are in memory already.
+
+use crate::error::{ErrorKind, Result};
+use crate::exec::scratch::Scratch;
+use crate::store::Value;
+use std::mem::MaybeUninit;
+
+/// Where a chunk's encoded bytes are.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    place: Place<'a>,
+    nbytes: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Value { value: &'a dyn Value, offset: u64 },
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Input<'a> {
+    /// A whole value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn of_value(value: &'a dyn Value) -> Result<Input<'a>> {
+        match value.bytes() {
+            Some(bytes) => Ok(Input::of_bytes(bytes)),
+            None => Ok(Input { place: Place::Value { value, offset: 0 }, nbytes: value.nbytes()? }),
+        }
+    }
+
+    /// Bytes in memory.
+    pub fn of_bytes(bytes: &'a [u8]) -> Input<'a> {
+        Input { place: Place::Bytes(bytes), nbytes: bytes.len() as u64 }
+    }
+
+    /// How many bytes there are.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// The bytes, where they are in memory.
+    pub fn bytes(&self) -> Option<&'a [u8]> {
+        match self.place {
+            Place::Bytes(bytes) => Some(bytes),
+            Place::Value { .. } => None,
+        }
+    }
+
+    /// A range of these bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] where it reaches behind the end.
+    pub fn slice(&self, offset: u64, length: u64) -> Result<Input<'a>> {
+        if offset.checked_add(length).is_none_or(|end| end > self.nbytes) {
+            return Err(ErrorKind::Corrupt("a range reaches behind the end".into()).into());
+        }
+        let place = match self.place {
+            Place::Value { value, offset: start } => {
+                Place::Value { value, offset: start.saturating_add(offset) }
+            }
+            // The range lies inside a slice, so that both bounds fit.
+            Place::Bytes(bytes) => Place::Bytes(&bytes[offset as usize..(offset + length) as usize]),
+        };
+        Ok(Input { place, nbytes: length })
+    }
+
+    /// Reads from `offset` on to fill all of `memory`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongSize`] where the value has become shorter, [`ErrorKind::Io`].
+    pub fn read<'m>(&self, offset: u64, memory: &'m mut [MaybeUninit<u8>]) -> Result<&'m mut [u8]> {
+        let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
+        let filled = match self.place {
+            Place::Value { value, offset: start } => value.read_at(start.saturating_add(offset), memory)?,
+            Place::Bytes(bytes) => {
+                let rest = bytes.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or(&[]);
+                let length = rest.len().min(expected);
+                memory[..length].write_copy_of_slice(&rest[..length])
+            }
+        };
+        // What a store returns is initialised; that it is all of this memory is checked here, since whoever
+        // called takes the memory for filled.
+        if filled.len() != expected || filled.as_ptr() != start {
+            let (expected, actual) = (expected as u64, filled.len() as u64);
+            return Err(ErrorKind::WrongSize { expected, actual }.into());
+        }
+        Ok(filled)
+    }
+
+    /// All the bytes, read into `scratch` unless they are in memory.
+    ///
+    /// # Errors
+    /// As [`read`](Input::read), and [`zarrow_array::Error::OutOfMemory`].
+    pub fn load<'s>(&'s self, scratch: &'s mut Scratch) -> Result<&'s [u8]> {
+        match self.place {
+            Place::Bytes(bytes) => Ok(bytes),
+            Place::Value { .. } => {
+                let memory = scratch.take(usize::try_from(self.nbytes).unwrap_or(usize::MAX))?;
+                Ok(self.read(0, memory)?)
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Reading: from a selection to filled memory.
+
+mod destination;
+mod input;
+mod part;
+mod placement;
+mod pool;
+mod read;
+mod scratch;
+mod sink;
+mod variable;
+
+pub use pool::{num_threads, set_num_threads};
+
+pub(crate) use read::{Reader, read};
+pub(crate) use scratch::Codecs;

@@ -1,0 +1,176 @@
+//! The part of a chunk that a read wants, and where each of its elements goes.
+//!
+//! A selection is one [`AxisPart`] an axis. Cutting it along a chunk grid gives, for each axis on its own, the
+//! cells that it touches and what it takes from each: a chunk's part is one such piece an axis. Cutting a
+//! chunk's part along the grid of a shard's inner chunks is the same step once more.
+
+use crate::selection::{AxisSelection, Selection};
+
+/// The axis of the output that an axis of the array fills; a dropped axis fills none.
+pub type OutputAxis = Option<usize>;
+
+/// What is taken along one axis: positions `start + k × step` go to `place + k × direction`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AxisPart {
+    /// The first position, counted from the start of the array or chunk.
+    pub start: u64,
+    /// The distance of neighbours, at least 1.
+    pub step: u64,
+    /// How many positions, at least 1.
+    pub count: u64,
+    /// Where the first one goes on the output's axis.
+    pub place: u64,
+    /// Whether the next ones go backwards on the output's axis.
+    pub reversed: bool,
+    /// The output's axis.
+    pub output: OutputAxis,
+}
+
+impl AxisPart {
+    /// `selection` of an axis, seen from its lowest position; `None` where it is empty.
+    fn new(selection: &AxisSelection, output: OutputAxis) -> Option<AxisPart> {
+        let AxisSelection { start, step, count, .. } = *selection;
+        let reach = count.checked_sub(1)?.checked_mul(step.unsigned_abs())?;
+        let reversed = step < 0;
+        let (start, place) = if reversed { (start.checked_sub(reach)?, count - 1) } else { (start, 0) };
+        Some(AxisPart { start, step: step.unsigned_abs(), count, place, reversed, output })
+    }
+
+    /// The last position.
+    pub fn last(&self) -> u64 {
+        self.start + (self.count - 1) * self.step
+    }
+
+    /// What of this part lies in the cell `[origin, origin + extent)`, counted from the cell's start; the
+    /// positions before the cell, `skipped` in number, were taken already.
+    fn within(&self, skipped: u64, origin: u64, extent: u64) -> AxisPart {
+        let start = self.start + skipped * self.step - origin;
+        let room = (extent - start).div_ceil(self.step);
+        let count = room.min(self.count - skipped);
+        let place = if self.reversed { self.place - skipped } else { self.place + skipped };
+        AxisPart { start, count, place, ..*self }
+    }
+
+    /// The cells that this part touches and what it takes from each, in rising order.
+    ///
+    /// `cell_of` gives the cell that holds a position, with its origin and extent.
+    pub fn cut(&self, cell_of: impl Fn(u64) -> (u64, u64, u64)) -> Vec<(u64, AxisPart)> {
+        let mut pieces = Vec::new();
+        let mut taken = 0u64;
+        while taken < self.count {
+            let (cell, origin, extent) = cell_of(self.start + taken * self.step);
+            let piece = self.within(taken, origin, extent);
+            taken += piece.count;
+            pieces.push((cell, piece));
+        }
+        pieces
+    }
+
+    /// As [`cut`](AxisPart::cut), for cells that all have the same extent.
+    pub fn cut_regular(&self, extent: u64) -> Vec<(u64, AxisPart)> {
+        self.cut(|position| {
+            let cell = position / extent;
+            (cell, cell * extent, extent)
+        })
+    }
+}
+
+/// One part an axis of the array; `None` where the selection is empty.
+pub fn whole_part(selection: &Selection) -> Option<Vec<AxisPart>> {
+    let mut next = 0usize;
+    selection
+        .axes()
+        .iter()
+        .map(|axis| {
+            let output = (!axis.dropped).then(|| {
+                next += 1;
+                next - 1
+            });
+            AxisPart::new(axis, output)
+        })
+        .collect()
+}
+
+/// The cells that a part touches on each axis, whose combinations are numbered in C order: the plan of a read.
+#[derive(Debug)]
+pub struct Cells {
+    axes: Vec<Vec<(u64, AxisPart)>>,
+    count: u64,
+}
+
+impl Cells {
+    /// The combinations of these cells; `None` where there are more than can be counted.
+    pub fn new(axes: Vec<Vec<(u64, AxisPart)>>) -> Option<Cells> {
+        let count = axes.iter().try_fold(1u64, |product, axis| product.checked_mul(axis.len() as u64))?;
+        Some(Cells { axes, count })
+    }
+
+    /// How many combinations there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The combination `number`: writes its cell on each axis and what is taken from it.
+    pub fn get(&self, number: u64, cell: &mut Vec<u64>, part: &mut Vec<AxisPart>) {
+        cell.clear();
+        part.clear();
+        let mut rest = number;
+        for axis in self.axes.iter().rev() {
+            let length = axis.len() as u64;
+            let (index, piece) = axis[(rest % length) as usize];
+            rest /= length;
+            cell.push(index);
+            part.push(piece);
+        }
+        cell.reverse();
+        part.reverse();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::selection::Index;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Every selected position is taken once, from the cell that holds it, and goes where NumPy puts it.
+        #[test]
+        fn cutting_takes_each_position_once(
+            length in 1u64..40, extent in 1u64..9, start in proptest::option::of(-45i64..45),
+            stop in proptest::option::of(-45i64..45), step in (-7i64..8).prop_filter("not 0", |step| *step != 0),
+        ) {
+            let selection = Selection::new(&[length], &[Index::Slice { start, stop, step: Some(step) }]).unwrap();
+            let axis = selection.axes()[0];
+            let mut found = vec![None; axis.count as usize];
+            for (cell, piece) in whole_part(&selection).map_or(vec![], |part| part[0].cut_regular(extent)) {
+                prop_assert!(piece.count > 0 && piece.last() < extent);
+                for k in 0..piece.count {
+                    let place = if piece.reversed { piece.place - k } else { piece.place + k };
+                    let position = cell * extent + piece.start + k * piece.step;
+                    prop_assert_eq!(found[place as usize].replace(position), None);
+                }
+            }
+            let expected: Vec<_> =
+                (0..axis.count as i64).map(|k| Some((axis.start as i64 + k * axis.step) as u64)).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn combinations_run_in_c_order() {
+        let axis = |cells: &[u64]| {
+            let part = AxisPart { start: 0, step: 1, count: 1, place: 0, reversed: false, output: None };
+            cells.iter().map(|cell| (*cell, part)).collect::<Vec<_>>()
+        };
+        let cells = Cells::new(vec![axis(&[3, 5]), axis(&[0, 1, 2])]).unwrap();
+        let (mut cell, mut part) = (Vec::new(), Vec::new());
+        let all: Vec<Vec<u64>> = (0..cells.count())
+            .map(|number| {
+                cells.get(number, &mut cell, &mut part);
+                cell.clone()
+            })
+            .collect();
+        assert_eq!(all, [[3, 0], [3, 1], [3, 2], [5, 0], [5, 1], [5, 2]]);
+    }
+}

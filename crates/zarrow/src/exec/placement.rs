@@ -1,0 +1,240 @@
+//! Moving elements from one strided place to another: the inner loop of every read that is not one run of bytes.
+//!
+//! 1. Axes of one element go; neighbours that follow one another on both sides become one axis.
+//! 2. Where the innermost axis is a run of bytes on both sides (and no byte order changes), its rows are
+//!    copied whole.
+//! 3. Otherwise elements of 1, 2, 4, 8 and 16 bytes move as one number each, and others byte by byte.
+//! 4. A change of byte order is part of the move and costs no pass of its own.
+
+/// One axis of a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// How many positions.
+    pub count: usize,
+    /// Bytes from one to the next in the source.
+    pub source: isize,
+    /// Bytes from one to the next in the destination.
+    pub destination: isize,
+}
+
+/// Copies the elements at all positions of `axes`; reverses the bytes of each word of `swap` bytes.
+///
+/// # Safety
+/// For every position, `item_size` bytes are readable in the source and writable in the destination, and the two
+/// memories do not overlap. `swap` divides `item_size`.
+pub unsafe fn copy(item_size: usize, swap: usize, axes: &[Axis], source: *const u8, destination: *mut u8) {
+    let axes = merge(axes, item_size, swap);
+    let (inner, outer) = match axes.split_last() {
+        Some((inner, outer)) => (*inner, outer),
+        None => (Axis { count: 1, source: item_size as isize, destination: item_size as isize }, &[][..]),
+    };
+    // SAFETY: the caller's contract covers every position that the rows visit, and merging changes none.
+    unsafe {
+        match (swap, item_size) {
+            (1, size) if inner.source == size as isize && inner.destination == size as isize => {
+                let row = inner.count * size;
+                rows(outer, source, destination, &|from, to| std::ptr::copy_nonoverlapping(from, to, row));
+            }
+            (1, 1) => items::<1, 1>(outer, inner, source, destination),
+            (1, 2) => items::<2, 1>(outer, inner, source, destination),
+            (1, 4) => items::<4, 1>(outer, inner, source, destination),
+            (1, 8) => items::<8, 1>(outer, inner, source, destination),
+            (1, 16) => items::<16, 1>(outer, inner, source, destination),
+            (2, 2) => items::<2, 2>(outer, inner, source, destination),
+            (4, 4) => items::<4, 4>(outer, inner, source, destination),
+            (8, 8) => items::<8, 8>(outer, inner, source, destination),
+            (4, 8) => items::<8, 4>(outer, inner, source, destination),
+            (8, 16) => items::<16, 8>(outer, inner, source, destination),
+            (swap, size) => rows(outer, source, destination, &|from, to| {
+                each(inner, from, to, |from, to| {
+                    for byte in 0..size {
+                        let word = byte - byte % swap;
+                        *to.add(byte) = *from.add(word + (swap - 1 - byte % swap));
+                    }
+                });
+            }),
+        }
+    }
+}
+
+/// The same positions on fewer axes.
+fn merge(axes: &[Axis], item_size: usize, swap: usize) -> Vec<Axis> {
+    let mut merged: Vec<Axis> = Vec::with_capacity(axes.len());
+    for axis in axes.iter().filter(|axis| axis.count != 1) {
+        match merged.last_mut() {
+            Some(outer)
+                if Some(outer.source) == axis.source.checked_mul(axis.count as isize)
+                    && Some(outer.destination) == axis.destination.checked_mul(axis.count as isize) =>
+            {
+                *outer = Axis { count: outer.count * axis.count, ..*axis };
+            }
+            _ => merged.push(*axis),
+        }
+    }
+    // The innermost loop should be one that a vector unit can run, or at least a long one.
+    let run = |axis: &Axis| swap == 1 && axis.source == item_size as isize && axis.destination == axis.source;
+    if merged.len() > 1
+        && !merged.last().is_some_and(run)
+        && let Some(best) = merged.iter().rposition(run)
+    {
+        let axis = merged.remove(best);
+        merged.push(axis);
+    }
+    merged
+}
+
+/// Calls `row` with both sides' addresses at every position of the outer axes.
+///
+/// # Safety
+/// As [`copy`]: the positions' addresses lie inside both memories.
+unsafe fn rows(outer: &[Axis], source: *const u8, destination: *mut u8, row: &impl Fn(*const u8, *mut u8)) {
+    match outer {
+        [] => row(source, destination),
+        [axis, rest @ ..] => {
+            for position in 0..axis.count as isize {
+                // SAFETY: the position is one of the caller's.
+                unsafe {
+                    let from = source.offset(position * axis.source);
+                    let to = destination.offset(position * axis.destination);
+                    rows(rest, from, to, row);
+                }
+            }
+        }
+    }
+}
+
+/// Calls `item` with both sides' addresses at every position of one axis.
+#[inline(always)]
+fn each(axis: Axis, source: *const u8, destination: *mut u8, item: impl Fn(*const u8, *mut u8)) {
+    let (mut from, mut to) = (source, destination);
+    for _ in 0..axis.count {
+        item(from, to);
+        // The address behind the last position is computed and never used.
+        from = from.wrapping_offset(axis.source);
+        to = to.wrapping_offset(axis.destination);
+    }
+}
+
+/// Moves elements of `SIZE` bytes one by one, their words of `SWAP` bytes reversed.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(never)]
+unsafe fn items<const SIZE: usize, const SWAP: usize>(
+    outer: &[Axis],
+    inner: Axis,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let row = |from: *const u8, to: *mut u8| {
+        each(inner, from, to, |from, to| {
+            // SAFETY: the caller's contract gives `SIZE` bytes at every position; arrays of bytes need no
+            // alignment.
+            unsafe {
+                let mut item: [u8; SIZE] = from.cast::<[u8; SIZE]>().read_unaligned();
+                if SWAP > 1 {
+                    for word in item.chunks_exact_mut(SWAP) {
+                        word.reverse();
+                    }
+                }
+                to.cast::<[u8; SIZE]>().write_unaligned(item);
+            }
+        });
+    };
+    // SAFETY: passed on from the caller.
+    unsafe { rows(outer, source, destination, &row) }
+}
+
+/// Reverses the bytes of each word of `swap` bytes in place.
+pub fn swap_in_place(bytes: &mut [u8], swap: usize) {
+    fn words<const SWAP: usize>(bytes: &mut [u8]) {
+        for word in bytes.as_chunks_mut::<SWAP>().0 {
+            word.reverse();
+        }
+    }
+    match swap {
+        1 => {}
+        2 => words::<2>(bytes),
+        4 => words::<4>(bytes),
+        8 => words::<8>(bytes),
+        swap => bytes.chunks_exact_mut(swap.max(1)).for_each(<[u8]>::reverse),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Every position by itself, every byte by itself.
+    fn oracle(item: usize, swap: usize, axes: &[Axis], source: &[u8], at: isize, out: &mut [u8], to: isize) {
+        match axes {
+            [] => {
+                for byte in 0..item {
+                    let from = byte / swap * swap + (swap - 1 - byte % swap);
+                    out[to as usize + byte] = source[at as usize + from];
+                }
+            }
+            [axis, rest @ ..] => {
+                for k in 0..axis.count as isize {
+                    oracle(item, swap, rest, source, at + k * axis.source, out, to + k * axis.destination);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn fast_and_plain_moves_agree(
+            sizes in prop::sample::select(vec![
+                (1usize, 1usize), (2, 1), (2, 2), (3, 1), (4, 1), (4, 4), (8, 1), (8, 8), (8, 4), (16, 1), (16, 8),
+                (20, 4), (12, 1),
+            ]),
+            shape in prop::collection::vec(1usize..5, 0..5), steps in prop::collection::vec(1usize..4, 5),
+            order in Just((0..5).collect::<Vec<usize>>()).prop_shuffle(), flip in prop::collection::vec(any::<bool>(), 5),
+        ) {
+            let (item, swap) = sizes;
+            // The source is a C-order array of `shape × steps`; the destination has its axes in another order.
+            let ndim = shape.len();
+            let mut axes = vec![Axis { count: 1, source: 0, destination: 0 }; ndim];
+            let (mut from, mut to) = (item, item);
+            for axis in (0..ndim).rev() {
+                axes[axis].count = shape[axis];
+                axes[axis].source = (from * steps[axis]) as isize;
+                from *= shape[axis] * steps[axis];
+            }
+            let mut first = 0isize;
+            for axis in order.into_iter().filter(|axis| *axis < ndim) {
+                axes[axis].destination = to as isize;
+                to *= shape[axis];
+                if flip[axis] {
+                    first += axes[axis].destination * (shape[axis] as isize - 1);
+                    axes[axis].destination = -axes[axis].destination;
+                }
+            }
+            let source: Vec<u8> = (0..from).map(|at| (at * 7 % 251) as u8).collect();
+            let (mut fast, mut plain) = (vec![0u8; to], vec![0u8; to]);
+            oracle(item, swap, &axes, &source, 0, &mut plain, first);
+            // SAFETY: the axes were laid out inside both vectors.
+            unsafe { copy(item, swap, &axes, source.as_ptr(), fast.as_mut_ptr().offset(first)) };
+            prop_assert_eq!(fast, plain);
+        }
+    }
+
+    #[test]
+    fn whole_arrays_become_one_row() {
+        let axes = [
+            Axis { count: 3, source: 32, destination: 32 },
+            Axis { count: 1, source: 9, destination: 77 },
+            Axis { count: 8, source: 4, destination: 4 },
+        ];
+        assert_eq!(merge(&axes, 4, 1), [Axis { count: 24, source: 4, destination: 4 }]);
+    }
+
+    #[test]
+    fn words_turn_in_place() {
+        let mut bytes = [1, 2, 3, 4, 5, 6, 7, 8];
+        swap_in_place(&mut bytes, 4);
+        assert_eq!(bytes, [4, 3, 2, 1, 8, 7, 6, 5]);
+    }
+}

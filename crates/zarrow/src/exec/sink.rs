@@ -1,0 +1,156 @@
+//! Where decoded elements go: the memory of the result, one piece for each part of its layout.
+
+use crate::codec::VariableChunk;
+use crate::error::{ErrorKind, Result};
+use crate::exec::destination::{Destination, Source};
+use crate::exec::part::AxisPart;
+use crate::exec::variable::VariableSink;
+use crate::metadata::FillValue;
+
+/// A decoded chunk, in the C order of its stored axes.
+#[derive(Debug)]
+pub enum Decoded {
+    /// Elements of a fixed size, their words still to be reversed by the move.
+    Fixed {
+        /// The elements.
+        bytes: Vec<u8>,
+        /// Bytes of a word that is reversed, 1 for none.
+        swap: usize,
+    },
+    /// Strings or bytes.
+    Variable(VariableChunk),
+    /// Elements of which some are missing.
+    Optional {
+        /// 1 where an element is missing.
+        missing: Vec<u8>,
+        /// The elements, with room for the missing ones.
+        data: Box<Decoded>,
+    },
+}
+
+/// The memory that a read fills.
+pub enum Sink<'a> {
+    /// Elements of a fixed size.
+    Fixed(Destination<'a>),
+    /// Strings or bytes, gathered until all are there.
+    Variable(VariableSink),
+    /// A mask, and what it is the mask of.
+    Optional {
+        /// One byte an element.
+        missing: Destination<'a>,
+        /// The elements.
+        inner: Box<Sink<'a>>,
+    },
+}
+
+/// A chunk and its data do not go together: the compiled chain rules that out.
+fn mismatch() -> ErrorKind {
+    ErrorKind::Internal("a chunk has another layout than its array".into())
+}
+
+impl Sink<'_> {
+    /// Places the elements of `part` from a chunk of `shape`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where layouts or ranges do not fit, which a checked plan rules out.
+    pub fn place(&self, decoded: Decoded, shape: &[u64], part: &[AxisPart]) -> Result<()> {
+        match (self, decoded) {
+            (Sink::Fixed(destination), Decoded::Fixed { bytes, swap }) => {
+                let strides = c_strides(shape, destination.item_size());
+                destination.scatter(part, &Source { bytes: &bytes, origin: 0, strides: &strides, swap })
+            }
+            (Sink::Variable(sink), Decoded::Variable(chunk)) => {
+                sink.add(Some(chunk), shape, part);
+                Ok(())
+            }
+            (Sink::Optional { missing: mask, inner }, Decoded::Optional { missing, data }) => {
+                let strides = c_strides(shape, 1);
+                mask.scatter(part, &Source { bytes: &missing, origin: 0, strides: &strides, swap: 1 })?;
+                inner.place(*data, shape, part)
+            }
+            _ => Err(mismatch().into()),
+        }
+    }
+
+    /// Sets every element of `part` to the fill value.
+    ///
+    /// # Errors
+    /// As [`place`](Sink::place).
+    pub fn fill(&self, part: &[AxisPart], value: &FillValue) -> Result<()> {
+        match (self, value) {
+            (Sink::Fixed(destination), FillValue::Fixed(item)) => destination.fill(part, item),
+            (Sink::Variable(sink), FillValue::Variable(_)) => {
+                sink.add(None, &[], part);
+                Ok(())
+            }
+            (Sink::Optional { missing, inner }, FillValue::Present(value)) => {
+                missing.fill(part, &[0])?;
+                inner.fill(part, value)
+            }
+            (Sink::Optional { missing, inner }, FillValue::Missing) => {
+                missing.fill(part, &[1])?;
+                inner.fill_missing(part)
+            }
+            _ => Err(mismatch().into()),
+        }
+    }
+
+    /// What lies behind a mask where an element is missing: zero bytes, nothing, or missing once more.
+    fn fill_missing(&self, part: &[AxisPart]) -> Result<()> {
+        match self {
+            Sink::Fixed(destination) => destination.fill(part, &vec![0; destination.item_size()]),
+            Sink::Variable(sink) => {
+                sink.add_empty(part);
+                Ok(())
+            }
+            Sink::Optional { .. } => self.fill(part, &FillValue::Missing),
+        }
+    }
+}
+
+impl Decoded {
+    /// The elements spread to where `missing` has a 0, and zero bytes, nothing or missing where it has a 1.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] where there are not as many elements as zeros.
+    pub fn spread(self, missing: &[u8], item_size: usize) -> Result<Decoded> {
+        let differ = || ErrorKind::Corrupt("the mask and the data differ in length".into());
+        match self {
+            Decoded::Fixed { bytes, swap } => {
+                let mut spread = vec![0u8; missing.len().checked_mul(item_size).ok_or_else(differ)?];
+                let mut given = bytes.chunks_exact(item_size.max(1));
+                for (place, missing) in spread.chunks_exact_mut(item_size.max(1)).zip(missing) {
+                    if *missing == 0 {
+                        place.copy_from_slice(given.next().ok_or_else(differ)?);
+                    }
+                }
+                if given.next().is_some() {
+                    Err(differ().into())
+                } else {
+                    Ok(Decoded::Fixed { bytes: spread, swap })
+                }
+            }
+            Decoded::Variable(chunk) => Ok(Decoded::Variable(chunk.spread(missing)?)),
+            Decoded::Optional { missing: inner, data } => {
+                let mut given = inner.iter();
+                let spread: Option<Vec<u8>> = missing
+                    .iter()
+                    .map(|missing| if *missing == 0 { given.next().copied() } else { Some(1) })
+                    .collect();
+                let spread = spread.ok_or_else(differ)?;
+                Ok(Decoded::Optional { missing: spread, data: Box::new(data.spread(missing, item_size)?) })
+            }
+        }
+    }
+}
+
+/// The strides of a C-contiguous chunk, in bytes. A chunk fits into memory, so that its strides do.
+pub fn c_strides(shape: &[u64], item_size: usize) -> Vec<isize> {
+    let mut strides = vec![0isize; shape.len()];
+    let mut stride = item_size as isize;
+    for (extent, place) in shape.iter().zip(&mut strides).rev() {
+        *place = stride;
+        stride = stride.saturating_mul(isize::try_from(*extent).unwrap_or(isize::MAX));
+    }
+    strides
+}

@@ -1,0 +1,41 @@
+//! Keys of a store: relative, slash-separated, and never outside the root.
+
+use crate::error::{ErrorKind, Result};
+
+/// Checks that `key` names something inside a store.
+///
+/// A key has parts between slashes; none is empty, `.` or `..`, and none has a NUL or a backslash (which is a
+/// separator on some systems).
+///
+/// # Errors
+/// [`ErrorKind::BadKey`].
+///
+/// ```
+/// use zarrow::store::check_key;
+/// assert!(check_key("a/c/0/0").is_ok());
+/// for key in ["", "/etc/passwd", "../secret", "a/../../b", "a//b", "a/.", "a\0", "a\\..\\b"] {
+///     assert!(check_key(key).is_err(), "{key:?}");
+/// }
+/// ```
+pub fn check_key(key: &str) -> Result<()> {
+    let sound = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(['\0', '\\']);
+    if key.split('/').all(sound) { Ok(()) } else { Err(ErrorKind::BadKey(key.to_owned()).into()) }
+}
+
+/// The path of a node without the slashes that users put around it; `""` is the root.
+///
+/// # Errors
+/// [`ErrorKind::BadKey`] as [`check_key`] says.
+pub fn normalize_path(path: &str) -> Result<String> {
+    let path = path.trim_matches('/');
+    if !path.is_empty() {
+        check_key(path)?;
+    }
+    Ok(path.to_owned())
+}
+
+/// The key of `name` below the node at `path`.
+#[must_use]
+pub fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}

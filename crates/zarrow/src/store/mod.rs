@@ -1,0 +1,79 @@
+//! Where the bytes are: keys and values, read by range.
+
+mod filesystem;
+mod key;
+mod memory;
+
+pub use filesystem::FilesystemStore;
+pub use key::{check_key, join, normalize_path};
+pub use memory::MemoryStore;
+
+use crate::error::Result;
+use std::fmt::Debug;
+use std::mem::MaybeUninit;
+
+/// A place that holds values under keys.
+///
+/// Keys are those that [`check_key`] accepts: the engine checks what comes from outside before it asks.
+pub trait Store: Send + Sync + Debug {
+    /// How the store calls itself in errors: a path or a URL, without credentials.
+    fn name(&self) -> &str;
+
+    /// The value under `key`, opened for reading; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) where it cannot be told, [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
+    fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
+
+    /// The names directly below `prefix` (a path without a slash at its end), sorted.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    fn list(&self, prefix: &str) -> Result<Vec<String>>;
+
+    /// The bytes of all values below `prefix`.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    fn nbytes(&self, prefix: &str) -> Result<u64>;
+
+    /// The whole value under `key`; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open), and [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` bytes.
+    fn get(&self, key: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        let Some(value) = self.open(key)? else { return Ok(None) };
+        let actual = value.nbytes()?;
+        if actual > limit {
+            return Err(crate::ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
+        }
+        let length = usize::try_from(actual).unwrap_or(usize::MAX);
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes: length })?;
+        bytes.resize(length, MaybeUninit::uninit());
+        // A value that has shrunk since is whole all the same: its parser will tell.
+        let bytes = value.read_at(0, &mut bytes)?.to_vec();
+        Ok(Some(bytes))
+    }
+}
+
+/// A value that is open for reading.
+pub trait Value {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    fn nbytes(&self) -> Result<u64>;
+
+    /// Reads from `offset` on to fill `destination`; returns its part that was filled, from its start on, which is
+    /// shorter only where the value ends.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]>;
+
+    /// The value itself, where the store has it in memory.
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
+}

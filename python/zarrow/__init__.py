@@ -1,0 +1,67 @@
+"""Zarr in, tensors out, nothing copied on the way: NumPy, PyTorch, JAX and Arrow over one memory.
+
+>>> import zarrow
+>>> root = zarrow.open("data.zarr")
+>>> tensor = root["temperature"][0:24, ::2, -1]
+>>> tensor.numpy(), tensor.torch(), tensor.arrow()  # three faces of the same memory
+"""
+
+from zarrow._zarrow import (
+    Array,
+    DecodedArray,
+    Group,
+    MaskedTensor,
+    MaskedVariable,
+    Tensor,
+    Tree,
+    Variable,
+    __version__,
+    num_threads,
+    open,
+    set_num_threads,
+)
+from zarrow.errors import (
+    CodecError,
+    ExchangeError,
+    IndexingError,
+    InternalError,
+    InvalidKeyError,
+    LimitError,
+    MetadataError,
+    NodeTypeError,
+    NotFoundError,
+    OutOfMemoryError,
+    ShapeError,
+    StoreError,
+    UnsupportedError,
+    ZarrowError,
+)
+
+__all__ = [
+    "Array",
+    "CodecError",
+    "DecodedArray",
+    "ExchangeError",
+    "Group",
+    "IndexingError",
+    "InternalError",
+    "InvalidKeyError",
+    "LimitError",
+    "MaskedTensor",
+    "MaskedVariable",
+    "MetadataError",
+    "NodeTypeError",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "ShapeError",
+    "StoreError",
+    "Tensor",
+    "Tree",
+    "UnsupportedError",
+    "Variable",
+    "ZarrowError",
+    "__version__",
+    "num_threads",
+    "open",
+    "set_num_threads",
+]

@@ -1,0 +1,39 @@
+"""The command `zarrow`. Each subcommand is a module here, imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from zarrow import ZarrowError, __version__
+
+_SUBCOMMANDS = {
+    "info": "what an array or group is: shape, type, chunks, codecs, sizes, attributes",
+    "tree": "the hierarchy below a group",
+    "demo": "show on real data that nothing is copied",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments, else with those of the process, and give the exit status."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(prog="zarrow", description="Zarr in, tensors out, nothing copied on the way.")
+    parser.add_argument("--version", action="version", version=f"zarrow {__version__}")
+    subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    for name, summary in _SUBCOMMANDS.items():
+        subparser = subcommands.add_parser(name, help=summary, description=summary)
+        if name in arguments[:1]:
+            importlib.import_module(f"zarrow.cli.{name}").configure(subparser)
+    parsed = parser.parse_args(arguments)
+    run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
+    try:
+        return int(run(parsed))
+    except ZarrowError as error:
+        print(f"zarrow {parsed.subcommand}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read the output, such as `head`, has seen enough.
+        sys.stderr.close()
+        return 1

@@ -1,0 +1,29 @@
+"""`zarrow info PATH`: what an array or group is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import zarrow
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `zarrow info`."""
+    parser.add_argument("path", metavar="PATH", help="an array or group: a folder, or a file:// URL")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is at the path, and give the exit status."""
+    node = zarrow.open(arguments.path)
+    print(repr(node))
+    rows = {"format": f"Zarr version {node.zarr_format}"}
+    if isinstance(node, zarrow.Array):
+        rows["fill"] = repr(node.fill_value)
+        if node.dimension_names is not None:
+            rows["axes"] = ", ".join("unnamed" if name is None else name for name in node.dimension_names)
+    for name, value in rows.items():
+        print(f"  {name:7}  {value}")
+    if node.attrs:
+        print(f"attributes {json.dumps(node.attrs, ensure_ascii=False, indent=2)}")
+    return 0

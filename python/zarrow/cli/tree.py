@@ -1,0 +1,30 @@
+"""`zarrow tree PATH`: the hierarchy below a group."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import zarrow
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `zarrow tree`."""
+    parser.add_argument("path", metavar="PATH", help="a group: a folder, or a file:// URL")
+    parser.add_argument("--depth", type=_levels, metavar="LEVELS", help="how many levels to show; all if not given")
+
+
+def _levels(text: str) -> int:
+    if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the tree below the path, and give the exit status."""
+    node = zarrow.open(arguments.path)
+    if not isinstance(node, zarrow.Group):
+        print(f"zarrow tree: {arguments.path} is an array, and has nothing below it", file=sys.stderr)
+        return 1
+    print(node.tree(arguments.depth))
+    return 0

@@ -1,0 +1,86 @@
+"""Counts what a step allocates, by the allocators' own books and by the pages that the process holds.
+
+1. `heap`: bytes in use by glibc's `malloc` (`mallinfo2`, all arenas and mapped blocks), which NumPy, PyTorch,
+   JAX and this package use, and bytes in use by Arrow's memory pool.
+2. `resident`: bytes of memory that the process holds, which also shows what allocates by itself (polars).
+
+Both are differences of totals of the whole process: a copy of a megabyte cannot hide, a few hundred bytes of
+bookkeeping show up as what they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+class _MallInfo2(ctypes.Structure):
+    """`struct mallinfo2` of glibc 2.33 and later."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """By how many bytes the heap and the resident memory grew; `None` where the system keeps no such book."""
+
+    heap: int | None
+    resident: int | None
+
+
+def measure(step: Callable[[], Result]) -> tuple[Result, Growth]:
+    """Run the step and say by how much memory grew while its result was still alive."""
+    heap, resident = _heap(), _resident()
+    result = step()
+    return result, Growth(_difference(_heap(), heap), _difference(_resident(), resident))
+
+
+def _difference(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before
+
+
+def _heap() -> int | None:
+    mallinfo2 = _mallinfo2()
+    if mallinfo2 is None:
+        return None
+    information = mallinfo2()
+    arrow = sys.modules.get("pyarrow")
+    in_pool: int = arrow.total_allocated_bytes() if arrow else 0
+    return int(information.uordblks + information.hblkhd + in_pool)
+
+
+@cache
+def _mallinfo2() -> Any:
+    function = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if function is not None:
+        function.restype = _MallInfo2
+    return function
+
+
+def _resident() -> int | None:
+    statistics = Path("/proc/self/statm")
+    if not statistics.exists():
+        return None
+    return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,118 @@
+"""The exceptions of zarrow: one base, and classes that derive also from the builtin that people catch.
+
+>>> try:
+...     zarrow.open("no such folder")
+... except FileNotFoundError as error:
+...     print(error.kind)
+not_found
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CodecError",
+    "ExchangeError",
+    "IndexingError",
+    "InternalError",
+    "InvalidKeyError",
+    "LimitError",
+    "MetadataError",
+    "NodeTypeError",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "ShapeError",
+    "StoreError",
+    "UnsupportedError",
+    "ZarrowError",
+]
+
+
+class ZarrowError(Exception):
+    """Something that went wrong in zarrow; the base of all its exceptions.
+
+    Attributes
+    ----------
+    kind : str
+        A short name of what went wrong, which stays the same between versions: `"checksum"`, `"metadata"`, ...
+    store : str or None
+        The store, as it calls itself, where one is concerned.
+    path : str or None
+        The path of the array or group in the store.
+    chunk : tuple of int or None
+        The chunk's place in the grid.
+    codec : str or None
+        The name of the codec.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        kind: str = "internal",
+        store: str | None = None,
+        path: str | None = None,
+        chunk: tuple[int, ...] | None = None,
+        codec: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.store = store
+        self.path = path
+        self.chunk = chunk
+        self.codec = codec
+
+    def __str__(self) -> str:
+        # `KeyError` would show the representation of the message.
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFoundError(ZarrowError, FileNotFoundError, KeyError):
+    """There is neither an array nor a group at the path."""
+
+
+class NodeTypeError(ZarrowError, TypeError):
+    """A group is where an array was asked for, or the other way round."""
+
+
+class StoreError(ZarrowError, OSError):
+    """The store could not be read."""
+
+
+class InvalidKeyError(ZarrowError, ValueError, KeyError):
+    """A path is malformed, or would leave the store."""
+
+
+class MetadataError(ZarrowError, ValueError):
+    """The metadata is malformed, or asks for what does not exist."""
+
+
+class CodecError(ZarrowError, ValueError):
+    """A chunk does not decode: unknown codec, corrupt bytes, wrong checksum, wrong size."""
+
+
+class LimitError(ZarrowError, ValueError):
+    """Something exceeds a limit that guards against hostile input."""
+
+
+class IndexingError(ZarrowError, IndexError):
+    """An index lies outside the array or the chunk grid, or is of the wrong kind."""
+
+
+class ShapeError(ZarrowError, ValueError):
+    """A shape or an order of axes that does not fit."""
+
+
+class OutOfMemoryError(ZarrowError, MemoryError):
+    """Memory for the result could not be had."""
+
+
+class ExchangeError(ZarrowError, BufferError, ValueError):
+    """An array cannot be handed over as asked without a copy, or without losing what it says."""
+
+
+class UnsupportedError(ZarrowError, NotImplementedError):
+    """Something valid that zarrow does not read."""
+
+
+class InternalError(ZarrowError, RuntimeError):
+    """A fault of zarrow itself, contained."""

@@ -1,0 +1,140 @@
+"""The tree is what `docs/architecture.md` says: crates, edges, files, `unsafe`, and the size of files."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+FOLDERS = ("crates", "python", "tests", "docs", "benches", "examples", "requirements")
+LONGEST_FILE = 600
+
+
+def section(heading: str) -> str:
+    """Text of the page from a heading to the next of the same level."""
+    match = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert match, f"docs/architecture.md has no section {heading!r}"
+    return match[1]
+
+
+def table(heading: str) -> dict[str, str]:
+    """Rows of the section's table: the name in the first column to the text of the last."""
+    rows = [line.strip("|").split("|") for line in section(heading).splitlines() if line.startswith("| `")]
+    return {names(row[0])[0]: row[-1] for row in rows}
+
+
+def names(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def block(language: str) -> list[str]:
+    match = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert match, f"docs/architecture.md has no block {language!r}"
+    return match[1].splitlines()
+
+
+def files(folder: Path, *suffixes: str) -> list[str]:
+    found = (path for path in folder.rglob("*") if path.suffix in suffixes and path.is_file())
+    return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
+
+
+def differences(page: set[str], tree: set[str]) -> str:
+    gone, new = sorted(page - tree), sorted(tree - page)
+    return "\n".join(
+        ["docs/architecture.md and the tree differ; in the page only:", *gone, "in the tree only:", *new]
+    )
+
+
+@pytest.fixture(scope="module")
+def packages() -> dict[str, list[tuple[str, str]]]:
+    """Each crate of the workspace with its dependencies, as (name, kind)."""
+    command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked", "--offline"]
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return {
+        package["name"]: [(edge["name"], edge["kind"] or "normal") for edge in package["dependencies"]]
+        for package in json.loads(output)["packages"]
+    }
+
+
+def test_crates_are_those_of_the_page(packages: dict[str, list[tuple[str, str]]]) -> None:
+    assert set(packages) == set(table("Crates and allowed edges"))
+
+
+def test_no_crate_depends_on_one_it_must_not(packages: dict[str, list[tuple[str, str]]]) -> None:
+    heading = "Crates and allowed edges"
+    allowed = {crate: set(names(uses)) for crate, uses in table(heading).items()}
+    for_tests = set(names(section(heading).split("in the tests of a crate too")[1].split(")")[0]))
+    assert for_tests.isdisjoint(packages), "a crate of the workspace is never allowed for tests alone"
+    forbidden = [
+        f"{crate} -> {used} ({kind})"
+        for crate, edges in packages.items()
+        for used, kind in edges
+        if used not in allowed[crate] | (for_tests if kind == "dev" else set())
+    ]
+    unused = [
+        f"{crate} -> {used}"
+        for crate, uses in allowed.items()
+        for used in uses - {name for name, _ in packages[crate]}
+    ]
+    assert not forbidden, f"edges that docs/architecture.md does not allow: {forbidden}"
+    assert not unused, f"edges that docs/architecture.md allows and no crate has: {unused}"
+
+
+def test_allowed_edges_point_down() -> None:
+    below: list[str] = []
+    for crate, uses in table("Crates and allowed edges").items():
+        upward = {use for use in names(uses) if use.startswith("zarrow")} - set(below)
+        assert not upward, f"{crate} may only use the crates above it in the table, not {upward}"
+        below.append(crate)
+
+
+def test_every_dependency_is_explained(packages: dict[str, list[tuple[str, str]]]) -> None:
+    used = {name for edges in packages.values() for name, _ in edges} - set(packages)
+    explained = set(table("Why each dependency"))
+    assert explained == used, differences(explained, used)
+
+
+def test_files_are_those_of_the_page() -> None:
+    listed = set()
+    folder = ""
+    for line in block("files"):
+        if not line.startswith(" "):
+            folder, _, line = line.partition(" ")
+        listed |= {folder + name for name in line.split()}
+    sources = [folder for crate in sorted((ROOT / "crates").iterdir()) if (folder := crate / "src").is_dir()]
+    there = {path for source in sources for path in files(source, ".rs")}
+    there |= set(files(ROOT / "python", ".py", ".pyi"))
+    assert listed == there, differences(listed, there)
+
+
+def test_unsafe_stands_only_where_the_page_says() -> None:
+    code = {path: (ROOT / path).read_text(encoding="utf-8") for path in files(ROOT / "crates", ".rs")}
+    uses = {
+        path
+        for path, text in code.items()
+        if "/src/" in path
+        if any(re.search(r"\bunsafe\b(?!_)", line.partition("//")[0]) for line in text.splitlines())
+    }
+    listed = set(block("unsafe"))
+    assert listed == uses, differences(listed, uses)
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {
+        path: (ROOT / path).read_text(encoding="utf-8").count("\n")
+        for folder in FOLDERS
+        for path in files(ROOT / folder, ".rs", ".py", ".pyi", ".md", ".toml")
+    }
+    assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_every_rust_file_says_what_it_is_for() -> None:
+    silent = [
+        path
+        for path in files(ROOT / "crates", ".rs")
+        if not (ROOT / path).read_text(encoding="utf-8").startswith("//!")
+    ]
+    assert silent == []
