@@ -1,9 +1,10 @@
 """The compiled part of zarrow: everything here is public as `zarrow.*`."""
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from types import CapsuleType, EllipsisType
-from typing import Any, SupportsIndex, final
+from types import EllipsisType
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, final
 
 import jax as _jax
 import numpy as np
@@ -11,11 +12,27 @@ import numpy.typing as npt
 import polars as _polars
 import pyarrow as _pyarrow
 import torch as _torch
+from typing_extensions import CapsuleType, disjoint_base
 
-_Part = SupportsIndex | slice | EllipsisType
-_Index = _Part | tuple[_Part, ...]
-_ViewPart = _Part | None
-_ViewIndex = _ViewPart | tuple[_ViewPart, ...]
+_Part: TypeAlias = SupportsIndex | slice | EllipsisType
+_Index: TypeAlias = _Part | tuple[_Part, ...]
+_ViewPart: TypeAlias = _Part | None
+_ViewIndex: TypeAlias = _ViewPart | tuple[_ViewPart, ...]
+
+__all__ = [
+    "Array",
+    "DecodedArray",
+    "Group",
+    "MaskedTensor",
+    "MaskedVariable",
+    "Tensor",
+    "Tree",
+    "Variable",
+    "__version__",
+    "num_threads",
+    "open",
+    "set_num_threads",
+]
 
 __version__: str
 
@@ -64,8 +81,9 @@ def set_num_threads(count: int) -> None:
     """
 
 def num_threads() -> int:
-    """How many threads a read may use, the calling one among them."""
+    """Tell how many threads a read may use, the calling one among them."""
 
+@disjoint_base
 class DecodedArray:
     """A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
 
@@ -79,8 +97,8 @@ class DecodedArray:
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements.
 
-        `numpy.dtypes.StringDType()` for strings, `object` for bytes of any length, and the types of `ml_dtypes`
-        for bfloat16 and the 8-bit floats.
+        `numpy.dtypes.StringDType()` for strings, `object` for bytes of any length, and the types of
+        `ml_dtypes` for bfloat16 and the 8-bit floats.
         """
     @property
     def ndim(self) -> int:
@@ -96,18 +114,18 @@ class DecodedArray:
         """Where the memory is: "cpu"."""
     def __len__(self) -> int: ...
     def tolist(self) -> Any:
-        """The elements as nested lists of Python objects, None where one is missing. A copy."""
+        """Give the elements as nested lists of Python objects, None where one is missing. A copy."""
     def arrow(self) -> _pyarrow.Array:
-        """A pyarrow.Array of the same memory.
+        """Give a pyarrow.Array of the same memory.
 
-        One axis gives a primitive or string array; more axes `arrow.fixed_shape_tensor` over axis 0 (strings: nested
-        lists). bool is `arrow.bool8`, one byte an element. Times that are NaT become null. A mask becomes a bitmap,
-        which is the one thing that is new.
+        One axis gives a primitive or string array; more axes `arrow.fixed_shape_tensor` over axis 0
+        (strings: nested lists). bool is `arrow.bool8`, one byte an element. Times that are NaT become null.
+        A mask becomes a bitmap, which is the one thing that is new.
 
         Raises
         ------
         ExchangeError
-            Arrow has no such type, the array has no axis, or rows with gaps: `.copy()` first (a `BufferError`).
+            Arrow has no such type, the array has no axis, or rows with gaps (a `BufferError`).
 
         Examples
         --------
@@ -116,7 +134,7 @@ class DecodedArray:
         """
     to_arrow = arrow
     def polars(self) -> _polars.Series:
-        """A polars.Series of the same memory, by way of Arrow: what `arrow` says holds here.
+        """Give a polars.Series of the same memory, by way of Arrow: what `arrow` says holds here.
 
         Raises
         ------
@@ -129,9 +147,9 @@ class DecodedArray:
 class Tensor(DecodedArray):
     """A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
 
-    All faces have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one of them shows in
-    the others, those of JAX and Arrow too. The memory is aligned to 64 bytes and writable, unless `readonly` says
-    otherwise; it lives as long as any of its faces.
+    All faces have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one of them
+    shows in the others, those of JAX and Arrow too. The memory is aligned to 64 bytes and writable, unless
+    `readonly` says otherwise; it lives as long as any of its faces.
 
     Examples
     --------
@@ -152,10 +170,10 @@ class Tensor(DecodedArray):
     def itemsize(self) -> int:
         """The bytes of one element."""
     @property
-    def T(self) -> Tensor:
+    def T(self) -> Tensor:  # noqa: N802
         """The same memory with its axes reversed."""
     def item(self) -> Any:
-        """The one element as a Python object.
+        """Give the one element as a Python object.
 
         Raises
         ------
@@ -166,7 +184,7 @@ class Tensor(DecodedArray):
     def __int__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def __getitem__(self, index: _ViewIndex, /) -> Tensor:
-        """A view of the same memory, by integers, slices with any step, `...` and `None`.
+        """Give a view of the same memory, by integers, slices with any step, `...` and `None`.
 
         Raises
         ------
@@ -174,7 +192,7 @@ class Tensor(DecodedArray):
             The index lies outside, or is an array or a mask (an `IndexError`).
         """
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """The same memory with another shape; one extent may be -1.
+        """Give the same memory another shape; one extent may be -1.
 
         Raises
         ------
@@ -184,7 +202,7 @@ class Tensor(DecodedArray):
             No strides over this memory have that shape: `.copy()` first (a `BufferError`).
         """
     def transpose(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """The same memory with its axes in another order: reversed, where none is given.
+        """Give the same memory with its axes in another order: reversed, where none is given.
 
         Raises
         ------
@@ -192,7 +210,7 @@ class Tensor(DecodedArray):
             The axes are no order of those of the tensor (a `ValueError`).
         """
     def copy(self) -> Tensor:
-        """A contiguous, writable copy in memory of its own.
+        """Make a contiguous, writable copy in memory of its own.
 
         Raises
         ------
@@ -200,7 +218,7 @@ class Tensor(DecodedArray):
             There is not enough memory (a `MemoryError`).
         """
     def numpy(self) -> npt.NDArray[Any]:
-        """A numpy.ndarray of the same memory.
+        """Give a numpy.ndarray of the same memory.
 
         Examples
         --------
@@ -209,7 +227,7 @@ class Tensor(DecodedArray):
         """
     to_numpy = numpy
     def torch(self) -> _torch.Tensor:
-        """A torch.Tensor of the same memory.
+        """Give a torch.Tensor of the same memory.
 
         Raises
         ------
@@ -218,7 +236,7 @@ class Tensor(DecodedArray):
         """
     to_torch = torch
     def jax(self) -> _jax.Array:
-        """A jax.Array of the same memory, which JAX takes to be immutable.
+        """Give a jax.Array of the same memory, which JAX takes to be immutable.
 
         Raises
         ------
@@ -268,24 +286,28 @@ class Tensor(DecodedArray):
         Raises
         ------
         ExchangeError
-            Another device, a stream, a type that DLPack lacks, or read-only memory in a legacy capsule, which cannot
-            say so (a `BufferError`).
+            Another device, a stream, a type that DLPack lacks, or read-only memory in a legacy capsule,
+            which cannot say so (a `BufferError`).
         """
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (1, 0) is the CPU."""
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type in a capsule."""
-    def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
         """Arrow: type and memory in a capsule each; the requested type is not looked at."""
-    def __buffer__(self, flags: int, /) -> memoryview:
-        """The buffer protocol (PEP 3118), for all types that it has a format for."""
-    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    if sys.version_info >= (3, 12):
+        # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 @final
 class Variable(DecodedArray):
     """An array of strings or bytes, as Arrow has them: offsets and the bytes of all elements.
 
-    Element `i` in C order is `data[offsets[i]:offsets[i + 1]]`. The memory is immutable, and Arrow and polars share it.
+    Element `i` in C order is `data[offsets[i]:offsets[i + 1]]`. The memory is immutable; Arrow and polars
+    share it.
 
     Examples
     --------
@@ -309,7 +331,7 @@ class Variable(DecodedArray):
             It lies outside, or there is not an integer for each axis (an `IndexError`).
         """
     def numpy(self) -> npt.NDArray[Any]:
-        """A new numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them."""
+        """Make a numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them."""
     to_numpy = numpy
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """NumPy's protocol: always a copy.
@@ -321,7 +343,9 @@ class Variable(DecodedArray):
         """
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type in a capsule."""
-    def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
         """Arrow: type and memory in a capsule each; the requested type is not looked at."""
 
 @final
@@ -342,7 +366,7 @@ class MaskedTensor(DecodedArray):
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
     def filled(self, value: Any) -> Tensor:
-        """A new Tensor with value where an element is missing.
+        """Make a Tensor with value where an element is missing.
 
         Raises
         ------
@@ -350,47 +374,25 @@ class MaskedTensor(DecodedArray):
             The value does not cast to the type without loss of its kind, such as 1.5 to an integer.
         """
     def numpy(self) -> np.ma.MaskedArray[Any, Any]:
-        """A numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only."""
+        """Give a numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only."""
     to_numpy = numpy
-    def torch(self) -> None:
-        """Refused: PyTorch has no masks.
-
-        Raises
-        ------
-        ExchangeError
-            Always; it names what to hand over instead (a `BufferError`).
-        """
+    def torch(self) -> NoReturn:
+        """Refuse, with an ExchangeError: PyTorch has no masks."""
     to_torch = torch
-    def jax(self) -> None:
-        """Refused: JAX has no masks.
-
-        Raises
-        ------
-        ExchangeError
-            Always; it names what to hand over instead (a `BufferError`).
-        """
+    def jax(self) -> NoReturn:
+        """Refuse, with an ExchangeError: JAX has no masks."""
     to_jax = jax
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> None:
-        """Refused: a plain array has no mask.
-
-        Raises
-        ------
-        ExchangeError
-            Always; it names what to hand over instead (a `BufferError`).
-        """
-    def __dlpack__(self, **arguments: Any) -> None:
-        """Refused: DLPack has no masks.
-
-        Raises
-        ------
-        ExchangeError
-            Always; it names what to hand over instead (a `BufferError`).
-        """
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        """Refuse, with an ExchangeError: a plain array has no mask."""
+    def __dlpack__(self, **arguments: Any) -> NoReturn:
+        """Refuse, with an ExchangeError: DLPack has no masks."""
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (1, 0) is the CPU."""
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type in a capsule."""
-    def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
         """Arrow: type and memory in a capsule each, with a bitmap of what is there."""
 
 @final
@@ -411,7 +413,7 @@ class MaskedVariable(DecodedArray):
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
     def filled(self, value: str | bytes) -> Variable:
-        """A new Variable with value where an element is missing.
+        """Make a Variable with value where an element is missing.
 
         Raises
         ------
@@ -427,19 +429,15 @@ class MaskedVariable(DecodedArray):
             It lies outside, or there is not an integer for each axis (an `IndexError`).
         """
     def numpy(self) -> npt.NDArray[np.object_]:
-        """A new numpy.ndarray of objects, None where one is missing."""
+        """Make a numpy.ndarray of objects, None where one is missing."""
     to_numpy = numpy
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> None:
-        """Refused: a plain array has no mask.
-
-        Raises
-        ------
-        ExchangeError
-            Always; it names what to hand over instead (a `BufferError`).
-        """
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        """Refuse, with an ExchangeError: a plain array has no mask."""
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type in a capsule."""
-    def __arrow_c_array__(self, requested_schema: CapsuleType | None = None) -> tuple[CapsuleType, CapsuleType]:
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
         """Arrow: type and memory in a capsule each, with a bitmap of what is there."""
 
 @final
@@ -479,7 +477,7 @@ class Array:
         """
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """The shape of what is decoded at once, inside the shards where there are any; None for a rectilinear grid."""
+        """The shape of what is decoded at once, inside shards if there are any; None for a rectilinear grid."""
     @property
     def shards(self) -> tuple[int, ...] | None:
         """The shape of a shard; None where the array has none."""
@@ -491,7 +489,7 @@ class Array:
         """The name of each axis, None where it has none; None where no axis has one."""
     @property
     def fill_value(self) -> Any:
-        """What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None for a missing one."""
+        """What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None if missing."""
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict."""
@@ -583,7 +581,7 @@ class Group:
     def zarr_format(self) -> int:
         """The version of the Zarr format: 2 or 3."""
     def __getitem__(self, path: str, /) -> Any:
-        """The Array or Group at a path below, such as "model/temperature".
+        """Give the Array or Group at a path below, such as "model/temperature".
 
         Raises
         ------
@@ -596,17 +594,17 @@ class Group:
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     def keys(self) -> list[str]:
-        """The names of the members, sorted."""
+        """List the names of the members, sorted."""
     def values(self) -> list[Any]:
-        """The members, sorted by name."""
+        """List the members, sorted by name."""
     def items(self) -> list[tuple[str, Any]]:
-        """The members with their names, sorted."""
+        """List the members with their names, sorted."""
     def arrays(self) -> list[tuple[str, Array]]:
-        """The arrays with their names, sorted."""
+        """List the arrays with their names, sorted."""
     def groups(self) -> list[tuple[str, Group]]:
-        """The groups with their names, sorted."""
+        """List the groups with their names, sorted."""
     def tree(self, depth: int | None = None) -> Tree:
-        """What is below the group, as a tree to print; depth limits the levels."""
+        """Draw what is below the group, as a tree to print; depth limits the levels."""
 
 @final
 class Tree:

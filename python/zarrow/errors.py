@@ -33,7 +33,7 @@ class ZarrowError(Exception):
     Attributes
     ----------
     kind : str
-        A short name of what went wrong, which stays the same between versions: `"checksum"`, `"metadata"`, ...
+        A short name of what went wrong, which stays the same between versions: `"checksum"`, ...
     store : str or None
         The store, as it calls itself, where one is concerned.
     path : str or None

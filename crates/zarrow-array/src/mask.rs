@@ -86,7 +86,7 @@ impl Mask {
     #[must_use]
     pub fn missing_count(&self) -> usize {
         // Chunks of 255 let the sums stay in bytes, which the compiler turns into vector code.
-        self.joined.chunks(255).map(|chunk| usize::from(chunk.iter().fold(0u8, |sum, byte| sum + byte))).sum()
+        self.joined.chunks(255).map(|chunk| usize::from(chunk.iter().sum::<u8>())).sum()
     }
 
     /// Arrow's validity bitmap: least bit first, 1 where the value is there; the one copy that Arrow needs, an

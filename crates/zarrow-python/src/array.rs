@@ -8,6 +8,7 @@ use crate::{array_summary, json, metadata, numpy, selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple};
+use zarrow::Selection;
 use zarrow_array::shape::element_count;
 
 /// An array in a store: its metadata is read, its chunks are read when they are asked for.
@@ -24,7 +25,9 @@ impl Array {
 
     fn select<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = index.py();
-        let selection = selection::selection(index, self.array.shape())?;
+        let selection = Selection::new(self.array.shape(), &selection::indices(index)?)
+            .map_err(|error| error.in_array(self.array.store().name(), self.array.path()))
+            .raise(py)?;
         wrap(py, interruptible(py, |interrupt| self.array.read(&selection, interrupt))?)
     }
 
@@ -71,7 +74,7 @@ impl Array {
         py.detach(|| self.array.stored_nbytes()).raise(py)
     }
 
-    /// The shape of what is decoded at once, inside the shards where there are any; None for a rectilinear grid.
+    /// The shape of what is decoded at once, inside shards if there are any; None for a rectilinear grid.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.array.chunk_shape().map(|shape| PyTuple::new(py, shape)).transpose()
@@ -96,7 +99,7 @@ impl Array {
         names.map(|names| PyTuple::new(py, names)).transpose()
     }
 
-    /// What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None for a missing one.
+    /// What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None if missing.
     #[getter]
     fn fill_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let metadata = self.array.metadata();

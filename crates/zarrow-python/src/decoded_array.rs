@@ -126,17 +126,17 @@ impl DecodedArray {
         }
     }
 
-    /// The elements as nested lists of Python objects, None where one is missing.
+    /// Give the elements as nested lists of Python objects, None where one is missing.
     fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.call_method0("numpy")?.call_method0("tolist")
     }
 
-    /// A pyarrow.Array of the same memory.
+    /// Give a pyarrow.Array of the same memory.
     fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("array", (slf,))
     }
 
-    /// A polars.Series of the same memory.
+    /// Give a polars.Series of the same memory.
     fn polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("polars")?.call_method1("Series", (slf,))
     }

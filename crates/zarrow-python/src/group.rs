@@ -68,28 +68,28 @@ impl Group {
         self.keys(py)?.into_pyobject(py)?.try_iter()
     }
 
-    /// The names of the members, sorted.
+    /// List the names of the members, sorted.
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let children = py.detach(|| self.group.children()).raise(py)?;
         Ok(children.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// The members, sorted by name.
+    /// List the members, sorted by name.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         Ok(self.items(py)?.into_iter().map(|(_, member)| member).collect())
     }
 
-    /// The members with their names, sorted.
+    /// List the members with their names, sorted.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
         self.members(py, |_| true)
     }
 
-    /// The arrays with their names, sorted.
+    /// List the arrays with their names, sorted.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
         self.members(py, |child| matches!(child, Node::Array(_)))
     }
 
-    /// The groups with their names, sorted.
+    /// List the groups with their names, sorted.
     fn groups<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
         self.members(py, |child| matches!(child, Node::Group(_)))
     }
@@ -124,7 +124,7 @@ impl Group {
         metadata::version(self.group.zarr_format())
     }
 
-    /// What is below the group, as a tree to print; depth limits the levels.
+    /// Draw what is below the group, as a tree to print; depth limits the levels.
     #[pyo3(signature = (depth = None))]
     fn tree(&self, py: Python<'_>, depth: Option<usize>) -> PyResult<Tree> {
         Ok(Tree::new(self.rendered(py, depth)?))

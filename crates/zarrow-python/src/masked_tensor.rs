@@ -41,7 +41,7 @@ impl MaskedTensor {
         Tensor::create(py, self.mask.tensor(&self.shape).raise(py)?)
     }
 
-    /// A new Tensor with value where an element is missing.
+    /// Make a Tensor with value where an element is missing.
     fn filled<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Tensor>> {
         let py = value.py();
         let filled = self.data(py)?.get().copy(py)?;
@@ -51,7 +51,7 @@ impl MaskedTensor {
         Ok(filled)
     }
 
-    /// A numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only.
+    /// Give a numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let arguments = [("mask", numpy::view(&self.mask(py)?)?)].into_py_dict(py)?;
         arguments.set_item("copy", false)?;
@@ -61,24 +61,24 @@ impl MaskedTensor {
             .call((numpy::view(&self.data(py)?)?,), Some(&arguments))
     }
 
-    /// Refused: PyTorch has no masks.
+    /// Refuse, with an ExchangeError: PyTorch has no masks.
     fn torch(&self, py: Python<'_>) -> PyResult<()> {
         Err(DecodedArray::refuse_unmasked(py, "PyTorch"))
     }
 
-    /// Refused: JAX has no masks.
+    /// Refuse, with an ExchangeError: JAX has no masks.
     fn jax(&self, py: Python<'_>) -> PyResult<()> {
         Err(DecodedArray::refuse_unmasked(py, "JAX"))
     }
 
-    /// Refused: a plain array has no mask.
+    /// Refuse, with an ExchangeError: a plain array has no mask.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__(&self, py: Python<'_>, dtype: Option<Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<()> {
         let _ = (dtype, copy);
         Err(DecodedArray::refuse_unmasked(py, "A plain NumPy array"))
     }
 
-    /// Refused: DLPack has no masks.
+    /// Refuse, with an ExchangeError: DLPack has no masks.
     #[pyo3(signature = (**arguments))]
     fn __dlpack__(&self, py: Python<'_>, arguments: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = arguments;

@@ -55,7 +55,7 @@ impl MaskedVariable {
         Tensor::create(py, self.masked.mask().tensor(self.masked.data().shape()).raise(py)?)
     }
 
-    /// A new Variable with value where an element is missing.
+    /// Make a Variable with value where an element is missing.
     fn filled<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Variable>> {
         let py = value.py();
         let text = *self.masked.data().dtype() == DataType::String;
@@ -76,12 +76,12 @@ impl MaskedVariable {
         self.element(index.py(), position)
     }
 
-    /// A new numpy.ndarray of objects, None where one is missing.
+    /// Make a numpy.ndarray of objects, None where one is missing.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         variable::to_numpy(py, self.masked.data(), Some(self.masked.mask().missing()))
     }
 
-    /// Refused: a plain array has no mask.
+    /// Refuse, with an ExchangeError: a plain array has no mask.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__(&self, py: Python<'_>, dtype: Option<Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<()> {
         let _ = (dtype, copy);

@@ -30,7 +30,7 @@ pub fn set_num_threads(count: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// How many threads a read may use, the calling one among them.
+/// Tell how many threads a read may use, the calling one among them.
 #[pyfunction]
 pub fn num_threads() -> usize {
     zarrow::num_threads()

@@ -9,13 +9,10 @@ use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
 use zarrow::{Index, Selection};
 use zarrow_array::IndexStep;
 
-/// What `index` takes of an array of `shape`.
-pub fn selection(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Selection> {
-    let py = index.py();
+/// The indices for a stored array, where `None` has no meaning.
+pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
     let indices: Option<Vec<Index>> = parts(index)?.into_iter().collect();
-    let indices =
-        indices.ok_or_else(|| indexing(py, "None adds an axis to a decoded array, not to a stored one"))?;
-    Selection::new(shape, &indices).raise(py)
+    indices.ok_or_else(|| indexing(index.py(), "None adds an axis to a Tensor; here it means nothing"))
 }
 
 /// The view that `index` takes of memory of `shape`.
@@ -43,7 +40,7 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>
 
 /// The position of one element in C order, where `index` has an integer for every axis of `shape`.
 pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<usize> {
-    let selection = selection(index, shape)?;
+    let selection = Selection::new(shape, &indices(index)?).raise(index.py())?;
     if !selection.shape().is_empty() {
         return Err(indexing(index.py(), "strings are taken one by one, with an integer for every axis"));
     }

@@ -69,7 +69,7 @@ impl Tensor {
         self.shared.item_size()
     }
 
-    /// The one element as a Python object.
+    /// Give the one element as a Python object.
     fn item<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         match slf.get().shared.size() {
             1 => numpy::view(slf)?.call_method0("item"),
@@ -97,7 +97,7 @@ impl Tensor {
         Tensor::create(py, self.shared.view(&steps).raise(py)?)
     }
 
-    /// The same memory with another shape; one extent may be -1.
+    /// Give the same memory another shape; one extent may be -1.
     #[pyo3(signature = (*shape))]
     fn reshape<'py>(&self, shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Tensor>> {
         let py = shape.py();
@@ -111,7 +111,7 @@ impl Tensor {
         Tensor::create(py, self.shared.reshape(&extents).raise(py)?)
     }
 
-    /// The same memory with its axes in another order: reversed, where none is given.
+    /// Give the same memory with its axes in another order: reversed, where none is given.
     #[pyo3(signature = (*axes))]
     fn transpose<'py>(&self, axes: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Tensor>> {
         let py = axes.py();
@@ -133,22 +133,22 @@ impl Tensor {
         self.transpose(&PyTuple::empty(py))
     }
 
-    /// A contiguous, writable copy in memory of its own.
+    /// Make a contiguous, writable copy in memory of its own.
     pub fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
         Tensor::create(py, self.copied(py)?)
     }
 
-    /// A numpy.ndarray of the same memory.
+    /// Give a numpy.ndarray of the same memory.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         numpy::view(slf)
     }
 
-    /// A torch.Tensor of the same memory.
+    /// Give a torch.Tensor of the same memory.
     fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         consumer::torch(slf)
     }
 
-    /// A jax.Array of the same memory.
+    /// Give a jax.Array of the same memory, which JAX takes to be immutable.
     fn jax<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         consumer::jax(slf)
     }

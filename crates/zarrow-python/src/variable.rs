@@ -96,7 +96,7 @@ impl Variable {
         element(index.py(), &self.variable, position)
     }
 
-    /// A new numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them.
+    /// Make a numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_numpy(py, &self.variable, None)
     }

@@ -19,7 +19,9 @@ _SUBCOMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, else with those of the process, and give the exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(prog="zarrow", description="Zarr in, tensors out, nothing copied on the way.")
+    parser = argparse.ArgumentParser(
+        prog="zarrow", description="Zarr in, tensors out, nothing copied on the way."
+    )
     parser.add_argument("--version", action="version", version=f"zarrow {__version__}")
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     for name, summary in _SUBCOMMANDS.items():

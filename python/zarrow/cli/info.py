@@ -19,7 +19,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(repr(node))
     rows = {"format": f"Zarr version {node.zarr_format}"}
     if isinstance(node, zarrow.Array):
-        rows["fill"] = repr(node.fill_value)
+        fill = node.fill_value
+        rows["fill"] = repr(fill) if fill is None or isinstance(fill, str | bytes) else str(fill)
         if node.dimension_names is not None:
             rows["axes"] = ", ".join("unnamed" if name is None else name for name in node.dimension_names)
     for name, value in rows.items():

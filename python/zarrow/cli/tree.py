@@ -11,7 +11,9 @@ import zarrow
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow tree`."""
     parser.add_argument("path", metavar="PATH", help="a group: a folder, or a file:// URL")
-    parser.add_argument("--depth", type=_levels, metavar="LEVELS", help="how many levels to show; all if not given")
+    parser.add_argument(
+        "--depth", type=_levels, metavar="LEVELS", help="how many levels to show; all if not given"
+    )
 
 
 def _levels(text: str) -> int:

@@ -185,15 +185,16 @@ fn tensor_type(tensor: &SharedTensor) -> Result<(SchemaNode, Option<i64>)> {
             }
             let order =
                 row_order(tensor).ok_or_else(|| needs_copy("a tensor whose rows are not side by side"))?;
+            // pyarrow takes the permutation the other way round than the specification when it reads, and so
+            // returns wrong elements without an error: only those that are their own inverse are the same to both.
+            if order.iter().enumerate().any(|(at, axis)| order[*axis] != at) {
+                return Err(needs_copy("a tensor whose axes are rotated, and not swapped,"));
+            }
             // The extension names the shape as it lies in memory, and how to permute it to the logical one.
             let stored: Vec<i64> = order.iter().map(|axis| row[*axis]).collect();
             let mut metadata = format!("{{\"shape\":{stored:?}");
             if order.iter().enumerate().any(|(at, axis)| at != *axis) {
-                let mut permutation = vec![0usize; order.len()];
-                for (at, axis) in order.iter().enumerate() {
-                    permutation[*axis] = at;
-                }
-                metadata.push_str(&format!(",\"permutation\":{permutation:?}"));
+                metadata.push_str(&format!(",\"permutation\":{order:?}"));
             }
             metadata.push('}');
             let length: i64 = row.iter().product();

@@ -55,6 +55,16 @@ impl Variable {
         Ok(Variable { offsets: Arc::new(offsets), data: Arc::new(data), shape, dtype })
     }
 
+    /// As [`new`](Variable::new), for buffers whose rules were established when they were filled.
+    ///
+    /// # Safety
+    /// `offsets` has one `i64` more than `shape` has elements, aligned; they rise from 0 and end within `data`;
+    /// and where the type is string, each element is UTF-8.
+    #[must_use]
+    pub unsafe fn new_unchecked(offsets: Buffer, data: Buffer, shape: Vec<u64>, dtype: DataType) -> Variable {
+        Variable { offsets: Arc::new(offsets), data: Arc::new(data), shape, dtype }
+    }
+
     /// Extents, outermost axis first.
     #[must_use]
     pub fn shape(&self) -> &[u64] {

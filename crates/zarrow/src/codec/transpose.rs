@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn orders_compose() {
         let cycle = transpose(json!([1, 2, 0]));
-        assert_eq!(compose(&[cycle.clone()], 3).unwrap(), Some(vec![1, 2, 0]));
+        assert_eq!(compose(std::slice::from_ref(&cycle), 3).unwrap(), Some(vec![1, 2, 0]));
         assert_eq!(compose(&[cycle.clone(), cycle.clone()], 3).unwrap(), Some(vec![2, 0, 1]));
         assert_eq!(compose(&[cycle.clone(), cycle.clone(), cycle], 3).unwrap(), None);
         assert_eq!(compose(&[transpose(json!("F"))], 2).unwrap(), Some(vec![1, 0]));

@@ -3,11 +3,14 @@
 //! Source: numcodecs `VLenUTF8`, zarr-extensions `vlen-utf8` and `vlen-bytes`.
 
 use crate::error::{ErrorKind, Result};
+use std::mem::MaybeUninit;
 
-/// A decoded chunk of strings or bytes: the bytes as they are stored, and where each element starts.
+/// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
 #[derive(Debug)]
 pub struct VariableChunk {
     bytes: Vec<u8>,
+    count: usize,
+    /// Where each element starts, once somebody wants elements out of order.
     starts: Vec<u32>,
 }
 
@@ -28,17 +31,10 @@ impl VariableChunk {
         if stored != count {
             return Err(corrupt(&format!("holds {stored} elements, its metadata says {count}")).into());
         }
-        // Each element has a length at least, so that the bytes justify what is allocated here.
-        if bytes.len() / 4 <= count && count > 0 {
-            return Err(corrupt("too short for its elements").into());
-        }
-        let mut starts = Vec::with_capacity(count);
         let mut at = 4usize;
         for _ in 0..count {
             let length = read_length(&bytes, at).ok_or_else(|| corrupt("ends inside an element's length"))?;
-            at += 4;
-            starts.push(at as u32);
-            at = at
+            at = (at + 4)
                 .checked_add(length)
                 .filter(|end| *end <= bytes.len())
                 .ok_or_else(|| corrupt(&format!("an element of {length} bytes reaches behind the end")))?;
@@ -46,10 +42,39 @@ impl VariableChunk {
         if at != bytes.len() {
             return Err(ErrorKind::WrongSize { expected: at as u64, actual: bytes.len() as u64 }.into());
         }
-        Ok(VariableChunk { bytes, starts })
+        Ok(VariableChunk { bytes, count, starts: Vec::new() })
     }
 
-    /// Element `index`; a missing one has no bytes.
+    /// Whether elements can be had only in their order, which is how they are stored.
+    pub fn is_sequential(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// The bytes of all elements together.
+    pub fn payload_nbytes(&self) -> usize {
+        // `parse` went through them; a chunk that was spread has the same elements and no bytes for the others.
+        self.bytes.len() - 4 - 4 * self.count
+    }
+
+    /// Prepares for [`element`](VariableChunk::element).
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn index(&mut self) -> Result<()> {
+        if !self.is_sequential() {
+            return Ok(());
+        }
+        let nbytes = self.count * size_of::<u32>();
+        self.starts.try_reserve_exact(self.count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+        let mut at = 4usize;
+        while let Some(length) = read_length(&self.bytes, at) {
+            self.starts.push((at + 4) as u32);
+            at += 4 + length;
+        }
+        Ok(())
+    }
+
+    /// Element `index`; a missing one has no bytes. [`index`](VariableChunk::index) came before.
     pub fn element(&self, index: usize) -> &[u8] {
         match self.starts[index] {
             MISSING => &[],
@@ -62,26 +87,44 @@ impl VariableChunk {
         }
     }
 
+    /// Writes all elements of a sequential chunk side by side to `data`, which has their bytes, and calls `end`
+    /// with where each ends.
+    pub fn unpack(&self, data: &mut [MaybeUninit<u8>], mut end: impl FnMut(usize)) {
+        /// Elements up to this size are copied as if they had it, where there is room: one move instead of a
+        /// call. What is copied too much is overwritten by the next element.
+        const SHORT: usize = 16;
+        let (mut from, mut to) = (4usize, 0usize);
+        while let Some(length) = read_length(&self.bytes, from) {
+            from += 4;
+            match (self.bytes.get(from..from + SHORT), data.get_mut(to..to + SHORT)) {
+                (Some(source), Some(place)) if length <= SHORT => {
+                    place.write_copy_of_slice(source);
+                }
+                _ => {
+                    data[to..to + length].write_copy_of_slice(&self.bytes[from..from + length]);
+                }
+            }
+            from += length;
+            to += length;
+            end(to);
+        }
+    }
+
     /// The elements spread to where `missing` has a 0, and nothing where it has a 1.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] where there are not as many elements as zeros.
-    pub fn spread(self, missing: &[u8]) -> Result<VariableChunk> {
+    pub fn spread(mut self, missing: &[u8]) -> Result<VariableChunk> {
+        self.index()?;
         let mut given = self.starts.iter();
         let starts: Option<Vec<u32>> = missing
             .iter()
             .map(|missing| if *missing == 0 { given.next().copied() } else { Some(MISSING) })
             .collect();
         match starts {
-            Some(starts) if given.next().is_none() => Ok(VariableChunk { bytes: self.bytes, starts }),
+            Some(starts) if given.next().is_none() => Ok(VariableChunk { starts, ..self }),
             _ => Err(ErrorKind::Corrupt("the mask and the data differ in length".into()).into()),
         }
-    }
-
-    /// Bytes that the chunk takes in memory.
-    #[cfg(test)]
-    pub fn nbytes(&self) -> usize {
-        self.bytes.len()
     }
 }
 
@@ -106,10 +149,27 @@ mod tests {
 
     #[test]
     fn elements_come_back() {
-        let chunk = VariableChunk::parse(encode(&[b"one", b"", b"three"]), 3).unwrap();
+        let mut chunk = VariableChunk::parse(encode(&[b"one", b"", b"three"]), 3).unwrap();
+        let (mut data, mut ends) = ([MaybeUninit::uninit(); 8], Vec::new());
+        chunk.unpack(&mut data, |end| ends.push(end));
+        // SAFETY: the elements have 8 bytes together, all of which were written.
+        assert_eq!((data.map(|byte| unsafe { byte.assume_init() }), ends), (*b"onethree", vec![3, 3, 8]));
+        chunk.index().unwrap();
         assert_eq!([chunk.element(0), chunk.element(1), chunk.element(2)], [&b"one"[..], b"", b"three"]);
         let spread = chunk.spread(&[0, 1, 0, 0]).unwrap();
         assert_eq!([spread.element(0), spread.element(1), spread.element(3)], [&b"one"[..], b"", b"three"]);
+    }
+
+    #[test]
+    fn long_and_short_elements_unpack() {
+        let elements: Vec<Vec<u8>> = (0..60usize).map(|length| vec![length as u8; length % 23]).collect();
+        let chunk =
+            VariableChunk::parse(encode(&elements.iter().map(|e| &e[..]).collect::<Vec<_>>()), 60).unwrap();
+        let mut data = vec![MaybeUninit::uninit(); chunk.payload_nbytes()];
+        chunk.unpack(&mut data, |_| {});
+        // SAFETY: unpacking writes every byte of the payload.
+        let data: Vec<u8> = data.into_iter().map(|byte| unsafe { byte.assume_init() }).collect();
+        assert_eq!(data, elements.concat());
     }
 
     #[test]
@@ -131,8 +191,9 @@ mod tests {
         #[test]
         fn any_bytes_are_an_error_or_sound(bytes in prop::collection::vec(any::<u8>(), 0..64), count in 0usize..8) {
             let length = bytes.len();
-            if let Ok(chunk) = VariableChunk::parse(bytes, count) {
-                prop_assert_eq!(chunk.nbytes(), length);
+            if let Ok(mut chunk) = VariableChunk::parse(bytes, count) {
+                chunk.index().unwrap();
+                prop_assert_eq!(chunk.payload_nbytes() + 4 * count + 4, length);
                 let sum: usize = (0..count).map(|index| chunk.element(index).len() + 4).sum();
                 prop_assert_eq!(sum + 4, length);
             }

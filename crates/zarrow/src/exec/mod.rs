@@ -1,5 +1,6 @@
 //! Reading: from a selection to filled memory.
 
+mod chunk;
 mod destination;
 mod input;
 mod part;
@@ -9,6 +10,7 @@ mod read;
 mod scratch;
 mod sink;
 mod variable;
+mod whole;
 
 pub use pool::{num_threads, set_num_threads};
 

@@ -72,14 +72,15 @@ pub fn set_num_threads(threads: usize) {
     THREADS.store(threads.min(MAX_THREADS), Ordering::Relaxed);
 }
 
-/// Runs `task` for every number below `count`, and returns the first error.
+/// Runs `task` for every number below `count` on at most `threads` threads, the caller's included, and returns the
+/// first error.
 ///
 /// `interrupted` is asked on the calling thread alone.
 ///
 /// # Errors
 /// What a task returned; [`ErrorKind::Interrupted`].
-pub fn run(count: u64, interrupted: &dyn Fn() -> bool, task: &Task<'_>) -> Result<()> {
-    let helpers = (num_threads() as u64).min(count).saturating_sub(1) as usize;
+pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Task<'_>) -> Result<()> {
+    let helpers = (threads as u64).min(count).saturating_sub(1) as usize;
     let job = Job::new(count);
     if helpers == 0 {
         job.work(task, Some(interrupted));
@@ -320,10 +321,9 @@ mod tests {
 
     #[test]
     fn every_task_runs_once_and_may_borrow() {
-        set_num_threads(4);
         let seen: Vec<AtomicU64> = (0..1000).map(|_| AtomicU64::new(0)).collect();
         for _ in 0..20 {
-            run(1000, &never, &|number, _| {
+            run(1000, 3, &never, &|number, _| {
                 seen[number as usize].fetch_add(1, Ordering::SeqCst);
                 Ok(())
             })
@@ -334,25 +334,23 @@ mod tests {
 
     #[test]
     fn errors_and_panics_come_back() {
-        set_num_threads(3);
-        let error = run(100, &never, &|number, _| match number {
+        let error = run(100, 3, &never, &|number, _| match number {
             7 => Err(ErrorKind::NotFound.into()),
             _ => Ok(()),
         });
         assert_eq!(error.unwrap_err().kind().code(), "not_found");
-        let error = run(100, &never, &|number, _| if number == 7 { panic!("seven") } else { Ok(()) });
+        let error = run(100, 3, &never, &|number, _| if number == 7 { panic!("seven") } else { Ok(()) });
         assert!(matches!(error.unwrap_err().kind(), ErrorKind::Internal(text) if text == "seven"));
     }
 
     #[test]
     fn many_callers_share_the_threads() {
-        set_num_threads(3);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let sum = AtomicU64::new(0);
-                        run(20, &never, &|number, _| {
+                        run(20, 3, &never, &|number, _| {
                             sum.fetch_add(number, Ordering::SeqCst);
                             Ok(())
                         })
@@ -366,12 +364,11 @@ mod tests {
 
     #[test]
     fn a_caller_can_stop() {
-        set_num_threads(2);
         let slow = |_, _: &mut Worker| {
             std::thread::sleep(Duration::from_millis(5));
             Ok(())
         };
-        let result = run(100_000, &|| true, &slow);
+        let result = run(100_000, 3, &|| true, &slow);
         assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted));
     }
 }

@@ -59,10 +59,7 @@ impl Sink<'_> {
                 let strides = c_strides(shape, destination.item_size());
                 destination.scatter(part, &Source { bytes: &bytes, origin: 0, strides: &strides, swap })
             }
-            (Sink::Variable(sink), Decoded::Variable(chunk)) => {
-                sink.add(Some(chunk), shape, part);
-                Ok(())
-            }
+            (Sink::Variable(sink), Decoded::Variable(chunk)) => sink.add(chunk, shape, part),
             (Sink::Optional { missing: mask, inner }, Decoded::Optional { missing, data }) => {
                 let strides = c_strides(shape, 1);
                 mask.scatter(part, &Source { bytes: &missing, origin: 0, strides: &strides, swap: 1 })?;
@@ -80,7 +77,7 @@ impl Sink<'_> {
         match (self, value) {
             (Sink::Fixed(destination), FillValue::Fixed(item)) => destination.fill(part, item),
             (Sink::Variable(sink), FillValue::Variable(_)) => {
-                sink.add(None, &[], part);
+                sink.add_fill(part);
                 Ok(())
             }
             (Sink::Optional { missing, inner }, FillValue::Present(value)) => {

@@ -137,7 +137,7 @@ impl Value for File {
         while filled < destination.len() {
             let at = offset.saturating_add(filled as u64);
             match rustix::io::pread(&self.0, &mut destination[filled..], at) {
-                Ok((read, _)) if read.is_empty() => break,
+                Ok(([], _)) => break,
                 Ok((read, _)) => filled += read.len(),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(io(error).into()),

@@ -1,0 +1,126 @@
+"""An array to write: what its elements are, how it is encoded, cut into chunks, and what of it is stored."""
+
+import itertools
+import json
+import random
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorstore
+import zarr
+
+from oracle.chains import Chain
+from oracle.elements import Element, Values
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A shape, the chunks that are encoded each by itself, and the share of them that is missing."""
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    missing: float
+
+
+GEOMETRIES = [
+    Geometry((), (), 0),
+    Geometry((), (), 1),
+    Geometry((12,), (4,), 0.5),
+    Geometry((11,), (4,), 0),
+    Geometry((5,), (8,), 0),
+    Geometry((1,), (1,), 0),
+    Geometry((0,), (4,), 0),
+    Geometry((6, 8), (3, 4), 0.5),
+    Geometry((7, 5), (3, 2), 0.4),
+    Geometry((1, 9), (1, 4), 0),
+    Geometry((9, 2), (9, 2), 1),
+    Geometry((4, 5, 6), (2, 2, 3), 0.5),
+    Geometry((3, 0, 2), (2, 1, 2), 0),
+    Geometry((3, 4, 2, 3), (2, 2, 1, 2), 0.3),
+    Geometry((2, 3, 2, 3, 2), (1, 2, 2, 2, 1), 0.3),
+]
+
+
+@dataclass(frozen=True)
+class ArrayCase:
+    """One array, decided by these values alone."""
+
+    element: Element
+    chain: Chain
+    geometry: Geometry
+    fill: Any
+    seed: int
+
+    def values(self) -> Values:
+        """What is to be read: random elements, and the fill value where a chunk is missing."""
+        rng = np.random.default_rng(self.seed)
+        geometry = self.geometry
+        count = int(np.prod(geometry.shape, dtype=int))
+        values = self.element.values(rng, count).reshape(geometry.shape).copy()
+        chooser = random.Random(self.seed)
+        cells = (range(0, extent, chunk) for extent, chunk in zip(geometry.shape, geometry.chunks, strict=True))
+        for corner in itertools.product(*cells):
+            if chooser.random() < geometry.missing:
+                ends = zip(corner, geometry.chunks, strict=True)
+                values[tuple(slice(start, start + length) for start, length in ends)] = self.fill
+        return values
+
+    def document(self) -> dict[str, Any]:
+        """The metadata."""
+        element, chain, geometry = self.element, self.chain, self.geometry
+        fill = element.fill_json(self.fill, chain.version)
+        document: dict[str, Any] = {"zarr_format": chain.version, "shape": list(geometry.shape), "fill_value": fill}
+        if chain.version == 2:
+            document |= {"dtype": element.v2}
+        else:
+            key_encoding = {"name": "default", "configuration": {"separator": "/"}}
+            document |= {"node_type": "array", "data_type": element.v3, "chunk_key_encoding": key_encoding}
+        return document | chain.keys(element, geometry.chunks)
+
+    @property
+    def zarr_python_reads(self) -> bool:
+        return self.element.zarr_python and self.chain.zarr_python
+
+    @property
+    def tensorstore_reads(self) -> bool:
+        return self.element.tensorstore and self.chain.tensorstore
+
+    def write(self, folder: Path) -> Values:
+        """Write the array by the first of the two that can, and return what is to be read."""
+        folder.mkdir(parents=True)
+        name = ".zarray" if self.chain.version == 2 else "zarr.json"
+        (folder / name).write_text(json.dumps(self.document()))
+        values = self.values()
+        if self.zarr_python_reads:
+            with warnings.catch_warnings():
+                # zarr-python warns of types and codecs that have no specification yet.
+                warnings.simplefilter("ignore")
+                zarr.open_array(folder, mode="r+")[...] = values
+        else:
+            self.open_tensorstore(folder)[...].write(values).result()
+        return values
+
+    def read_by_zarr_python(self, folder: Path) -> Values:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(zarr.open_array(folder, mode="r")[...], dtype=self.element.dtype)
+
+    def read_by_tensorstore(self, folder: Path) -> Values:
+        values: Values = self.open_tensorstore(folder).read().result()
+        return values
+
+    def open_tensorstore(self, folder: Path) -> Any:
+        driver = {2: "zarr", 3: "zarr3"}[self.chain.version]
+        return tensorstore.open({"driver": driver, "kvstore": {"driver": "file", "path": f"{folder}/"}}).result()
+
+
+def bits(array: Any) -> tuple[Any, ...]:
+    """What makes two arrays equal bit for bit: shape, type in native byte order, and the elements' bytes."""
+    array = np.asarray(array)
+    if array.dtype == object or isinstance(array.dtype, np.dtypes.StringDType):
+        return array.shape, array.dtype, array.tolist()
+    native = array.dtype.newbyteorder("=")
+    return array.shape, native, array.astype(native).tobytes()

@@ -1,0 +1,142 @@
+"""Every type, codec and shape, read by zarrow as zarr-python and TensorStore read it, bit for bit."""
+
+import itertools
+import random
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle.arrays import GEOMETRIES, ArrayCase, Geometry, bits
+from oracle.chains import CHAINS, Chain
+from oracle.elements import ELEMENTS, Element, Values
+from oracle.selections import Selection, any_of, fixed, random_one
+
+import zarrow
+
+COMBINATIONS = [
+    (element, chain)
+    for element in ELEMENTS
+    for version in element.formats()
+    for chain in CHAINS[version]
+    if chain.fits(element) and (element.zarr_python and chain.zarr_python or element.tensorstore and chain.tensorstore)
+]
+BY_NAME = {f"v{chain.version}-{chain.name}-{element.name}": (element, chain) for element, chain in COMBINATIONS}
+
+
+def check(array: zarrow.Array, expected: Values, selections: list[Selection]) -> None:
+    """Each selection of the array is what NumPy selects of the expected elements."""
+    for selection in selections:
+        decoded = array[selection]
+        # An ellipsis makes NumPy return an array where it would else return a scalar.
+        wanted = expected[selection if ... in selection else (*selection, ...)]
+        assert type(decoded) is (zarrow.Tensor if expected.dtype.kind not in "OT" else zarrow.Variable)
+        assert decoded.shape == wanted.shape, selection
+        assert bits(decoded.numpy()) == bits(wanted), selection
+
+
+def check_case(case: ArrayCase, folder: Path, selections: list[Selection]) -> None:
+    expected = case.write(folder)
+    if case.zarr_python_reads:
+        assert bits(case.read_by_zarr_python(folder)) == bits(expected), "zarr-python reads something else"
+    if case.tensorstore_reads:
+        assert bits(case.read_by_tensorstore(folder)) == bits(expected), "TensorStore reads something else"
+    array = zarrow.open(folder)
+    assert array.shape == expected.shape
+    assert array.dtype == expected.dtype
+    assert array.chunks == case.geometry.chunks
+    assert bits(np.asarray(array.fill_value, expected.dtype)) == bits(case.element.full((), case.fill))
+    check(array, expected, selections)
+    check_chunks(array, expected)
+
+
+def check_chunks(array: zarrow.Array, expected: Values) -> None:
+    """The first and the last chunk are those parts of the array, and there is none behind."""
+    chunks = array.shards or array.chunks
+    assert chunks is not None
+    grid = [-(-extent // chunk) for extent, chunk in zip(array.shape, chunks, strict=True)]
+    if 0 not in grid:
+        for place in {(0,) * len(grid), tuple(count - 1 for count in grid)}:
+            corners = zip(place, chunks, strict=True)
+            part = expected[(*(slice(at * chunk, (at + 1) * chunk) for at, chunk in corners), ...)]
+            assert bits(array.retrieve_chunk(place).numpy()) == bits(part)
+    if grid:
+        with pytest.raises(IndexError):
+            array.retrieve_chunk(grid)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_each_type_with_each_chain(name: str, tmp_path: Path) -> None:
+    element, chain = BY_NAME[name]
+    seed = zlib.crc32(name.encode())
+    rng = random.Random(seed)
+    for number, geometry in enumerate(rng.sample(GEOMETRIES, 2)):
+        fill = element.fills[(seed + number) % len(element.fills)]
+        selections = fixed(geometry.shape) + [random_one(rng, geometry.shape) for _ in range(8)]
+        check_case(ArrayCase(element, chain, geometry, fill, seed), tmp_path / str(number), selections)
+
+
+@pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
+def test_each_type_with_each_geometry_and_fill_value(element: Element, tmp_path: Path) -> None:
+    chains = itertools.cycle(chain for known, chain in COMBINATIONS if known is element)
+    for number, (geometry, fill) in enumerate(itertools.product(GEOMETRIES, element.fills)):
+        case = ArrayCase(element, next(chains), geometry, fill, number)
+        check_case(case, tmp_path / str(number), fixed(geometry.shape))
+
+
+@pytest.mark.parametrize("chain", CHAINS[2] + CHAINS[3], ids=lambda chain: f"v{chain.version}-{chain.name}")
+def test_each_chain_with_each_geometry(chain: Chain, tmp_path: Path) -> None:
+    elements = itertools.cycle(element for element, known in COMBINATIONS if known is chain)
+    for number, geometry in enumerate(GEOMETRIES):
+        element = next(elements)
+        case = ArrayCase(element, chain, geometry, element.fills[-1], number)
+        check_case(case, tmp_path / str(number), fixed(geometry.shape))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[ArrayCase, list[Selection]]:
+    element, chain = draw(st.sampled_from(COMBINATIONS))
+    axes = draw(st.lists(st.tuples(st.integers(0, 7), st.integers(1, 4)), max_size=5))
+    shape, chunks = tuple(extent for extent, _ in axes), tuple(chunk for _, chunk in axes)
+    geometry = Geometry(shape, chunks, draw(st.sampled_from([0, 0.3, 1])))
+    fill = draw(st.sampled_from(element.fills))
+    case = ArrayCase(element, chain, geometry, fill, draw(st.integers(0, 2**32 - 1)))
+    return case, draw(st.lists(any_of(shape), min_size=1, max_size=5))
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(drawn=cases())
+def test_random_arrays(drawn: tuple[ArrayCase, list[Selection]], tmp_path_factory: pytest.TempPathFactory) -> None:
+    case, selections = drawn
+    check_case(case, tmp_path_factory.mktemp("random") / "array", selections)
+
+
+LARGE = [
+    ("uint16", 3, "bytes", (1500, 1100), (700, 1100)),
+    ("float64", 3, "big", (600, 900), (600, 900)),
+    ("float32", 3, "zstd", (1024, 768), (300, 300)),
+    ("int32", 2, "blosc-lz4-shuffle", (70, 90, 110), (33, 90, 40)),
+    ("complex64", 2, "big-order-f-gzip", (300, 500), (128, 128)),
+    ("uint8", 3, "shard-end", (1200, 1300), (100, 130)),
+    ("int16", 3, "shard-raw", (1000, 1000), (250, 500)),
+    ("float32", 3, "nested-mixed", (500, 500), (64, 64)),
+    ("float64", 3, "transposed-shard", (60, 70, 80), (16, 8, 32)),
+    ("raw", 3, "order-cycle-zstd", (90, 80, 70), (50, 40, 30)),
+    ("string", 3, "zstd", (300, 200), (64, 64)),
+    ("bytes", 2, "order-f-zstd", (300, 200), (300, 64)),
+    ("string", 3, "shard-start", (200, 200), (50, 40)),
+]
+
+
+@pytest.mark.parametrize(("name", "version", "chain_name", "shape", "chunks"), LARGE)
+def test_arrays_of_some_megabytes(
+    name: str, version: int, chain_name: str, shape: tuple[int, ...], chunks: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Chunks that many threads read, and that are read in part where little of them is wanted."""
+    element, chain = BY_NAME[f"v{version}-{chain_name}-{name}"]
+    case = ArrayCase(element, chain, Geometry(shape, chunks, 0.2), element.fills[-1], 7)
+    sparse: list[Selection] = [(slice(None, None, 97), ...), (..., slice(3, None, 101)), (..., 5), (-7, ...)]
+    sparse += [(slice(None, None, -211),) * len(shape), (slice(10, 400), ..., slice(-60, -50))]
+    check_case(case, tmp_path / "array", fixed(shape) + sparse)
