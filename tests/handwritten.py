@@ -1,4 +1,4 @@
-"""Stores of one array, written byte by byte: types that zarr-python lacks, and chunks of which every byte is known."""
+"""Stores of one array, written byte by byte: for types that zarr-python lacks, and for known chunks."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 >>> import zarrow
 >>> root = zarrow.open("data.zarr")
->>> tensor = root["temperature"][0:24, ::2, -1]
->>> tensor.numpy(), tensor.torch(), tensor.arrow()  # three faces of the same memory
+>>> tensor = root["temperature"][0:24, ::2, -1]  # in memory now, and each of these is another face of it:
+>>> faces = tensor.numpy(), tensor.jax(), memoryview(tensor)
 """
 
 from zarrow._zarrow import (

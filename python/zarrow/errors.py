@@ -1,5 +1,6 @@
 """The exceptions of zarrow: one base, and classes that derive also from the builtin that people catch.
 
+>>> import zarrow
 >>> try:
 ...     zarrow.open("no such folder")
 ... except FileNotFoundError as error:

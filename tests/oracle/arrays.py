@@ -60,6 +60,9 @@ class ArrayCase:
         geometry = self.geometry
         count = int(np.prod(geometry.shape, dtype=int))
         values = self.element.values(rng, count).reshape(geometry.shape).copy()
+        if values.dtype.kind == "c" and self.fill != self.fill:
+            # zarr-python takes any NaN for the fill value, and does not store it.
+            values[np.isnan(values)] = 1
         chooser = random.Random(self.seed)
         cells = (range(0, extent, chunk) for extent, chunk in zip(geometry.shape, geometry.chunks, strict=True))
         for corner in itertools.product(*cells):
@@ -82,11 +85,27 @@ class ArrayCase:
 
     @property
     def zarr_python_reads(self) -> bool:
+        # zarr-python 3.1 fails on shards of an array without axes, and on shards with a fill value of raw bytes.
+        if self.chain.is_sharded and (not self.geometry.shape or self.element.name == "raw"):
+            return False
         return self.element.zarr_python and self.chain.zarr_python
+
+    @property
+    def can_be_written(self) -> bool:
+        return self.zarr_python_reads or self.tensorstore_reads
 
     @property
     def tensorstore_reads(self) -> bool:
         return self.element.tensorstore and self.chain.tensorstore
+
+    @property
+    def is_garbled(self) -> bool:
+        """Whether zarr-python 3.1 stores other values than it was given.
+
+        It writes a transposed chunk of strings or bytes in the order of memory, where the specification, and its own
+        decoder, want the order of the transposed axes.
+        """
+        return self.element.is_variable and self.chain.version == 3 and self.chain.is_transposed
 
     def write(self, folder: Path) -> Values:
         """Write the array by the first of the two that can, and return what is to be read."""
@@ -98,10 +117,11 @@ class ArrayCase:
             with warnings.catch_warnings():
                 # zarr-python warns of types and codecs that have no specification yet.
                 warnings.simplefilter("ignore")
-                zarr.open_array(folder, mode="r+")[...] = values
+                config = {"write_empty_chunks": self.geometry.missing == 0}
+                zarr.open_array(folder, mode="r+", config=config)[...] = values
         else:
             self.open_tensorstore(folder)[...].write(values).result()
-        return values
+        return self.read_by_zarr_python(folder) if self.is_garbled else values
 
     def read_by_zarr_python(self, folder: Path) -> Values:
         with warnings.catch_warnings():

@@ -22,6 +22,8 @@ class Chain:
     keys: Callable[[Element, Chunks], Json]
     tensorstore: bool = True
     zarr_python: bool = True
+    is_sharded: bool = False
+    is_transposed: bool = False
     fits: Callable[[Element], bool] = lambda element: True
 
 
@@ -40,7 +42,7 @@ def has_byte_order(element: Element) -> bool:
 
 
 def has_words_of_4_bytes(element: Element) -> bool:
-    return not element.is_variable and element.dtype.itemsize % 4 == 0
+    return not element.is_variable and element.dtype.itemsize % 4 == 0 and element.dtype.kind != "U"
 
 
 # Version 3
@@ -61,7 +63,7 @@ def v3(name: str, *bytes_to_bytes: Json, endian: str = "little", order: str = "C
 
     if endian == "big":
         chain["fits"] = has_byte_order
-    return Chain(name, 3, keys, **chain)
+    return Chain(name, 3, keys, is_transposed=order != "C", **chain)
 
 
 def transpose(ndim: int, order: str) -> Json:
@@ -84,7 +86,7 @@ def sharded(name: str, *bytes_to_bytes: Json, endian: str = "little", outer: tup
 
     fits = has_byte_order if endian == "big" else lambda element: True
     # TensorStore refuses shards that are compressed as a whole.
-    return Chain(name, 3, keys, tensorstore=not outer, fits=fits)
+    return Chain(name, 3, keys, tensorstore=not outer, is_sharded=True, fits=fits)
 
 
 def nested(name: str, *locations: str) -> Chain:
@@ -96,7 +98,7 @@ def nested(name: str, *locations: str) -> Chain:
             codecs = [shards(scaled(chunks, 2**level), codecs, location)]
         return v3_keys(scaled(chunks, 2 ** len(locations)), codecs)
 
-    return Chain(name, 3, keys)
+    return Chain(name, 3, keys, is_sharded=True)
 
 
 def transposed_shard(element: Element, chunks: Chunks) -> Json:
@@ -153,8 +155,8 @@ V3 = [
     nested("nested-deep", "end", "start", "end"),
     # zarr-python 3.1 wants the inner chunks to divide a shard before it is transposed, where the specification says
     # that a codec sees what the codec before it gives: TensorStore is the only oracle.
-    Chain("transposed-shard", 3, transposed_shard, zarr_python=False, fits=lambda element: element.tensorstore),
-    Chain("shard-of-transposed", 3, shard_of_transposed),
+    Chain("transposed-shard", 3, transposed_shard, zarr_python=False, is_sharded=True, fits=lambda element: element.tensorstore),
+    Chain("shard-of-transposed", 3, shard_of_transposed, is_sharded=True, is_transposed=True),
     Chain("v2-keys", 3, short_keys),
 ]
 

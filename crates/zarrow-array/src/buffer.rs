@@ -7,13 +7,14 @@
 
 use crate::alignment::{HUGE_PAGE, alignment_of};
 use crate::error::{Error, Result};
+use crate::recycle;
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// Memory of the global allocator, aligned as [`alignment_of`] says.
 #[derive(Debug)]
-struct Allocation {
+pub(crate) struct Allocation {
     pointer: NonNull<u8>,
     layout: Layout,
 }
@@ -36,12 +37,27 @@ impl Allocation {
         }
         Ok(Allocation { pointer, layout })
     }
+
+    /// Its bytes.
+    pub(crate) fn capacity(&self) -> usize {
+        self.layout.size()
+    }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
         // SAFETY: `new` got the pointer from the global allocator with this layout, and this is its one owner.
         unsafe { std::alloc::dealloc(self.pointer.as_ptr(), self.layout) }
+    }
+}
+
+/// An [`Allocation`] in use, which is kept for the next user when this one is done.
+#[derive(Debug)]
+struct Recycled(Option<Allocation>);
+
+impl Drop for Recycled {
+    fn drop(&mut self) {
+        drop(self.0.take().and_then(recycle::give));
     }
 }
 
@@ -60,17 +76,28 @@ fn advise_huge_pages(_pointer: NonNull<u8>, _nbytes: usize) {}
 /// Fresh memory that is not filled yet.
 #[derive(Debug)]
 pub struct UninitBuffer {
-    allocation: Allocation,
+    pointer: NonNull<u8>,
     length: usize,
+    owner: Recycled,
 }
 
+// SAFETY: the buffer is the one owner of its memory.
+unsafe impl Send for UninitBuffer {}
+// SAFETY: `&UninitBuffer` gives no access to the memory.
+unsafe impl Sync for UninitBuffer {}
+
 impl UninitBuffer {
-    /// Allocates `nbytes` bytes, aligned as [`alignment_of`] says and not zeroed.
+    /// Memory of `nbytes` bytes, aligned as [`alignment_of`] says and not zeroed: fresh, or recycled from a large
+    /// buffer that was dropped before.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] where the allocator has none.
     pub fn new(nbytes: usize) -> Result<UninitBuffer> {
-        Ok(UninitBuffer { allocation: Allocation::new(nbytes, false)?, length: nbytes })
+        let allocation = match recycle::take(nbytes) {
+            Some(allocation) => allocation,
+            None => Allocation::new(nbytes, false)?,
+        };
+        Ok(UninitBuffer { pointer: allocation.pointer, length: nbytes, owner: Recycled(Some(allocation)) })
     }
 
     /// Bytes.
@@ -88,13 +115,13 @@ impl UninitBuffer {
     /// The start of the memory; writing to its [`len`](Self::len) bytes is sound as long as `self` lives.
     #[must_use]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.allocation.pointer.as_ptr()
+        self.pointer.as_ptr()
     }
 
     /// The memory, to be filled.
     pub fn as_mut_slice(&mut self) -> &mut [MaybeUninit<u8>] {
         // SAFETY: the allocation has `length` bytes, and `&mut self` is the one access to them.
-        unsafe { std::slice::from_raw_parts_mut(self.allocation.pointer.as_ptr().cast(), self.length) }
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), self.length) }
     }
 
     /// The memory as filled.
@@ -103,15 +130,14 @@ impl UninitBuffer {
     /// Every byte has been written.
     #[must_use]
     pub unsafe fn assume_init(self) -> Buffer {
-        let pointer = self.allocation.pointer;
-        Buffer { pointer, length: self.length, owner: Owner::Allocation(self.allocation) }
+        Buffer { pointer: self.pointer, length: self.length, owner: Owner::Allocation(self.owner) }
     }
 }
 
 /// Who frees the memory of a [`Buffer`].
 #[derive(Debug)]
 enum Owner {
-    Allocation(#[allow(dead_code, reason = "held for its drop")] Allocation),
+    Allocation(#[allow(dead_code, reason = "held for its drop")] Recycled),
     Vector(#[allow(dead_code, reason = "held for its drop")] Vec<u8>),
 }
 
@@ -142,7 +168,8 @@ impl Buffer {
     /// [`Error::OutOfMemory`] where the allocator has none.
     pub fn zeroed(nbytes: usize) -> Result<Buffer> {
         let allocation = Allocation::new(nbytes, true)?;
-        Ok(Buffer { pointer: allocation.pointer, length: nbytes, owner: Owner::Allocation(allocation) })
+        let pointer = allocation.pointer;
+        Ok(Buffer { pointer, length: nbytes, owner: Owner::Allocation(Recycled(Some(allocation))) })
     }
 
     /// A copy of `bytes` in aligned memory.
@@ -225,7 +252,7 @@ mod tests {
     fn allocations_are_aligned() {
         for nbytes in [0, 1, 63, 4096, HUGE_PAGE - 1, HUGE_PAGE, 3 * HUGE_PAGE + 5] {
             let buffer = UninitBuffer::new(nbytes).unwrap();
-            assert!(buffer.allocation.pointer.as_ptr().addr().is_multiple_of(alignment_of(nbytes)));
+            assert!(buffer.pointer.as_ptr().addr().is_multiple_of(alignment_of(nbytes)));
             assert_eq!(buffer.len(), nbytes);
         }
     }

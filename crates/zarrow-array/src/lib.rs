@@ -22,6 +22,7 @@ mod dtype;
 mod error;
 mod layout;
 mod mask;
+mod recycle;
 #[cfg(feature = "zarrs")]
 mod zarrs;
 
@@ -34,3 +35,4 @@ pub use dtype::{DataType, Number, NumberNames, TimeUnit};
 pub use error::{Error, Result};
 pub use layout::{DecodedArray, IndexStep, MaskedTensor, MaskedVariable, SharedTensor, Tensor, Variable};
 pub use mask::Mask;
+pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};

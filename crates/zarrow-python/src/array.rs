@@ -68,13 +68,15 @@ impl Array {
         self.array.nbytes()
     }
 
-    /// The bytes of all chunks as stored.
+    /// The bytes that the store holds for the array, metadata included; looks at every chunk.
     #[getter]
     fn nbytes_stored(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| self.array.stored_nbytes()).raise(py)
     }
 
-    /// The shape of what is decoded at once, inside shards if there are any; None for a rectilinear grid.
+    /// The shape of what is decoded at once, inside shards if there are any.
+    ///
+    /// None for a rectilinear grid.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.array.chunk_shape().map(|shape| PyTuple::new(py, shape)).transpose()

@@ -36,6 +36,8 @@ pub unsafe fn fill(
     let asks = |flag: c_int| flags & flag == flag;
     check(owner.py(), tensor, &asks)?;
     let item_size = tensor.item_size() as ffi::Py_ssize_t;
+    // Without an axis both must be null.
+    let has_axes = !tensor.shape().is_empty();
     let mut geometry = Box::new(Geometry {
         shape: tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t).collect(),
         strides: tensor.strides().iter().map(|stride| *stride as ffi::Py_ssize_t * item_size).collect(),
@@ -48,8 +50,12 @@ pub unsafe fn fill(
         readonly: c_int::from(tensor.is_read_only()),
         ndim: tensor.shape().len() as c_int,
         format: if asks(ffi::PyBUF_FORMAT) { geometry.format.as_ptr().cast_mut() } else { null_mut() },
-        shape: if asks(ffi::PyBUF_ND) { geometry.shape.as_mut_ptr() } else { null_mut() },
-        strides: if asks(ffi::PyBUF_STRIDES) { geometry.strides.as_mut_ptr() } else { null_mut() },
+        shape: if has_axes && asks(ffi::PyBUF_ND) { geometry.shape.as_mut_ptr() } else { null_mut() },
+        strides: if has_axes && asks(ffi::PyBUF_STRIDES) {
+            geometry.strides.as_mut_ptr()
+        } else {
+            null_mut()
+        },
         internal: Box::into_raw(geometry).cast(),
         obj: owner.into_ptr(),
         ..ffi::Py_buffer::new()

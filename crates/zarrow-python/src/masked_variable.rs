@@ -7,7 +7,7 @@ use crate::variable::{self, Variable};
 use crate::{capsule, selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyBytes, PyCapsule, PyString};
 use zarrow_array::{DataType, export};
 
 /// An array of strings or bytes and a mask that is True where one is missing.
@@ -59,16 +59,16 @@ impl MaskedVariable {
     fn filled<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Variable>> {
         let py = value.py();
         let text = *self.masked.data().dtype() == DataType::String;
-        let bytes: Vec<u8> = match (text, value.extract::<String>(), value.extract::<Vec<u8>>()) {
-            (true, Ok(value), _) => value.into_bytes(),
-            (false, Err(_), Ok(value)) => value,
+        let bytes = match (text, value.cast::<PyString>(), value.cast::<PyBytes>()) {
+            (true, Ok(value), _) => value.to_str()?.as_bytes(),
+            (false, _, Ok(value)) => value.as_bytes(),
             _ => {
                 let wanted = if text { "a str" } else { "bytes" };
                 let found = value.get_type().name()?;
                 return Err(PyTypeError::new_err(format!("the value must be {wanted}, and not {found}")));
             }
         };
-        Variable::create(py, self.masked.filled(&bytes).raise(py)?)
+        Variable::create(py, self.masked.filled(bytes).raise(py)?)
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

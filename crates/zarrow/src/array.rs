@@ -2,7 +2,8 @@
 
 use crate::codec::{ArrayToBytes, Chain};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Reader, read};
+use crate::exec::{Reader, Sink, read};
+use crate::memory::Strided;
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::selection::{Index, Selection};
 use crate::store::Store;
@@ -132,23 +133,86 @@ impl Array {
     /// [`ErrorKind::Index`] for a selection of another shape than the array's; any kind for chunks that cannot
     /// be read or decoded, with store, array, chunk and codec.
     pub fn read(&self, selection: &Selection, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
-        let inside = selection.axes().len() == self.shape().len()
-            && selection.axes().iter().zip(self.shape()).all(|(axis, extent)| {
-                let reach = axis.count.saturating_sub(1).checked_mul(axis.step.unsigned_abs());
-                axis.count == 0
-                    || axis.start < *extent
-                        && reach.is_some_and(|reach| match axis.step > 0 {
-                            true => axis.start.checked_add(reach).is_some_and(|last| last < *extent),
-                            false => reach <= axis.start,
-                        })
-            });
-        if !inside {
-            let text = format!("the selection does not fit an array of shape {:?}", self.shape());
-            return Err(self.place(ErrorKind::Index(text).into()));
+        self.check(selection)?;
+        read(self.reader(), selection, interrupted).map_err(|error| self.place(error))
+    }
+
+    /// Reads `selection` into memory of the caller's, whose elements lie in C order.
+    ///
+    /// On an error some of the elements may have been written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongSize`] where `out` has another length than the selection; [`ErrorKind::Unsupported`] for
+    /// arrays that are no tensors; and as [`read`](Array::read).
+    pub fn read_into(
+        &self,
+        selection: &Selection,
+        out: &mut [u8],
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let item_size = self.tensor_item_size()?;
+        let shape = selection.shape();
+        let expected = shape::nbytes(&shape, item_size).map_err(|error| self.place(error.into()))?;
+        if out.len() != expected {
+            let (expected, actual) = (expected as u64, out.len() as u64);
+            return Err(self.place(ErrorKind::WrongSize { expected, actual }.into()));
         }
-        let reader =
-            Reader { store: &*self.store, path: &self.path, metadata: &self.metadata, chain: &self.chain };
-        read(&reader, selection, interrupted).map_err(|error| self.place(error))
+        let strides = crate::exec::c_strides(&shape, item_size);
+        // SAFETY: the slice is exclusive for the call, and C strides give each position its own place.
+        unsafe {
+            self.read_strided(selection, Strided::new(out.as_mut_ptr(), out.len(), 0, strides), interrupted)
+        }
+    }
+
+    /// Reads `selection` into memory of the caller's, whose elements lie as far apart as `out` says.
+    ///
+    /// On an error some of the elements may have been written; nothing outside of `out`'s elements ever is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for arrays that are no tensors; and as [`read`](Array::read).
+    ///
+    /// # Safety
+    /// `out`'s memory may be written during the call, nobody else reads or writes it then, and its strides (one for
+    /// each axis of the selection's shape) give different positions different places.
+    pub unsafe fn read_strided(
+        &self,
+        selection: &Selection,
+        out: Strided,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        self.check(selection)?;
+        let item_size = self.tensor_item_size()?;
+        // SAFETY: the caller's contract.
+        let sink = Sink::Fixed(unsafe { out.destination(item_size) });
+        self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
+    }
+
+    /// What the executor reads from.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { store: &*self.store, path: &self.path, metadata: &self.metadata, chain: &self.chain }
+    }
+
+    /// Whether both are the same array: then they share their metadata.
+    pub(crate) fn is(&self, other: &Array) -> bool {
+        Arc::ptr_eq(&self.metadata, &other.metadata)
+    }
+
+    /// Bytes of an element, where the array decodes to a tensor.
+    pub(crate) fn tensor_item_size(&self) -> Result<usize> {
+        let refused = || ErrorKind::Unsupported(format!("reading {} into other memory", self.data_type()));
+        match self.data_type() {
+            DataType::Optional(_) => Err(self.place(refused().into())),
+            other => other.item_size().ok_or_else(|| self.place(refused().into())),
+        }
+    }
+
+    /// Checks that every position of `selection` lies inside the array.
+    pub(crate) fn check(&self, selection: &Selection) -> Result<()> {
+        if selection.fits(self.shape()) {
+            return Ok(());
+        }
+        let text = format!("the selection does not fit an array of shape {:?}", self.shape());
+        Err(self.place(ErrorKind::Index(text).into()))
     }
 
     /// Reads the chunk at `indices` of the grid (the shard, where the array is sharded), as far as it lies inside
@@ -172,7 +236,7 @@ impl Array {
         self.read(&selection, interrupted)
     }
 
-    fn place(&self, error: Error) -> Error {
+    pub(crate) fn place(&self, error: Error) -> Error {
         error.in_array(self.store.name(), &self.path)
     }
 }

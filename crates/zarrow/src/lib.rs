@@ -10,10 +10,12 @@
 //! It does not know Python, and holds no thread before the first read of more than one chunk.
 
 mod array;
+mod batch;
 mod codec;
 mod error;
 mod exec;
 mod group;
+mod memory;
 mod open;
 mod selection;
 
@@ -21,9 +23,11 @@ pub mod metadata;
 pub mod store;
 
 pub use array::Array;
+pub use batch::{read_many, read_many_strided};
 pub use error::{Context, Error, ErrorKind, Result};
-pub use exec::{num_threads, set_num_threads};
+pub use exec::{Batch, num_threads, set_num_threads};
 pub use group::Group;
+pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use open::{Node, open};
 pub use selection::{AxisSelection, Index, Selection};

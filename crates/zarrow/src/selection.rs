@@ -102,6 +102,21 @@ impl Selection {
         &self.axes
     }
 
+    /// Whether every position lies inside `shape`.
+    #[must_use]
+    pub fn fits(&self, shape: &[u64]) -> bool {
+        let inside = |axis: &AxisSelection, extent: u64| {
+            let reach = axis.count.saturating_sub(1).checked_mul(axis.step.unsigned_abs());
+            let last = reach.and_then(|reach| match axis.step > 0 {
+                true => axis.start.checked_add(reach),
+                false => axis.start.checked_sub(reach),
+            });
+            axis.count == 0 || (axis.start < extent && last.is_some_and(|last| last < extent))
+        };
+        self.axes.len() == shape.len()
+            && self.axes.iter().zip(shape).all(|(axis, extent)| inside(axis, *extent))
+    }
+
     /// The shape of the result: the axes that are not dropped.
     #[must_use]
     pub fn shape(&self) -> Vec<u64> {

@@ -273,6 +273,8 @@ mod tests {
         let cube = floats(&[5, 2, 3]);
         assert_eq!(row_order(&cube.transpose(&[0, 2, 1]).unwrap()), Some(vec![1, 0]));
         assert!(matches!(tensor(&cube.transpose(&[2, 1, 0]).unwrap(), None), Err(Error::NeedsCopy { .. })));
+        let rotated = floats(&[5, 2, 3, 4]).transpose(&[0, 2, 3, 1]).unwrap();
+        assert!(matches!(tensor(&rotated, None), Err(Error::NeedsCopy { .. })));
         let every_second = IndexStep::Range { start: 0, step: 2, count: 3 };
         let line = floats(&[5]).view(&[every_second]).unwrap();
         assert!(matches!(tensor(&line, None), Err(Error::NeedsCopy { .. })));

@@ -5,9 +5,10 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
+use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use zarrow_array::{DataType, Number};
+use zarrow_array::DataType;
 use zarrs::array::{
     ArrayBytes, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType as ZarrsType,
     FillValue as ZarrsFillValue,
@@ -58,7 +59,8 @@ impl Fallback {
         let unsupported = || ErrorKind::Unsupported(format!("{names} of {data_type}"));
         let FillValue::Fixed(item) = fill_value else { return Err(unsupported().into()) };
         let name = type_name(data_type).ok_or_else(unsupported)?;
-        let data_type = ZarrsType::from_metadata(&MetadataV3::new(name)).map_err(|_| unsupported())?;
+        let data_type =
+            ZarrsType::from_metadata(&MetadataV3::new(name.as_ref())).map_err(|_| unsupported())?;
         Ok(Fallback { chain, data_type, fill_value: ZarrsFillValue::new(item.clone()), names })
     }
 
@@ -81,10 +83,14 @@ impl Fallback {
     }
 }
 
-/// What `zarrs` calls a type of numbers; the codecs here know no others.
-fn type_name(data_type: &DataType) -> Option<&'static str> {
-    match data_type.as_number()? {
-        Number::Complex64 => Some("complex64"),
-        number => Some(number.names().zarr),
+/// What `zarrs` calls a type whose elements are stored as those of `data_type` are.
+fn type_name(data_type: &DataType) -> Option<Cow<'static, str>> {
+    match data_type {
+        DataType::Number(number) => Some(number.names().zarr.into()),
+        DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => Some("int64".into()),
+        DataType::NullTerminatedBytes { length } | DataType::RawBytes { length } => {
+            Some(format!("r{}", u64::from(*length) * 8).into())
+        }
+        _ => None,
     }
 }

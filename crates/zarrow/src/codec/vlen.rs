@@ -4,14 +4,16 @@
 
 use crate::error::{ErrorKind, Result};
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 
 /// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
 #[derive(Debug)]
 pub struct VariableChunk {
     bytes: Vec<u8>,
     count: usize,
-    /// Where each element starts, once somebody wants elements out of order.
-    starts: Vec<u32>,
+    /// Where each element starts: found when somebody wants elements out of order, given where they were spread.
+    starts: OnceLock<Vec<u32>>,
+    spread: bool,
 }
 
 /// The start of an element that has no bytes because it is missing.
@@ -42,12 +44,12 @@ impl VariableChunk {
         if at != bytes.len() {
             return Err(ErrorKind::WrongSize { expected: at as u64, actual: bytes.len() as u64 }.into());
         }
-        Ok(VariableChunk { bytes, count, starts: Vec::new() })
+        Ok(VariableChunk { bytes, count, starts: OnceLock::new(), spread: false })
     }
 
-    /// Whether elements can be had only in their order, which is how they are stored.
+    /// Whether the elements are stored one after the other, with none left out.
     pub fn is_sequential(&self) -> bool {
-        self.starts.is_empty()
+        !self.spread
     }
 
     /// The bytes of all elements together.
@@ -56,27 +58,22 @@ impl VariableChunk {
         self.bytes.len() - 4 - 4 * self.count
     }
 
-    /// Prepares for [`element`](VariableChunk::element).
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
-    pub fn index(&mut self) -> Result<()> {
-        if !self.is_sequential() {
-            return Ok(());
-        }
-        let nbytes = self.count * size_of::<u32>();
-        self.starts.try_reserve_exact(self.count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
-        let mut at = 4usize;
-        while let Some(length) = read_length(&self.bytes, at) {
-            self.starts.push((at + 4) as u32);
-            at += 4 + length;
-        }
-        Ok(())
+    /// Where each element starts.
+    fn starts(&self) -> &[u32] {
+        self.starts.get_or_init(|| {
+            let mut starts = Vec::with_capacity(self.count);
+            let mut at = 4usize;
+            while let Some(length) = read_length(&self.bytes, at) {
+                starts.push((at + 4) as u32);
+                at += 4 + length;
+            }
+            starts
+        })
     }
 
-    /// Element `index`; a missing one has no bytes. [`index`](VariableChunk::index) came before.
+    /// Element `index`; a missing one has no bytes.
     pub fn element(&self, index: usize) -> &[u8] {
-        match self.starts[index] {
+        match self.starts()[index] {
             MISSING => &[],
             // `parse` checked both ranges.
             start => {
@@ -114,15 +111,16 @@ impl VariableChunk {
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] where there are not as many elements as zeros.
-    pub fn spread(mut self, missing: &[u8]) -> Result<VariableChunk> {
-        self.index()?;
-        let mut given = self.starts.iter();
+    pub fn spread(self, missing: &[u8]) -> Result<VariableChunk> {
+        let mut given = self.starts().iter();
         let starts: Option<Vec<u32>> = missing
             .iter()
             .map(|missing| if *missing == 0 { given.next().copied() } else { Some(MISSING) })
             .collect();
         match starts {
-            Some(starts) if given.next().is_none() => Ok(VariableChunk { starts, ..self }),
+            Some(starts) if given.next().is_none() => {
+                Ok(VariableChunk { starts: starts.into(), spread: true, ..self })
+            }
             _ => Err(ErrorKind::Corrupt("the mask and the data differ in length".into()).into()),
         }
     }
@@ -149,12 +147,11 @@ mod tests {
 
     #[test]
     fn elements_come_back() {
-        let mut chunk = VariableChunk::parse(encode(&[b"one", b"", b"three"]), 3).unwrap();
+        let chunk = VariableChunk::parse(encode(&[b"one", b"", b"three"]), 3).unwrap();
         let (mut data, mut ends) = ([MaybeUninit::uninit(); 8], Vec::new());
         chunk.unpack(&mut data, |end| ends.push(end));
         // SAFETY: the elements have 8 bytes together, all of which were written.
         assert_eq!((data.map(|byte| unsafe { byte.assume_init() }), ends), (*b"onethree", vec![3, 3, 8]));
-        chunk.index().unwrap();
         assert_eq!([chunk.element(0), chunk.element(1), chunk.element(2)], [&b"one"[..], b"", b"three"]);
         let spread = chunk.spread(&[0, 1, 0, 0]).unwrap();
         assert_eq!([spread.element(0), spread.element(1), spread.element(3)], [&b"one"[..], b"", b"three"]);
@@ -191,9 +188,8 @@ mod tests {
         #[test]
         fn any_bytes_are_an_error_or_sound(bytes in prop::collection::vec(any::<u8>(), 0..64), count in 0usize..8) {
             let length = bytes.len();
-            if let Ok(mut chunk) = VariableChunk::parse(bytes, count) {
-                chunk.index().unwrap();
-                prop_assert_eq!(chunk.payload_nbytes() + 4 * count + 4, length);
+            if let Ok(chunk) = VariableChunk::parse(bytes, count) {
+                        prop_assert_eq!(chunk.payload_nbytes() + 4 * count + 4, length);
                 let sum: usize = (0..count).map(|index| chunk.element(index).len() + 4).sum();
                 prop_assert_eq!(sum + 4, length);
             }

@@ -10,6 +10,7 @@
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::AxisPart;
 use crate::exec::placement::{Axis, copy};
+use crate::exec::sink::c_strides;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -18,6 +19,8 @@ pub struct Destination<'a> {
     pointer: *mut u8,
     nbytes: usize,
     item_size: usize,
+    /// Bytes from the start of the memory to the position 0 on every axis.
+    origin: isize,
     /// Bytes from one position to the next on each output axis.
     strides: Vec<isize>,
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
@@ -44,15 +47,24 @@ pub struct Source<'a> {
 impl<'a> Destination<'a> {
     /// C-contiguous elements of `item_size` bytes in `memory`, which has the bytes of `shape`.
     pub fn new(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], item_size: usize) -> Destination<'a> {
-        let mut strides = vec![0isize; shape.len()];
-        let mut stride = item_size as isize;
-        for (extent, place) in shape.iter().zip(&mut strides).rev() {
-            *place = stride;
-            // The memory has as many bytes as the product, so that it fits; an empty shape has no places.
-            stride = stride.saturating_mul(isize::try_from(*extent).unwrap_or(isize::MAX));
-        }
+        let strides = c_strides(shape, item_size);
         let (pointer, nbytes) = (memory.as_mut_ptr().cast(), memory.len());
-        Destination { pointer, nbytes, item_size, strides, memory: PhantomData }
+        Destination { pointer, nbytes, item_size, origin: 0, strides, memory: PhantomData }
+    }
+
+    /// Elements in the caller's memory, as far apart as it says.
+    ///
+    /// # Safety
+    /// The `nbytes` bytes from `pointer` on may be written during `'a`, nobody else reads or writes them then, and
+    /// `strides` give different positions different places.
+    pub unsafe fn strided(
+        pointer: *mut u8,
+        nbytes: usize,
+        item_size: usize,
+        origin: isize,
+        strides: Vec<isize>,
+    ) -> Destination<'a> {
+        Destination { pointer, nbytes, item_size, origin, strides, memory: PhantomData }
     }
 
     /// Bytes of one element.
@@ -63,7 +75,7 @@ impl<'a> Destination<'a> {
     /// Where the first element of `part` goes, and how far apart its elements are on each axis; `None` where it
     /// would leave the memory.
     fn place(&self, part: &[AxisPart]) -> Option<(usize, Vec<isize>)> {
-        let (mut first, mut low, mut high) = (0isize, 0isize, 0isize);
+        let (mut first, mut low, mut high) = (self.origin, 0isize, 0isize);
         let mut steps = Vec::with_capacity(part.len());
         for axis in part {
             let stride = match axis.output {

@@ -1,5 +1,6 @@
 //! Reading: from a selection to filled memory.
 
+mod batch;
 mod chunk;
 mod destination;
 mod input;
@@ -7,12 +8,17 @@ mod part;
 mod placement;
 mod pool;
 mod read;
+mod result;
 mod scratch;
 mod sink;
 mod variable;
 mod whole;
 
+pub use batch::Batch;
 pub use pool::{num_threads, set_num_threads};
 
+pub(crate) use batch::{Item, read_into as read_many_into, read_many};
+pub(crate) use destination::Destination;
 pub(crate) use read::{Reader, read};
 pub(crate) use scratch::Codecs;
+pub(crate) use sink::{Sink, c_strides};

@@ -1,4 +1,4 @@
-//! Reading a selection.
+//! Reading one selection.
 //!
 //! 1. Memory for the result is allocated, one piece for each part of its layout, and not filled.
 //! 2. The selection is cut along the chunk grid; each chunk that it touches is a task. Where there are few
@@ -8,25 +8,23 @@
 
 use crate::codec::{ArrayToBytes, Chain};
 use crate::error::{ErrorKind, Result};
-use crate::exec::chunk::{Part, Share};
-use crate::exec::destination::Destination;
+use crate::exec::chunk::{Chunk, Share, Want};
 use crate::exec::input::Input;
 use crate::exec::part::{AxisPart, Cells, whole_part};
 use crate::exec::pool;
+use crate::exec::result::ResultMemory;
 use crate::exec::scratch::Worker;
 use crate::exec::sink::Sink;
-use crate::exec::variable::VariableSink;
-use crate::metadata::{ArrayMetadata, ChunkGrid, FillValue};
+use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::selection::Selection;
 use crate::store::Store;
-use zarrow_array::{
-    Buffer, DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Tensor, UninitBuffer, shape,
-};
+use zarrow_array::DecodedArray;
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
 const TASKS_PER_THREAD: u64 = 4;
 
 /// What a read reads from.
+#[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// The store.
     pub store: &'a dyn Store,
@@ -43,84 +41,49 @@ pub struct Reader<'a> {
 /// # Errors
 /// Any [`ErrorKind`], with chunk and codec; nothing of a failed read is visible.
 pub fn read(
-    reader: &Reader<'_>,
+    reader: Reader<'_>,
     selection: &Selection,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
     let shape = selection.shape();
-    let data_type = &reader.metadata.data_type;
-    let depth = std::iter::successors(Some(data_type), |data_type| match data_type {
-        DataType::Optional(inner) => Some(&**inner),
-        _ => None,
-    })
-    .count()
-        - 1;
-    let element = data_type.without_optional().clone();
-    let nbytes = shape::nbytes(&shape, 1)?;
-    let mut masks = (0..depth).map(|_| UninitBuffer::new(nbytes)).collect::<Result<Vec<_>, _>>()?;
-    let item_size = element.item_size();
-    let mut data = UninitBuffer::new(item_size.map_or(Ok(0), |size| shape::nbytes(&shape, size))?)?;
-
-    let mut sink = match item_size {
-        Some(item_size) => Sink::Fixed(Destination::new(data.as_mut_slice(), &shape, item_size)),
-        None => Sink::Variable(VariableSink::new(&shape)),
-    };
-    for mask in masks.iter_mut().rev() {
-        sink = Sink::Optional {
-            missing: Destination::new(mask.as_mut_slice(), &shape, 1),
-            inner: Box::new(sink),
-        };
+    let mut memory = ResultMemory::new(&reader.metadata.data_type, &[], &shape)?;
+    for sink in memory.sinks(1, &shape) {
+        reader.read_into(selection, &sink, interrupted)?;
     }
-    if let Some(part) = whole_part(selection) {
-        reader.run(&part, &sink, interrupted)?;
-    }
-
-    let mut variable = sink;
-    let variable = loop {
-        match variable {
-            Sink::Optional { inner, .. } => variable = *inner,
-            Sink::Variable(sink) => break Some(sink),
-            Sink::Fixed(_) => break None,
-        }
-    };
     // SAFETY: the parts of all chunks cover the selection (a property test of `AxisPart::cut` says so), and every
-    // part was placed or filled without an error, so that every byte is written. An empty selection has none.
-    let masks: Vec<Buffer> = unsafe { masks.into_iter().map(|mask| mask.assume_init()).collect() };
-    let mask = if masks.is_empty() { None } else { Some(Mask::new(masks)?) };
-    match variable {
-        None => {
-            // SAFETY: as for the masks.
-            let tensor = Tensor::new(unsafe { data.assume_init() }, shape, element)?;
-            Ok(match mask {
-                Some(mask) => DecodedArray::MaskedTensor(MaskedTensor::new(tensor, mask)?),
-                None => DecodedArray::Tensor(tensor),
-            })
-        }
-        Some(sink) => {
-            let fill = variable_fill(&reader.metadata.fill_value);
-            let variable = sink
-                .finish(shape, element, fill, interrupted)
-                .map_err(|error| error.in_codec("vlen-utf8"))?;
-            Ok(match mask {
-                Some(mask) => DecodedArray::MaskedVariable(MaskedVariable::new(variable, mask)?),
-                None => DecodedArray::Variable(variable),
-            })
-        }
-    }
-}
-
-/// The bytes of a variable-length fill value.
-fn variable_fill(value: &FillValue) -> &[u8] {
-    match value {
-        FillValue::Variable(bytes) => bytes,
-        FillValue::Present(value) => variable_fill(value),
-        _ => &[],
-    }
+    // part was placed or filled, else there was an error.
+    unsafe { memory.finish(&reader.metadata.fill_value, interrupted) }
 }
 
 impl Reader<'_> {
-    /// Step 2.
-    fn run(&self, part: &[AxisPart], sink: &Sink<'_>, interrupted: &dyn Fn() -> bool) -> Result<()> {
+    /// Reads `selection` into a sink of its shape (steps 2 and 3).
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`], with chunk and codec; some elements may have been written then.
+    pub fn read_into(
+        &self,
+        selection: &Selection,
+        sink: &Sink<'_>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let Some(part) = whole_part(selection) else { return Ok(()) };
+        let cells = self.cells(&part)?;
+        let threads = self.threads(&part);
+        let shares = self.shares(&cells, threads);
+        let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
+        pool::run(tasks, threads, interrupted, &|task, worker| {
+            let (mut cell, mut part) = (Vec::new(), Vec::new());
+            cells.get(task / shares, &mut cell, &mut part);
+            let share = Share { number: task % shares, count: shares };
+            self.chunk(&cell, &[Want { part: &part, sink }], share, worker)
+        })
+    }
+
+    /// The chunks that `part` of the array touches.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where there are more than can be counted.
+    pub fn cells(&self, part: &[AxisPart]) -> Result<Cells> {
         let grid = &self.metadata.chunk_grid;
         let axes = part.iter().enumerate().map(|(axis, part)| match grid {
             ChunkGrid::Regular { chunk_shape } => part.cut_regular(chunk_shape[axis]),
@@ -130,21 +93,11 @@ impl Reader<'_> {
                 (cell, origin, extent)
             }),
         });
-        let too_many = || ErrorKind::Internal("more chunks than can be counted".into());
-        let cells = Cells::new(axes.collect()).ok_or_else(too_many)?;
-        let threads = self.threads(part);
-        let shares = self.shares(&cells, threads);
-        let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
-        pool::run(tasks, threads, interrupted, &|task, worker| {
-            let (mut cell, mut part) = (Vec::new(), Vec::new());
-            cells.get(task / shares, &mut cell, &mut part);
-            let share = Share { number: task % shares, count: shares };
-            self.chunk(&cell, &part, sink, share, worker).map_err(|error| error.in_chunk(&cell))
-        })
+        Ok(Cells::new(axes.collect()).ok_or_else(too_many)?)
     }
 
     /// How many threads the elements of `part` are worth: waking one costs as much as decoding some of them.
-    fn threads(&self, part: &[AxisPart]) -> usize {
+    pub fn threads(&self, part: &[AxisPart]) -> usize {
         /// Bytes that a thread should have to do.
         const WORTH: u64 = 128 << 10;
         /// What an element of no fixed size is taken for, in bytes.
@@ -166,11 +119,18 @@ impl Reader<'_> {
         wanted.div_ceil(cells.count().max(1))
     }
 
-    fn chunk(
+    /// Reads what is wanted of the chunk at `cell` (step 3).
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`], with chunk and codec.
+    pub fn chunk(&self, cell: &[u64], wants: &[Want<'_>], share: Share, worker: &mut Worker) -> Result<()> {
+        self.stored_chunk(cell, wants, share, worker).map_err(|error| error.in_chunk(cell))
+    }
+
+    fn stored_chunk(
         &self,
         cell: &[u64],
-        part: &[AxisPart],
-        sink: &Sink<'_>,
+        wants: &[Want<'_>],
         share: Share,
         worker: &mut Worker,
     ) -> Result<()> {
@@ -182,12 +142,19 @@ impl Reader<'_> {
         }
         self.metadata.chunk_key_encoding.encode(cell, &mut key);
         let Some(value) = self.store.open(&key)? else {
-            return if share.number == 0 { sink.fill(part, fill) } else { Ok(()) };
+            return match share.number {
+                0 => wants.iter().try_for_each(|want| want.sink.fill(want.part, fill)),
+                _ => Ok(()),
+            };
         };
         let grid = &self.metadata.chunk_grid;
         let shape: Vec<u64> =
             cell.iter().enumerate().map(|(axis, index)| grid.chunk_extent(axis, *index).1).collect();
         let input = Input::of_value(&*value)?;
-        Part { chain: self.chain, fill, shape: &shape, part, sink }.read(&input, share, worker)
+        Chunk { chain: self.chain, fill, shape: &shape, wants }.read(&input, share, worker)
     }
+}
+
+fn too_many() -> ErrorKind {
+    ErrorKind::Internal("more chunks than can be counted".into())
 }

@@ -6,6 +6,7 @@ use crate::exec::destination::{Destination, Source};
 use crate::exec::part::AxisPart;
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
+use std::sync::Arc;
 
 /// A decoded chunk, in the C order of its stored axes.
 #[derive(Debug)]
@@ -17,8 +18,8 @@ pub enum Decoded {
         /// Bytes of a word that is reversed, 1 for none.
         swap: usize,
     },
-    /// Strings or bytes.
-    Variable(VariableChunk),
+    /// Strings or bytes, kept until all chunks are there.
+    Variable(Arc<VariableChunk>),
     /// Elements of which some are missing.
     Optional {
         /// 1 where an element is missing.
@@ -53,17 +54,20 @@ impl Sink<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] where layouts or ranges do not fit, which a checked plan rules out.
-    pub fn place(&self, decoded: Decoded, shape: &[u64], part: &[AxisPart]) -> Result<()> {
+    pub fn place(&self, decoded: &Decoded, shape: &[u64], part: &[AxisPart]) -> Result<()> {
         match (self, decoded) {
             (Sink::Fixed(destination), Decoded::Fixed { bytes, swap }) => {
                 let strides = c_strides(shape, destination.item_size());
-                destination.scatter(part, &Source { bytes: &bytes, origin: 0, strides: &strides, swap })
+                destination.scatter(part, &Source { bytes, origin: 0, strides: &strides, swap: *swap })
             }
-            (Sink::Variable(sink), Decoded::Variable(chunk)) => sink.add(chunk, shape, part),
+            (Sink::Variable(sink), Decoded::Variable(chunk)) => {
+                sink.add(Arc::clone(chunk), shape, part);
+                Ok(())
+            }
             (Sink::Optional { missing: mask, inner }, Decoded::Optional { missing, data }) => {
                 let strides = c_strides(shape, 1);
-                mask.scatter(part, &Source { bytes: &missing, origin: 0, strides: &strides, swap: 1 })?;
-                inner.place(*data, shape, part)
+                mask.scatter(part, &Source { bytes: missing, origin: 0, strides: &strides, swap: 1 })?;
+                inner.place(data, shape, part)
             }
             _ => Err(mismatch().into()),
         }
@@ -127,7 +131,11 @@ impl Decoded {
                     Ok(Decoded::Fixed { bytes: spread, swap })
                 }
             }
-            Decoded::Variable(chunk) => Ok(Decoded::Variable(chunk.spread(missing)?)),
+            Decoded::Variable(chunk) => {
+                let chunk =
+                    Arc::try_unwrap(chunk).map_err(|_| ErrorKind::Internal("a shared chunk".into()))?;
+                Ok(Decoded::Variable(Arc::new(chunk.spread(missing)?)))
+            }
             Decoded::Optional { missing: inner, data } => {
                 let mut given = inner.iter();
                 let spread: Option<Vec<u8>> = missing

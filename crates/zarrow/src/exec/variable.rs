@@ -14,17 +14,20 @@ use crate::exec::part::AxisPart;
 use crate::exec::pool;
 use crate::exec::sink::c_strides;
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use zarrow_array::{Buffer, DataType, UninitBuffer, Variable};
 
 /// Bytes of an offset.
 const WORD: usize = size_of::<i64>();
 
-/// Gathers the chunks of a read.
+/// Gathers the chunks of a read. The items of a batch share what they gather.
+#[derive(Clone)]
 pub struct VariableSink {
-    pieces: Mutex<Vec<Piece>>,
-    /// Elements from one position of the result to the next on each axis.
-    strides: Vec<usize>,
+    pieces: Arc<Mutex<Vec<Piece>>>,
+    /// Elements from one position of an item to the next on each axis.
+    strides: Arc<[usize]>,
+    /// The first element of the item.
+    base: usize,
 }
 
 /// What one chunk gives.
@@ -33,12 +36,14 @@ struct Piece {
     /// Elements from one position to the next on each axis of the chunk.
     strides: Vec<usize>,
     part: Vec<AxisPart>,
+    /// The first element of the item.
+    base: usize,
     /// The first element and their number, where they are one run of the result and all of the chunk in order.
     run: Option<(usize, usize)>,
 }
 
 enum Elements {
-    Chunk(VariableChunk),
+    Chunk(Arc<VariableChunk>),
     /// The fill value, for a chunk that is not stored.
     Fill,
     /// Nothing, for elements that are missing.
@@ -46,53 +51,41 @@ enum Elements {
 }
 
 impl VariableSink {
-    /// A sink for a result of `shape`.
+    /// A sink for an item of `shape`, the first of its batch.
     pub fn new(shape: &[u64]) -> VariableSink {
-        VariableSink { pieces: Mutex::default(), strides: element_strides(shape) }
+        VariableSink { pieces: Arc::default(), strides: element_strides(shape).into(), base: 0 }
+    }
+
+    /// The sink of the item that begins with element `base` of the batch.
+    pub fn at(&self, base: usize) -> VariableSink {
+        VariableSink { base, ..self.clone() }
     }
 
     /// Keeps the elements of `part` from a chunk of `shape`.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::OutOfMemory`].
-    pub fn add(&self, mut chunk: VariableChunk, shape: &[u64], part: &[AxisPart]) -> Result<()> {
+    pub fn add(&self, chunk: Arc<VariableChunk>, shape: &[u64], part: &[AxisPart]) {
         let whole = part.iter().zip(shape).all(|(axis, extent)| axis.step == 1 && axis.count == *extent);
         let run = if whole && chunk.is_sequential() { self.run(part) } else { None };
-        if run.is_none() {
-            chunk.index()?;
-        }
-        let strides = element_strides(shape);
-        self.push(Piece { elements: Elements::Chunk(chunk), strides, part: part.to_vec(), run });
-        Ok(())
+        self.push(Elements::Chunk(chunk), element_strides(shape), part, run);
     }
 
     /// Keeps the fill value for `part`.
     pub fn add_fill(&self, part: &[AxisPart]) {
-        self.push(Piece {
-            elements: Elements::Fill,
-            strides: vec![0; part.len()],
-            part: part.to_vec(),
-            run: None,
-        });
+        self.push(Elements::Fill, vec![0; part.len()], part, None);
     }
 
     /// Keeps elements without bytes.
     pub fn add_empty(&self, part: &[AxisPart]) {
-        self.push(Piece {
-            elements: Elements::Empty,
-            strides: vec![0; part.len()],
-            part: part.to_vec(),
-            run: None,
-        });
+        self.push(Elements::Empty, vec![0; part.len()], part, None);
     }
 
-    fn push(&self, piece: Piece) {
+    fn push(&self, elements: Elements, strides: Vec<usize>, part: &[AxisPart], run: Option<(usize, usize)>) {
+        let piece = Piece { elements, strides, part: part.to_vec(), base: self.base, run };
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
     }
 
     /// The first element and the number of those that `part` fills, where they follow one another.
     fn run(&self, part: &[AxisPart]) -> Option<(usize, usize)> {
-        let (mut first, mut count) = (0usize, 1usize);
+        let (mut first, mut count) = (self.base, 1usize);
         for axis in part.iter().rev() {
             let stride = axis.output.and_then(|output| self.strides.get(output).copied());
             first += usize::try_from(axis.place).ok()? * stride.unwrap_or(0);
@@ -106,7 +99,7 @@ impl VariableSink {
         Some((first, count))
     }
 
-    /// The array of the pieces, which cover `shape`.
+    /// The array of all pieces of the batch, which cover `shape`.
     ///
     /// # Errors
     /// [`ErrorKind::Array`] where memory is short or text is not UTF-8, [`ErrorKind::Interrupted`].
@@ -117,7 +110,7 @@ impl VariableSink {
         fill: &[u8],
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Variable> {
-        let mut pieces = self.pieces.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = std::mem::take(&mut *self.pieces.lock().unwrap_or_else(PoisonError::into_inner));
         let count = zarrow_array::shape::nbytes(&shape, 1)?;
         pieces.sort_unstable_by_key(|piece| piece.run);
         let mut next = 0usize;
@@ -130,11 +123,6 @@ impl VariableSink {
         });
         if tiled && next == count {
             return join(&pieces, count, shape, dtype, interrupted);
-        }
-        for piece in &mut pieces {
-            if let Elements::Chunk(chunk) = &mut piece.elements {
-                chunk.index()?;
-            }
         }
         let (offsets, data) = scatter(&pieces, count, &self.strides, fill, interrupted)?;
         Ok(Variable::new(offsets, data, shape, dtype)?)
@@ -295,7 +283,7 @@ impl Piece {
             }
             Ok(())
         }
-        axes(&self.part, &self.strides, output_strides, (0, 0), each)
+        axes(&self.part, &self.strides, output_strides, (0, self.base), each)
     }
 }
 

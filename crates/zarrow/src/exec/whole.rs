@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::scratch::Codecs;
 use crate::exec::sink::Decoded;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 use zarrow_array::{DataType, shape};
 
 /// Decodes a chunk of `shape`.
@@ -36,7 +37,8 @@ pub fn decode_whole(chain: &Chain, encoded: &[u8], shape: &[u64], codecs: &mut C
         ArrayToBytes::Vlen => {
             let name = if chain.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" };
             let bytes = growing(MAX_VARIABLE_NBYTES, codecs)?;
-            Ok(Decoded::Variable(VariableChunk::parse(bytes, count).map_err(|error| error.in_codec(name))?))
+            let chunk = VariableChunk::parse(bytes, count).map_err(|error| error.in_codec(name))?;
+            Ok(Decoded::Variable(Arc::new(chunk)))
         }
         ArrayToBytes::Optional(optional) => {
             let bytes = growing(MAX_VARIABLE_NBYTES, codecs)?;
@@ -90,7 +92,7 @@ fn nothing(data_type: &DataType) -> Result<Decoded> {
         DataType::Optional(inner) => {
             Decoded::Optional { missing: Vec::new(), data: Box::new(nothing(inner)?) }
         }
-        other if other.is_variable() => Decoded::Variable(VariableChunk::parse(vec![0; 4], 0)?),
+        other if other.is_variable() => Decoded::Variable(Arc::new(VariableChunk::parse(vec![0; 4], 0)?)),
         _ => Decoded::Fixed { bytes: Vec::new(), swap: 1 },
     })
 }

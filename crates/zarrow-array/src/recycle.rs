@@ -1,0 +1,134 @@
+//! A bounded cache of freed memory, for the next result of about the same size.
+//!
+//! The first touch of fresh pages is half of the cost of an uncompressed read, and ten times that where a virtual
+//! machine gives free pages back to its host. A loop that reads, uses and drops arrays of one size therefore gets
+//! the memory of the array before.
+//!
+//! 1. Only blocks of [`HUGE_PAGE`] or more are kept, newest last, and no more bytes than the limit.
+//! 2. A block serves a request that fills at least half of it.
+//! 3. Where a request finds none and would not fit beside what is kept, the oldest blocks are freed first.
+//! 4. The lock is only ever tried: who does not get it does without the cache. So nobody waits, and a forked child
+//!    whose parent held the lock just has no cache.
+
+use crate::alignment::HUGE_PAGE;
+use crate::buffer::Allocation;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, TryLockError};
+
+/// Bytes that are kept unless [`set_recycled_limit`] says otherwise.
+const DEFAULT_LIMIT: usize = 512 << 20;
+
+static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
+static BLOCKS: Mutex<Vec<Allocation>> = Mutex::new(Vec::new());
+
+/// Sets how many bytes of freed memory are kept for the next results; 0 keeps none.
+///
+/// ```
+/// zarrow_array::set_recycled_limit(64 << 20);
+/// assert_eq!(zarrow_array::recycled_limit(), 64 << 20);
+/// ```
+pub fn set_recycled_limit(nbytes: usize) {
+    LIMIT.store(nbytes, Ordering::Relaxed);
+    trim(nbytes);
+}
+
+/// How many bytes of freed memory are kept at most.
+#[must_use]
+pub fn recycled_limit() -> usize {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+/// Frees what is kept; returns the bytes.
+pub fn release_recycled() -> usize {
+    trim(0)
+}
+
+/// Runs `act` on the blocks, where nobody else does (step 4).
+fn with_blocks<T>(act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
+    match BLOCKS.try_lock() {
+        Ok(mut blocks) => Some(act(&mut blocks)),
+        Err(TryLockError::Poisoned(poisoned)) => Some(act(&mut poisoned.into_inner())),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+fn kept(blocks: &[Allocation]) -> usize {
+    blocks.iter().map(Allocation::capacity).sum()
+}
+
+/// Frees the oldest blocks until at most `limit` bytes are kept; returns the bytes freed.
+fn trim(limit: usize) -> usize {
+    let freed = with_blocks(|blocks| {
+        let mut keep = blocks.len();
+        let mut sum = 0usize;
+        while keep > 0 && sum.saturating_add(blocks[keep - 1].capacity()) <= limit {
+            sum += blocks[keep - 1].capacity();
+            keep -= 1;
+        }
+        blocks.drain(..keep).collect::<Vec<_>>()
+    });
+    // The blocks are freed here, after the lock.
+    freed.map_or(0, |freed| kept(&freed))
+}
+
+/// A kept block for `nbytes` bytes (steps 2 and 3).
+pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
+    if nbytes < HUGE_PAGE {
+        return None;
+    }
+    let fits = |block: &Allocation| block.capacity() >= nbytes && block.capacity() / 2 <= nbytes;
+    let found = with_blocks(|blocks| {
+        let smallest = blocks.iter().enumerate().filter(|(_, block)| fits(block));
+        let at = smallest.min_by_key(|(_, block)| block.capacity()).map(|(at, _)| at)?;
+        Some(blocks.remove(at))
+    })
+    .flatten();
+    if found.is_none() {
+        trim(recycled_limit().saturating_sub(nbytes));
+    }
+    found
+}
+
+/// Keeps a freed block (step 1), or gives it back to be freed.
+pub(crate) fn give(block: Allocation) -> Option<Allocation> {
+    let limit = recycled_limit();
+    if block.capacity() < HUGE_PAGE || block.capacity() > limit {
+        return Some(block);
+    }
+    trim(limit - block.capacity());
+    let mut block = Some(block);
+    with_blocks(|blocks| blocks.extend(block.take()));
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{HUGE_PAGE, UninitBuffer};
+
+    /// One test, since the cache is one for the process.
+    #[test]
+    fn memory_of_one_size_comes_back_and_no_more_than_the_limit_is_kept() {
+        super::set_recycled_limit(8 * HUGE_PAGE);
+        let mut first = UninitBuffer::new(3 * HUGE_PAGE).unwrap();
+        let address = first.as_mut_ptr();
+        drop(first);
+        let mut second = UninitBuffer::new(3 * HUGE_PAGE - 5).unwrap();
+        assert_eq!(second.as_mut_ptr(), address);
+        assert_eq!(second.len(), 3 * HUGE_PAGE - 5);
+        let small = UninitBuffer::new(HUGE_PAGE).unwrap();
+        drop(second);
+        let third = UninitBuffer::new(HUGE_PAGE).unwrap();
+        assert!(
+            super::kept(&super::BLOCKS.lock().unwrap()) >= 3 * HUGE_PAGE,
+            "a small request takes no large block"
+        );
+        drop((small, third));
+        drop(UninitBuffer::new(7 * HUGE_PAGE).unwrap());
+        assert!(super::kept(&super::BLOCKS.lock().unwrap()) <= 8 * HUGE_PAGE);
+        drop(UninitBuffer::new(9 * HUGE_PAGE).unwrap());
+        assert!(super::kept(&super::BLOCKS.lock().unwrap()) <= 8 * HUGE_PAGE);
+        super::release_recycled();
+        assert_eq!(super::kept(&super::BLOCKS.lock().unwrap()), 0);
+        super::set_recycled_limit(super::DEFAULT_LIMIT);
+    }
+}

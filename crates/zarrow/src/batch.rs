@@ -1,0 +1,85 @@
+//! Reading many selections of one or several arrays as one batch.
+
+use crate::array::Array;
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::{self, Batch, Item, Sink};
+use crate::memory::Strided;
+use crate::selection::Selection;
+
+/// Reads all items. Every chunk is fetched and decoded once, however many items want a part of it.
+///
+/// Items of one type and shape come as one array with a new first axis, others as one array each.
+///
+/// # Errors
+/// As [`Array::read`]; the first error stops all.
+///
+/// ```no_run
+/// # fn example(array: &zarrow::Array, crops: &[zarrow::Selection]) -> zarrow::Result<()> {
+/// let items: Vec<_> = crops.iter().map(|crop| (array, crop)).collect();
+/// match zarrow::read_many(&items, &|| false)? {
+///     zarrow::Batch::Stacked(batch) => assert_eq!(batch.shape()[0], crops.len() as u64),
+///     zarrow::Batch::Ragged(arrays) => assert_eq!(arrays.len(), crops.len()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub fn read_many(items: &[(&Array, &Selection)], interrupted: &dyn Fn() -> bool) -> Result<Batch> {
+    exec::read_many(&checked(items)?, interrupted).map_err(|error| place(items, error))
+}
+
+/// Reads all items into memory of the caller's: item `i` to position `i` of the first axis.
+///
+/// On an error some of the elements may have been written; nothing outside of `out`'s elements ever is.
+///
+/// # Errors
+/// [`ErrorKind::Index`] where the items differ in shape, [`ErrorKind::Unsupported`] where they are no tensors of
+/// one type; and as [`read_many`].
+///
+/// # Safety
+/// As [`Array::read_strided`], for strides with the batch's axis before the others.
+pub unsafe fn read_many_strided(
+    items: &[(&Array, &Selection)],
+    out: &Strided,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<()> {
+    let checked = checked(items)?;
+    let Some((first, selection)) = items.first() else { return Ok(()) };
+    for (array, other) in items {
+        if other.shape() != selection.shape() {
+            return Err(array.place(ErrorKind::Index("the items of a batch differ in shape".into()).into()));
+        }
+        if array.data_type() != first.data_type() {
+            return Err(array.place(ErrorKind::Unsupported("a batch of several types".into()).into()));
+        }
+    }
+    let item_size = first.tensor_item_size()?;
+    let sinks: Vec<Sink<'_>> = (0..items.len())
+        // SAFETY: the caller's contract, for each item's part of the memory.
+        .map(|number| Sink::Fixed(unsafe { out.item(number).destination(item_size) }))
+        .collect();
+    exec::read_many_into(&checked, &sinks, interrupted).map_err(|error| place(items, error))
+}
+
+fn checked<'a>(items: &[(&'a Array, &'a Selection)]) -> Result<Vec<Item<'a>>> {
+    let mut arrays: Vec<&Array> = Vec::new();
+    items
+        .iter()
+        .map(|(array, selection)| {
+            array.check(selection)?;
+            let known = arrays.iter().position(|known| known.is(array));
+            let number = known.unwrap_or_else(|| {
+                arrays.push(array);
+                arrays.len() - 1
+            });
+            Ok(Item { array: number, reader: array.reader(), selection })
+        })
+        .collect()
+}
+
+/// The error with store and path, where all items are of one array.
+fn place(items: &[(&Array, &Selection)], error: Error) -> Error {
+    match items.first() {
+        Some((first, _)) if items.iter().all(|(array, _)| array.is(first)) => first.place(error),
+        _ => error,
+    }
+}

@@ -1,0 +1,104 @@
+//! Reading many selections at once: every chunk is fetched and decoded once, however many want a part of it.
+//!
+//! 1. Each item's selection is cut along its array's chunk grid.
+//! 2. The pieces are gathered by chunk: each chunk is a task, with all that is wanted of it.
+//! 3. Items of one type and shape lie side by side in one result; else each has its own.
+
+use crate::error::Result;
+use crate::exec::chunk::{Share, Want};
+use crate::exec::part::{AxisPart, whole_part};
+use crate::exec::pool;
+use crate::exec::read::Reader;
+use crate::exec::result::ResultMemory;
+use crate::exec::sink::Sink;
+use crate::metadata::FillValue;
+use crate::selection::Selection;
+use std::collections::HashMap;
+use zarrow_array::{DataType, DecodedArray};
+
+/// What is wanted of one chunk: for each, the item's number and the part.
+type Wanted = Vec<(usize, Vec<AxisPart>)>;
+
+/// One selection of one array.
+pub struct Item<'a> {
+    /// The array's number: items with the same number read the same array.
+    pub array: usize,
+    /// What to read from.
+    pub reader: Reader<'a>,
+    /// What to read.
+    pub selection: &'a Selection,
+}
+
+impl<'a> Item<'a> {
+    /// What one element is, and what it is where no chunk is stored.
+    fn element(&self) -> (&'a DataType, &'a FillValue) {
+        (&self.reader.metadata.data_type, &self.reader.metadata.fill_value)
+    }
+}
+
+/// The result of [`read_many`].
+pub enum Batch {
+    /// One array with a new first axis.
+    Stacked(DecodedArray),
+    /// One array an item.
+    Ragged(Vec<DecodedArray>),
+}
+
+/// Reads all items.
+///
+/// # Errors
+/// As [`read`](super::read); the first error stops all.
+pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Batch> {
+    let shapes: Vec<Vec<u64>> = items.iter().map(|item| item.selection.shape()).collect();
+    // A variable-length fill value is filled in at the end, for all items at once.
+    let alike = |item: &Item<'_>| item.element() == items[0].element();
+    let stacked =
+        !items.is_empty() && items.iter().all(alike) && shapes.iter().all(|shape| *shape == shapes[0]);
+    if stacked {
+        let (data_type, fill) = items[0].element();
+        let mut memory = ResultMemory::new(data_type, &[items.len() as u64], &shapes[0])?;
+        read_into(items, &memory.sinks(items.len(), &shapes[0]), interrupted)?;
+        // SAFETY: the parts of each item cover its selection, and every part was placed or filled.
+        return Ok(Batch::Stacked(unsafe { memory.finish(fill, interrupted)? }));
+    }
+    let memories =
+        items.iter().zip(&shapes).map(|(item, shape)| ResultMemory::new(item.element().0, &[], shape));
+    let mut memories = memories.collect::<Result<Vec<_>>>()?;
+    let sinks: Vec<Sink<'_>> =
+        memories.iter_mut().zip(&shapes).flat_map(|(memory, shape)| memory.sinks(1, shape)).collect();
+    read_into(items, &sinks, interrupted)?;
+    drop(sinks);
+    let decoded = memories.into_iter().zip(items).map(|(memory, item)| {
+        // SAFETY: as above.
+        unsafe { memory.finish(item.element().1, interrupted) }
+    });
+    Ok(Batch::Ragged(decoded.collect::<Result<_>>()?))
+}
+
+/// Reads each item into the sink of its number (steps 1 and 2).
+///
+/// # Errors
+/// As [`read_many`]; some elements may have been written then.
+pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() -> bool) -> Result<()> {
+    let mut chunks: HashMap<(usize, Vec<u64>), Wanted> = HashMap::new();
+    let mut threads = 1usize;
+    let mut readers: HashMap<usize, Reader<'_>> = HashMap::new();
+    for (number, item) in items.iter().enumerate() {
+        let Some(part) = whole_part(item.selection) else { continue };
+        readers.insert(item.array, item.reader);
+        threads = threads.saturating_add(item.reader.threads(&part)).min(pool::num_threads());
+        let cells = item.reader.cells(&part)?;
+        for at in 0..cells.count() {
+            let (mut cell, mut part) = (Vec::new(), Vec::new());
+            cells.get(at, &mut cell, &mut part);
+            chunks.entry((item.array, cell)).or_default().push((number, part));
+        }
+    }
+    let chunks: Vec<((usize, Vec<u64>), Wanted)> = chunks.into_iter().collect();
+    pool::run(chunks.len() as u64, threads, interrupted, &|task, worker| {
+        let ((array, cell), wanted) = &chunks[task as usize];
+        let wants: Vec<Want<'_>> =
+            wanted.iter().map(|(number, part)| Want { part, sink: &sinks[*number] }).collect();
+        readers[array].chunk(cell, &wants, Share::WHOLE, worker)
+    })
+}

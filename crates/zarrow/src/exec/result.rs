@@ -1,0 +1,110 @@
+//! The memory of a result, from its allocation to the decoded array.
+//!
+//! 1. [`ResultMemory::new`] allocates one buffer for each part of the layout, and fills none.
+//! 2. [`ResultMemory::sinks`] lends it to the read, in equal items where it is a batch.
+//! 3. [`ResultMemory::finish`] takes it for filled.
+
+use crate::error::Result;
+use crate::exec::destination::Destination;
+use crate::exec::sink::Sink;
+use crate::exec::variable::VariableSink;
+use crate::metadata::FillValue;
+use zarrow_array::{
+    Buffer, DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Tensor, UninitBuffer, shape,
+};
+
+/// Memory for elements of one type and shape.
+pub struct ResultMemory {
+    shape: Vec<u64>,
+    element: DataType,
+    masks: Vec<UninitBuffer>,
+    data: UninitBuffer,
+    variable: Option<VariableSink>,
+}
+
+impl ResultMemory {
+    /// Memory for elements of `data_type`: `batch` before `item` is the shape.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::ShapeOverflow`], [`zarrow_array::Error::OutOfMemory`].
+    pub fn new(data_type: &DataType, batch: &[u64], item: &[u64]) -> Result<ResultMemory> {
+        let shape = [batch, item].concat();
+        let element = data_type.without_optional().clone();
+        let mut masks = Vec::new();
+        let mut level = data_type;
+        while let DataType::Optional(inner) = level {
+            masks.push(UninitBuffer::new(shape::nbytes(&shape, 1)?)?);
+            level = inner;
+        }
+        let nbytes = element.item_size().map_or(Ok(0), |size| shape::nbytes(&shape, size))?;
+        let variable = element.item_size().is_none().then(|| VariableSink::new(item));
+        Ok(ResultMemory { shape, element, masks, data: UninitBuffer::new(nbytes)?, variable })
+    }
+
+    /// One sink for each of `count` equal items of shape `item`.
+    pub fn sinks(&mut self, count: usize, item: &[u64]) -> Vec<Sink<'_>> {
+        // The product fitted when the memory was allocated.
+        let elements = shape::nbytes(item, 1).unwrap_or(0);
+        let mut masks: Vec<_> = self.masks.iter_mut().map(|mask| mask.as_mut_slice()).collect();
+        let mut data = self.data.as_mut_slice();
+        let mut sinks = Vec::with_capacity(count);
+        for number in 0..count {
+            let mut sink = match (&self.variable, self.element.item_size()) {
+                (None, Some(item_size)) => {
+                    let (own, rest) = std::mem::take(&mut data).split_at_mut(elements * item_size);
+                    data = rest;
+                    Sink::Fixed(Destination::new(own, item, item_size))
+                }
+                (variable, _) => {
+                    let base = number * elements;
+                    let of_batch = variable.as_ref().map(|variable| variable.at(base));
+                    Sink::Variable(of_batch.unwrap_or_else(|| VariableSink::new(item)))
+                }
+            };
+            for mask in masks.iter_mut().rev() {
+                let (own, rest) = std::mem::take(mask).split_at_mut(elements);
+                *mask = rest;
+                sink = Sink::Optional { missing: Destination::new(own, item, 1), inner: Box::new(sink) };
+            }
+            sinks.push(sink);
+        }
+        sinks
+    }
+
+    /// The decoded array.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Array`](crate::ErrorKind::Array) for text that is not UTF-8 and for short memory,
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    ///
+    /// # Safety
+    /// Every element of every sink has been placed or filled.
+    pub unsafe fn finish(self, fill: &FillValue, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
+        let ResultMemory { shape, element, masks, data, variable } = self;
+        // SAFETY: the caller's contract.
+        let masks: Vec<Buffer> = unsafe { masks.into_iter().map(|mask| mask.assume_init()).collect() };
+        let mask = if masks.is_empty() { None } else { Some(Mask::new(masks)?) };
+        let Some(sink) = variable else {
+            // SAFETY: the caller's contract.
+            let tensor = Tensor::new(unsafe { data.assume_init() }, shape, element)?;
+            return Ok(match mask {
+                Some(mask) => DecodedArray::MaskedTensor(MaskedTensor::new(tensor, mask)?),
+                None => DecodedArray::Tensor(tensor),
+            });
+        };
+        let variable = sink.finish(shape, element, variable_fill(fill), interrupted)?;
+        Ok(match mask {
+            Some(mask) => DecodedArray::MaskedVariable(MaskedVariable::new(variable, mask)?),
+            None => DecodedArray::Variable(variable),
+        })
+    }
+}
+
+/// The bytes of a variable-length fill value.
+fn variable_fill(value: &FillValue) -> &[u8] {
+    match value {
+        FillValue::Variable(bytes) => bytes,
+        FillValue::Present(value) => variable_fill(value),
+        _ => &[],
+    }
+}

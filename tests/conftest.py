@@ -1,0 +1,36 @@
+"""What several test files use."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+import handwritten
+
+
+@pytest.fixture(scope="session")
+def example_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the store that the examples in the documentation open as `data.zarr`."""
+    folder = tmp_path_factory.mktemp("example") / "data.zarr"
+    root = zarr.open_group(folder, mode="w")
+    days, rows, columns = 48, 6, 8
+    temperature = root.create_array("temperature", shape=(days, rows, columns), chunks=(24, 6, 8), dtype="f4")
+    temperature[:] = np.arange(days * rows * columns).reshape(days, rows, columns)
+    root.create_array("station", shape=(3,), dtype=str)[:] = np.array(["Oslo", "Rome", "Quito"])
+    root.create_array("model/pressure", shape=(2, 2), dtype="f8")
+    values, at_sea = np.arange(1, 5, dtype=np.int16), np.array([False, True, False, False])
+    handwritten.masked_tensor(folder / "turbidity_on_land", values, at_sea)
+    handwritten.masked_variable(folder / "nickname", ["Tigerstaden", None, "Luz de América"])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def documented_store(request: pytest.FixtureRequest) -> None:
+    """Put the store where the examples run."""
+    if request.module.__name__ == "test_docs":
+        store, folder = request.getfixturevalue("example_store"), request.getfixturevalue("tmp_path")
+        shutil.copytree(store, folder / "data.zarr")

@@ -1,0 +1,1 @@
+"""Stores that lie, and the processes that read them under a limit of memory."""

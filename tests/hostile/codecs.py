@@ -1,0 +1,44 @@
+"""Every codec from bytes to bytes: its metadata, an encoder, and what its errors may say."""
+
+import bz2
+import gzip
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numcodecs
+
+from hostile.stores import CRC32C, codec, sealed
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A codec under the name that errors have for it."""
+
+    name: str
+    metadata: dict[str, Any]
+    encode: Callable[[bytes], bytes]
+    is_guarded: bool
+
+
+def blosc(name: str, shuffle: int) -> Encoder:
+    shuffles = ("noshuffle", "shuffle", "bitshuffle")
+    metadata = codec("blosc", cname=name, clevel=5, shuffle=shuffles[shuffle], typesize=4, blocksize=0)
+    return Encoder("blosc", metadata, numcodecs.Blosc(name, 5, shuffle).encode, is_guarded=False)
+
+
+ENCODERS = {
+    "zstd": Encoder("zstd", codec("zstd", level=3, checksum=False), numcodecs.Zstd(3).encode, False),
+    "zstd-checksum": Encoder(
+        "zstd", codec("zstd", level=3, checksum=True), numcodecs.Zstd(3, checksum=True).encode, True
+    ),
+    "gzip": Encoder("gzip", codec("gzip", level=5), lambda data: gzip.compress(data, 5, mtime=0), True),
+    "zlib": Encoder("zlib", codec("numcodecs.zlib", level=5), zlib.compress, True),
+    "lz4": Encoder("lz4", codec("numcodecs.lz4", acceleration=1), numcodecs.LZ4().encode, False),
+    "bz2": Encoder("bz2", codec("numcodecs.bz2", level=5), bz2.compress, True),
+    "blosc-lz4": blosc("lz4", 1),
+    "blosc-zstd": blosc("zstd", 2),
+    "blosc-blosclz": blosc("blosclz", 0),
+    "crc32c": Encoder("crc32c", CRC32C, sealed, True),
+}

@@ -1,0 +1,138 @@
+"""The exceptions: each is also the builtin that people catch, says where it happened, and pickles."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+
+import numpy as np
+import pytest
+import zarr
+
+import zarrow
+from zarrow import errors
+
+BUILTINS = {
+    "NotFoundError": (FileNotFoundError, KeyError),
+    "NodeTypeError": (TypeError,),
+    "StoreError": (OSError,),
+    "InvalidKeyError": (ValueError, KeyError),
+    "MetadataError": (ValueError,),
+    "CodecError": (ValueError,),
+    "LimitError": (ValueError,),
+    "IndexingError": (IndexError,),
+    "ShapeError": (ValueError,),
+    "OutOfMemoryError": (MemoryError,),
+    "ExchangeError": (BufferError, ValueError),
+    "UnsupportedError": (NotImplementedError,),
+    "InternalError": (RuntimeError,),
+}
+
+
+def test_every_class_has_its_builtin():
+    assert {*BUILTINS, "ZarrowError"} == set(errors.__all__)
+    for name, builtins in BUILTINS.items():
+        assert issubclass(getattr(zarrow, name), (zarrow.ZarrowError, *builtins))
+        assert all(issubclass(getattr(zarrow, name), builtin) for builtin in builtins)
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_every_class_pickles(name):
+    place = {"kind": "checksum", "store": "s.zarr", "path": "a/b", "chunk": (1, 2), "codec": "crc32c"}
+    error = getattr(zarrow, name)("what went wrong", **place)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error) and str(again) == str(error) == "what went wrong"
+    assert {key: getattr(again, key) for key in place} == place
+
+
+@pytest.fixture
+def array(tmp_path):
+    array = zarr.create_array(
+        tmp_path,
+        name="grid",
+        shape=(4, 4),
+        chunks=(2, 2),
+        dtype="i4",
+        compressors=[{"name": "zstd", "configuration": {"level": 1, "checksum": False}}, {"name": "crc32c"}],
+    )
+    array[:] = np.arange(16).reshape(4, 4)
+    return tmp_path
+
+
+def change_metadata(folder, **entries):
+    path = folder / "grid" / "zarr.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+
+
+def raised_by(folder, kind):
+    with pytest.raises(zarrow.ZarrowError) as raised:
+        zarrow.open(folder)["grid"] if kind == "open" else zarrow.open(folder, "grid")[...]
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert error.store == str(folder) and error.path == "grid"
+    assert str(folder) in str(error) and "grid" in str(error)
+    return error
+
+
+def test_a_chunk_that_was_changed(array):
+    chunk = array / "grid/c/1/0"
+    stored = bytearray(chunk.read_bytes())
+    stored[8] ^= 1
+    chunk.write_bytes(stored)
+    error = raised_by(array, "read")
+    assert isinstance(error, zarrow.CodecError) and isinstance(error, ValueError)
+    assert (error.kind, error.chunk, error.codec) == ("checksum", (1, 0), "crc32c")
+
+
+def test_a_chunk_that_was_cut(array):
+    chunk = array / "grid/c/0/1"
+    for length in (0, 3, 10):
+        chunk.write_bytes(chunk.read_bytes()[:length])
+        error = raised_by(array, "read")
+        assert isinstance(error, zarrow.CodecError) and error.chunk == (0, 1) and error.codec == "crc32c"
+
+
+def test_a_chunk_of_another_size(tmp_path):
+    zarr.create_array(tmp_path, name="grid", shape=(4,), chunks=(4,), dtype="i4", compressors=None)[:] = 1
+    (tmp_path / "grid/c/0").write_bytes(bytes(12))
+    error = raised_by(tmp_path, "read")
+    assert isinstance(error, zarrow.CodecError) and (error.kind, error.chunk) == ("wrong_size", (0,))
+
+
+def test_strings_that_are_none(tmp_path):
+    zarr.create_array(tmp_path, name="grid", shape=(1,), chunks=(1,), dtype=str, compressors=None)[:] = "a"
+    (tmp_path / "grid/c/0").write_bytes(struct.pack("<II", 1, 2) + b"\xff\xfe")
+    error = raised_by(tmp_path, "read")
+    assert isinstance(error, zarrow.CodecError) and error.codec == "vlen-utf8" and "UTF-8" in str(error)
+
+
+def test_an_unknown_codec(array):
+    change_metadata(
+        array, codecs=[{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "nonesuch"}]
+    )
+    error = raised_by(array, "open")
+    assert isinstance(error, zarrow.CodecError) and error.kind == "unknown_codec" and "nonesuch" in str(error)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"shape": [2**63, 4]}, {"shape": "4"}, {"data_type": 5}, {"chunk_grid": None}]
+)
+def test_malformed_metadata(array, entry):
+    change_metadata(array, **entry)
+    error = raised_by(array, "open")
+    assert isinstance(error, zarrow.MetadataError | zarrow.LimitError) and isinstance(error, ValueError)
+
+
+def test_an_unreadable_chunk(array):
+    chunk = array / "grid/c/0/0"
+    chunk.unlink()
+    chunk.mkdir()
+    error = raised_by(array, "read")
+    assert isinstance(error, zarrow.StoreError) and isinstance(error, OSError) and error.chunk == (0, 0)
+
+
+def test_a_key_error_reads_well(array):
+    with pytest.raises(KeyError) as raised:
+        zarrow.open(array)["nothing"]
+    assert str(raised.value).startswith("there is neither a Zarr array nor a Zarr group here (store ")
+    assert "\\" not in str(raised.value)

@@ -1,0 +1,49 @@
+"""What `import zarrow` costs: nothing but zarrow."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import zarrow
+
+STUB = Path(zarrow.__file__).with_name("_zarrow.pyi")
+
+
+def test_nothing_heavy_is_imported_and_no_thread_is_started():
+    program = "import sys, zarrow, os; print(*sys.modules); print(len(os.listdir('/proc/self/task')))"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    modules, threads = finished.stdout.splitlines()
+    assert threads == "1"
+    heavy = {"numpy", "torch", "jax", "pyarrow", "polars", "zarr", "ml_dtypes", "json", "argparse", "urllib"}
+    assert not heavy & set(modules.split()) and "zarrow._zarrow" in modules.split()
+
+
+def test_everything_public_is_named():
+    assert sorted(zarrow.__all__) == zarrow.__all__
+    assert all(hasattr(zarrow, name) for name in zarrow.__all__)
+
+
+def test_the_stub_says_what_the_module_says():
+    """The first sentence of every docstring is the same to an editor and to `help`."""
+    tree = ast.parse(STUB.read_text())
+    seen = 0
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            members = [(getattr(zarrow, node.name), node)]
+            if isinstance(node, ast.ClassDef):
+                members += [
+                    (getattr(members[0][0], member.name), member)
+                    for member in node.body
+                    # A slot such as `__getitem__` has Python's own text.
+                    if isinstance(member, ast.FunctionDef)
+                    and member.name not in ("__getitem__", "__contains__")
+                ]
+            for member, stub in members:
+                text = ast.get_docstring(stub)
+                if text is not None:
+                    assert member.__doc__.splitlines()[0] == text.splitlines()[0], stub.name
+                    seen += 1
+    assert seen > 80
