@@ -103,7 +103,7 @@ def test_strings_that_are_none(tmp_path):
     zarr.create_array(tmp_path, name="grid", shape=(1,), chunks=(1,), dtype=str, compressors=None)[:] = "a"
     (tmp_path / "grid/c/0").write_bytes(struct.pack("<II", 1, 2) + b"\xff\xfe")
     error = raised_by(tmp_path, "read")
-    assert isinstance(error, zarrow.CodecError) and error.codec == "vlen-utf8" and "UTF-8" in str(error)
+    assert isinstance(error, zarrow.CodecError) and "UTF-8" in str(error)
 
 
 def test_an_unknown_codec(array):

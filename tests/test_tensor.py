@@ -268,6 +268,7 @@ def test_one_element_is_a_number(tensor):
     with pytest.raises(TypeError):
         len(element)
     assert [row.tolist() for row in tensor] == tensor.tolist()
+    assert 23 in tensor and 24 not in tensor
 
 
 def test_0d_and_empty_go_everywhere_they_can(tmp_path, x64):

@@ -54,3 +54,9 @@ def lz4_zeros(nbytes: int) -> bytes:
     rest = match - 4 - 15
     block = b"\x1f\0\x01\0" + b"\xff" * (rest // 255) + bytes([rest % 255])
     return struct.pack("<i", nbytes) + block + b"\x50" + bytes(5)
+
+
+def blosclz_matches(length: int) -> bytes:
+    """A BloscLZ block of 16 KiB that begins a match whose length goes on and on."""
+    header = struct.pack("<BBBBIII", 2, 1, 0, 1, 16384, 16384, 16 + 4 + 4 + length)
+    return header + struct.pack("<II", 20, length) + b"\xff" * length

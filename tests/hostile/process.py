@@ -1,6 +1,6 @@
 """Reading in a process of its own, with little more memory than it had after its imports.
 
-1. `attempt` and `flip` start this file in a new interpreter, with a request in JSON as its argument.
+1. `attempts` and `flip` start this file in a new interpreter, with a request in JSON as its argument.
 2. The new process limits its address space, does what is asked, and prints a line of JSON for each result.
 3. What it cannot print, because it was killed or hangs, fails the test that started it.
 """
@@ -11,6 +11,7 @@ import random
 import resource
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,20 @@ class Outcome:
     kind: str | None = None
     store: str | None = None
     path: str | None = None
-    chunk: tuple[int, ...] | None = None
+    chunk: list[int] | None = None
     codec: str | None = None
     message: str = ""
 
 
-def attempt(store: Path, *members: str, index: Any = "...") -> Outcome:
+def attempt(store: Path, *members: str, index: str = "...") -> Outcome:
     """Open the store, go to one member after the other, and read `index`, a Python expression, where that is an array."""
-    return Outcome(**_run({"do": "read", "store": str(store), "members": members, "index": index})[0])
+    return attempts([store], *members, index=index)[0]
+
+
+def attempts(stores: Iterable[Path], *members: str, index: str = "...") -> list[Outcome]:
+    """As `attempt` for one store after the other, in one process."""
+    request = {"do": "read", "stores": [str(store) for store in stores], "members": members, "index": index}
+    return [Outcome(**line) for line in _run(request)]
 
 
 def flip(store: Path, member: str, key: str, count: int, seed: int) -> list[dict[str, Any]]:
@@ -111,7 +118,8 @@ def _main() -> None:
     if request.pop("do") == "flip":
         _flip(**request)
     else:
-        print(json.dumps(_read(**request)))
+        for store in request["stores"]:
+            print(json.dumps(_read(store, request["members"], request["index"])), flush=True)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,11 @@ pub unsafe fn fill(
     flags: c_int,
 ) -> PyResult<()> {
     let asks = |flag: c_int| flags & flag == flag;
-    check(owner.py(), tensor, &asks)?;
+    if let Err(refusal) = check(owner.py(), tensor, &asks) {
+        // SAFETY: the caller gives a view to be written; one that was refused has no owner.
+        unsafe { (*view).obj = null_mut() };
+        return Err(refusal);
+    }
     let item_size = tensor.item_size() as ffi::Py_ssize_t;
     // Without an axis both must be null.
     let has_axes = !tensor.shape().is_empty();

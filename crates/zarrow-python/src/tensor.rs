@@ -91,6 +91,11 @@ impl Tensor {
         Self::item(slf)?.is_truthy()
     }
 
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // Python would compare the rows, which are equal to nothing.
+        numpy::view(slf)?.contains(value)
+    }
+
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Tensor>> {
         let py = index.py();
         let steps = selection::steps(index, self.shared.shape())?;

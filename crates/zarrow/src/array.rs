@@ -81,13 +81,14 @@ impl Array {
     pub fn chunk_shape(&self) -> Option<Vec<u64>> {
         let mut shape = self.outer_chunk_shape()?;
         let mut chain = &*self.chain;
+        // Which axis of the array each stored axis is, through the transposes of all levels.
+        let mut axes: Vec<usize> = (0..shape.len()).collect();
         while let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes {
-            shape.clone_from(&sharding.chunk_shape);
             if let Some(order) = &chain.order {
-                // Inner extents are those of the stored axes.
-                for (stored, axis) in order.iter().enumerate() {
-                    shape[*axis] = sharding.chunk_shape[stored];
-                }
+                axes = order.iter().map(|axis| axes[*axis]).collect();
+            }
+            for (axis, extent) in axes.iter().zip(&sharding.chunk_shape) {
+                shape[*axis] = *extent;
             }
             chain = &sharding.inner;
         }

@@ -17,6 +17,7 @@ use crate::mask::Mask;
 use crate::{Buffer, shape};
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// A pair of structs for the Arrow C data interface.
 pub type ArrowPair = (ArrowSchema, ArrowArray);
@@ -134,11 +135,15 @@ impl Validity {
         if !matches!(tensor.dtype(), DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. }) {
             return Ok(Validity::default());
         }
+        let values = tensor.pointer().as_ptr().cast::<i64>();
+        if !values.is_aligned() {
+            return Err(Error::NeedsCopy { protocol: "Arrow", what: "times that are not aligned" });
+        }
         let mut missing = Buffer::zeroed(tensor.size())?;
         for (at, byte) in missing.iter_mut().enumerate() {
-            // SAFETY: a tensor with an Arrow type is contiguous, so that its `size` elements of 8 bytes follow
-            // one another; the pointer may be less aligned than an `i64`.
-            let value = unsafe { tensor.pointer().as_ptr().cast::<i64>().add(at).read_unaligned() };
+            // SAFETY: a tensor with an Arrow type is contiguous, so that its `size` elements of 8 bytes follow one
+            // another, aligned as was checked. Others may write to them: hence the atomic read.
+            let value = unsafe { AtomicI64::from_ptr(values.add(at)) }.load(Ordering::Relaxed);
             *byte = u8::from(value == i64::MIN);
         }
         Validity::of_mask(&Mask::new(vec![missing])?)

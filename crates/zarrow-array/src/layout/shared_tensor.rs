@@ -142,8 +142,8 @@ impl SharedTensor {
     /// The number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
-        // Every constructor checked the product, and a view has at most as many elements.
-        self.shape.iter().product::<i64>().try_into().unwrap_or(0)
+        // Every constructor checked the product; that of an empty tensor's other extents may not fit.
+        if self.shape.contains(&0) { 0 } else { self.shape.iter().map(|extent| *extent as usize).product() }
     }
 
     /// The elements' bytes, were they contiguous.
@@ -205,7 +205,8 @@ impl SharedTensor {
                     offset += position * stride;
                 }
                 IndexStep::Range { start, step, count } => {
-                    let last = (count - 1).checked_mul(step).and_then(|reach| reach.checked_add(start));
+                    let last =
+                        count.checked_sub(1).and_then(|gaps| gaps.checked_mul(step)?.checked_add(start));
                     if count < 0 || (count > 0 && (!inside(start) || !last.is_some_and(inside))) {
                         return Err(outside(axis));
                     }

@@ -120,7 +120,19 @@ impl BytesToBytes {
                 (size, block) if size <= block.len().saturating_mul(255) => Ok(size),
                 _ => Err(Failure::Corrupt("the block cannot be as large as its size says".into())),
             },
-            _ => Ok(source.len().saturating_mul(4).max(64 << 10)),
+            _ => {
+                // What the bytes say they have, as far as such bytes can have it.
+                let usual = source.len().saturating_mul(4);
+                let most = source.len().saturating_mul(256);
+                let says = match self {
+                    BytesToBytes::Zstd => native::zstd_size(source),
+                    BytesToBytes::Deflate(DeflateContainer::Gzip) => {
+                        source.last_chunk::<4>().map(|size| u32::from_le_bytes(*size) as usize)
+                    }
+                    _ => None,
+                };
+                Ok(says.unwrap_or(usual).min(most).max(64 << 10))
+            }
         }
     }
 }
@@ -131,26 +143,34 @@ impl BytesToBytes {
 /// [`ErrorKind::Corrupt`], [`ErrorKind::Checksum`], [`ErrorKind::WrongSize`], [`ErrorKind::Limit`], each with
 /// the codec named.
 pub fn decode(chain: &[BytesToBytes], encoded: &[u8], output: Output<'_>, codecs: &mut Codecs) -> Result<()> {
-    // Checksums behind the outermost bytes only cut the input.
-    let (mut chain, mut encoded) = (chain, encoded);
-    while let Some((BytesToBytes::Crc32c, inner)) = chain.split_last() {
-        (chain, encoded) = (inner, check_crc32c(encoded)?);
-    }
-    match chain {
-        [] => copy(encoded, output),
-        [only] => decompress(*only, encoded, output, codecs),
-        [inner @ .., outer] => {
-            // What a stage between may hold: what the next stage can expand is bounded there.
-            let mut between = Vec::new();
-            decompress(*outer, encoded, Output::Growing(&mut between, MAX_BETWEEN), codecs)?;
-            decode(inner, &between, output, codecs)
+    let limit = between_limit(match &output {
+        Output::Exact(destination) => destination.len(),
+        Output::Growing(_, limit) => *limit,
+    });
+    let mut stage;
+    let mut bytes = encoded;
+    let mut chain = chain;
+    loop {
+        match chain {
+            [inner @ .., BytesToBytes::Crc32c] => (chain, bytes) = (inner, check_crc32c(bytes)?),
+            [] => return copy(bytes, output),
+            [only] => return decompress(*only, bytes, output, codecs),
+            [inner @ .., outer] => {
+                let mut next = Vec::new();
+                decompress(*outer, bytes, Output::Growing(&mut next, limit), codecs)?;
+                // The stage before is freed here.
+                stage = next;
+                (chain, bytes) = (inner, &stage);
+            }
         }
     }
 }
 
-/// The most bytes that a stage between two compressors may have: a chunk that is encoded is below 2 GiB in
-/// every implementation.
-const MAX_BETWEEN: usize = 1 << 31;
+/// The most bytes that a stage may have whose next stages give at most `nbytes`: no codec here makes its input longer
+/// by more than an eighth and some headers.
+pub fn between_limit(nbytes: usize) -> usize {
+    nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10)
+}
 
 fn copy(bytes: &[u8], output: Output<'_>) -> Result<()> {
     match output {

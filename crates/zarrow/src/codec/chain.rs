@@ -19,6 +19,9 @@ use zarrow_array::DataType;
 /// The most bytes that a chunk of variable-length data may decode to.
 pub const MAX_VARIABLE_NBYTES: usize = u32::MAX as usize;
 
+/// More codecs than anybody chains.
+const MAX_CODECS: usize = 32;
+
 /// How the bytes of an array come about.
 #[derive(Debug)]
 pub enum ArrayToBytes {
@@ -63,6 +66,10 @@ impl Chain {
         chunk_shape: &[u64],
         fill_value: &FillValue,
     ) -> Result<Chain> {
+        if codecs.len() > MAX_CODECS {
+            let (what, actual, limit) = ("the number of codecs", codecs.len() as u64, MAX_CODECS as u64);
+            return Err(ErrorKind::Limit { what, actual, limit }.into());
+        }
         let transposes = codecs.iter().take_while(|codec| codec.name == "transpose").count();
         let (transposes, rest) = codecs.split_at(transposes);
         let order = transpose::compose(transposes, chunk_shape.len())?;

@@ -10,8 +10,8 @@ mod sharding;
 mod transpose;
 mod vlen;
 
-pub(crate) use bytes_to_bytes::{Output, decode};
+pub(crate) use bytes_to_bytes::{Output, between_limit, decode};
 pub(crate) use chain::{ArrayToBytes, Chain, MAX_VARIABLE_NBYTES};
 pub(crate) use optional::OptionalCodec;
-pub(crate) use sharding::Sharding;
+pub(crate) use sharding::{ShardIndex, Sharding};
 pub(crate) use vlen::VariableChunk;

@@ -65,6 +65,11 @@ impl Zstd {
     }
 }
 
+/// The bytes that the first zstd frame of `source` claims to decompress to, where it says so.
+pub fn zstd_size(source: &[u8]) -> Option<usize> {
+    usize::try_from(zstd_safe::get_frame_content_size(source).ok()??).ok()
+}
+
 /// The two containers around a deflate stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeflateContainer {
@@ -172,15 +177,23 @@ pub fn bz2_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Res
     let (mut read, mut written) = (0usize, 0usize);
     while read < source.len() {
         let mut stream = bzip2::Decompress::new(false);
-        let (input, output) = (&source[read..], &mut destination[written..]);
-        let space = output.len();
-        let status = stream.decompress_uninit(input, output).map_err(|error| corrupt(error.to_string()))?;
-        if status != bzip2::Status::StreamEnd {
-            let full = stream.total_out() == space as u64;
-            return Err(if full { Failure::TooSmall } else { corrupt("the stream ends too early") });
+        loop {
+            // The library takes and gives 4 GiB at a time.
+            let (input, output) = (&source[read..], &mut destination[written..]);
+            let full = output.is_empty();
+            let before = (stream.total_in(), stream.total_out());
+            let status =
+                stream.decompress_uninit(input, output).map_err(|error| corrupt(error.to_string()))?;
+            let progress = (stream.total_in() - before.0, stream.total_out() - before.1);
+            read += usize::try_from(progress.0).unwrap_or(usize::MAX);
+            written += usize::try_from(progress.1).unwrap_or(usize::MAX);
+            match status {
+                bzip2::Status::StreamEnd => break,
+                _ if progress != (0, 0) => {}
+                _ if full => return Err(Failure::TooSmall),
+                _ => return Err(corrupt("the stream ends too early")),
+            }
         }
-        read += usize::try_from(stream.total_in()).unwrap_or(usize::MAX);
-        written += usize::try_from(stream.total_out()).unwrap_or(usize::MAX);
     }
     Ok(written)
 }

@@ -33,6 +33,11 @@ impl VariableChunk {
         if stored != count {
             return Err(corrupt(&format!("holds {stored} elements, its metadata says {count}")).into());
         }
+        let mut bytes = bytes;
+        if bytes.capacity() / 2 > bytes.len() {
+            // It may be kept until the whole read is done.
+            bytes.shrink_to_fit();
+        }
         let mut at = 4usize;
         for _ in 0..count {
             let length = read_length(&bytes, at).ok_or_else(|| corrupt("ends inside an element's length"))?;
@@ -82,6 +87,16 @@ impl VariableChunk {
                 &self.bytes[start..start + length]
             }
         }
+    }
+
+    /// Calls `each` with all elements of a sequential chunk, in their order.
+    pub fn for_each(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut at = 4usize;
+        while let Some(length) = read_length(&self.bytes, at) {
+            at += 4 + length;
+            each(&self.bytes[at - length..at])?;
+        }
+        Ok(())
     }
 
     /// Writes all elements of a sequential chunk side by side to `data`, which has their bytes, and calls `end`

@@ -5,12 +5,12 @@
 //! 3. Items of one type and shape lie side by side in one result; else each has its own.
 
 use crate::error::Result;
-use crate::exec::chunk::{Share, Want};
 use crate::exec::part::{AxisPart, whole_part};
 use crate::exec::pool;
 use crate::exec::read::Reader;
 use crate::exec::result::ResultMemory;
 use crate::exec::sink::Sink;
+use crate::exec::want::Want;
 use crate::metadata::FillValue;
 use crate::selection::Selection;
 use std::collections::HashMap;
@@ -95,10 +95,12 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         }
     }
     let chunks: Vec<((usize, Vec<u64>), Wanted)> = chunks.into_iter().collect();
-    pool::run(chunks.len() as u64, threads, interrupted, &|task, worker| {
+    pool::run(chunks.len() as u64, threads, interrupted, &|task, worker, checkpoint| {
         let ((array, cell), wanted) = &chunks[task as usize];
-        let wants: Vec<Want<'_>> =
-            wanted.iter().map(|(number, part)| Want { part, sink: &sinks[*number] }).collect();
-        readers[array].chunk(cell, &wants, Share::WHOLE, worker)
+        // SAFETY: the pieces of one item have no place in common (a property test of `AxisCells` says so), the items'
+        // sinks are different memory, and each chunk is one task.
+        let wants = wanted.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
+        let mut wants: Vec<Want<'_>> = wants.collect();
+        readers[array].chunk(cell, &mut wants, worker, checkpoint)
     })
 }

@@ -8,32 +8,36 @@
 //! 4. A shard's inner chunks are read by its index, each by the same steps, however deep.
 //! 5. Other layouts are decoded whole, and handed on.
 
-use crate::codec::{ArrayToBytes, Chain, MAX_VARIABLE_NBYTES, Output, Sharding, decode};
+use crate::codec::{
+    ArrayToBytes, Chain, MAX_VARIABLE_NBYTES, Output, ShardIndex, Sharding, between_limit, decode,
+};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::destination::{Destination, Source};
+use crate::exec::destination::Source;
 use crate::exec::input::Input;
+use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, Cells};
 use crate::exec::placement::swap_in_place;
+use crate::exec::range::read_range;
 use crate::exec::scratch::Worker;
 use crate::exec::sink::{Sink, c_strides};
+use crate::exec::want::Want;
 use crate::exec::whole::decode_whole;
 use crate::metadata::FillValue;
 use std::collections::BTreeMap;
 use zarrow_array::shape;
 
-/// A share of a shard's inner chunks: the `number`th of `count`.
+/// A share of a shard's inner chunks: the `number`th of `count`, by an index that all shares have in common.
 #[derive(Clone, Copy)]
-pub struct Share {
+pub struct Share<'a> {
     /// Which one.
     pub number: u64,
     /// Of how many.
     pub count: u64,
+    /// The shard's index.
+    pub index: &'a ShardIndex,
 }
 
-impl Share {
-    /// Everything.
-    pub const WHOLE: Share = Share { number: 0, count: 1 };
-
+impl Share<'_> {
     /// The numbers of this share among `total`.
     fn range(self, total: u64) -> std::ops::Range<u64> {
         let bound = |number: u64| {
@@ -44,31 +48,7 @@ impl Share {
     }
 }
 
-/// A part of a chunk, and where it goes.
-#[derive(Clone, Copy)]
-pub struct Want<'a> {
-    /// The part.
-    pub part: &'a [AxisPart],
-    /// Where it goes.
-    pub sink: &'a Sink<'a>,
-}
-
-impl Want<'_> {
-    /// Whether it is a whole chunk of `shape`, in its order.
-    fn is_whole(&self, shape: &[u64]) -> bool {
-        self.part.iter().zip(shape).all(|(axis, extent)| axis.step == 1 && axis.count == *extent)
-    }
-
-    /// The memory for elements of a fixed size.
-    fn destination(&self) -> Result<&Destination<'_>> {
-        match self.sink {
-            Sink::Fixed(destination) => Ok(destination),
-            _ => Err(ErrorKind::Internal("a chunk has another layout than its array".into()).into()),
-        }
-    }
-}
-
-/// A chunk, or an inner chunk, and what is wanted of it.
+/// A chunk, or an inner chunk.
 #[derive(Clone, Copy)]
 pub struct Chunk<'a> {
     /// Its codecs.
@@ -77,86 +57,140 @@ pub struct Chunk<'a> {
     pub fill: &'a FillValue,
     /// Its shape.
     pub shape: &'a [u64],
-    /// What is wanted, at least one part.
-    pub wants: &'a [Want<'a>],
+    /// Where a long read stops.
+    pub checkpoint: &'a Checkpoint<'a>,
 }
 
 impl Chunk<'_> {
-    /// Reads it; of an outermost shard, the share of its inner chunks.
+    /// Reads what is wanted, at least one part; of a shard, a share where one is given.
     ///
     /// # Errors
     /// Any [`ErrorKind`] that bytes can give, with the codec.
-    pub fn read(&self, input: &Input<'_>, share: Share, worker: &mut Worker) -> Result<()> {
-        let Some(order) = &self.chain.order else { return self.read_stored(input, share, worker) };
-        let shape: Vec<u64> = order.iter().map(|axis| self.shape[*axis]).collect();
-        let permuted = |want: &Want<'_>| order.iter().map(|axis| want.part[*axis]).collect();
-        let parts: Vec<Vec<AxisPart>> = self.wants.iter().map(permuted).collect();
-        let wants: Vec<Want<'_>> =
-            parts.iter().zip(self.wants).map(|(part, want)| Want { part, sink: want.sink }).collect();
-        Chunk { shape: &shape, wants: &wants, ..*self }.read_stored(input, share, worker)
+    pub fn read(
+        &self,
+        input: &Input<'_>,
+        wants: &mut [Want<'_>],
+        share: Option<Share<'_>>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Some(order) = &self.chain.order else { return self.read_stored(input, wants, share, worker) };
+        let shape = self.stored_shape();
+        let permuted = |want: &Want<'_>| order.iter().map(|axis| want.part()[*axis]).collect();
+        let parts: Vec<Vec<AxisPart>> = wants.iter().map(permuted).collect();
+        // SAFETY: each has the places of the want that it stands for, which is not used meanwhile.
+        let wants = parts.iter().zip(&*wants).map(|(part, want)| unsafe { Want::new(part, want.sink()) });
+        let mut wants: Vec<Want<'_>> = wants.collect();
+        Chunk { shape: &shape, ..*self }.read_stored(input, &mut wants, share, worker)
     }
 
-    fn read_stored(&self, input: &Input<'_>, share: Share, worker: &mut Worker) -> Result<()> {
+    /// The shape in the order in which the axes are stored.
+    fn stored_shape(&self) -> Vec<u64> {
+        match &self.chain.order {
+            Some(order) => order.iter().map(|axis| self.shape[*axis]).collect(),
+            None => self.shape.to_vec(),
+        }
+    }
+
+    fn read_stored(
+        &self,
+        input: &Input<'_>,
+        wants: &mut [Want<'_>],
+        share: Option<Share<'_>>,
+        worker: &mut Worker,
+    ) -> Result<()> {
         let Chain { array_to_bytes, bytes_to_bytes, .. } = self.chain;
         match array_to_bytes {
             ArrayToBytes::Bytes { swap } if bytes_to_bytes.is_empty() => {
-                self.read_uncompressed(input, *swap, worker)
+                self.read_uncompressed(input, wants, *swap, worker)
             }
-            ArrayToBytes::Bytes { swap } => self.read_compressed(input, *swap, worker),
+            ArrayToBytes::Bytes { swap } => self.read_compressed(input, wants, *swap, worker),
             ArrayToBytes::Sharding(sharding) if bytes_to_bytes.is_empty() => {
-                self.read_shard(sharding, input, share, worker)
+                self.read_shard(sharding, input, wants, share, worker)
             }
             ArrayToBytes::Sharding(sharding) => {
                 // A shard that was compressed as a whole has to be there as a whole.
-                let encoded = input.load(&mut worker.encoded)?;
+                let limit = self.encoded_limit()?;
+                let encoded = input.load(limit, &mut worker.encoded)?;
                 let mut shard = Vec::new();
-                let output = Output::Growing(&mut shard, MAX_VARIABLE_NBYTES);
-                decode(bytes_to_bytes, encoded, output, &mut worker.codecs)?;
-                self.read_shard(sharding, &Input::of_bytes(&shard), share, worker)
+                decode(bytes_to_bytes, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
+                self.read_shard(sharding, &Input::of_bytes(&shard), wants, None, worker)
             }
             _ => {
-                let encoded = input.load(&mut worker.encoded)?;
+                let encoded = input.load(self.encoded_limit()?, &mut worker.encoded)?;
                 let decoded = decode_whole(self.chain, encoded, self.shape, &mut worker.codecs)?;
-                self.wants.iter().try_for_each(|want| want.sink.place(&decoded, self.shape, want.part))
+                wants.iter_mut().try_for_each(|want| want.place(&decoded, self.shape))
             }
         }
     }
 
-    /// Bytes of one element; this chunk's elements have a fixed size.
+    /// Bytes of one element; 0 where they have no fixed size.
     fn item_size(&self) -> usize {
         self.chain.item_size().unwrap_or(0)
     }
 
+    /// The most bytes that this chunk can honestly be encoded to.
+    fn encoded_limit(&self) -> Result<usize> {
+        /// An index entry, a mask and what headers an inner chunk has, for each element at most.
+        const BESIDE: usize = 32;
+        if self.chain.data_type.is_variable() {
+            return Ok(MAX_VARIABLE_NBYTES);
+        }
+        let beside = match self.chain.array_to_bytes {
+            ArrayToBytes::Bytes { .. } | ArrayToBytes::PackBits(_) => 0,
+            _ => BESIDE,
+        };
+        let nbytes = shape::nbytes(self.shape, self.item_size().saturating_add(beside))?;
+        Ok(between_limit(nbytes).saturating_mul(2).saturating_add(1 << 20))
+    }
+
     /// Step 2.
-    fn read_uncompressed(&self, input: &Input<'_>, swap: usize, worker: &mut Worker) -> Result<()> {
+    fn read_uncompressed(
+        &self,
+        input: &Input<'_>,
+        wants: &mut [Want<'_>],
+        swap: usize,
+        worker: &mut Worker,
+    ) -> Result<()> {
         let expected = shape::nbytes(self.shape, self.item_size())? as u64;
-        let actual = input.nbytes();
-        if actual != expected {
-            return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
+        let wrong_size =
+            |actual: u64| Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes");
+        if let [want] = wants
+            && want.is_whole(self.shape)
+            && let Some(memory) = want.contiguous()
+        {
+            let Some(filled) = input.read_whole(memory)? else { return Err(wrong_size(input.nbytes()?)) };
+            swap_in_place(filled, swap);
+            return Ok(());
+        }
+        let input = input.measured()?;
+        if input.nbytes()? != expected {
+            return Err(wrong_size(input.nbytes()?));
         }
         let strides = c_strides(self.shape, self.item_size());
-        for want in self.wants {
-            let destination = want.destination()?;
-            if let Some(bytes) = input.bytes() {
-                destination.scatter(want.part, &Source { bytes, origin: 0, strides: &strides, swap })?;
-            } else if want.is_whole(self.shape)
-                && let Some(memory) = destination.contiguous(want.part)
-            {
-                swap_in_place(input.read(0, memory)?, swap);
-            } else {
-                read_range(&mut want.part.to_vec(), 0, &strides, input, destination, swap, worker)?;
+        for want in wants {
+            match input.bytes() {
+                Some(bytes) => want.scatter(&Source { bytes, origin: 0, strides: &strides, swap })?,
+                None => {
+                    read_range(want, &input, &strides, (self.item_size(), swap), worker, self.checkpoint)?
+                }
             }
         }
         Ok(())
     }
 
     /// Step 3.
-    fn read_compressed(&self, input: &Input<'_>, swap: usize, worker: &mut Worker) -> Result<()> {
+    fn read_compressed(
+        &self,
+        input: &Input<'_>,
+        wants: &mut [Want<'_>],
+        swap: usize,
+        worker: &mut Worker,
+    ) -> Result<()> {
         let Worker { codecs, encoded, decoded } = worker;
-        let encoded = input.load(encoded)?;
-        if let [want] = self.wants
+        let encoded = input.load(self.encoded_limit()?, encoded)?;
+        if let [want] = wants
             && want.is_whole(self.shape)
-            && let Some(memory) = want.destination()?.contiguous(want.part)
+            && let Some(memory) = want.contiguous()
         {
             decode(&self.chain.bytes_to_bytes, encoded, Output::Exact(memory), codecs)?;
             // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
@@ -169,7 +203,18 @@ impl Chunk<'_> {
         let bytes = unsafe { memory.assume_init_ref() };
         let strides = c_strides(self.shape, self.item_size());
         let source = Source { bytes, origin: 0, strides: &strides, swap };
-        self.wants.iter().try_for_each(|want| want.destination()?.scatter(want.part, &source))
+        wants.iter_mut().try_for_each(|want| want.scatter(&source))
+    }
+
+    /// The index of this chunk, where it is a shard that was not compressed as a whole.
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`] that an index can give.
+    pub fn shard_index(&self, input: &Input<'_>, worker: &mut Worker) -> Result<ShardIndex> {
+        match &self.chain.array_to_bytes {
+            ArrayToBytes::Sharding(sharding) => read_index(sharding, &self.stored_shape(), input, worker),
+            _ => Err(ErrorKind::Internal("an index of what is no shard".into()).into()),
+        }
     }
 
     /// Step 4.
@@ -177,90 +222,90 @@ impl Chunk<'_> {
         &self,
         sharding: &Sharding,
         input: &Input<'_>,
-        share: Share,
+        wants: &mut [Want<'_>],
+        share: Option<Share<'_>>,
         worker: &mut Worker,
     ) -> Result<()> {
+        let input = input.measured()?;
         let grid = sharding.grid(self.shape)?;
-        let (offset, length) = sharding.index_range(&grid, input.nbytes())?;
-        let index = input.slice(offset, length as u64)?;
-        let index = sharding.parse_index(index.load(&mut worker.encoded)?, input.nbytes())?;
-        let cells = |want: &Want<'_>| {
-            let axes =
-                want.part.iter().zip(&sharding.chunk_shape).map(|(part, extent)| part.cut_regular(*extent));
-            let too_many = || ErrorKind::Internal("more inner chunks than can be counted".into());
-            Cells::new(axes.collect()).ok_or_else(too_many)
+        let own_index;
+        let index = match share {
+            Some(share) => share.index,
+            None => {
+                own_index = read_index(sharding, self.shape, &input, worker)?;
+                &own_index
+            }
         };
         // The grid's product fitted the index, which is in memory.
         let number =
             |cell: &[u64]| cell.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index);
-        let mut read_inner = |at: u64, wants: &[Want<'_>]| match index.get(at as usize) {
-            None => wants.iter().try_for_each(|want| want.sink.fill(want.part, self.fill)),
-            Some((offset, length)) => {
-                let inner = input.slice(offset, length)?;
-                let chunk = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, wants, ..*self };
-                chunk.read(&inner, Share::WHOLE, worker)
+        let mut read_inner = |at: u64, wants: &mut [Want<'_>]| {
+            self.checkpoint.pass()?;
+            match index.get(at as usize) {
+                None => wants.iter_mut().try_for_each(|want| want.fill(self.fill)),
+                Some((offset, length)) => {
+                    let inner = input.slice(offset, length)?;
+                    let chunk = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, ..*self };
+                    chunk.read(&inner, wants, None, worker)
+                }
             }
         };
         let (mut cell, mut part) = (Vec::new(), Vec::new());
-        if let [want] = self.wants {
-            let cells = cells(want)?;
-            for at in share.range(cells.count()) {
+        if let [want] = wants {
+            let cells = inner_cells(sharding, want.part())?;
+            for at in share.map_or(0..cells.count(), |share| share.range(cells.count())) {
                 cells.get(at, &mut cell, &mut part);
-                read_inner(number(&cell), &[Want { part: &part, sink: want.sink }])?;
+                // SAFETY: the part has places of `want` only, which is not used meanwhile; other shares of the
+                // shard have other numbers, and so other places.
+                read_inner(number(&cell), &mut [unsafe { Want::new(&part, want.sink()) }])?;
             }
             return Ok(());
         }
         // Several parts may want the same inner chunk: gather them, so that it is decoded once.
         let mut gathered: BTreeMap<u64, Vec<(&Sink<'_>, Vec<AxisPart>)>> = BTreeMap::new();
-        for want in self.wants {
-            let cells = cells(want)?;
+        for want in &*wants {
+            let cells = inner_cells(sharding, want.part())?;
             for at in 0..cells.count() {
                 cells.get(at, &mut cell, &mut part);
-                gathered.entry(number(&cell)).or_default().push((want.sink, part.clone()));
+                gathered.entry(number(&cell)).or_default().push((want.sink(), part.clone()));
             }
         }
         for (at, wanted) in &gathered {
-            let wants: Vec<Want<'_>> = wanted.iter().map(|(sink, part)| Want { part, sink }).collect();
-            read_inner(*at, &wants)?;
+            // SAFETY: as above; the wants themselves have no place in common.
+            let wants = wanted.iter().map(|(sink, part)| unsafe { Want::new(part, sink) });
+            read_inner(*at, &mut wants.collect::<Vec<_>>())?;
         }
         Ok(())
     }
 }
 
-/// Reads the range of bytes that holds the part from `axis` on; where much of it is not wanted, each position of
-/// that axis for itself.
-fn read_range(
-    part: &mut [AxisPart],
-    axis: usize,
-    strides: &[isize],
-    input: &Input<'_>,
-    destination: &Destination<'_>,
-    swap: usize,
-    worker: &mut Worker,
-) -> Result<()> {
-    /// A range that is read whole, whatever of it is wanted: another read would cost as much.
-    const SMALL: u64 = 64 << 10;
-    let item_size = destination.item_size() as u64;
-    let reach = |position: fn(&AxisPart) -> u64| {
-        part.iter()
-            .zip(strides)
-            .map(|(axis, stride)| position(axis) * stride.unsigned_abs() as u64)
-            .sum::<u64>()
+/// How many inner chunks `part` of a chunk touches; 1 where it is no shard.
+pub fn inner_count(chain: &Chain, part: &[AxisPart]) -> u64 {
+    let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes else { return 1 };
+    let stored: Vec<AxisPart> = match &chain.order {
+        Some(order) => order.iter().map(|axis| part[*axis]).collect(),
+        None => part.to_vec(),
     };
-    let (low, high) = (reach(|axis| axis.start), reach(AxisPart::last) + item_size);
-    let wanted = part.iter().map(|axis| axis.count).product::<u64>() * item_size;
-    if axis == part.len() || high - low <= SMALL || wanted >= (high - low) / 2 {
-        let memory = worker.decoded.take(usize::try_from(high - low).unwrap_or(usize::MAX))?;
-        let bytes = &*input.read(low, memory)?;
-        let origin = -isize::try_from(low).unwrap_or(isize::MAX);
-        return destination.scatter(part, &Source { bytes, origin, strides, swap });
-    }
-    let whole = part[axis];
-    for k in 0..whole.count {
-        let place = if whole.reversed { whole.place - k } else { whole.place + k };
-        part[axis] = AxisPart { start: whole.start + k * whole.step, count: 1, place, ..whole };
-        read_range(part, axis + 1, strides, input, destination, swap, worker)?;
-    }
-    part[axis] = whole;
-    Ok(())
+    inner_cells(sharding, &stored).map_or(u64::MAX, |cells| cells.count())
+}
+
+/// The inner chunks that a part of a shard touches.
+fn inner_cells(sharding: &Sharding, part: &[AxisPart]) -> Result<Cells> {
+    let axes = part.iter().zip(&sharding.chunk_shape).map(|(part, extent)| part.cut_regular(*extent));
+    Ok(Cells::new(axes.collect())
+        .ok_or_else(|| ErrorKind::Internal("more inner chunks than can be counted".into()))?)
+}
+
+/// Reads the index of a shard of `shape`.
+fn read_index(
+    sharding: &Sharding,
+    shape: &[u64],
+    input: &Input<'_>,
+    worker: &mut Worker,
+) -> Result<ShardIndex> {
+    let input = input.measured()?;
+    let nbytes = input.nbytes()?;
+    let (offset, length) = sharding.index_range(&sharding.grid(shape)?, nbytes)?;
+    let index = input.slice(offset, length as u64)?;
+    sharding.parse_index(index.load(length, &mut worker.encoded)?, nbytes)
 }

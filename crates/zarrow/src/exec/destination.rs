@@ -1,10 +1,9 @@
 //! The memory that a read fills: many workers write to it at once, each to elements of its own.
 //!
-//! What holds for all writes here, and makes them sound:
-//! 1. every range is checked against the memory's length before a byte is written, so that no write leaves it;
-//! 2. the parts of different chunks are disjoint: [`Cells`](crate::exec::part::Cells) takes each position of
-//!    the selection once (a property test there says so), and the strides of an output give each position a
-//!    place of its own;
+//! What makes the writes sound:
+//! 1. every range is checked here against the memory's length before a byte is written, so that no write leaves it;
+//! 2. no two writers have an element in common: the contract of every method that writes, which a
+//!    [`Want`](crate::exec::want::Want) keeps;
 //! 3. nobody reads the memory before all writes are done.
 
 use crate::error::{ErrorKind, Result};
@@ -26,7 +25,7 @@ pub struct Destination<'a> {
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
-// SAFETY: workers write to disjoint elements (point 2 of the module).
+// SAFETY: workers write to disjoint elements (point 2).
 unsafe impl Send for Destination<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Destination<'_> {}
@@ -96,8 +95,11 @@ impl<'a> Destination<'a> {
     }
 
     /// The memory of `part`, where it is one run of bytes in which the elements lie in the part's own C order.
-    #[allow(clippy::mut_from_ref, reason = "parts are disjoint: point 2 of the module")]
-    pub fn contiguous(&self, part: &[AxisPart]) -> Option<&mut [MaybeUninit<u8>]> {
+    ///
+    /// # Safety
+    /// While the slice lives, nobody else writes to an element of the part.
+    #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
+    pub unsafe fn contiguous(&self, part: &[AxisPart]) -> Option<&mut [MaybeUninit<u8>]> {
         let (first, steps) = self.place(part)?;
         let mut expected = self.item_size as isize;
         for (axis, step) in part.iter().zip(&steps).rev() {
@@ -118,7 +120,10 @@ impl<'a> Destination<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] where source or destination do not have them, which a checked plan rules out.
-    pub fn scatter(&self, part: &[AxisPart], source: &Source<'_>) -> Result<()> {
+    ///
+    /// # Safety
+    /// During the call nobody else writes to an element of the part.
+    pub unsafe fn scatter(&self, part: &[AxisPart], source: &Source<'_>) -> Result<()> {
         let outside = || ErrorKind::Internal("a part lies outside its chunk or output".into());
         let (first, steps) = self.place(part).ok_or_else(outside)?;
         let (start, axes) = self.source_axes(part, &steps, source).ok_or_else(outside)?;
@@ -168,26 +173,31 @@ impl<'a> Destination<'a> {
     ///
     /// # Errors
     /// As [`scatter`](Destination::scatter).
-    pub fn fill(&self, part: &[AxisPart], item: &[u8]) -> Result<()> {
-        if let Some(memory) = self.contiguous(part)
+    ///
+    /// # Safety
+    /// As [`scatter`](Destination::scatter).
+    pub unsafe fn fill(&self, part: &[AxisPart], item: &[u8]) -> Result<()> {
+        // SAFETY: the caller's contract.
+        if let Some(memory) = unsafe { self.contiguous(part) }
             && item.iter().all(|byte| Some(byte) == item.first())
         {
             memory.fill(MaybeUninit::new(item.first().copied().unwrap_or(0)));
             return Ok(());
         }
         let strides = vec![0isize; part.len()];
-        self.scatter(part, &Source { bytes: item, origin: 0, strides: &strides, swap: 1 })
+        // SAFETY: the caller's contract.
+        unsafe { self.scatter(part, &Source { bytes: item, origin: 0, strides: &strides, swap: 1 }) }
     }
 }
 
-/// A slice that many workers write to at once, each to places of its own (point 2 of the module).
+/// A slice that many workers write to at once, each to places of its own.
 pub struct Disjoint<'a, T> {
     pointer: *mut T,
     length: usize,
     memory: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: workers write to disjoint places (point 2 of the module).
+// SAFETY: workers write to disjoint places (point 2).
 unsafe impl<T: Send> Send for Disjoint<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Disjoint<'_, T> {}
@@ -202,7 +212,10 @@ impl<'a, T: Copy> Disjoint<'a, T> {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] where there is no such place.
-    pub fn set(&self, index: usize, value: T) -> Result<()> {
+    ///
+    /// # Safety
+    /// During the call nobody else writes to the place.
+    pub unsafe fn set(&self, index: usize, value: T) -> Result<()> {
         if index >= self.length {
             return Err(ErrorKind::Internal("a place outside the result".into()).into());
         }
@@ -217,7 +230,10 @@ impl Disjoint<'_, MaybeUninit<u8>> {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] where there are not as many.
-    pub fn copy(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+    ///
+    /// # Safety
+    /// During the call nobody else writes to one of the places.
+    pub unsafe fn copy(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         if offset.checked_add(bytes.len()).is_none_or(|end| end > self.length) {
             return Err(ErrorKind::Internal("a place outside the result".into()).into());
         }
@@ -242,15 +258,16 @@ mod tests {
     fn what_would_leave_the_memory_is_refused() {
         let mut memory = [MaybeUninit::new(0u8); 12];
         let destination = Destination::new(&mut memory, &[3, 4], 1);
-        assert_eq!(
-            destination.contiguous(&[part(0, 2, 1, 0), part(0, 4, 0, 1)]).map(|run| run.len()),
-            Some(8)
-        );
-        assert!(destination.contiguous(&[part(0, 3, 1, 0), part(0, 4, 0, 1)]).is_none());
-        assert!(destination.fill(&[part(0, 1, 3, 0), part(0, 1, 0, 1)], &[1]).is_err());
-        let short = Source { bytes: &[1, 2, 3], origin: 0, strides: &[4, 1], swap: 1 };
-        assert!(destination.scatter(&[part(0, 1, 0, 0), part(0, 4, 0, 1)], &short).is_err());
-        let before = Source { bytes: &[1, 2, 3, 4], origin: -1, strides: &[4, 1], swap: 1 };
-        assert!(destination.scatter(&[part(0, 1, 0, 0), part(0, 4, 0, 1)], &before).is_err());
+        let columns = part(0, 4, 0, 1);
+        // SAFETY: one thread writes, one call after the other.
+        let run = |rows| unsafe { destination.contiguous(&[rows, columns]).map(|run| run.len()) };
+        assert_eq!((run(part(0, 2, 1, 0)), run(part(0, 3, 1, 0))), (Some(8), None));
+        // SAFETY: as above.
+        assert!(unsafe { destination.fill(&[part(0, 1, 3, 0), part(0, 1, 0, 1)], &[1]) }.is_err());
+        for (bytes, origin) in [(&[1u8, 2, 3][..], 0), (&[1, 2, 3, 4], -1)] {
+            let source = Source { bytes, origin, strides: &[4, 1], swap: 1 };
+            // SAFETY: as above.
+            assert!(unsafe { destination.scatter(&[part(0, 1, 0, 0), columns], &source) }.is_err());
+        }
     }
 }

@@ -9,7 +9,8 @@ use std::mem::MaybeUninit;
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     place: Place<'a>,
-    nbytes: u64,
+    /// `None` for a whole value that nobody asked yet.
+    nbytes: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -20,24 +21,36 @@ enum Place<'a> {
 
 impl<'a> Input<'a> {
     /// A whole value.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`].
-    pub fn of_value(value: &'a dyn Value) -> Result<Input<'a>> {
+    pub fn of_value(value: &'a dyn Value) -> Input<'a> {
         match value.bytes() {
-            Some(bytes) => Ok(Input::of_bytes(bytes)),
-            None => Ok(Input { place: Place::Value { value, offset: 0 }, nbytes: value.nbytes()? }),
+            Some(bytes) => Input::of_bytes(bytes),
+            None => Input { place: Place::Value { value, offset: 0 }, nbytes: None },
         }
     }
 
     /// Bytes in memory.
     pub fn of_bytes(bytes: &'a [u8]) -> Input<'a> {
-        Input { place: Place::Bytes(bytes), nbytes: bytes.len() as u64 }
+        Input { place: Place::Bytes(bytes), nbytes: Some(bytes.len() as u64) }
     }
 
     /// How many bytes there are.
-    pub fn nbytes(&self) -> u64 {
-        self.nbytes
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn nbytes(&self) -> Result<u64> {
+        match (self.nbytes, self.place) {
+            (Some(nbytes), _) => Ok(nbytes),
+            (None, Place::Value { value, .. }) => value.nbytes(),
+            (None, Place::Bytes(bytes)) => Ok(bytes.len() as u64),
+        }
+    }
+
+    /// The same bytes, which know their number.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn measured(self) -> Result<Input<'a>> {
+        Ok(Input { nbytes: Some(self.nbytes()?), ..self })
     }
 
     /// The bytes, where they are in memory.
@@ -48,12 +61,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A range of these bytes.
+    /// A range of these bytes, which are [`measured`](Input::measured).
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] where it reaches behind the end.
     pub fn slice(&self, offset: u64, length: u64) -> Result<Input<'a>> {
-        if offset.checked_add(length).is_none_or(|end| end > self.nbytes) {
+        if offset.checked_add(length).is_none_or(|end| Some(end) > self.nbytes) {
             return Err(ErrorKind::Corrupt("a range reaches behind the end".into()).into());
         }
         let place = match self.place {
@@ -63,7 +76,7 @@ impl<'a> Input<'a> {
             // The range lies inside a slice, so that both bounds fit.
             Place::Bytes(bytes) => Place::Bytes(&bytes[offset as usize..(offset + length) as usize]),
         };
-        Ok(Input { place, nbytes: length })
+        Ok(Input { place, nbytes: Some(length) })
     }
 
     /// Reads from `offset` on to fill all of `memory`.
@@ -89,15 +102,33 @@ impl<'a> Input<'a> {
         Ok(filled)
     }
 
-    /// All the bytes, read into `scratch` unless they are in memory.
+    /// All the bytes, which have to be as many as `memory` has; `None` where they are not.
     ///
     /// # Errors
-    /// As [`read`](Input::read), and [`zarrow_array::Error::OutOfMemory`].
-    pub fn load<'s>(&'s self, scratch: &'s mut Scratch) -> Result<&'s [u8]> {
+    /// [`ErrorKind::Io`].
+    pub fn read_whole<'m>(&self, memory: &'m mut [MaybeUninit<u8>]) -> Result<Option<&'m mut [u8]>> {
+        if let (Place::Value { value, offset: 0 }, None) = (self.place, self.nbytes) {
+            let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
+            let filled = value.read_whole(memory)?;
+            // As in `read`.
+            return Ok(filled.filter(|filled| filled.len() == expected && filled.as_ptr() == start));
+        }
+        if self.nbytes()? != memory.len() as u64 { Ok(None) } else { self.read(0, memory).map(Some) }
+    }
+
+    /// All the bytes, `limit` at most, read into `scratch` unless they are in memory.
+    ///
+    /// # Errors
+    /// As [`read`](Input::read), [`ErrorKind::Limit`], [`zarrow_array::Error::OutOfMemory`].
+    pub fn load<'s>(&'s self, limit: usize, scratch: &'s mut Scratch) -> Result<&'s [u8]> {
+        let (actual, limit) = (self.nbytes()?, limit as u64);
+        if actual > limit {
+            return Err(ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into());
+        }
         match self.place {
             Place::Bytes(bytes) => Ok(bytes),
             Place::Value { .. } => {
-                let memory = scratch.take(usize::try_from(self.nbytes).unwrap_or(usize::MAX))?;
+                let memory = scratch.take(usize::try_from(actual).unwrap_or(usize::MAX))?;
                 Ok(self.read(0, memory)?)
             }
         }

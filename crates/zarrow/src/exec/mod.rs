@@ -4,14 +4,17 @@ mod batch;
 mod chunk;
 mod destination;
 mod input;
+mod job;
 mod part;
 mod placement;
 mod pool;
+mod range;
 mod read;
 mod result;
 mod scratch;
 mod sink;
 mod variable;
+mod want;
 mod whole;
 
 pub use batch::Batch;

@@ -41,37 +41,92 @@ impl AxisPart {
         self.start + (self.count - 1) * self.step
     }
 
+    /// `count` of its positions, after the first `skipped`.
+    pub fn skip(&self, skipped: u64, count: u64) -> AxisPart {
+        let place = if self.reversed { self.place - skipped } else { self.place + skipped };
+        AxisPart { start: self.start + skipped * self.step, count, place, ..*self }
+    }
+
     /// What of this part lies in the cell `[origin, origin + extent)`, counted from the cell's start; the
     /// positions before the cell, `skipped` in number, were taken already.
     fn within(&self, skipped: u64, origin: u64, extent: u64) -> AxisPart {
         let start = self.start + skipped * self.step - origin;
         let room = (extent - start).div_ceil(self.step);
-        let count = room.min(self.count - skipped);
-        let place = if self.reversed { self.place - skipped } else { self.place + skipped };
-        AxisPart { start, count, place, ..*self }
+        AxisPart { start, ..self.skip(skipped, room.min(self.count - skipped)) }
     }
 
-    /// The cells that this part touches and what it takes from each, in rising order.
+    /// The cells that this part touches and what it takes from each, in rising order; `None` where a list of them is
+    /// longer than any honest grid's.
     ///
     /// `cell_of` gives the cell that holds a position, with its origin and extent.
-    pub fn cut(&self, cell_of: impl Fn(u64) -> (u64, u64, u64)) -> Vec<(u64, AxisPart)> {
-        let mut pieces = Vec::new();
+    pub fn cut(&self, cell_of: impl Fn(u64) -> (u64, u64, u64)) -> Option<AxisCells> {
+        /// More edges than anybody writes out, since a grid of equal chunks needs none.
+        const MOST: usize = 1 << 22;
+        let mut cells = Vec::new();
         let mut taken = 0u64;
         while taken < self.count {
             let (cell, origin, extent) = cell_of(self.start + taken * self.step);
             let piece = self.within(taken, origin, extent);
             taken += piece.count;
-            pieces.push((cell, piece));
+            cells.push((cell, piece));
+            if cells.len() > MOST {
+                return None;
+            }
         }
-        pieces
+        Some(AxisCells::Listed(cells))
     }
 
-    /// As [`cut`](AxisPart::cut), for cells that all have the same extent.
-    pub fn cut_regular(&self, extent: u64) -> Vec<(u64, AxisPart)> {
-        self.cut(|position| {
-            let cell = position / extent;
-            (cell, cell * extent, extent)
-        })
+    /// The cells of one extent that this part touches, found when asked for.
+    pub fn cut_regular(&self, extent: u64) -> AxisCells {
+        let count = match self.step <= extent {
+            true => self.last() / extent - self.start / extent + 1,
+            // No cell holds two positions.
+            false => self.count,
+        };
+        AxisCells::Regular { part: *self, extent, count }
+    }
+}
+
+/// The cells that a part touches on one axis.
+#[derive(Debug)]
+pub enum AxisCells {
+    /// Cells of one extent.
+    Regular {
+        /// The part of the axis.
+        part: AxisPart,
+        /// The cells' extent.
+        extent: u64,
+        /// How many are touched.
+        count: u64,
+    },
+    /// Any cells, one by one.
+    Listed(Vec<(u64, AxisPart)>),
+}
+
+impl AxisCells {
+    /// How many cells are touched.
+    pub fn count(&self) -> u64 {
+        match self {
+            AxisCells::Regular { count, .. } => *count,
+            AxisCells::Listed(cells) => cells.len() as u64,
+        }
+    }
+
+    /// The cell `number`, which is below the count, and what is taken from it.
+    pub fn get(&self, number: u64) -> (u64, AxisPart) {
+        match self {
+            AxisCells::Regular { part, extent, .. } if part.step <= *extent => {
+                let cell = part.start / extent + number;
+                let origin = cell * extent;
+                let skipped = origin.saturating_sub(part.start).div_ceil(part.step);
+                (cell, part.within(skipped, origin, *extent))
+            }
+            AxisCells::Regular { part, extent, .. } => {
+                let cell = (part.start + number * part.step) / extent;
+                (cell, part.within(number, cell * extent, *extent))
+            }
+            AxisCells::Listed(cells) => cells[number as usize],
+        }
     }
 }
 
@@ -94,14 +149,14 @@ pub fn whole_part(selection: &Selection) -> Option<Vec<AxisPart>> {
 /// The cells that a part touches on each axis, whose combinations are numbered in C order: the plan of a read.
 #[derive(Debug)]
 pub struct Cells {
-    axes: Vec<Vec<(u64, AxisPart)>>,
+    axes: Vec<AxisCells>,
     count: u64,
 }
 
 impl Cells {
     /// The combinations of these cells; `None` where there are more than can be counted.
-    pub fn new(axes: Vec<Vec<(u64, AxisPart)>>) -> Option<Cells> {
-        let count = axes.iter().try_fold(1u64, |product, axis| product.checked_mul(axis.len() as u64))?;
+    pub fn new(axes: Vec<AxisCells>) -> Option<Cells> {
+        let count = axes.iter().try_fold(1u64, |product, axis| product.checked_mul(axis.count()))?;
         Some(Cells { axes, count })
     }
 
@@ -116,9 +171,8 @@ impl Cells {
         part.clear();
         let mut rest = number;
         for axis in self.axes.iter().rev() {
-            let length = axis.len() as u64;
-            let (index, piece) = axis[(rest % length) as usize];
-            rest /= length;
+            let (index, piece) = axis.get(rest % axis.count());
+            rest /= axis.count();
             cell.push(index);
             part.push(piece);
         }
@@ -143,7 +197,11 @@ mod tests {
             let selection = Selection::new(&[length], &[Index::Slice { start, stop, step: Some(step) }]).unwrap();
             let axis = selection.axes()[0];
             let mut found = vec![None; axis.count as usize];
-            for (cell, piece) in whole_part(&selection).map_or(vec![], |part| part[0].cut_regular(extent)) {
+            let cells = whole_part(&selection).map(|part| part[0].cut_regular(extent));
+            let cut = whole_part(&selection).and_then(|part| part[0].cut(|at| (at / extent, at / extent * extent, extent)));
+            for number in 0..cells.as_ref().map_or(0, AxisCells::count) {
+                let (cell, piece) = cells.as_ref().unwrap().get(number);
+                prop_assert_eq!(cut.as_ref().unwrap().get(number), (cell, piece));
                 prop_assert!(piece.count > 0 && piece.last() < extent);
                 for k in 0..piece.count {
                     let place = if piece.reversed { piece.place - k } else { piece.place + k };
@@ -161,7 +219,7 @@ mod tests {
     fn combinations_run_in_c_order() {
         let axis = |cells: &[u64]| {
             let part = AxisPart { start: 0, step: 1, count: 1, place: 0, reversed: false, output: None };
-            cells.iter().map(|cell| (*cell, part)).collect::<Vec<_>>()
+            AxisCells::Listed(cells.iter().map(|cell| (*cell, part)).collect())
         };
         let cells = Cells::new(vec![axis(&[3, 5]), axis(&[0, 1, 2])]).unwrap();
         let (mut cell, mut part) = (Vec::new(), Vec::new());

@@ -45,11 +45,15 @@ pub unsafe fn copy(item_size: usize, swap: usize, axes: &[Axis], source: *const 
             (8, 8) => items::<8, 8>(outer, inner, source, destination),
             (4, 8) => items::<8, 4>(outer, inner, source, destination),
             (8, 16) => items::<16, 8>(outer, inner, source, destination),
+            (1, size) => rows(outer, source, destination, &|from, to| {
+                each(inner, from, to, |from, to| std::ptr::copy_nonoverlapping(from, to, size));
+            }),
             (swap, size) => rows(outer, source, destination, &|from, to| {
                 each(inner, from, to, |from, to| {
-                    for byte in 0..size {
-                        let word = byte - byte % swap;
-                        *to.add(byte) = *from.add(word + (swap - 1 - byte % swap));
+                    for word in (0..size).step_by(swap) {
+                        for byte in 0..swap {
+                            *to.add(word + byte) = *from.add(word + swap - 1 - byte);
+                        }
                     }
                 });
             }),

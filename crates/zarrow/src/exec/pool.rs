@@ -1,27 +1,18 @@
 //! The thread pool: one flat list of tasks at a time and caller, worked on by the caller too.
 //!
 //! 1. No thread is started before a read has more than one task.
-//! 2. [`run`] puts a job into the queue, wakes as many threads as can help, and works on it itself. Each takes
-//!    the next task number until there is none, a task has failed, or the caller was interrupted.
-//! 3. The caller then takes the job out of the queue, so that nobody else joins, and waits for those who did.
-//!    Only then does `run` return: the tasks may therefore borrow from the caller.
+//! 2. [`run`] puts a [`Job`] into the queue, wakes as many threads as can help, and works on it itself.
+//! 3. The caller then takes the job out of the queue, so that nobody else joins, and waits for those who did, even
+//!    where it unwinds. Only then does `run` return: the tasks may therefore borrow from the caller.
 //! 4. A forked child has none of the parent's threads, and the parent's locks as they happened to be. A handler
-//!    that runs in the child forgets the parent's pool, unfreed; the child makes its own at need.
-//! 5. A panic in a task is caught and becomes an error.
+//!    that runs in the child forgets the parent's pool, unfreed, and counts the generation up: the child makes a
+//!    pool of its own at need. Where the fork happened inside a read, the child's copy of that read fails without
+//!    touching a lock.
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::exec::scratch::Worker;
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
-use std::time::Duration;
-
-/// How often a caller that waits asks whether it was interrupted.
-const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
-
-/// A task: its number, and what the thread works with.
-pub type Task<'a> = dyn Fn(u64, &mut Worker) -> Result<()> + Sync + 'a;
+use crate::error::Result;
+use crate::exec::job::{INTERRUPT_INTERVAL, Job, Task, lock};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// The pool of this process, null until it is needed and in a fresh child.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
@@ -29,13 +20,12 @@ static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 /// What the user asked for; 0 for as many threads as the process may use.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-thread_local! {
-    static WORKER: RefCell<Worker> = RefCell::new(Worker::default());
-}
+/// How many forks lie between the process that first read and this one.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// A lock whose holder panicked holds what it held: every critical section here leaves it whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The number of this process among those that were forked one from the other.
+pub fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
 }
 
 /// Threads that reads may use together, the caller's included.
@@ -84,17 +74,33 @@ pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Ta
     let job = Job::new(count);
     if helpers == 0 {
         job.work(task, Some(interrupted));
-        return job.into_result();
+        return job.result();
     }
+    let job = Arc::new(job);
+    // SAFETY: step 3: the guard below leaves only when no other thread has the task or can get it, and it is
+    // dropped before `task` goes out of the caller's hands, also where a panic unwinds.
+    let task_of_threads = unsafe { erase(task) };
     let pool = Pool::get();
-    let shared = Arc::new(job);
-    // SAFETY: step 3: `leave` returns only when no other thread has the task or can get it, and it is called
-    // before `task` goes out of the caller's hands.
-    let entry = Entry { job: Arc::clone(&shared), task: unsafe { erase(task) } };
-    pool.enter(entry, helpers);
-    shared.work(task, Some(interrupted));
-    pool.leave(&shared, interrupted);
-    shared.take_result()
+    pool.enter(Entry { job: Arc::clone(&job), task: task_of_threads }, helpers);
+    let guard = Leave { pool, job: &job, interrupted };
+    job.work(task, Some(interrupted));
+    drop(guard);
+    job.result()
+}
+
+/// Takes a job out of the queue when it is dropped, and waits until no other thread works on it (step 3).
+struct Leave<'a> {
+    pool: &'static Pool,
+    job: &'a Arc<Job>,
+    interrupted: &'a dyn Fn() -> bool,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        if !self.job.is_of_parent() {
+            self.pool.leave(self.job, self.interrupted);
+        }
+    }
 }
 
 /// The task without its lifetime.
@@ -104,82 +110,6 @@ pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Ta
 unsafe fn erase<'a>(task: &'a Task<'a>) -> &'static Task<'static> {
     // SAFETY: only the lifetime changes, and the caller answers for it.
     unsafe { std::mem::transmute::<&'a Task<'a>, &'static Task<'static>>(task) }
-}
-
-/// One call of [`run`].
-struct Job {
-    count: u64,
-    next: Mutex<u64>,
-    stop: AtomicBool,
-    error: Mutex<Option<Error>>,
-}
-
-impl Job {
-    fn new(count: u64) -> Job {
-        Job { count, next: Mutex::new(0), stop: AtomicBool::new(false), error: Mutex::new(None) }
-    }
-
-    /// The next task's number.
-    fn claim(&self) -> Option<u64> {
-        if self.stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        let mut next = lock(&self.next);
-        let number = *next;
-        (number < self.count).then(|| {
-            *next += 1;
-            number
-        })
-    }
-
-    fn fail(&self, error: Error) {
-        self.stop.store(true, Ordering::Relaxed);
-        lock(&self.error).get_or_insert(error);
-    }
-
-    /// Works until there is no more task; the caller's thread passes how it asks for interruption.
-    fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
-        WORKER.with(|worker| {
-            // A task that reads another array on this thread would find the worker in use: it gets a new one.
-            let mut fresh = Worker::default();
-            let mut held = worker.try_borrow_mut();
-            let worker = held.as_deref_mut().unwrap_or(&mut fresh);
-            let mut asked = std::time::Instant::now();
-            while let Some(number) = self.claim() {
-                match catch_unwind(AssertUnwindSafe(|| task(number, worker))) {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => self.fail(error),
-                    Err(panic) => {
-                        // The worker's state is that of a task cut short: start afresh.
-                        *worker = Worker::default();
-                        self.fail(ErrorKind::Internal(panic_text(panic.as_ref())).into());
-                    }
-                }
-                if let Some(interrupted) = interrupted
-                    && asked.elapsed() >= INTERRUPT_INTERVAL
-                {
-                    if interrupted() {
-                        self.fail(ErrorKind::Interrupted.into());
-                    }
-                    asked = std::time::Instant::now();
-                }
-            }
-            worker.trim();
-        });
-    }
-
-    fn take_result(&self) -> Result<()> {
-        lock(&self.error).take().map_or(Ok(()), Err)
-    }
-
-    fn into_result(self) -> Result<()> {
-        self.take_result()
-    }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a task panicked".into())
 }
 
 /// A job in the queue.
@@ -216,13 +146,12 @@ struct QueuedJob {
 impl Pool {
     /// The pool of this process, made at the first call.
     fn get() -> &'static Pool {
-        static FORK_HANDLER: Once = Once::new();
         let mut pool = POOL.load(Ordering::Acquire);
         if pool.is_null() {
-            FORK_HANDLER.call_once(|| {
-                // SAFETY: the handler stores to an atomic, which a child may do at any point of its life.
-                unsafe { libc::pthread_atfork(None, None, Some(forget_pool)) };
-            });
+            // Once for each pool that is made: running twice in a child does no harm, and there is no lock that
+            // a fork could leave taken.
+            // SAFETY: the handler stores to atomics, which a child may do at any point of its life.
+            unsafe { libc::pthread_atfork(None, None, Some(forget_pool)) };
             let new = Box::into_raw(Box::<Pool>::default());
             pool = match POOL.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire)
             {
@@ -258,23 +187,22 @@ impl Pool {
 
     /// Takes a job out of the queue and waits until no other thread works on it (step 3).
     fn leave(&self, job: &Arc<Job>, interrupted: &dyn Fn() -> bool) {
-        let at = |state: &State| state.jobs.iter().position(|queued| Arc::ptr_eq(&queued.entry.job, job));
         let mut state = lock(&self.state);
-        if let Some(at) = at(&state) {
+        // Looked up each time, since other jobs come and go.
+        while let Some(at) = state.jobs.iter().position(|queued| Arc::ptr_eq(&queued.entry.job, job)) {
             state.jobs[at].wanted = 0;
-        }
-        while let Some(at) = at(&state) {
             if state.jobs[at].active == 0 {
                 state.jobs.swap_remove(at);
-                break;
+                return;
             }
             let (guard, timeout) =
                 self.left.wait_timeout(state, INTERRUPT_INTERVAL).unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if timeout.timed_out() {
                 drop(state);
-                if interrupted() {
-                    job.fail(ErrorKind::Interrupted.into());
+                job.ask(interrupted);
+                if job.is_of_parent() {
+                    return;
                 }
                 state = lock(&self.state);
             }
@@ -293,27 +221,44 @@ impl Pool {
             queued.active += 1;
             let entry = queued.entry.clone();
             drop(state);
+            let done = Done { pool: self, job: Arc::clone(&entry.job) };
             entry.job.work(entry.task, None);
+            drop(done);
             state = lock(&self.state);
-            if let Some(queued) =
-                state.jobs.iter_mut().find(|queued| Arc::ptr_eq(&queued.entry.job, &entry.job))
-            {
-                queued.active -= 1;
-            }
-            self.left.notify_all();
         }
+    }
+}
+
+/// Says when it is dropped that a thread has left a job, so that nobody waits for one that unwound.
+struct Done<'a> {
+    pool: &'a Pool,
+    job: Arc<Job>,
+}
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.pool.state);
+        if let Some(queued) = state.jobs.iter_mut().find(|queued| Arc::ptr_eq(&queued.entry.job, &self.job)) {
+            queued.active -= 1;
+        }
+        drop(state);
+        self.pool.left.notify_all();
     }
 }
 
 /// Runs in a forked child (step 4).
 unsafe extern "C" fn forget_pool() {
     POOL.store(std::ptr::null_mut(), Ordering::Release);
+    GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU64;
+    use crate::error::ErrorKind;
+    use crate::exec::job::Checkpoint;
+    use crate::exec::scratch::Worker;
+    use std::time::Duration;
 
     fn never() -> bool {
         false
@@ -323,7 +268,7 @@ mod tests {
     fn every_task_runs_once_and_may_borrow() {
         let seen: Vec<AtomicU64> = (0..1000).map(|_| AtomicU64::new(0)).collect();
         for _ in 0..20 {
-            run(1000, 3, &never, &|number, _| {
+            run(1000, 3, &never, &|number, _, _| {
                 seen[number as usize].fetch_add(1, Ordering::SeqCst);
                 Ok(())
             })
@@ -334,12 +279,12 @@ mod tests {
 
     #[test]
     fn errors_and_panics_come_back() {
-        let error = run(100, 3, &never, &|number, _| match number {
+        let error = run(100, 3, &never, &|number, _, _| match number {
             7 => Err(ErrorKind::NotFound.into()),
             _ => Ok(()),
         });
         assert_eq!(error.unwrap_err().kind().code(), "not_found");
-        let error = run(100, 3, &never, &|number, _| if number == 7 { panic!("seven") } else { Ok(()) });
+        let error = run(100, 3, &never, &|number, _, _| if number == 7 { panic!("seven") } else { Ok(()) });
         assert!(matches!(error.unwrap_err().kind(), ErrorKind::Internal(text) if text == "seven"));
     }
 
@@ -350,7 +295,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let sum = AtomicU64::new(0);
-                        run(20, 3, &never, &|number, _| {
+                        run(20, 3, &never, &|number, _, _| {
                             sum.fetch_add(number, Ordering::SeqCst);
                             Ok(())
                         })
@@ -363,8 +308,29 @@ mod tests {
     }
 
     #[test]
+    fn a_question_that_panics_is_an_error() {
+        let busy = |_, _: &mut Worker, _: &Checkpoint<'_>| {
+            std::thread::sleep(Duration::from_millis(2));
+            Ok(())
+        };
+        let result = run(1000, 3, &|| panic!("question"), &busy);
+        assert!(matches!(result.unwrap_err().kind(), ErrorKind::Internal(text) if text == "question"));
+    }
+
+    #[test]
+    fn a_long_task_stops_at_a_checkpoint() {
+        let endless = |_, _: &mut Worker, checkpoint: &Checkpoint<'_>| loop {
+            checkpoint.pass()?;
+        };
+        for threads in [1, 3] {
+            let result = run(3, threads, &|| true, &endless);
+            assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted));
+        }
+    }
+
+    #[test]
     fn a_caller_can_stop() {
-        let slow = |_, _: &mut Worker| {
+        let slow = |_, _: &mut Worker, _: &Checkpoint<'_>| {
             std::thread::sleep(Duration::from_millis(5));
             Ok(())
         };

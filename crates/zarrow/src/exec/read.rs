@@ -6,18 +6,21 @@
 //! 3. A chunk that is not stored gives the fill value; any other is read as [`chunk`](super::chunk) says.
 //! 4. When all tasks have succeeded the memory is filled, and becomes the result.
 
-use crate::codec::{ArrayToBytes, Chain};
+use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{ErrorKind, Result};
-use crate::exec::chunk::{Chunk, Share, Want};
+use crate::exec::chunk::{Chunk, Share, inner_count};
 use crate::exec::input::Input;
+use crate::exec::job::{Checkpoint, lock};
 use crate::exec::part::{AxisPart, Cells, whole_part};
 use crate::exec::pool;
 use crate::exec::result::ResultMemory;
 use crate::exec::scratch::Worker;
 use crate::exec::sink::Sink;
+use crate::exec::want::Want;
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::selection::Selection;
-use crate::store::Store;
+use crate::store::{Store, Value};
+use std::sync::{Arc, Mutex};
 use zarrow_array::DecodedArray;
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
@@ -50,12 +53,33 @@ pub fn read(
     for sink in memory.sinks(1, &shape) {
         reader.read_into(selection, &sink, interrupted)?;
     }
-    // SAFETY: the parts of all chunks cover the selection (a property test of `AxisPart::cut` says so), and every
-    // part was placed or filled, else there was an error.
-    unsafe { memory.finish(&reader.metadata.fill_value, interrupted) }
+    // SAFETY: the parts of all chunks cover the selection (a property test of `AxisCells` says so), and every part was
+    // placed or filled, else there was an error.
+    let decoded = unsafe { memory.finish(&reader.metadata.fill_value, interrupted) };
+    decoded.map_err(|error| match error.kind() {
+        ErrorKind::Array(zarrow_array::Error::NotUtf8 { index }) => {
+            let chunk = reader.chunk_of(selection, *index as u64);
+            error.in_codec("vlen-utf8").in_chunk(&chunk)
+        }
+        _ => error,
+    })
 }
 
 impl Reader<'_> {
+    /// The chunk that gave the element `index` (in C order) of a selection.
+    fn chunk_of(&self, selection: &Selection, index: u64) -> Vec<u64> {
+        let mut rest = index;
+        let mut chunk: Vec<u64> = Vec::new();
+        for (axis, positions) in selection.axes().iter().enumerate().rev() {
+            let count = positions.count.max(1);
+            let at = positions.start.wrapping_add_signed((rest % count) as i64 * positions.step);
+            rest /= count;
+            chunk.push(self.metadata.chunk_grid.locate(axis, at));
+        }
+        chunk.reverse();
+        chunk
+    }
+
     /// Reads `selection` into a sink of its shape (steps 2 and 3).
     ///
     /// # Errors
@@ -70,12 +94,25 @@ impl Reader<'_> {
         let cells = self.cells(&part)?;
         let threads = self.threads(&part);
         let shares = self.shares(&cells, threads);
+        // Where a shard is several tasks, the first to come opens it, and all see the same: one that appeared or
+        // vanished meanwhile would be filled twice or not at all.
+        let open: Vec<Mutex<Option<Arc<Shard<'_>>>>> = match shares {
+            1 => Vec::new(),
+            _ => (0..cells.count()).map(|_| Mutex::default()).collect(),
+        };
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
-        pool::run(tasks, threads, interrupted, &|task, worker| {
+        pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
             let (mut cell, mut part) = (Vec::new(), Vec::new());
             cells.get(task / shares, &mut cell, &mut part);
-            let share = Share { number: task % shares, count: shares };
-            self.chunk(&cell, &[Want { part: &part, sink }], share, worker)
+            // SAFETY: the pieces of different chunks have no place in common (a property test of `AxisCells` says
+            // so), nor have different shares of one, and each is one task.
+            let mut want = [unsafe { Want::new(&part, sink) }];
+            match open.get((task / shares) as usize) {
+                None => self.chunk(&cell, &mut want, worker, checkpoint),
+                Some(open) => self
+                    .share(&cell, &mut want, (task % shares, shares), open, worker, checkpoint)
+                    .map_err(|error| error.in_chunk(&cell)),
+            }
         })
     }
 
@@ -86,14 +123,14 @@ impl Reader<'_> {
     pub fn cells(&self, part: &[AxisPart]) -> Result<Cells> {
         let grid = &self.metadata.chunk_grid;
         let axes = part.iter().enumerate().map(|(axis, part)| match grid {
-            ChunkGrid::Regular { chunk_shape } => part.cut_regular(chunk_shape[axis]),
+            ChunkGrid::Regular { chunk_shape } => Some(part.cut_regular(chunk_shape[axis])),
             grid => part.cut(|position| {
                 let cell = grid.locate(axis, position);
                 let (origin, extent) = grid.chunk_extent(axis, cell);
                 (cell, origin, extent)
             }),
         });
-        Ok(Cells::new(axes.collect()).ok_or_else(too_many)?)
+        Ok(axes.collect::<Option<_>>().and_then(Cells::new).ok_or_else(too_many)?)
     }
 
     /// How many threads the elements of `part` are worth: waking one costs as much as decoding some of them.
@@ -108,7 +145,7 @@ impl Reader<'_> {
         usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
     }
 
-    /// How many tasks a chunk is: one, unless there are few and each is a shard of many.
+    /// How many tasks a chunk is: one, unless there are few and each is a shard of many that are wanted.
     fn shares(&self, cells: &Cells, threads: usize) -> u64 {
         let sharded = matches!(self.chain.array_to_bytes, ArrayToBytes::Sharding(_))
             && self.chain.bytes_to_bytes.is_empty();
@@ -116,43 +153,91 @@ impl Reader<'_> {
         if !sharded || threads == 1 || cells.count() >= wanted {
             return 1;
         }
-        wanted.div_ceil(cells.count().max(1))
+        // One in the middle is no edge, where there is one that is not.
+        let (mut cell, mut part) = (Vec::new(), Vec::new());
+        cells.get(cells.count() / 2, &mut cell, &mut part);
+        wanted.div_ceil(cells.count().max(1)).min(inner_count(self.chain, &part)).max(1)
     }
 
     /// Reads what is wanted of the chunk at `cell` (step 3).
     ///
     /// # Errors
     /// Any [`ErrorKind`], with chunk and codec.
-    pub fn chunk(&self, cell: &[u64], wants: &[Want<'_>], share: Share, worker: &mut Worker) -> Result<()> {
-        self.stored_chunk(cell, wants, share, worker).map_err(|error| error.in_chunk(cell))
-    }
-
-    fn stored_chunk(
+    pub fn chunk(
         &self,
         cell: &[u64],
-        wants: &[Want<'_>],
-        share: Share,
+        wants: &mut [Want<'_>],
         worker: &mut Worker,
+        checkpoint: &Checkpoint<'_>,
+    ) -> Result<()> {
+        let read = |wants: &mut [Want<'_>], worker: &mut Worker| {
+            let fill = &self.metadata.fill_value;
+            match self.open(cell)? {
+                None => wants.iter_mut().try_for_each(|want| want.fill(fill)),
+                Some(value) => {
+                    let chunk = Chunk { chain: self.chain, fill, shape: &self.chunk_shape(cell), checkpoint };
+                    chunk.read(&Input::of_value(&*value), wants, None, worker)
+                }
+            }
+        };
+        read(wants, worker).map_err(|error| error.in_chunk(cell))
+    }
+
+    /// Reads a share, by number and count, of what is wanted of the shard at `cell`.
+    fn share<'s>(
+        &'s self,
+        cell: &[u64],
+        want: &mut [Want<'_>; 1],
+        (number, count): (u64, u64),
+        open: &Mutex<Option<Arc<Shard<'s>>>>,
+        worker: &mut Worker,
+        checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
         let fill = &self.metadata.fill_value;
+        let shape = self.chunk_shape(cell);
+        let chunk = Chunk { chain: self.chain, fill, shape: &shape, checkpoint };
+        let mut opened = lock(open);
+        let shard = match &*opened {
+            Some(shard) => Arc::clone(shard),
+            None => {
+                let stored = match self.open(cell)? {
+                    None => None,
+                    Some(value) => Some((chunk.shard_index(&Input::of_value(&*value), worker)?, value)),
+                };
+                Arc::clone(opened.insert(Arc::new(Shard { stored })))
+            }
+        };
+        drop(opened);
+        match &shard.stored {
+            Some((index, value)) => {
+                chunk.read(&Input::of_value(&**value), want, Some(Share { number, count, index }), worker)
+            }
+            None if number == 0 => want[0].fill(fill),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens the chunk at `cell`; `None` where it is not stored.
+    fn open(&self, cell: &[u64]) -> Result<Option<Box<dyn Value + '_>>> {
         let mut key = String::with_capacity(self.path.len() + 32);
         if !self.path.is_empty() {
             key.push_str(self.path);
             key.push('/');
         }
         self.metadata.chunk_key_encoding.encode(cell, &mut key);
-        let Some(value) = self.store.open(&key)? else {
-            return match share.number {
-                0 => wants.iter().try_for_each(|want| want.sink.fill(want.part, fill)),
-                _ => Ok(()),
-            };
-        };
-        let grid = &self.metadata.chunk_grid;
-        let shape: Vec<u64> =
-            cell.iter().enumerate().map(|(axis, index)| grid.chunk_extent(axis, *index).1).collect();
-        let input = Input::of_value(&*value)?;
-        Chunk { chain: self.chain, fill, shape: &shape, wants }.read(&input, share, worker)
+        self.store.open(&key)
     }
+
+    fn chunk_shape(&self, cell: &[u64]) -> Vec<u64> {
+        let grid = &self.metadata.chunk_grid;
+        cell.iter().enumerate().map(|(axis, index)| grid.chunk_extent(axis, *index).1).collect()
+    }
+}
+
+/// A shard that several tasks read.
+struct Shard<'a> {
+    /// Its index and its bytes, `None` where it is not stored.
+    stored: Option<(ShardIndex, Box<dyn Value + 'a>)>,
 }
 
 fn too_many() -> ErrorKind {

@@ -43,8 +43,8 @@ impl Scratch {
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn take(&mut self, nbytes: usize) -> Result<&mut [MaybeUninit<u8>]> {
         if self.0.len() < nbytes {
-            // What was there need not be moved to the new place.
-            self.0.clear();
+            // Freed first: what was there need not be moved to the new place.
+            self.0 = Vec::new();
             self.0.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
             // SAFETY: the capacity was reserved above, and `MaybeUninit` needs no initialisation.
             unsafe { self.0.set_len(nbytes) };

@@ -54,20 +54,29 @@ impl Sink<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] where layouts or ranges do not fit, which a checked plan rules out.
-    pub fn place(&self, decoded: &Decoded, shape: &[u64], part: &[AxisPart]) -> Result<()> {
+    ///
+    /// # Safety
+    /// During the call nobody else writes to an element of the part.
+    pub unsafe fn place(&self, decoded: &Decoded, shape: &[u64], part: &[AxisPart]) -> Result<()> {
         match (self, decoded) {
             (Sink::Fixed(destination), Decoded::Fixed { bytes, swap }) => {
                 let strides = c_strides(shape, destination.item_size());
-                destination.scatter(part, &Source { bytes, origin: 0, strides: &strides, swap: *swap })
+                let source = Source { bytes, origin: 0, strides: &strides, swap: *swap };
+                // SAFETY: the caller's contract.
+                unsafe { destination.scatter(part, &source) }
             }
             (Sink::Variable(sink), Decoded::Variable(chunk)) => {
-                sink.add(Arc::clone(chunk), shape, part);
+                sink.add(chunk, shape, part);
                 Ok(())
             }
             (Sink::Optional { missing: mask, inner }, Decoded::Optional { missing, data }) => {
                 let strides = c_strides(shape, 1);
-                mask.scatter(part, &Source { bytes: missing, origin: 0, strides: &strides, swap: 1 })?;
-                inner.place(data, shape, part)
+                let source = Source { bytes: missing, origin: 0, strides: &strides, swap: 1 };
+                // SAFETY: the caller's contract.
+                unsafe {
+                    mask.scatter(part, &source)?;
+                    inner.place(data, shape, part)
+                }
             }
             _ => Err(mismatch().into()),
         }
@@ -77,34 +86,49 @@ impl Sink<'_> {
     ///
     /// # Errors
     /// As [`place`](Sink::place).
-    pub fn fill(&self, part: &[AxisPart], value: &FillValue) -> Result<()> {
+    ///
+    /// # Safety
+    /// As [`place`](Sink::place).
+    pub unsafe fn fill(&self, part: &[AxisPart], value: &FillValue) -> Result<()> {
         match (self, value) {
-            (Sink::Fixed(destination), FillValue::Fixed(item)) => destination.fill(part, item),
+            // SAFETY: the caller's contract.
+            (Sink::Fixed(destination), FillValue::Fixed(item)) => unsafe { destination.fill(part, item) },
             (Sink::Variable(sink), FillValue::Variable(_)) => {
                 sink.add_fill(part);
                 Ok(())
             }
             (Sink::Optional { missing, inner }, FillValue::Present(value)) => {
-                missing.fill(part, &[0])?;
-                inner.fill(part, value)
+                // SAFETY: the caller's contract.
+                unsafe {
+                    missing.fill(part, &[0])?;
+                    inner.fill(part, value)
+                }
             }
             (Sink::Optional { missing, inner }, FillValue::Missing) => {
-                missing.fill(part, &[1])?;
-                inner.fill_missing(part)
+                // SAFETY: the caller's contract.
+                unsafe {
+                    missing.fill(part, &[1])?;
+                    inner.fill_missing(part)
+                }
             }
             _ => Err(mismatch().into()),
         }
     }
 
     /// What lies behind a mask where an element is missing: zero bytes, nothing, or missing once more.
-    fn fill_missing(&self, part: &[AxisPart]) -> Result<()> {
+    ///
+    /// # Safety
+    /// As [`place`](Sink::place).
+    unsafe fn fill_missing(&self, part: &[AxisPart]) -> Result<()> {
         match self {
-            Sink::Fixed(destination) => destination.fill(part, &vec![0; destination.item_size()]),
+            // SAFETY: the caller's contract.
+            Sink::Fixed(destination) => unsafe { destination.fill(part, &vec![0; destination.item_size()]) },
             Sink::Variable(sink) => {
                 sink.add_empty(part);
                 Ok(())
             }
-            Sink::Optional { .. } => self.fill(part, &FillValue::Missing),
+            // SAFETY: the caller's contract.
+            Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
         }
     }
 }

@@ -30,20 +30,22 @@ pub struct VariableSink {
     base: usize,
 }
 
-/// What one chunk gives.
+/// What one chunk gives: elements in the C order of its part.
 struct Piece {
     elements: Elements,
-    /// Elements from one position to the next on each axis of the chunk.
-    strides: Vec<usize>,
     part: Vec<AxisPart>,
+    count: usize,
     /// The first element of the item.
     base: usize,
-    /// The first element and their number, where they are one run of the result and all of the chunk in order.
-    run: Option<(usize, usize)>,
+    /// The first element, where they are one run of the result.
+    run: Option<usize>,
 }
 
 enum Elements {
-    Chunk(Arc<VariableChunk>),
+    /// All of a chunk.
+    Stored(Arc<VariableChunk>),
+    /// Some of a chunk, whose others are not kept.
+    Picked { data: Vec<u8>, lengths: Vec<u32> },
     /// The fill value, for a chunk that is not stored.
     Fill,
     /// Nothing, for elements that are missing.
@@ -62,29 +64,42 @@ impl VariableSink {
     }
 
     /// Keeps the elements of `part` from a chunk of `shape`.
-    pub fn add(&self, chunk: Arc<VariableChunk>, shape: &[u64], part: &[AxisPart]) {
+    pub fn add(&self, chunk: &Arc<VariableChunk>, shape: &[u64], part: &[AxisPart]) {
         let whole = part.iter().zip(shape).all(|(axis, extent)| axis.step == 1 && axis.count == *extent);
-        let run = if whole && chunk.is_sequential() { self.run(part) } else { None };
-        self.push(Elements::Chunk(chunk), element_strides(shape), part, run);
+        if whole && chunk.is_sequential() {
+            return self.push(Elements::Stored(Arc::clone(chunk)), part);
+        }
+        let (mut data, mut lengths) = (Vec::new(), Vec::new());
+        let strides = element_strides(shape);
+        let start = |axis: &AxisPart| (axis.start as usize, axis.step as isize);
+        let mut positions = Positions::new(part, &strides, 0, start);
+        for _ in 0..element_count(part) {
+            let element = chunk.element(positions.next());
+            data.extend_from_slice(element);
+            // A chunk has less than 4 GiB.
+            lengths.push(element.len() as u32);
+        }
+        self.push(Elements::Picked { data, lengths }, part);
     }
 
     /// Keeps the fill value for `part`.
     pub fn add_fill(&self, part: &[AxisPart]) {
-        self.push(Elements::Fill, vec![0; part.len()], part, None);
+        self.push(Elements::Fill, part);
     }
 
     /// Keeps elements without bytes.
     pub fn add_empty(&self, part: &[AxisPart]) {
-        self.push(Elements::Empty, vec![0; part.len()], part, None);
+        self.push(Elements::Empty, part);
     }
 
-    fn push(&self, elements: Elements, strides: Vec<usize>, part: &[AxisPart], run: Option<(usize, usize)>) {
-        let piece = Piece { elements, strides, part: part.to_vec(), base: self.base, run };
+    fn push(&self, elements: Elements, part: &[AxisPart]) {
+        let (count, run) = (element_count(part), self.run(part));
+        let piece = Piece { elements, part: part.to_vec(), count, base: self.base, run };
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
     }
 
-    /// The first element and the number of those that `part` fills, where they follow one another.
-    fn run(&self, part: &[AxisPart]) -> Option<(usize, usize)> {
+    /// The first of the elements that `part` fills, where they follow one another.
+    fn run(&self, part: &[AxisPart]) -> Option<usize> {
         let (mut first, mut count) = (self.base, 1usize);
         for axis in part.iter().rev() {
             let stride = axis.output.and_then(|output| self.strides.get(output).copied());
@@ -96,7 +111,7 @@ impl VariableSink {
                 count = count.checked_mul(usize::try_from(axis.count).ok()?)?;
             }
         }
-        Some((first, count))
+        Some(first)
     }
 
     /// The array of all pieces of the batch, which cover `shape`.
@@ -114,15 +129,13 @@ impl VariableSink {
         let count = zarrow_array::shape::nbytes(&shape, 1)?;
         pieces.sort_unstable_by_key(|piece| piece.run);
         let mut next = 0usize;
-        let tiled = pieces.iter().all(|piece| match piece.run {
-            Some((first, length)) if first == next => {
-                next += length;
-                true
-            }
-            _ => false,
+        let tiled = pieces.iter().all(|piece| {
+            let follows = piece.run == Some(next);
+            next += piece.count;
+            follows
         });
         if tiled && next == count {
-            return join(&pieces, count, shape, dtype, interrupted);
+            return join(&pieces, (count, shape), dtype, fill, interrupted);
         }
         let (offsets, data) = scatter(&pieces, count, &self.strides, fill, interrupted)?;
         Ok(Variable::new(offsets, data, shape, dtype)?)
@@ -135,18 +148,14 @@ type Places<'a> = (&'a mut [[MaybeUninit<u8>; WORD]], &'a mut [MaybeUninit<u8>])
 /// Step 2.
 fn join(
     pieces: &[Piece],
-    count: usize,
-    shape: Vec<u64>,
+    (count, shape): (usize, Vec<u64>),
     dtype: DataType,
+    fill: &[u8],
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Variable> {
-    let payload = |piece: &Piece| match &piece.elements {
-        Elements::Chunk(chunk) => chunk.payload_nbytes(),
-        Elements::Fill | Elements::Empty => 0,
-    };
     let too_long = || zarrow_array::Error::OutOfMemory { nbytes: usize::MAX };
-    let total =
-        pieces.iter().try_fold(0usize, |sum, piece| sum.checked_add(payload(piece))).ok_or_else(too_long)?;
+    let add = |sum: usize, piece: &Piece| sum.checked_add(piece.payload_nbytes(fill)?);
+    let total = pieces.iter().try_fold(0usize, add).ok_or_else(too_long)?;
     let mut offsets = UninitBuffer::new(zarrow_array::shape::nbytes(&[count as u64 + 1], WORD)?)?;
     let mut data = UninitBuffer::new(total)?;
 
@@ -156,32 +165,29 @@ fn join(
     let mut places: Vec<Mutex<Option<(usize, Places<'_>)>>> = Vec::with_capacity(pieces.len());
     let mut base = 0usize;
     for piece in pieces {
-        let (piece_words, more_words) = words.split_at_mut(piece.run.map_or(0, |(_, length)| length));
-        let (piece_bytes, more_bytes) = bytes.split_at_mut(payload(piece));
+        let (piece_words, more_words) = words.split_at_mut(piece.count);
+        let (piece_bytes, more_bytes) = bytes.split_at_mut(piece.payload_nbytes(fill).unwrap_or(0));
         (words, bytes) = (more_words, more_bytes);
         let start = base;
         base += piece_bytes.len();
         places.push(Mutex::new(Some((start, (piece_words, piece_bytes)))));
     }
-    pool::run(pieces.len() as u64, pool::num_threads(), interrupted, &|number, _| {
-        let number = number as usize;
-        let taken = places[number].lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (taken, &pieces[number].elements) {
-            (Some((start, (words, bytes))), Elements::Chunk(chunk)) => {
-                let mut at = 0usize;
-                chunk.unpack(bytes, |end| {
-                    words[at] = ((start + end) as i64).to_ne_bytes().map(MaybeUninit::new);
-                    at += 1;
-                });
-                // SAFETY: unpacking writes the payload, of which `bytes` has the length, to the last byte, and
-                // calls once for each of the chunk's elements, of which `words` has the number.
-                let (bytes, words) =
-                    unsafe { (bytes.assume_init_ref(), words.as_flattened().assume_init_ref()) };
-                let first = pieces[number].run.map_or(0, |(first, _)| first);
-                if dtype == DataType::String { check_utf8(bytes, words, start, first) } else { Ok(()) }
-            }
-            _ => Err(ErrorKind::Internal("a run without a chunk".into()).into()),
-        }
+    pool::run(pieces.len() as u64, pool::num_threads(), interrupted, &|number, _, _| {
+        let piece = &pieces[number as usize];
+        let taken = places[number as usize].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((start, (words, bytes))) = taken else {
+            return Err(ErrorKind::Internal("a piece without a place".into()).into());
+        };
+        let mut at = 0usize;
+        piece.unpack(fill, bytes, |end| {
+            words[at] = ((start + end) as i64).to_ne_bytes().map(MaybeUninit::new);
+            at += 1;
+        });
+        // SAFETY: unpacking writes the payload, of which `bytes` has the length, to the last byte, and calls once
+        // for each of the piece's elements, of which `words` has the number.
+        let (bytes, words) = unsafe { (bytes.assume_init_ref(), words.as_flattened().assume_init_ref()) };
+        let first = piece.run.unwrap_or(0);
+        if dtype == DataType::String { check_utf8(bytes, words, start, first) } else { Ok(()) }
     })?;
     drop(places);
     // SAFETY: the pieces' places tile both buffers, and each was filled to the last byte. The offsets are running
@@ -216,7 +222,7 @@ fn scatter(
 ) -> Result<(Buffer, Buffer)> {
     let too_long = || zarrow_array::Error::OutOfMemory { nbytes: usize::MAX };
     let each = |task: &(dyn Fn(&Piece) -> Result<()> + Sync)| {
-        pool::run(pieces.len() as u64, pool::num_threads(), interrupted, &|number, _| {
+        pool::run(pieces.len() as u64, pool::num_threads(), interrupted, &|number, _, _| {
             task(&pieces[number as usize])
         })
     };
@@ -224,8 +230,11 @@ fn scatter(
     let words = &mut offsets.as_chunks_mut::<WORD>().0[1..];
     let places = Disjoint::new(words);
     each(&|piece| {
-        piece.for_each(strides, &mut |source, output| {
-            places.set(output, (piece.element(source, fill).len() as i64).to_ne_bytes())
+        piece.for_each(strides, fill, &mut |element, output| {
+            let length = (element.len() as i64).to_ne_bytes();
+            // SAFETY: each element of the result belongs to one piece, since the wants that gave them had none in
+            // common, and each piece is one task.
+            unsafe { places.set(output, length) }
         })
     })?;
     let mut sum = 0i64;
@@ -237,8 +246,9 @@ fn scatter(
     let starts = offsets.as_i64()?;
     let places = Disjoint::new(data.as_mut_slice());
     each(&|piece| {
-        piece.for_each(strides, &mut |source, output| {
-            places.copy(starts[output] as usize, piece.element(source, fill))
+        piece.for_each(strides, fill, &mut |element, output| {
+            // SAFETY: as above, and elements' bytes do not overlap, being running sums of their lengths.
+            unsafe { places.copy(starts[output] as usize, element) }
         })
     })?;
     // SAFETY: the pieces cover every element of the result, and the elements' lengths sum up to the buffer's, so
@@ -247,48 +257,112 @@ fn scatter(
 }
 
 impl Piece {
-    fn element<'a>(&'a self, index: usize, fill: &'a [u8]) -> &'a [u8] {
+    /// The bytes of all elements; `None` where they are more than can be counted.
+    fn payload_nbytes(&self, fill: &[u8]) -> Option<usize> {
         match &self.elements {
-            Elements::Chunk(chunk) => chunk.element(index),
-            Elements::Fill => fill,
-            Elements::Empty => &[],
+            Elements::Stored(chunk) => Some(chunk.payload_nbytes()),
+            Elements::Picked { data, .. } => Some(data.len()),
+            Elements::Fill => fill.len().checked_mul(self.count),
+            Elements::Empty => Some(0),
         }
     }
 
-    /// Calls `each` with every wanted element's number in the chunk and in the result, in C order.
+    /// Writes all elements side by side to `data`, which has their bytes, and calls `end` with where each ends.
+    fn unpack(&self, fill: &[u8], data: &mut [MaybeUninit<u8>], mut end: impl FnMut(usize)) {
+        match &self.elements {
+            Elements::Stored(chunk) => chunk.unpack(data, end),
+            Elements::Picked { data: picked, lengths } => {
+                data.write_copy_of_slice(picked);
+                let mut at = 0usize;
+                for length in lengths {
+                    at += *length as usize;
+                    end(at);
+                }
+            }
+            Elements::Fill => {
+                for number in 0..self.count {
+                    let at = number * fill.len();
+                    data[at..at + fill.len()].write_copy_of_slice(fill);
+                    end(at + fill.len());
+                }
+            }
+            Elements::Empty => (0..self.count).for_each(|_| end(0)),
+        }
+    }
+
+    /// Calls `each` with every element and its number in the result.
     fn for_each(
         &self,
-        output_strides: &[usize],
-        each: &mut dyn FnMut(usize, usize) -> Result<()>,
+        strides: &[usize],
+        fill: &[u8],
+        each: &mut dyn FnMut(&[u8], usize) -> Result<()>,
     ) -> Result<()> {
-        fn axes(
-            part: &[AxisPart],
-            strides: &[usize],
-            output_strides: &[usize],
-            (source, output): (usize, usize),
-            each: &mut dyn FnMut(usize, usize) -> Result<()>,
-        ) -> Result<()> {
-            let (Some((axis, part)), Some((stride, strides))) = (part.split_first(), strides.split_first())
-            else {
-                return each(source, output);
-            };
-            let output_stride = match axis.output {
-                Some(number) => *output_strides.get(number).ok_or_else(outside)?,
-                None => 0,
-            };
-            for k in 0..axis.count {
-                let from = source + (axis.start + k * axis.step) as usize * stride;
-                let place = if axis.reversed { axis.place - k } else { axis.place + k };
-                axes(part, strides, output_strides, (from, output + place as usize * output_stride), each)?;
+        let place = |axis: &AxisPart| (axis.place as usize, if axis.reversed { -1 } else { 1 });
+        let output =
+            |axis: &AxisPart| axis.output.and_then(|output| strides.get(output).copied()).unwrap_or(0);
+        let steps: Vec<usize> = self.part.iter().map(output).collect();
+        let mut places = Positions::new(&self.part, &steps, self.base, place);
+        let mut each = |element: &[u8]| each(element, places.next());
+        match &self.elements {
+            Elements::Stored(chunk) => chunk.for_each(&mut each),
+            Elements::Picked { data, lengths } => {
+                let mut rest = &data[..];
+                lengths.iter().try_for_each(|length| {
+                    let (element, more) = rest.split_at(*length as usize);
+                    rest = more;
+                    each(element)
+                })
             }
-            Ok(())
+            Elements::Fill => (0..self.count).try_for_each(|_| each(fill)),
+            Elements::Empty => (0..self.count).try_for_each(|_| each(&[])),
         }
-        axes(&self.part, &self.strides, output_strides, (0, self.base), each)
     }
 }
 
-fn outside() -> crate::error::Error {
-    ErrorKind::Internal("a part lies outside its output".into()).into()
+/// Counts through the positions of a part in C order, on one of its sides.
+struct Positions {
+    /// For each axis: how many positions, how far apart, and which is next.
+    axes: Vec<(usize, isize, usize)>,
+    at: usize,
+}
+
+impl Positions {
+    /// The positions of `part` from `base` on, where `first` gives each axis's first position and the distance of the
+    /// next, both in `strides`.
+    fn new(
+        part: &[AxisPart],
+        strides: &[usize],
+        base: usize,
+        first: impl Fn(&AxisPart) -> (usize, isize),
+    ) -> Positions {
+        let mut at = base;
+        let axes = part.iter().zip(strides).map(|(axis, stride)| {
+            let (start, step) = first(axis);
+            at += start * stride;
+            (axis.count as usize, step * *stride as isize, 0)
+        });
+        Positions { axes: axes.collect(), at }
+    }
+
+    /// The next position; after the last one the first again.
+    fn next(&mut self) -> usize {
+        let at = self.at;
+        for (count, distance, next) in self.axes.iter_mut().rev() {
+            *next += 1;
+            if *next < *count {
+                self.at = self.at.wrapping_add_signed(*distance);
+                break;
+            }
+            *next = 0;
+            self.at = self.at.wrapping_add_signed(-*distance * (*count as isize - 1));
+        }
+        at
+    }
+}
+
+/// The number of elements of a part, which fit into memory.
+fn element_count(part: &[AxisPart]) -> usize {
+    part.iter().map(|axis| axis.count as usize).product()
 }
 
 /// Elements from one position to the next on each axis of a C-contiguous array in memory.

@@ -7,9 +7,9 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Store, Value, check_key, join};
 use rustix::fs::{Dir, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 /// A folder whose files are the values.
@@ -53,7 +53,7 @@ impl FilesystemStore {
             prefix
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.folder, prefix, flags, Mode::empty()) {
+        match retry_on_intr(|| rustix::fs::openat(&self.folder, prefix, flags, Mode::empty())) {
             Ok(folder) => Ok(Some(folder)),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(io(error).into()),
@@ -72,7 +72,9 @@ impl Store for FilesystemStore {
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
         check_key(key)?;
-        match rustix::fs::openat(&self.folder, key, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+        // Without waiting: a named pipe would block until somebody writes to it.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        match retry_on_intr(|| rustix::fs::openat(&self.folder, key, flags, Mode::empty())) {
             Ok(file) => Ok(Some(Box::new(File(file)))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(io(error).into()),
@@ -125,9 +127,12 @@ struct File(OwnedFd);
 
 impl Value for File {
     fn nbytes(&self) -> Result<u64> {
-        let stat = rustix::fs::fstat(&self.0).map_err(io)?;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            return Err(io(Errno::ISDIR).into());
+        let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(io(Errno::ISDIR).into()),
+            // Pipes, sockets and devices hold no value.
+            _ => return Err(io(Errno::INVAL).into()),
         }
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
     }
@@ -145,5 +150,33 @@ impl Value for File {
         }
         // SAFETY: `pread` has written the bytes from the start up to `filled`, without a gap.
         Ok(unsafe { destination[..filled].assume_init_mut() })
+    }
+
+    /// One system call reads the value and the byte behind it, which must not be there.
+    fn read_whole<'a>(&self, destination: &'a mut [MaybeUninit<u8>]) -> Result<Option<&'a mut [u8]>> {
+        let mut behind = MaybeUninit::<u8>::uninit();
+        let buffers = [
+            libc::iovec { iov_base: destination.as_mut_ptr().cast(), iov_len: destination.len() },
+            libc::iovec { iov_base: behind.as_mut_ptr().cast(), iov_len: 1 },
+        ];
+        // SAFETY: both buffers are exclusive memory of the lengths given, and the kernel writes inside them only.
+        let read = unsafe { libc::preadv(self.0.as_raw_fd(), buffers.as_ptr(), 2, 0) };
+        let filled = match usize::try_from(read) {
+            Ok(filled) if filled > destination.len() => return Ok(None),
+            Ok(filled) => filled,
+            Err(_) => match std::io::Error::last_os_error() {
+                error if error.kind() == std::io::ErrorKind::Interrupted => 0,
+                error => return Err(error.into()),
+            },
+        };
+        // A read that was cut short goes on; at the end of a value that is too short it finds nothing.
+        if filled < destination.len() {
+            let more = self.read_at(filled as u64, &mut destination[filled..])?.len();
+            if filled + more < destination.len() || self.nbytes()? != destination.len() as u64 {
+                return Ok(None);
+            }
+        }
+        // SAFETY: `preadv` has written the bytes up to `filled`, and `read_at` those behind.
+        Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 }

@@ -58,7 +58,7 @@ pub trait Store: Send + Sync + Debug {
 }
 
 /// A value that is open for reading.
-pub trait Value {
+pub trait Value: Send + Sync {
     /// Its bytes.
     ///
     /// # Errors
@@ -71,6 +71,21 @@ pub trait Value {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
     fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]>;
+
+    /// Reads the value, which has to be as long as `destination`, all at once; `None` where it has another length.
+    ///
+    /// A store that can tell both in one request saves the one for the length.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    fn read_whole<'a>(&self, destination: &'a mut [MaybeUninit<u8>]) -> Result<Option<&'a mut [u8]>> {
+        let length = destination.len();
+        if self.nbytes()? != length as u64 {
+            return Ok(None);
+        }
+        let filled = self.read_at(0, destination)?;
+        Ok((filled.len() == length).then_some(filled))
+    }
 
     /// The value itself, where the store has it in memory.
     fn bytes(&self) -> Option<&[u8]> {

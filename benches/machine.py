@@ -1,0 +1,46 @@
+"""What the numbers were taken on, and with which versions."""
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benches.peers import PEERS
+
+
+def describe() -> dict[str, str | int]:
+    """Describe the machine."""
+    processor = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    huge_pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return {
+        "processor": processor[1] if processor else platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "kernel": platform.release(),
+        "huge_pages": huge_pages.read_text().strip() if huge_pages.exists() else "none",
+    }
+
+
+def versions() -> dict[str, str]:
+    """Give the versions of Python and of every peer."""
+    found = {"Python": platform.python_version()}
+    for package in sorted({*(peer.package for peer in PEERS.values()), "pyarrow", "torch"}):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def reads_http() -> bool:
+    """Tell whether this version of zarrow reads stores over HTTP, which a row is still to be written for."""
+    import zarrow
+
+    try:
+        zarrow.open("http://127.0.0.1:9/store.zarr")
+    except zarrow.UnsupportedError:
+        return False
+    except zarrow.ZarrowError:
+        return True
+    return True

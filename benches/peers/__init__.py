@@ -1,0 +1,28 @@
+"""The peers: each a class that opens and reads as its users would, in the order of the report."""
+
+from benches.peers.peer import Peer
+from benches.peers.single_file import Blosc2, H5py, NumpyLoad, NumpyMapped, StringCopy
+from benches.peers.zarr_reader import Fused, Tensorstore, ZarrPython, Zarrista, Zarrs
+from benches.peers.zarrow_reader import Cached, Into, Mapped, Zarrow
+
+PEERS: dict[str, type[Peer]] = {
+    peer.name: peer
+    for peer in (
+        Zarrow,
+        Mapped,
+        Into,
+        Cached,
+        ZarrPython,
+        Fused,
+        Zarrs,
+        Zarrista,
+        Tensorstore,
+        NumpyLoad,
+        NumpyMapped,
+        H5py,
+        Blosc2,
+        StringCopy,
+    )
+}
+
+__all__ = ["PEERS", "Peer"]

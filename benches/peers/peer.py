@@ -1,0 +1,51 @@
+"""What a peer is asked to do."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benches.selections import Selection
+
+
+class Peer:
+    """A library, or a way of using one. Making one imports the library."""
+
+    name: ClassVar[str]
+    suffix: ClassVar[str] = ".zarr"
+    """The format that it reads."""
+    package: ClassVar[str]
+    """What is installed, and imported."""
+    is_zarrow: ClassVar[bool] = False
+    rows: ClassVar[frozenset[str] | None] = None
+    """The rows that it takes part in, None for all whose data it reads."""
+    calls: ClassVar[dict[str, str]] = {}
+    """Row of a call to the statement that is timed, where `t` is the result of a read."""
+
+    def missing(self) -> str | None:
+        """Tell why this peer cannot run here."""
+        return None
+
+    def open(self, path: Path) -> Any:
+        """Open an array."""
+        raise NotImplementedError
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        """Read a selection, or all of the array."""
+        raise NotImplementedError
+
+    def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
+        """Read selections of one shape into one array."""
+        return np.stack([self.read(array, selection) for selection in selections])
+
+    def arrow(self, result: Any) -> Any:
+        """Give the strings that were read as a pyarrow array."""
+        import pyarrow
+
+        return pyarrow.array(result)
+
+    def strings(self, result: Any) -> NDArray[Any]:
+        """Give the strings that were read as an array of NumPy's StringDType."""
+        return np.asarray(result, dtype=np.dtypes.StringDType())

@@ -1,0 +1,92 @@
+"""Formats of one file, which a user might pick in place of Zarr."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benches.peers.peer import Peer
+from benches.selections import Selection
+
+
+class NumpyLoad(Peer):
+    """A file of NumPy; what is selected is copied out of the mapped file."""
+
+    name = "numpy.load"
+    package = "numpy"
+    suffix = ".npy"
+    calls = {"dlpack": "t.__dlpack__()", "torch": "torch.from_numpy(t)"}
+
+    def open(self, path: Path) -> Path:
+        return path
+
+    def read(self, array: Path, selection: Selection | None) -> NDArray[Any]:
+        if selection is None:
+            whole: NDArray[Any] = np.load(array)
+            return whole
+        return np.array(np.load(array, mmap_mode="r")[selection])
+
+
+class NumpyMapped(Peer):
+    """A mapped file of NumPy, opened once; what is selected is copied, all of it is not."""
+
+    name = "numpy.load mmap"
+    package = "numpy"
+    suffix = ".npy"
+
+    def open(self, path: Path) -> Any:
+        return np.load(path, mmap_mode="r")
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return array if selection is None else np.array(array[selection])
+
+
+class H5py(Peer):
+    name = "h5py"
+    package = "h5py"
+    suffix = ".h5"
+
+    def __init__(self) -> None:
+        import h5py
+
+        self.h5py: Any = h5py
+
+    def open(self, path: Path) -> Any:
+        data = self.h5py.File(path, "r")["data"]
+        return data.astype("T") if self.h5py.check_string_dtype(data.dtype) else data
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return array[...] if selection is None else array[selection]
+
+
+class Blosc2(Peer):
+    name = "blosc2"
+    package = "blosc2"
+    suffix = ".b2nd"
+
+    def __init__(self) -> None:
+        import blosc2
+
+        self.blosc2: Any = blosc2
+
+    def open(self, path: Path) -> Any:
+        return self.blosc2.open(str(path), mode="r")
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return array[...] if selection is None else array[selection]
+
+
+class StringCopy(Peer):
+    """No reader: NumPy's own copy of strings that are in memory, as the measure of the row."""
+
+    name = "copy by NumPy"
+    package = "numpy"
+    suffix = ".h5"
+    rows = frozenset({"strings-numpy"})
+
+    def open(self, path: Path) -> Any:
+        return H5py().read(H5py().open(path), None)
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return array.copy()

@@ -1,0 +1,90 @@
+"""The other readers of Zarr."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from benches.peers.peer import Peer
+from benches.selections import Selection
+
+
+class ZarrPython(Peer):
+    """zarr-python as it comes."""
+
+    name = "zarr-python"
+    package = "zarr"
+
+    def __init__(self) -> None:
+        import zarr
+
+        self.zarr: Any = zarr
+        # Its type of strings is not in the standard, which it says at each opening.
+        warnings.simplefilter("ignore")
+
+    def open(self, path: Path) -> Any:
+        return self.zarr.open_array(path, mode="r")
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return array[...] if selection is None else array[selection]
+
+
+class Fused(ZarrPython):
+    """zarr-python with the pipeline that newer versions have and do not switch on."""
+
+    name = "zarr-python fused"
+
+    def missing(self) -> str | None:
+        from zarr.core import codec_pipeline
+
+        if not hasattr(codec_pipeline, "FusedCodecPipeline"):
+            return f"zarr {self.zarr.__version__} has no fused pipeline"
+        self.zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline.FusedCodecPipeline"})
+        return None
+
+
+class Zarrs(ZarrPython):
+    """zarr-python with the pipeline of zarrs."""
+
+    name = "zarr-python+zarrs"
+    package = "zarrs"
+
+    def __init__(self) -> None:
+        super().__init__()
+        import zarrs  # noqa: F401
+
+        self.zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
+
+
+class Zarrista(Peer):
+    name = "zarrista"
+    package = "zarrista"
+    calls = {"dlpack": "t.__dlpack__()", "numpy": "t.to_numpy()", "torch": "torch.from_dlpack(t)"}
+
+    def __init__(self) -> None:
+        import zarrista
+        from zarrista.store import FilesystemStore
+
+        self.zarrista: Any = zarrista
+        self.store: Any = FilesystemStore
+
+    def open(self, path: Path) -> Any:
+        return self.zarrista.Array.open(self.store(str(path)))
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return array[...] if selection is None else array[selection]
+
+
+class Tensorstore(Peer):
+    name = "tensorstore"
+    package = "tensorstore"
+
+    def __init__(self) -> None:
+        import tensorstore
+
+        self.tensorstore: Any = tensorstore
+
+    def open(self, path: Path) -> Any:
+        return self.tensorstore.open({"driver": "zarr3", "kvstore": f"file://{path}"}).result()
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return (array if selection is None else array[selection]).read().result()

@@ -1,0 +1,106 @@
+"""zarrow, and the ways of reading that are asked for."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches.peers.peer import Peer
+from benches.selections import Selection
+
+
+def takes(function: Callable[..., Any], parameter: str) -> bool:
+    """Tell whether a function of this version has a parameter."""
+    return parameter in inspect.signature(function).parameters
+
+
+class Zarrow(Peer):
+    name = "zarrow"
+    package = "zarrow"
+    is_zarrow = True
+    calls = {
+        "dlpack": "t.__dlpack__()",
+        "numpy": "t.numpy()",
+        "torch": "t.torch()",
+        "from-torch": "zarrow.from_dlpack(torch_tensor)",
+        "arrow": "t.__arrow_c_array__()",
+    }
+
+    def __init__(self) -> None:
+        import zarrow
+
+        self.zarrow: Any = zarrow
+
+    def open(self, path: Path) -> Any:
+        return self.zarrow.open(path)
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return array[...] if selection is None else array[selection]
+
+    def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
+        if not hasattr(self.zarrow, "read_many"):
+            return super().batch(array, selections)
+        return self.zarrow.read_many([(array, selection) for selection in selections])
+
+    def arrow(self, result: Any) -> Any:
+        return result.arrow()
+
+    def strings(self, result: Any) -> Any:
+        return result.numpy()
+
+
+class Mapped(Zarrow):
+    """Maps the files, which it must say that it did."""
+
+    name = "zarrow mmap"
+    rows = frozenset({"raw", "rows", "rows-open", "rows-sum"})
+
+    def missing(self) -> str | None:
+        there = takes(self.zarrow.open, "mmap") or takes(self.zarrow.Array.read, "mmap")
+        return None if there else "this version has no mmap=True"
+
+    def open(self, path: Path) -> Any:
+        return (
+            self.zarrow.open(path, mmap=True) if takes(self.zarrow.open, "mmap") else self.zarrow.open(path)
+        )
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        whole = ... if selection is None else selection
+        result = array.read(whole, mmap=True) if takes(array.read, "mmap") else array[whole]
+        if not result.is_mapped:
+            raise NotImplementedError("these chunks cannot be mapped, and were read")
+        return result
+
+
+class Into(Zarrow):
+    """Reads into the same memory each time."""
+
+    name = "zarrow out="
+    rows = frozenset({"raw", "zstd", "blosc", "gzip", "sharded", "rows"})
+
+    def missing(self) -> str | None:
+        return None if takes(self.zarrow.Array.read, "out") else "this version has no out="
+
+    def open(self, path: Path) -> Any:
+        array = self.zarrow.open(path)
+        return array, np.zeros(array.shape, array.dtype)
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        source, target = array
+        source.read(selection, out=target)
+        return target
+
+
+class Cached(Zarrow):
+    """Keeps decoded chunks."""
+
+    name = "zarrow cache_bytes"
+    rows = frozenset({"crops", "batch", "table"})
+
+    def missing(self) -> str | None:
+        return None if takes(self.zarrow.open, "cache_bytes") else "this version has no cache_bytes="
+
+    def open(self, path: Path) -> Any:
+        return self.zarrow.open(path, cache_bytes=1 << 30)

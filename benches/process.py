@@ -1,0 +1,59 @@
+"""The parent's side of a peer's process: lines go in, lines of JSON come out."""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+PATIENCE = 180.0  # seconds that an answer may take
+
+
+class Process:
+    """A process that answers each line that it is sent, bound to the first `cpus` CPUs if that is given."""
+
+    def __init__(self, command: list[str], log: Path, cpus: int | None = None) -> None:
+        here = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(here)[:cpus])  # which the process inherits
+        try:
+            with log.open("ab") as errors:
+                self.process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+                )
+        finally:
+            os.sched_setaffinity(0, here)
+
+    def send(self, line: str = "") -> None:
+        """Send a line, which the process may be too dead to take."""
+        assert self.process.stdin
+        with contextlib.suppress(BrokenPipeError):  # `receive` tells how it died
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for an answer; `{"missing": reason}` where none comes."""
+        assert self.process.stdout
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            return {"missing": f"no answer within {PATIENCE:.0f} s"}
+        line = self.process.stdout.readline()
+        if not line:
+            return {"missing": f"the process ended with {self.process.wait()}"}
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def ask(self) -> dict[str, Any]:
+        """Have the task run once."""
+        self.send()
+        return self.receive()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()

@@ -1,0 +1,100 @@
+"""Runs a row: one process for each peer, and the rounds from peer to peer.
+
+1. Each peer's process starts and prepares; who cannot take part says why.
+2. In each round every peer runs twice in a row: the first run is discarded, the second one counts. A virtual machine
+   gives free memory back to its host within a second, so that the first touch of fresh memory can cost ten times its
+   usual price: that falls on the discarded run.
+3. The order of the peers turns by one with each round.
+4. A peer that has had its time takes part in no further round. If its very first run took longer than that, that run
+   is what counts, and is marked as such.
+"""
+
+import contextlib
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benches import limit
+from benches.peers import PEERS
+from benches.process import Process
+from benches.rows import Row
+from benches.scale import Scale
+
+ENOUGH = 60.0  # seconds of runs, for one peer in one row
+
+
+@dataclass
+class Samples:
+    """What one peer gave in one row."""
+
+    peer: str
+    seconds: list[float] = field(default_factory=list)
+    """For each round, the time of one read."""
+    missing: str | None = None
+    """Why there are none, or no more."""
+    peak: int | None = None
+    """Most bytes that the first run had resident over what was resident before."""
+    check: str | None = None
+    """Checksum of the first run's result."""
+    dropped: float | None = None
+    """Share of the files that was gone from the page cache before the run."""
+    first_only: bool = False
+    """Whether the only time is that of the very first run."""
+
+
+def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> list[Samples]:
+    """Run a row with every peer that can take part."""
+    with contextlib.ExitStack() as stack:
+        running: list[tuple[Process, Samples]] = []
+        all_samples = []
+        for name in [*takers(row, folder), *([limit.NAME] if row.limit else [])]:
+            samples = Samples(name)
+            all_samples.append(samples)
+            process = stack.enter_context(start(name, row, scale, folder, log))
+            if name == limit.NAME:
+                process.send(limit.request(row, folder))
+            samples.missing = process.receive().get("missing")
+            if samples.missing is None:
+                running.append((process, samples))
+        spent = dict.fromkeys((samples.peer for _, samples in running), 0.0)
+        for turn in range(rounds if running else 0):
+            first = turn % len(running)
+            for process, samples in running[first:] + running[:first]:
+                if samples.missing is None and spent[samples.peer] < ENOUGH:
+                    spent[samples.peer] += one_round(process, samples, row.reads)
+    return all_samples
+
+
+def takers(row: Row, folder: Path) -> list[str]:
+    """Name the peers whose format has the data, and that have anything to do in the row."""
+    return [
+        name
+        for name, peer in PEERS.items()
+        if (folder / f"{row.data}{peer.suffix}").exists()
+        if peer.rows is None or row.name in peer.rows
+        if row.task != "call" or row.name in peer.calls
+    ]
+
+
+def start(name: str, row: Row, scale: Scale, folder: Path, log: Path) -> Process:
+    """Start the process of a peer, or of the limit."""
+    worker = [sys.executable, "-m", "benches.worker", name, row.name, scale.name, str(folder.resolve())]
+    return Process([str(limit.PROGRAM)] if name == limit.NAME else worker, log, row.cpus)
+
+
+def one_round(process: Process, samples: Samples, reads: int) -> float:
+    """Run twice and keep the second time; tell the seconds that both took."""
+    discarded = process.ask()
+    if not samples.seconds:
+        samples.peak, samples.check = discarded.get("peak"), discarded.get("check")
+    if discarded.get("value", 0) > ENOUGH and not samples.seconds:
+        samples.first_only = True
+        counted = discarded
+    else:
+        counted = process.ask() if "value" in discarded else discarded
+    samples.missing = counted.get("missing")
+    if samples.missing is not None:
+        return 0.0
+    samples.dropped = counted.get("dropped")
+    samples.seconds.append(counted["value"] / reads)
+    return float(discarded["value"] + counted["value"])

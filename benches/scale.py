@@ -1,0 +1,39 @@
+"""How large the data of a run is."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SMALL_READS = 1_000
+SMALL_CHUNK = 4_096  # elements of float32: 16 KiB
+COUNTED_CHUNK = 16  # elements along each axis of the chunks that are many
+COLUMNS = 16  # of the table
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes of the data sets, and the folder that holds them."""
+
+    name: str
+    side: int
+    """Elements along each axis of the main array of float32."""
+    table_rows: int
+    strings: int
+    sides: tuple[int, ...]
+    """Elements along each axis of the arrays from small to large."""
+    chunk_counts: tuple[int, ...]
+    """Chunks of the arrays of few and of many: squares."""
+
+    def folder(self, root: Path) -> Path:
+        """Give where the data is, below the folder that holds all data."""
+        return root / f"data-{'quick' if self.name == 'quick' else 'normal'}"
+
+    @property
+    def mebibytes(self) -> int:
+        """Give the size of the main array."""
+        return self.side**3 * 4 >> 20
+
+
+NORMAL = Scale("normal", 512, 1_000_000, 10_000_000, (64, 128, 256, 512), (1, 100, 10_000, 1_000_000))
+FULL = Scale("full", 512, 1_000_000, 10_000_000, (64, 128, 256, 512, 1024), (1, 100, 10_000, 1_000_000))
+QUICK = Scale("quick", 256, 100_000, 200_000, (64, 128, 256), (1, 100, 2_500))
+SCALES = {scale.name: scale for scale in (NORMAL, FULL, QUICK)}

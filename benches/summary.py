@@ -1,0 +1,64 @@
+"""From samples to what a table shows, as plain data that JSON takes."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from benches import limit
+from benches.peers import PEERS
+from benches.rounds import Samples
+from benches.rows import Row
+
+
+def summarise(row: Row, all_samples: list[Samples]) -> dict[str, Any]:
+    """Give medians, spreads and ratios of a row.
+
+    A ratio is a peer's median over that of the fastest peer that is not zarrow, or over that of the limit: below
+    1 is faster.
+    """
+    medians = {samples.peer: float(np.median(samples.seconds)) for samples in all_samples if samples.seconds}
+    others = [name for name in medians if name != limit.NAME and not PEERS[name].is_zarrow]
+    fastest = min(others, key=medians.__getitem__, default=None)
+    checks = [samples.check for samples in all_samples if samples.check]
+    expected = max(set(checks), key=checks.count, default=None)
+    return {
+        "name": row.name,
+        "title": row.title,
+        "series": row.series,
+        "x": row.x,
+        "units": row.units,
+        "bars": {"ahead": row.ahead, "of_limit": row.of_limit, "seconds": row.seconds},
+        "fastest": fastest,
+        "peers": [
+            {
+                **asdict(samples),
+                "median": (median := medians.get(samples.peer)),
+                "p10": float(np.percentile(samples.seconds, 10)) if samples.seconds else None,
+                "p90": float(np.percentile(samples.seconds, 90)) if samples.seconds else None,
+                "to_fastest": median / medians[fastest] if median and fastest else None,
+                "to_limit": median / medians[limit.NAME] if median and limit.NAME in medians else None,
+                "wrong": bool(samples.check) and samples.check != expected,
+            }
+            for samples in all_samples
+        ],
+    }
+
+
+def verdicts(summary: dict[str, Any]) -> list[str]:
+    """Say how zarrow stands to the bars of a row."""
+    medians = {peer["peer"]: peer["median"] for peer in summary["peers"] if peer["median"]}
+    ours = medians.get("zarrow")
+    if ours is None:
+        return []
+    bars, lines = summary["bars"], []
+    readers = [name for name in medians if name in PEERS and PEERS[name].suffix == ".zarr"]
+    readers = [name for name in readers if not PEERS[name].is_zarrow]
+    if bars["ahead"] and readers:
+        best = min(readers, key=medians.__getitem__)
+        lines.append(f"{medians[best] / ours:.2f} times as fast as {best}; the bar is {bars['ahead']:g}")
+    if bars["of_limit"] and limit.NAME in medians:
+        lines.append(f"{medians[limit.NAME] / ours:.2f} of the limit; the bar is {bars['of_limit']:g}")
+    if bars["seconds"]:
+        lines.append(f"{ours / bars['seconds']:.2f} of the time that the bar allows")
+    return lines

@@ -1,0 +1,131 @@
+"""What is timed: a task prepares, and gives a function that runs once and tells its seconds and its result."""
+
+import subprocess
+import sys
+import threading
+import time
+import timeit
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches.peers import Peer
+from benches.rows import Row
+from benches.scale import SMALL_CHUNK
+
+Run = Callable[[], tuple[float, Any]]
+CALLS = 100_000
+TICK = 0.0002  # seconds
+
+
+def timed(action: Callable[[], Any]) -> Run:
+    """Time an action. What it gives is dropped only after the time was taken."""
+
+    def run() -> tuple[float, Any]:
+        started = time.perf_counter()
+        result = action()
+        return time.perf_counter() - started, result
+
+    return run
+
+
+def read(peer: Peer, row: Row, path: Path) -> Run:
+    """Read all of an open array, or one selection after the other."""
+    array = peer.open(path)
+    if not row.selections:
+        return timed(lambda: peer.read(array, None))
+
+    def each() -> Any:
+        result = None
+        for selection in row.selections:
+            result = peer.read(array, selection)
+        return result
+
+    return timed(each)
+
+
+def open_read(peer: Peer, row: Row, path: Path) -> Run:
+    """Open an array and read all of it."""
+    return timed(lambda: peer.read(peer.open(path), None))
+
+
+def open_sum(peer: Peer, row: Row, path: Path) -> Run:
+    """Open an array, read all of it, and sum its bytes."""
+    return timed(lambda: np.asarray(peer.read(peer.open(path), None)).view(np.uint8).sum())
+
+
+def batch(peer: Peer, row: Row, path: Path) -> Run:
+    """Read selections into one array."""
+    array = peer.open(path)
+    return timed(lambda: peer.batch(array, row.selections))
+
+
+def to_arrow(peer: Peer, row: Row, path: Path) -> Run:
+    """Read strings and give them to pyarrow."""
+    array = peer.open(path)
+    return timed(lambda: peer.arrow(peer.read(array, None)))
+
+
+def to_strings(peer: Peer, row: Row, path: Path) -> Run:
+    """Read strings and give them to NumPy."""
+    array = peer.open(path)
+    return timed(lambda: peer.strings(peer.read(array, None)))
+
+
+def call(peer: Peer, row: Row, path: Path) -> Run:
+    """Call a method of a result many times."""
+    if row.name not in peer.calls:
+        raise NotImplementedError("has no such call")
+    t = peer.read(peer.open(path), (slice(0, SMALL_CHUNK),))
+    names: dict[str, Any] = {"t": t, peer.package: sys.modules[peer.package]}
+    if "torch" in peer.calls[row.name]:
+        import torch
+
+        names |= {"torch": torch, "torch_tensor": torch.zeros(SMALL_CHUNK)}
+    timer = timeit.Timer(peer.calls[row.name], globals=names)
+    return lambda: (timer.timeit(CALLS) / CALLS, None)
+
+
+def import_time(peer: Peer, row: Row, path: Path) -> Run:
+    """Start an interpreter that imports the package, and one that does nothing."""
+
+    def start(code: str) -> float:
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True, stdin=subprocess.DEVNULL)
+        return time.perf_counter() - started
+
+    return lambda: (start(f"import {peer.package}") - start("pass"), None)
+
+
+def stall(peer: Peer, row: Row, path: Path) -> Run:
+    """Read while another thread ticks, and tell the longest time between two ticks."""
+    array = peer.open(path)
+
+    def run() -> tuple[float, Any]:
+        done = threading.Event()
+        gaps = [0.0]
+
+        def tick() -> None:
+            last = time.perf_counter()
+            while not done.is_set():
+                time.sleep(TICK)
+                now = time.perf_counter()
+                gaps.append(now - last)
+                last = now
+
+        ticking = threading.Thread(target=tick)
+        ticking.start()
+        result = peer.read(array, None)
+        done.set()
+        ticking.join()
+        return max(gaps), result
+
+    return run
+
+
+TASKS: dict[str, Callable[[Peer, Row, Path], Run]] = {
+    task.__name__: task
+    for task in (read, open_read, open_sum, batch, to_arrow, to_strings, call, import_time, stall)
+}

@@ -1,0 +1,71 @@
+"""The process of one peer in one row: `python -m benches.worker PEER ROW SCALE FOLDER`.
+
+1. It imports the peer and prepares the task, and answers `{"ready": true}`, or why it cannot.
+2. Each line on stdin runs the task once, and is answered with `{"value": seconds, …}`.
+3. The answer to the first one also has the peak of resident memory during the run, over what was resident
+   before, and a checksum of the result, which the parent compares between the peers.
+"""
+
+import json
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches import memory
+from benches.peers import PEERS
+from benches.rows import Row, all_rows
+from benches.scale import SCALES
+from benches.tasks import TASKS, Run
+
+
+def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
+    """Answer until stdin ends. Whatever else is printed goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    row = next(row for row in all_rows(SCALES[scale]) if row.name == row_name)
+    try:
+        peer = PEERS[peer_name]()
+        path = Path(folder, row.data + peer.suffix)
+        if reason := peer.missing():
+            raise NotImplementedError(reason)
+        run = TASKS[row.task](peer, row, path)
+        print(json.dumps({"ready": True}), file=answers)
+        for number, _ in enumerate(sys.stdin):
+            print(json.dumps(answer(run, row, path, first=number == 0)), file=answers)
+    except Exception as error:
+        reason = str(error) if isinstance(error, NotImplementedError) else f"{type(error).__name__}: {error}"
+        print(json.dumps({"missing": " ".join(reason.split())[:200]}), file=answers)
+
+
+def answer(run: Run, row: Row, path: Path, *, first: bool) -> dict[str, Any]:
+    """Run once."""
+    reply: dict[str, Any] = {"dropped": memory.drop_cache(path)} if row.cold else {}
+    if not first:
+        return reply | {"value": run()[0]}
+    memory.forget_peak()
+    before = memory.status("VmRSS")
+    reply["value"], result = run()
+    reply["peak"] = memory.status("VmHWM") - before
+    return reply | {"check": checksum(result)}
+
+
+def checksum(result: Any) -> str | None:
+    """Reduce a result to what must be the same for every peer."""
+    if result is None:
+        return None
+    if type(result).__module__.startswith("pyarrow"):
+        import pyarrow.compute
+
+        return f"{len(result)} strings of {pyarrow.compute.sum(pyarrow.compute.binary_length(result))} bytes"
+    array = np.asarray(result)
+    if array.dtype.kind == "T":
+        return f"{array.size} strings of {np.strings.str_len(array).sum()} characters"
+    return f"{array.shape} {zlib.crc32(np.ascontiguousarray(array).data):08x}"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,59 @@
+//! What the machine allows: the time of a read that does nothing but decompress and copy once.
+//!
+//! 1. The first line on stdin is a JSON object: `store`, a folder with an array of Zarr v3; `task`, `decode` or
+//!    `files`; `boxes`, a list of reads, each with `start` and `shape` in elements and `bytes` of the result.
+//! 2. All chunks are taken into memory, the inner chunks of shards one by one. `{"ready": true}` is the answer.
+//! 3. Each further line runs all reads one after the other, and is answered with `{"value": seconds}`. A read
+//!    of `decode` decompresses the chunks that its box touches, each thread into one warm scratch and with one
+//!    warm context, then copies as many bytes as the result has into fresh memory. What is not compressed is
+//!    not touched. A read of `files` opens, reads and closes the file of each chunk, and does nothing else.
+
+mod codec;
+mod fresh;
+mod read;
+mod stored;
+
+use std::error::Error;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::codec::Worker;
+use crate::fresh::Fresh;
+use crate::read::Read;
+use crate::stored::Stored;
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+fn main() -> Outcome<()> {
+    let mut lines = io::stdin().lock().lines();
+    let request: Value = serde_json::from_str(&lines.next().ok_or("the request is missing")??)?;
+    let array = Stored::load(Path::new(request["store"].as_str().ok_or("no store")?))?;
+    let reads = request["boxes"].as_array().ok_or("no boxes")?;
+    let reads = reads.iter().map(|read| Read::plan(read, &array)).collect::<Outcome<Vec<_>>>()?;
+    let longest = reads.iter().map(|read| read.bytes).max().unwrap_or(0);
+    let source = vec![1_u8; longest];
+    let mut workers: Vec<Worker> = Vec::new();
+    workers.resize_with(std::thread::available_parallelism()?.get(), Worker::default);
+    writeln!(io::stdout(), "{{\"ready\": true}}")?;
+    for line in lines {
+        line?;
+        // The last result is freed when the time was taken, as in the other benchmarks.
+        let mut result = None;
+        let started = Instant::now();
+        for read in &reads {
+            if request["task"] == "files" {
+                read.files(&mut workers[0].scratch)?;
+            } else {
+                read.decode(array.codec, &mut workers)?;
+                result = Some(Fresh::copy(&source[..read.bytes], workers.len())?);
+            }
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        drop(result);
+        writeln!(io::stdout(), "{{\"value\": {seconds}}}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! One list of tasks: who takes which, and how it stops.
+//!
+//! 1. Each thread takes the next number until there is none, a task has failed, or the caller was interrupted.
+//! 2. Long tasks pass their [`Checkpoint`] now and then, so that they stop too. On the calling thread it also asks
+//!    whether the caller was interrupted.
+//! 3. A panic, in a task or in the question, is caught and becomes an error.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::pool::generation;
+use crate::exec::scratch::Worker;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a caller is asked whether it was interrupted.
+pub const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A task: its number, what the thread works with, and where to stop.
+pub type Task<'a> = dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()> + Sync + 'a;
+
+thread_local! {
+    static WORKER: RefCell<Worker> = RefCell::new(Worker::default());
+}
+
+/// A lock whose holder panicked holds what it held: every critical section here leaves it whole.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The tasks of one call.
+pub struct Job {
+    count: u64,
+    next: AtomicU64,
+    stop: AtomicBool,
+    error: Mutex<Option<Error>>,
+    /// The process that began it: see step 4 of [`pool`](super::pool).
+    generation: u64,
+}
+
+/// Where a task finds out that it should stop.
+pub struct Checkpoint<'a> {
+    job: &'a Job,
+    interrupted: Option<&'a dyn Fn() -> bool>,
+    asked: Cell<Instant>,
+}
+
+impl Checkpoint<'_> {
+    /// Goes on, or stops the task.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`], also where another task has failed, whose error comes first.
+    pub fn pass(&self) -> Result<()> {
+        if let Some(interrupted) = self.interrupted
+            && self.asked.get().elapsed() >= INTERRUPT_INTERVAL
+        {
+            self.job.ask(interrupted);
+            self.asked.set(Instant::now());
+        }
+        if self.job.stop.load(Ordering::Relaxed) { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+}
+
+impl Job {
+    /// Tasks numbered below `count`.
+    pub fn new(count: u64) -> Job {
+        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        Job { count, next, stop, error: Mutex::new(None), generation: generation() }
+    }
+
+    /// Whether this process was forked from the one that began the job: then other threads' tasks are lost.
+    pub fn is_of_parent(&self) -> bool {
+        self.generation != generation()
+    }
+
+    /// The next task's number.
+    fn claim(&self) -> Option<u64> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        // Threads are few, so that the number cannot wrap once it is beyond the last.
+        Some(self.next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < self.count)
+    }
+
+    fn fail(&self, error: Error) {
+        self.stop.store(true, Ordering::Relaxed);
+        lock(&self.error).get_or_insert(error);
+    }
+
+    /// Asks the caller whether to go on.
+    pub fn ask(&self, interrupted: &dyn Fn() -> bool) {
+        let answer = catch_unwind(AssertUnwindSafe(interrupted));
+        if self.is_of_parent() {
+            // The question forked. In the child a lock may be held for ever by a thread that it does not have.
+            self.stop.store(true, Ordering::Relaxed);
+            return;
+        }
+        match answer {
+            Ok(false) => {}
+            Ok(true) => self.fail(ErrorKind::Interrupted.into()),
+            Err(panic) => self.fail(caught(panic)),
+        }
+    }
+
+    /// Works until there is no more task. The calling thread passes how it asks for interruption.
+    pub fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
+        let with = |worker: &RefCell<Worker>| match worker.try_borrow_mut() {
+            Ok(mut worker) => self.work_with(task, interrupted, &mut worker),
+            // A task that reads another array on this thread would find the worker in use.
+            Err(_) => self.work_with(task, interrupted, &mut Worker::default()),
+        };
+        // A thread that is ending has no worker any more.
+        if WORKER.try_with(with).is_err() {
+            self.work_with(task, interrupted, &mut Worker::default());
+        }
+    }
+
+    fn work_with(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>, worker: &mut Worker) {
+        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(Instant::now()) };
+        while let Some(number) = self.claim() {
+            match catch_unwind(AssertUnwindSafe(|| task(number, worker, &checkpoint))) {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) if self.is_of_parent() => return,
+                Ok(Err(error)) => self.fail(error),
+                Err(panic) => {
+                    // The worker's state is that of a task cut short: start afresh.
+                    *worker = Worker::default();
+                    self.fail(caught(panic));
+                }
+            }
+            // What it finds is in the job.
+            let _ = checkpoint.pass();
+        }
+        worker.trim();
+    }
+
+    /// The first error.
+    ///
+    /// # Errors
+    /// What a task returned; [`ErrorKind::Interrupted`]; [`ErrorKind::Internal`] for a panic.
+    pub fn result(&self) -> Result<()> {
+        if self.is_of_parent() {
+            return Err(ErrorKind::Internal("the process was forked during the read".into()).into());
+        }
+        lock(&self.error).take().map_or(Ok(()), Err)
+    }
+}
+
+/// The error of a panic. Its payload is leaked: dropping it might panic again.
+fn caught(panic: Box<dyn std::any::Any + Send>) -> Error {
+    let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (None, Some(text)) => text.clone(),
+        (None, None) => "a task panicked".into(),
+    };
+    std::mem::forget(panic);
+    ErrorKind::Internal(text).into()
+}

@@ -1,0 +1,81 @@
+//! A claim on elements of a result: who holds it is the only one to write them.
+//!
+//! The memory of a result is written by many threads at once. What keeps that sound is that no two claims of one read
+//! have an element in common: making a claim is `unsafe`, and says why that holds; writing through it is not.
+
+use crate::error::{ErrorKind, Result};
+use crate::exec::destination::Source;
+use crate::exec::part::AxisPart;
+use crate::exec::sink::{Decoded, Sink};
+use crate::metadata::FillValue;
+use std::mem::MaybeUninit;
+
+/// A part of a chunk, and where it goes.
+pub struct Want<'a> {
+    part: &'a [AxisPart],
+    sink: &'a Sink<'a>,
+}
+
+impl<'a> Want<'a> {
+    /// A claim on the places of `part` in `sink`.
+    ///
+    /// # Safety
+    /// While the claim is used, no other claim that is used has one of these places.
+    pub unsafe fn new(part: &'a [AxisPart], sink: &'a Sink<'a>) -> Want<'a> {
+        Want { part, sink }
+    }
+
+    /// The part of the chunk.
+    pub fn part(&self) -> &'a [AxisPart] {
+        self.part
+    }
+
+    /// Where it goes.
+    pub fn sink(&self) -> &'a Sink<'a> {
+        self.sink
+    }
+
+    /// Whether it is a whole chunk of `shape`, in its order.
+    pub fn is_whole(&self, shape: &[u64]) -> bool {
+        self.part.iter().zip(shape).all(|(axis, extent)| axis.step == 1 && axis.count == *extent)
+    }
+
+    /// The places, where they are one run of bytes in the part's C order and elements have a fixed size.
+    pub fn contiguous(&mut self) -> Option<&mut [MaybeUninit<u8>]> {
+        match self.sink {
+            // SAFETY: the claim is the only one on these places, and `&mut self` the only use of it.
+            Sink::Fixed(destination) => unsafe { destination.contiguous(self.part) },
+            _ => None,
+        }
+    }
+
+    /// Copies elements of a fixed size to their places.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where source or result do not have them, which a checked plan rules out.
+    pub fn scatter(&mut self, source: &Source<'_>) -> Result<()> {
+        match self.sink {
+            // SAFETY: as for `contiguous`.
+            Sink::Fixed(destination) => unsafe { destination.scatter(self.part, source) },
+            _ => Err(ErrorKind::Internal("a chunk has another layout than its array".into()).into()),
+        }
+    }
+
+    /// Places the elements of a decoded chunk of `shape`.
+    ///
+    /// # Errors
+    /// As [`scatter`](Want::scatter).
+    pub fn place(&mut self, decoded: &Decoded, shape: &[u64]) -> Result<()> {
+        // SAFETY: as for `contiguous`.
+        unsafe { self.sink.place(decoded, shape, self.part) }
+    }
+
+    /// Sets all elements to the fill value.
+    ///
+    /// # Errors
+    /// As [`scatter`](Want::scatter).
+    pub fn fill(&mut self, value: &FillValue) -> Result<()> {
+        // SAFETY: as for `contiguous`.
+        unsafe { self.sink.fill(self.part, value) }
+    }
+}
