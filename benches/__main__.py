@@ -8,7 +8,8 @@ from typing import Any
 
 from benches import chart, data, machine, report
 from benches.rounds import measure
-from benches.rows import Row, all_rows, chosen
+from benches.row import Row
+from benches.rows import all_rows, chosen
 from benches.scale import FULL, NORMAL, QUICK, Scale
 from benches.summary import summarise
 
@@ -38,7 +39,7 @@ def main() -> None:
         print(report.series_table(series, points))
     if not machine.reads_http():
         print(
-            "\nhttp: a store that answers after 30 ms is left out, since this version of zarrow does not read HTTP"
+            "\nhttp: a store that answers after 30 ms is left out: this version of zarrow does not read HTTP"
         )
     picture = build / "benchmarks-quick.svg" if arguments.quick else arguments.chart
     chart.draw(in_order(document, scale), document, picture)
@@ -64,7 +65,7 @@ def parse() -> argparse.Namespace:
 
 
 def earlier(results: Path, run: dict[str, Any]) -> dict[str, Any]:
-    """Give what was measured before on the same machine with the same versions, for the rows that do not run now."""
+    """Give what was measured before on the same machine with the same versions, for the rows not run now."""
     if results.exists():
         document: dict[str, Any] = json.loads(results.read_text())
         if {key: document.get(key) for key in run} == run:

@@ -5,8 +5,8 @@ from typing import Any
 
 import matplotlib
 from matplotlib import pyplot
-from matplotlib.patches import Patch
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from benches import limit
 from benches.report import AXES, per_unit
@@ -31,6 +31,7 @@ COLOURS = {
     limit.NAME: "#000000",
 }
 SERIES = ("size", "count", "threads")
+MOST_TICKS = 8
 
 
 def draw(rows: Summaries, document: dict[str, Any], path: Path) -> None:
@@ -42,39 +43,54 @@ def draw(rows: Summaries, document: dict[str, Any], path: Path) -> None:
     )
     whole = [row for row in rows if row["name"] in WHOLE]
     others = [row for row in rows if row["name"] not in WHOLE and not row["series"] and row["fastest"]]
-    bars(panels["whole"], whole, "median")
-    panels["whole"].set(ylabel="seconds", title="reading a whole array (shorter is faster)")
-    bars(panels["others"], others, "to_fastest")
-    panels["others"].set(yscale="log", ylabel="time over that of the fastest peer", title="other rows")
-    panels["others"].axhline(1, color="black", linewidth=0.5)
+    bars(panels["whole"], whole)
+    dots(panels["others"], others)
     for series in SERIES:
         lines(panels[series], [row for row in rows if row["series"] == series], AXES[series])
-    found = [name for name in COLOURS if any(peer["peer"] == name for row in rows for peer in row["peers"])]
+    measured = {peer["peer"] for row in rows for peer in row["peers"] if peer["median"]}
+    found = [name for name in COLOURS if name in measured]
     handles = [Patch(color=COLOURS[name]) for name in found]
     figure.legend(handles, found, loc="outside lower center", ncols=6, frameon=False)
     about = document["machine"]
-    days = sorted(row["date"][:10] for row in rows)
-    figure.suptitle(
-        f"{about['processor']}, {about['cpus']} CPUs; {days[-1]}; zarrow {document['versions']['zarrow']}"
-    )
+    days = sorted({row["date"][:10] for row in rows})
+    when = " to ".join(dict.fromkeys([days[0], days[-1]]))
+    version = document["versions"]["zarrow"]
+    figure.suptitle(f"{about['processor']}, {about['cpus']} CPUs; {when}; zarrow {version}")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
 
 
-def bars(axes: Axes, rows: Summaries, value: str) -> None:
-    """Draw a group of bars for each row, with the spread where the value is a time."""
+def bars(axes: Axes, rows: Summaries) -> None:
+    """Draw a group of bars for each row, with the spread."""
     for place, row in enumerate(rows):
-        peers = [peer for peer in row["peers"] if peer[value]]
+        peers = [peer for peer in row["peers"] if peer["median"]]
         width = 0.85 / max(1, len(peers))
         for number, peer in enumerate(peers):
             at = place - 0.425 + (number + 0.5) * width
-            spread = None
-            if value == "median":
-                spread = [[peer["median"] - peer["p10"]], [peer["p90"] - peer["median"]]]
-            axes.bar(
-                at, peer[value], width, yerr=spread, color=COLOURS[peer["peer"]], error_kw={"linewidth": 0.5}
-            )
-    axes.set_xticks(range(len(rows)), [row["name"] for row in rows])
+            spread = [[peer["median"] - peer["p10"]], [peer["p90"] - peer["median"]]]
+            colour = COLOURS[peer["peer"]]
+            axes.bar(at, peer["median"], width, yerr=spread, color=colour, error_kw={"linewidth": 0.5})
+    name_rows(axes, rows)
+    axes.set(ylabel="seconds", title="reading a whole array (lower is better)")
+
+
+def dots(axes: Axes, rows: Summaries) -> None:
+    """Draw a column of dots for each row: how many times the fastest peer's time each peer takes."""
+    for place, row in enumerate(rows):
+        peers = [peer for peer in row["peers"] if peer["to_fastest"]]
+        axes.axvline(place, color="#dddddd", linewidth=0.5, zorder=0)
+        for number, peer in enumerate(peers):
+            at = place - 0.2 + 0.4 * number / max(1, len(peers) - 1)
+            axes.plot(at, peer["to_fastest"], "o", color=COLOURS[peer["peer"]], markersize=5)
+    axes.axhline(1, color="black", linewidth=0.5)
+    name_rows(axes, rows)
+    title = "other rows: time over that of the fastest which is not zarrow (lower is better)"
+    axes.set(yscale="log", ylabel="ratio", title=title)
+
+
+def name_rows(axes: Axes, rows: Summaries) -> None:
+    """Write the rows' names below."""
+    axes.set_xticks(range(len(rows)), [row["name"].replace("-", "\n") for row in rows])
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -90,4 +106,7 @@ def lines(axes: Axes, points: Summaries, title: str) -> None:
         if line:
             axes.plot(*zip(*line, strict=True), color=colour, marker="o", markersize=3, linewidth=1)
     axes.set(xscale="log", yscale="log", ylabel="seconds", title=title)
+    if len(places := sorted({point["x"] for point in points})) < MOST_TICKS:
+        axes.set_xticks(places, [f"{place:,g}" for place in places], minor=False)
+        axes.set_xticks([], minor=True)
     axes.spines[["top", "right"]].set_visible(False)

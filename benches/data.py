@@ -1,7 +1,7 @@
 """The data: each set is written once by zarr-python, and by the other formats' own libraries.
 
-A set is known by its name, and by the suffix of its format: `raw.zarr`, `raw.npy`, `raw.h5`, `raw.b2nd`. A format
-takes part in the rows whose set it has.
+A set is known by its name, and by the suffix of its format: `raw.zarr`, `raw.npy`, `raw.h5`, `raw.b2nd`. A
+format takes part in the rows whose set it has.
 """
 
 import os
@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
 from benches import single_files
-from benches.scale import COLUMNS, COUNTED_CHUNK, SMALL_CHUNK, SMALL_READS, Scale
-
-PERIOD = 99_991
+from benches.scale import COLUMNS, COUNTED_CHUNK, PERIOD, SMALL_CHUNK, SMALL_READS, Scale
 
 
 def write(scale: Scale, folder: Path, names: set[str]) -> None:

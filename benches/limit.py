@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benches.data import PERIOD, names
-from benches.rows import Row
+from benches.row import Row
+from benches.scale import string_bytes
 
 PROGRAM = Path("target/release/examples/limit")
 NAME = "limit"
@@ -23,21 +23,14 @@ def request(row: Row, folder: Path) -> str:
         ([part.start for part in selection], [part.stop - part.start for part in selection])
         for selection in row.selections
     ] or [([0] * len(shape), shape)]
-    return json.dumps(
-        {
-            "store": str(store.resolve()),
-            "task": row.limit,
-            "boxes": [
-                {"start": start, "shape": shape, "bytes": result_bytes(metadata["data_type"], shape)}
-                for start, shape in boxes
-            ],
-        }
-    )
+    data_type = metadata["data_type"]
+    reads = [
+        {"start": start, "shape": shape, "bytes": result_bytes(data_type, shape)} for start, shape in boxes
+    ]
+    return json.dumps({"store": str(store.resolve()), "task": row.limit, "boxes": reads})
 
 
 def result_bytes(data_type: Any, shape: list[int]) -> int:
-    """Count the bytes of a result. An element of strings has an offset and, on average, the bytes of a name."""
-    if data_type == "string":
-        period = list(names(PERIOD))
-        return int(math.prod(shape) * (8 + len("".join(period)) / PERIOD))
-    return int(math.prod(shape) * np.dtype(data_type).itemsize)
+    """Count the bytes of a result."""
+    count = math.prod(shape)
+    return string_bytes(count) if data_type == "string" else int(count * np.dtype(data_type).itemsize)

@@ -1,5 +1,6 @@
 """The tables on stdout."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ def row_table(summary: dict[str, Any]) -> str:
                 note(peer),
             ]
         )
-    verdict = "".join(f"\nzarrow: {line}" for line in verdicts(summary))
+    verdict = "".join(f"\n{summary['bars']['ours']}: {line}" for line in verdicts(summary))
     return f"\n{summary['name']}: {summary['title']}\n{table(cells)}{verdict}"
 
 
@@ -58,13 +59,15 @@ def ratio(value: float | None) -> str:
 
 def note(peer: dict[str, Any]) -> str:
     """Say what is special about a peer's times."""
-    notes = ["WRONG VALUES"] if peer["wrong"] else []
+    notes = [remark] if (remark := peer["remark"]) else []
+    if peer["wrong"]:
+        notes.append("WRONG VALUES")
     if peer["first_only"]:
         notes.append("the very first run")
     if peer["dropped"] is not None:
         notes.append(f"{peer['dropped']:.0%} of the files was cold")
     if peer["missing"]:
-        notes.append(peer["missing"])
+        notes.append(textwrap.shorten(peer["missing"], 90))
     return "; ".join(notes)
 
 

@@ -1,12 +1,12 @@
 """Runs a row: one process for each peer, and the rounds from peer to peer.
 
 1. Each peer's process starts and prepares; who cannot take part says why.
-2. In each round every peer runs twice in a row: the first run is discarded, the second one counts. A virtual machine
-   gives free memory back to its host within a second, so that the first touch of fresh memory can cost ten times its
-   usual price: that falls on the discarded run.
+2. In each round every peer runs twice in a row: the first run is discarded, the second one counts. A virtual
+   machine gives free memory back to its host within a second, so that the first touch of fresh memory can
+   cost ten times its usual price: that falls on the discarded run.
 3. The order of the peers turns by one with each round.
-4. A peer that has had its time takes part in no further round. If its very first run took longer than that, that run
-   is what counts, and is marked as such.
+4. A peer that has had its time takes part in no further round. If its very first run took longer than that,
+   that run is what counts, and is marked as such.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from pathlib import Path
 from benches import limit
 from benches.peers import PEERS
 from benches.process import Process
-from benches.rows import Row
+from benches.row import Row
 from benches.scale import Scale
 
 ENOUGH = 60.0  # seconds of runs, for one peer in one row
@@ -28,6 +28,8 @@ class Samples:
     """What one peer gave in one row."""
 
     peer: str
+    remark: str = ""
+    """How the peer's data differs from that of the others."""
     seconds: list[float] = field(default_factory=list)
     """For each round, the time of one read."""
     missing: str | None = None
@@ -48,7 +50,7 @@ def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> lis
         running: list[tuple[Process, Samples]] = []
         all_samples = []
         for name in [*takers(row, folder), *([limit.NAME] if row.limit else [])]:
-            samples = Samples(name)
+            samples = Samples(name, remark=PEERS[name].remarks.get(row.data, "") if name in PEERS else "")
             all_samples.append(samples)
             process = stack.enter_context(start(name, row, scale, folder, log))
             if name == limit.NAME:

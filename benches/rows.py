@@ -1,48 +1,10 @@
-"""The rows: what is measured, and which bar zarrow has to meet there."""
+"""The rows that there are."""
 
 import os
-from dataclasses import dataclass
 
 from benches import selections
-from benches.scale import Scale
-from benches.selections import Selection
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measurement, made with every peer that can take part."""
-
-    name: str
-    title: str
-    task: str
-    """Name of a function in `benches.tasks`."""
-    data: str = "small"
-    """The set that is read."""
-    selections: tuple[Selection, ...] = ()
-    """What is read, one after the other; all of the array where there is nothing here."""
-    limit: str | None = None
-    """What the limit is made of: `decode`, or `files` (see `limit` in the examples of the crate)."""
-    ahead: float | None = None
-    """How many times faster than the fastest other Zarr reader zarrow is to be."""
-    of_limit: float | None = None
-    """The share of the limit's speed that zarrow is to reach."""
-    seconds: float | None = None
-    """What zarrow is to take at most."""
-    cold: bool = False
-    """Whether the page cache is dropped before each read."""
-    cpus: int | None = None
-    """To how many CPUs the process is bound."""
-    series: str | None = None
-    """What the row is a point of, and"""
-    x: float = 0
-    """where on its axis the point lies."""
-    units: float = 1
-    """By how much a series divides the time."""
-
-    @property
-    def reads(self) -> int:
-        """How many reads one run has: times are for one of them."""
-        return max(1, len(self.selections)) if self.task == "read" else 1
+from benches.row import Row
+from benches.scale import Scale, string_bytes
 
 
 def all_rows(scale: Scale) -> list[Row]:
@@ -53,23 +15,35 @@ def all_rows(scale: Scale) -> list[Row]:
 def whole(scale: Scale) -> list[Row]:
     """Give the rows that read all of an array at once."""
     cube = f"{scale.mebibytes} MiB of float32, {scale.side}³"
-    bars = {
-        "raw": ("chunks 64³, raw", 2),
-        "zstd": ("chunks 64³, zstd", 1.25),
-        "blosc": ("chunks 64³, blosc-lz4 with shuffle", 2),
-        "gzip": ("chunks 64³, gzip", 1.5),
-        "sharded": ("chunks 32³ in shards 256³, zstd", 1.25),
-        "rows": (f"chunks 16×{scale.side}×{scale.side}, raw", 1),
-    }
+    one, inner, layers = 64**3 * 4, 32**3 * 4, 16 * scale.side**2 * 4
     rows = [
-        Row(name, f"{cube}, {how}", "read", name, (), "decode", ahead, None if name == "rows" else 0.9)
-        for name, (how, ahead) in bars.items()
+        whole_row(scale, "raw", f"{cube}, chunks 64³, raw", one, 2),
+        whole_row(scale, "zstd", f"{cube}, chunks 64³, zstd", one, 1.25),
+        whole_row(scale, "blosc", f"{cube}, chunks 64³, blosc-lz4 with shuffle", one, 2),
+        whole_row(scale, "gzip", f"{cube}, chunks 64³, gzip", one, 1.5),
+        whole_row(scale, "sharded", f"{cube}, chunks 32³ in shards 256³, zstd", inner, 1.25),
+        whole_row(scale, "rows", f"{cube}, chunks of 16 layers, raw", layers, 1),
     ]
     opened = Row(
-        "rows-open", "the same rows, from opening to a tensor, mapped where asked for", "open_read", "rows"
+        "rows-open",
+        "the same layers, from opening to a tensor, mapped where asked for",
+        "open_read",
+        "rows",
+        to_peer=("numpy.load mmap", 1.2),
+        ours="zarrow mmap",
     )
-    summed = Row("rows-sum", "the same rows, opened, read and every byte summed", "open_sum", "rows", ahead=1)
+    title = "the same layers, opened, read or mapped, and every byte summed"
+    summed = Row("rows-sum", title, "open_sum", "rows", ahead=1, ours="zarrow mmap")
     return [*rows, opened, summed]
+
+
+def whole_row(scale: Scale, name: str, title: str, chunk: int, ahead: float) -> Row:
+    """Give the row of one encoding of the main array, whose chunks have so many bytes."""
+    threads = len(os.sched_getaffinity(0))
+    # The result, for each thread an encoded and a decoded chunk, and 32 MiB.
+    peak = scale.side**3 * 4 + threads * 2 * chunk + (32 << 20)
+    share = None if name == "rows" else 0.9
+    return Row(name, title, "read", name, limit="decode", ahead=ahead, of_limit=share, peak=peak)
 
 
 def parts(scale: Scale) -> list[Row]:
@@ -114,9 +88,11 @@ def parts(scale: Scale) -> list[Row]:
 def variable(scale: Scale) -> list[Row]:
     """Give the rows of elements of any length."""
     title = f"{scale.strings:,} short strings, vlen-utf8 and zstd"
+    peak = 2.2 * string_bytes(scale.strings)
+    to_arrow, to_numpy = f"{title}, to pyarrow", f"{title}, to NumPy's StringDType"
     return [
-        Row("strings-arrow", f"{title}, to pyarrow", "to_arrow", "strings", (), "decode", ahead=3),
-        Row("strings-numpy", f"{title}, to NumPy's StringDType", "to_strings", "strings", ahead=1),
+        Row("strings-arrow", to_arrow, "to_arrow", "strings", limit="decode", ahead=3, peak=peak),
+        Row("strings-numpy", to_numpy, "to_strings", "strings", to_peer=("copy by NumPy", 2)),
     ]
 
 
@@ -138,7 +114,7 @@ def series(scale: Scale) -> list[Row]:
     sizes = [
         Row(
             f"size-{side}",
-            f"{side**3 * 4 >> 20:,} MiB, zstd, chunks 64³: time of one MiB",
+            f"{side**3 * 4 >> 20:,} MiB, zstd, chunks 64³",
             "read",
             f"size-{side}",
             limit="decode",
@@ -151,7 +127,7 @@ def series(scale: Scale) -> list[Row]:
     counts = [
         Row(
             f"count-{count}",
-            f"{count:,} raw chunks of 1 KiB: time of one chunk",
+            f"{count:,} raw chunks of 1 KiB",
             "read",
             f"count-{count}",
             limit="files",

@@ -7,6 +7,7 @@ SMALL_READS = 1_000
 SMALL_CHUNK = 4_096  # elements of float32: 16 KiB
 COUNTED_CHUNK = 16  # elements along each axis of the chunks that are many
 COLUMNS = 16  # of the table
+PERIOD = 99_991  # strings after which they come again
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class Scale:
     def mebibytes(self) -> int:
         """Give the size of the main array."""
         return self.side**3 * 4 >> 20
+
+
+def string_bytes(count: int) -> int:
+    """Count the bytes that many strings have in Arrow's form, their offsets of 64 bits included."""
+    digits = sum(len(str(number)) for number in range(PERIOD)) / PERIOD
+    return int(count * (8 + len("name-") + digits))
 
 
 NORMAL = Scale("normal", 512, 1_000_000, 10_000_000, (64, 128, 256, 512), (1, 100, 10_000, 1_000_000))

@@ -8,14 +8,14 @@ import numpy as np
 from benches import limit
 from benches.peers import PEERS
 from benches.rounds import Samples
-from benches.rows import Row
+from benches.row import Row
 
 
 def summarise(row: Row, all_samples: list[Samples]) -> dict[str, Any]:
     """Give medians, spreads and ratios of a row.
 
-    A ratio is a peer's median over that of the fastest peer that is not zarrow, or over that of the limit: below
-    1 is faster.
+    A ratio is a peer's median over that of the fastest peer that is not zarrow, or over that of the limit:
+    below 1 is faster.
     """
     medians = {samples.peer: float(np.median(samples.seconds)) for samples in all_samples if samples.seconds}
     others = [name for name in medians if name != limit.NAME and not PEERS[name].is_zarrow]
@@ -28,7 +28,9 @@ def summarise(row: Row, all_samples: list[Samples]) -> dict[str, Any]:
         "series": row.series,
         "x": row.x,
         "units": row.units,
-        "bars": {"ahead": row.ahead, "of_limit": row.of_limit, "seconds": row.seconds},
+        "bars": {
+            bar: getattr(row, bar) for bar in ("ours", "ahead", "of_limit", "to_peer", "seconds", "peak")
+        },
         "fastest": fastest,
         "peers": [
             {
@@ -47,11 +49,12 @@ def summarise(row: Row, all_samples: list[Samples]) -> dict[str, Any]:
 
 def verdicts(summary: dict[str, Any]) -> list[str]:
     """Say how zarrow stands to the bars of a row."""
-    medians = {peer["peer"]: peer["median"] for peer in summary["peers"] if peer["median"]}
-    ours = medians.get("zarrow")
-    if ours is None:
-        return []
     bars, lines = summary["bars"], []
+    peers = {peer["peer"]: peer for peer in summary["peers"] if peer["median"]}
+    medians = {name: peer["median"] for name, peer in peers.items()}
+    if bars["ours"] not in peers:
+        return []
+    ours = medians[bars["ours"]]
     readers = [name for name in medians if name in PEERS and PEERS[name].suffix == ".zarr"]
     readers = [name for name in readers if not PEERS[name].is_zarrow]
     if bars["ahead"] and readers:
@@ -59,6 +62,12 @@ def verdicts(summary: dict[str, Any]) -> list[str]:
         lines.append(f"{medians[best] / ours:.2f} times as fast as {best}; the bar is {bars['ahead']:g}")
     if bars["of_limit"] and limit.NAME in medians:
         lines.append(f"{medians[limit.NAME] / ours:.2f} of the limit; the bar is {bars['of_limit']:g}")
+    if bars["to_peer"] and (other := bars["to_peer"][0]) in medians:
+        lines.append(
+            f"{ours / medians[other]:.2f} times the time of {other}; the bar is {bars['to_peer'][1]:g}"
+        )
     if bars["seconds"]:
         lines.append(f"{ours / bars['seconds']:.2f} of the time that the bar allows")
+    if bars["peak"] and (peak := peers[bars["ours"]]["peak"]):
+        lines.append(f"{peak / bars['peak']:.2f} of the memory that the bar allows")
     return lines

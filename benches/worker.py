@@ -17,7 +17,8 @@ import numpy as np
 
 from benches import memory
 from benches.peers import PEERS
-from benches.rows import Row, all_rows
+from benches.row import Row
+from benches.rows import all_rows
 from benches.scale import SCALES
 from benches.tasks import TASKS, Run
 
@@ -49,14 +50,13 @@ def answer(run: Run, row: Row, path: Path, *, first: bool) -> dict[str, Any]:
     memory.forget_peak()
     before = memory.status("VmRSS")
     reply["value"], result = run()
-    reply["peak"] = memory.status("VmHWM") - before
-    return reply | {"check": checksum(result)}
-
-
-def checksum(result: Any) -> str | None:
-    """Reduce a result to what must be the same for every peer."""
     if result is None:
-        return None
+        return reply
+    return reply | {"peak": memory.status("VmHWM") - before, "check": checksum(result)}
+
+
+def checksum(result: Any) -> str:
+    """Reduce a result to what must be the same for every peer."""
     if type(result).__module__.startswith("pyarrow"):
         import pyarrow.compute
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
+import zarrow
 from oracle.arrays import GEOMETRIES, ArrayCase, Geometry, bits
 from oracle.chains import CHAINS, Chain
 from oracle.elements import ELEMENTS, Element, Values
 from oracle.selections import Selection, any_of, fixed, random_one
-
-import zarrow
 
 COMBINATIONS = [
     (element, chain)
@@ -24,7 +24,9 @@ COMBINATIONS = [
     for chain in CHAINS[version]
     if chain.fits(element) and ArrayCase(element, chain, GEOMETRIES[-1], element.fills[0], 0).can_be_written
 ]
-BY_NAME = {f"v{chain.version}-{chain.name}-{element.name}": (element, chain) for element, chain in COMBINATIONS}
+BY_NAME = {
+    f"v{chain.version}-{chain.name}-{element.name}": (element, chain) for element, chain in COMBINATIONS
+}
 
 
 def check(array: zarrow.Array, expected: Values, selections: list[Selection]) -> None:
@@ -61,7 +63,8 @@ def check_chunks(array: zarrow.Array, expected: Values) -> None:
     if 0 not in grid:
         for place in {(0,) * len(grid), tuple(count - 1 for count in grid)}:
             corners = zip(place, chunks, strict=True)
-            part = expected[(*(slice(at * chunk, (at + 1) * chunk) for at, chunk in corners), ...)]
+            slices: Selection = tuple(slice(at * chunk, (at + 1) * chunk) for at, chunk in corners)
+            part = expected[(*slices, ...)]
             assert bits(array.retrieve_chunk(place).numpy()) == bits(part)
     if grid:
         with pytest.raises(IndexError):
@@ -99,7 +102,9 @@ def test_each_chain_with_each_geometry(chain: Chain, tmp_path: Path) -> None:
     elements = [element for element, known in COMBINATIONS if known is chain]
     for number, geometry in enumerate(GEOMETRIES):
         shifted = elements[number % len(elements) :] + elements[: number % len(elements)]
-        for case in writable(ArrayCase(element, chain, geometry, element.fills[-1], number) for element in shifted):
+        for case in writable(
+            ArrayCase(element, chain, geometry, element.fills[-1], number) for element in shifted
+        ):
             check_case(case, tmp_path / str(number), fixed(geometry.shape))
 
 
@@ -116,7 +121,9 @@ def cases(draw: st.DrawFn) -> tuple[ArrayCase, list[Selection]]:
 
 @settings(max_examples=300, deadline=None, database=None)
 @given(drawn=cases())
-def test_random_arrays(drawn: tuple[ArrayCase, list[Selection]], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_random_arrays(
+    drawn: tuple[ArrayCase, list[Selection]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     case, selections = drawn
     assume(case.can_be_written)
     check_case(case, tmp_path_factory.mktemp("random") / "array", selections)

@@ -2,7 +2,7 @@
 
 from benches.peers.peer import Peer
 from benches.peers.single_file import Blosc2, H5py, NumpyLoad, NumpyMapped, StringCopy
-from benches.peers.zarr_reader import Fused, Tensorstore, ZarrPython, Zarrista, Zarrs
+from benches.peers.zarr_reader import Fused, Tensorstore, Zarrista, ZarrPython, Zarrs
 from benches.peers.zarrow_reader import Cached, Into, Mapped, Zarrow
 
 PEERS: dict[str, type[Peer]] = {

@@ -21,6 +21,8 @@ class Peer:
     is_zarrow: ClassVar[bool] = False
     rows: ClassVar[frozenset[str] | None] = None
     """The rows that it takes part in, None for all whose data it reads."""
+    remarks: ClassVar[dict[str, str]] = {}
+    """Set of data to how this format holds it, where that differs from the others."""
     calls: ClassVar[dict[str, str]] = {}
     """Row of a call to the statement that is timed, where `t` is the result of a read."""
 

@@ -1,7 +1,7 @@
 """Formats of one file, which a user might pick in place of Zarr."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,29 +11,30 @@ from benches.selections import Selection
 
 
 class NumpyLoad(Peer):
-    """A file of NumPy; what is selected is copied out of the mapped file."""
+    """A file of NumPy, read as a whole."""
 
     name = "numpy.load"
     package = "numpy"
     suffix = ".npy"
-    calls = {"dlpack": "t.__dlpack__()", "torch": "torch.from_numpy(t)"}
+    rows = frozenset({"raw", "rows", "rows-open", "rows-sum", "cold-raw", "dlpack", "torch", "import"})
+    calls: ClassVar = {"dlpack": "t.__dlpack__()", "torch": "torch.from_numpy(t)"}
 
     def open(self, path: Path) -> Path:
         return path
 
     def read(self, array: Path, selection: Selection | None) -> NDArray[Any]:
-        if selection is None:
-            whole: NDArray[Any] = np.load(array)
-            return whole
-        return np.array(np.load(array, mmap_mode="r")[selection])
+        whole: NDArray[Any] = np.load(array)
+        return whole if selection is None else whole[selection]
 
 
 class NumpyMapped(Peer):
-    """A mapped file of NumPy, opened once; what is selected is copied, all of it is not."""
+    """A mapped file of NumPy; what is selected is copied, all of it is not."""
 
     name = "numpy.load mmap"
     package = "numpy"
     suffix = ".npy"
+    rows = frozenset({"rows-open", "rows-sum", "small", "crops", "batch", "table"})
+    remarks: ClassVar = {"sharded": "not compressed", "table": "not compressed"}
 
     def open(self, path: Path) -> Any:
         return np.load(path, mmap_mode="r")
@@ -46,6 +47,7 @@ class H5py(Peer):
     name = "h5py"
     package = "h5py"
     suffix = ".h5"
+    remarks: ClassVar = {"sharded": "gzip", "table": "gzip", "strings": "not compressed"}
 
     def __init__(self) -> None:
         import h5py

@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from benches.peers.peer import Peer
 from benches.selections import Selection
@@ -58,7 +58,7 @@ class Zarrs(ZarrPython):
 class Zarrista(Peer):
     name = "zarrista"
     package = "zarrista"
-    calls = {"dlpack": "t.__dlpack__()", "numpy": "t.to_numpy()", "torch": "torch.from_dlpack(t)"}
+    calls: ClassVar = {"dlpack": "t.__dlpack__()", "numpy": "t.to_numpy()", "torch": "torch.from_dlpack(t)"}
 
     def __init__(self) -> None:
         import zarrista

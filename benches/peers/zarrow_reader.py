@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Zarrow(Peer):
     name = "zarrow"
     package = "zarrow"
     is_zarrow = True
-    calls = {
+    calls: ClassVar = {
         "dlpack": "t.__dlpack__()",
         "numpy": "t.numpy()",
         "torch": "t.torch()",
@@ -55,7 +55,7 @@ class Mapped(Zarrow):
     """Maps the files, which it must say that it did."""
 
     name = "zarrow mmap"
-    rows = frozenset({"raw", "rows", "rows-open", "rows-sum"})
+    rows = frozenset({"rows-open", "rows-sum"})
 
     def missing(self) -> str | None:
         there = takes(self.zarrow.open, "mmap") or takes(self.zarrow.Array.read, "mmap")

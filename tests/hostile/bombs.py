@@ -10,7 +10,7 @@ GIB = 1 << 30
 
 
 def zstd_claim(nbytes: int) -> bytes:
-    """A frame of 16 bytes whose header claims any size: one segment, its size in 8 bytes, one empty last block."""
+    """A frame of 16 bytes whose header claims any size: one segment, its size, one empty last block."""
     return b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", nbytes) + b"\x01\x00\x00"
 
 
@@ -18,7 +18,10 @@ def zstd_zeros(nbytes: int) -> bytes:
     """A frame of no claimed size, of blocks of 4 bytes that each repeat a zero 128 Ki times."""
     block = 128 << 10
     count = nbytes // block
-    headers = b"".join(((block << 3 | 0b010 | (number == count - 1)).to_bytes(3, "little") + b"\0") for number in range(count))
+    headers = b"".join(
+        ((block << 3 | 0b010 | (number == count - 1)).to_bytes(3, "little") + b"\0")
+        for number in range(count)
+    )
     # No checksum, no size; a window of 128 KiB, which is a block.
     return b"\x28\xb5\x2f\xfd\x00" + bytes([7 << 3]) + headers
 

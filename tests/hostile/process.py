@@ -22,7 +22,7 @@ TIMEOUT = 60
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a read ended in: the elements, or the error with its place."""
+    """What a read ended in: the elements, or the error with its place; and the bytes that it took."""
 
     value: Any = None
     error: str | None = None
@@ -32,10 +32,11 @@ class Outcome:
     chunk: list[int] | None = None
     codec: str | None = None
     message: str = ""
+    grown: int = 0
 
 
 def attempt(store: Path, *members: str, index: str = "...") -> Outcome:
-    """Open the store, go to one member after the other, and read `index`, a Python expression, where that is an array."""
+    """Open the store, go from member to member, and read `index`, a Python expression, of an array."""
     return attempts([store], *members, index=index)[0]
 
 
@@ -46,15 +47,21 @@ def attempts(stores: Iterable[Path], *members: str, index: str = "...") -> list[
 
 
 def flip(store: Path, member: str, key: str, count: int, seed: int) -> list[dict[str, Any]]:
-    """Read the array after each of `count` changes of one bit, and after each of `count` cuts of the value `key`."""
-    return _run({"do": "flip", "store": str(store), "member": member, "key": key, "count": count, "seed": seed})
+    """Read the array after each of `count` flips of a bit, and of `count` cuts, of the value `key`."""
+    return _run(
+        {"do": "flip", "store": str(store), "member": member, "key": key, "count": count, "seed": seed}
+    )
 
 
 def _run(request: dict[str, Any]) -> list[dict[str, Any]]:
     environment = {**os.environ, "ZARROW_NUM_THREADS": "2"}
     command = [sys.executable, __file__, json.dumps(request)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    assert done.returncode == 0, (
+        f"exit status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    )
     assert "panicked" not in done.stderr, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -63,6 +70,20 @@ def _limit_memory() -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MORE_MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _resident(line: str) -> int:
+    """A line of the process's status, such as the most memory that it ever had, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{line}:")[1].split()[0]) * 1024
+
+
+def _read_and_measure(store: str, members: list[str], index: str) -> dict[str, Any]:
+    # 5 makes what is resident now the most that there ever was (proc_pid_clear_refs(5)).
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _resident("VmRSS")
+    outcome = _read(store, members, index)
+    return {**outcome, "grown": _resident("VmHWM") - before}
 
 
 def _read(store: str, members: list[str], index: str) -> dict[str, Any]:
@@ -119,7 +140,7 @@ def _main() -> None:
         _flip(**request)
     else:
         for store in request["stores"]:
-            print(json.dumps(_read(store, request["members"], request["index"])), flush=True)
+            print(json.dumps(_read_and_measure(store, request["members"], request["index"])), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Arrays of every kind, written by zarr-python or TensorStore, whose readings zarrow's must equal bit for bit."""
+"""Arrays of every kind, written by zarr-python or TensorStore, which zarrow must read as they do."""

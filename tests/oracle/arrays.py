@@ -64,7 +64,9 @@ class ArrayCase:
             # zarr-python takes any NaN for the fill value, and does not store it.
             values[np.isnan(values)] = 1
         chooser = random.Random(self.seed)
-        cells = (range(0, extent, chunk) for extent, chunk in zip(geometry.shape, geometry.chunks, strict=True))
+        cells = (
+            range(0, extent, chunk) for extent, chunk in zip(geometry.shape, geometry.chunks, strict=True)
+        )
         for corner in itertools.product(*cells):
             if chooser.random() < geometry.missing:
                 ends = zip(corner, geometry.chunks, strict=True)
@@ -75,7 +77,11 @@ class ArrayCase:
         """The metadata."""
         element, chain, geometry = self.element, self.chain, self.geometry
         fill = element.fill_json(self.fill, chain.version)
-        document: dict[str, Any] = {"zarr_format": chain.version, "shape": list(geometry.shape), "fill_value": fill}
+        document: dict[str, Any] = {
+            "zarr_format": chain.version,
+            "shape": list(geometry.shape),
+            "fill_value": fill,
+        }
         if chain.version == 2:
             document |= {"dtype": element.v2}
         else:
@@ -85,7 +91,7 @@ class ArrayCase:
 
     @property
     def zarr_python_reads(self) -> bool:
-        # zarr-python 3.1 fails on shards of an array without axes, and on shards with a fill value of raw bytes.
+        # zarr-python 3.1 fails on shards without axes, and on shards with a fill value of raw bytes.
         if self.chain.is_sharded and (not self.geometry.shape or self.element.name == "raw"):
             return False
         return self.element.zarr_python and self.chain.zarr_python
@@ -102,8 +108,8 @@ class ArrayCase:
     def is_garbled(self) -> bool:
         """Whether zarr-python 3.1 stores other values than it was given.
 
-        It writes a transposed chunk of strings or bytes in the order of memory, where the specification, and its own
-        decoder, want the order of the transposed axes.
+        It writes a transposed chunk of strings or bytes in the order of memory, where the specification, and
+        its own decoder, want the order of the transposed axes.
         """
         return self.element.is_variable and self.chain.version == 3 and self.chain.is_transposed
 
@@ -134,7 +140,9 @@ class ArrayCase:
 
     def open_tensorstore(self, folder: Path) -> Any:
         driver = {2: "zarr", 3: "zarr3"}[self.chain.version]
-        return tensorstore.open({"driver": driver, "kvstore": {"driver": "file", "path": f"{folder}/"}}).result()
+        return tensorstore.open(
+            {"driver": driver, "kvstore": {"driver": "file", "path": f"{folder}/"}}
+        ).result()
 
 
 def bits(array: Any) -> tuple[Any, ...]:

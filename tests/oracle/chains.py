@@ -9,7 +9,11 @@ from oracle.elements import Element
 Json = dict[str, Any]
 Chunks = tuple[int, ...]
 
-BLOSC = [(name, shuffle) for name in ("lz4", "zstd", "blosclz") for shuffle in ("noshuffle", "shuffle", "bitshuffle")]
+BLOSC = [
+    (name, shuffle)
+    for name in ("lz4", "zstd", "blosclz")
+    for shuffle in ("noshuffle", "shuffle", "bitshuffle")
+]
 BLOSC += [("lz4hc", "shuffle"), ("zlib", "bitshuffle")]
 
 
@@ -72,14 +76,22 @@ def transpose(ndim: int, order: str) -> Json:
     return codec("transpose", order=axes[::-1] if order == "F" else axes[1:] + axes[:1])
 
 
-def shards(chunks: Chunks, codecs: list[Json], index: str = "end", checksum: bool = True, endian: str = "little") -> Json:
+def shards(
+    chunks: Chunks, codecs: list[Json], index: str = "end", checksum: bool = True, endian: str = "little"
+) -> Json:
     index_codecs = [codec("bytes", endian=endian), *([{"name": "crc32c"}] if checksum else [])]
     return codec(
-        "sharding_indexed", chunk_shape=list(chunks), codecs=codecs, index_codecs=index_codecs, index_location=index
+        "sharding_indexed",
+        chunk_shape=list(chunks),
+        codecs=codecs,
+        index_codecs=index_codecs,
+        index_location=index,
     )
 
 
-def sharded(name: str, *bytes_to_bytes: Json, endian: str = "little", outer: tuple[Json, ...] = (), **index: Any) -> Chain:
+def sharded(
+    name: str, *bytes_to_bytes: Json, endian: str = "little", outer: tuple[Json, ...] = (), **index: Any
+) -> Chain:
     def keys(element: Element, chunks: Chunks) -> Json:
         inner = [elements_to_bytes(element, endian), *bytes_to_bytes]
         return v3_keys(scaled(chunks, 2), [shards(chunks, inner, **index), *outer])
@@ -105,7 +117,9 @@ def transposed_shard(element: Element, chunks: Chunks) -> Json:
     """A transpose outside of the shards, whose inner chunks are hence those of the stored axes."""
     order = transpose(len(chunks), "cycle")
     inner = tuple(chunks[axis] for axis in order["configuration"]["order"])
-    return v3_keys(scaled(chunks, 2), [order, shards(inner, [elements_to_bytes(element), codec("gzip", level=1)])])
+    return v3_keys(
+        scaled(chunks, 2), [order, shards(inner, [elements_to_bytes(element), codec("gzip", level=1)])]
+    )
 
 
 def shard_of_transposed(element: Element, chunks: Chunks) -> Json:
@@ -115,7 +129,9 @@ def shard_of_transposed(element: Element, chunks: Chunks) -> Json:
 
 def short_keys(element: Element, chunks: Chunks) -> Json:
     key_encoding = codec("v2", separator=".")
-    return v3_keys(chunks, [elements_to_bytes(element), codec("gzip", level=1)], chunk_key_encoding=key_encoding)
+    return v3_keys(
+        chunks, [elements_to_bytes(element), codec("gzip", level=1)], chunk_key_encoding=key_encoding
+    )
 
 
 def blosc(name: str, shuffle: str) -> Json:
@@ -153,9 +169,16 @@ V3 = [
     nested("nested-end", "end", "end"),
     nested("nested-mixed", "start", "end"),
     nested("nested-deep", "end", "start", "end"),
-    # zarr-python 3.1 wants the inner chunks to divide a shard before it is transposed, where the specification says
+    # zarr-python 3.1 wants the inner chunks to divide a shard before it is transposed; the specification says
     # that a codec sees what the codec before it gives: TensorStore is the only oracle.
-    Chain("transposed-shard", 3, transposed_shard, zarr_python=False, is_sharded=True, fits=lambda element: element.tensorstore),
+    Chain(
+        "transposed-shard",
+        3,
+        transposed_shard,
+        zarr_python=False,
+        is_sharded=True,
+        fits=lambda element: element.tensorstore,
+    ),
     Chain("shard-of-transposed", 3, shard_of_transposed, is_sharded=True, is_transposed=True),
     Chain("v2-keys", 3, short_keys),
 ]
@@ -164,13 +187,25 @@ V3 = [
 
 
 def v2(
-    name: str, compressor: Json | None = None, *filters: Json, order: str = "C", endian: str = "<", **chain: Any
+    name: str,
+    compressor: Json | None = None,
+    *filters: Json,
+    order: str = "C",
+    endian: str = "<",
+    **chain: Any,
 ) -> Chain:
     separator = chain.pop("separator", ".")
 
     def keys(element: Element, chunks: Chunks) -> Json:
-        before = [{"id": "vlen-utf8" if element.name == "string" else "vlen-bytes"}] if element.is_variable else []
-        keys: Json = {"chunks": list(chunks), "compressor": compressor, "order": order, "dimension_separator": separator}
+        before = (
+            [{"id": "vlen-utf8" if element.name == "string" else "vlen-bytes"}] if element.is_variable else []
+        )
+        keys: Json = {
+            "chunks": list(chunks),
+            "compressor": compressor,
+            "order": order,
+            "dimension_separator": separator,
+        }
         keys["filters"] = [*before, *filters] or None
         if endian == ">" and element.v2:
             keys["dtype"] = element.v2.replace("<", ">")
@@ -197,7 +232,13 @@ V2 = [
     *(v2(f"blosc-{name}-{shuffle}", v2_blosc(name, shuffle)) for name, shuffle in BLOSC),
     v2("blosc-auto", {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": -1}),
     v2("crc32c", None, {"id": "crc32c"}, tensorstore=False),
-    v2("shuffle-zlib", {"id": "zlib", "level": 1}, {"id": "shuffle", "elementsize": 4}, tensorstore=False, fits=has_words_of_4_bytes),
+    v2(
+        "shuffle-zlib",
+        {"id": "zlib", "level": 1},
+        {"id": "shuffle", "elementsize": 4},
+        tensorstore=False,
+        fits=has_words_of_4_bytes,
+    ),
     v2("order-f", order="F"),
     v2("order-f-zstd", {"id": "zstd", "level": 3}, order="F"),
     v2("big", endian=">"),

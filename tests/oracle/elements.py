@@ -40,7 +40,7 @@ class Element:
     @property
     def word(self) -> int:
         """Bytes of what a byte order reverses; 1 where there is none."""
-        if self.is_variable or self.dtype.kind in "SVb" and self.zarr_python:
+        if self.is_variable or (self.dtype.kind in "SVb" and self.zarr_python):
             return 1
         match self.dtype.kind:
             case "U":
@@ -99,6 +99,7 @@ def number(dtype: npt.DTypeLike, name: str) -> Element:
             case _:
                 return floats(rng, 2 * count).astype(f"f{numpy_type.itemsize // 2}").view(numpy_type)
 
+    fills: tuple[Any, ...]
     match numpy_type.kind:
         case "b":
             fills, fill_json = (False, True), as_is
@@ -109,7 +110,9 @@ def number(dtype: npt.DTypeLike, name: str) -> Element:
             fills, fill_json = (0.0, -1.5, np.nan, np.inf), real
         case _:
             fills, fill_json = (0j, 1.5 - 2j, complex(np.nan, -np.inf)), pair
-    return Element(name, numpy_type, numpy_type.str, name, values, tuple(map(numpy_type.type, fills)), fill_json)
+    return Element(
+        name, numpy_type, numpy_type.str, name, values, tuple(map(numpy_type.type, fills)), fill_json
+    )
 
 
 def floats(rng: np.random.Generator, count: int) -> Values:
@@ -170,7 +173,11 @@ def named(name: str, length: int) -> dict[str, Any]:
 
 ELEMENTS = [
     number("?", "bool"),
-    *(number(f"<{kind}{size}", f"{long}{8 * size}") for kind, long in (("i", "int"), ("u", "uint")) for size in (1, 2, 4, 8)),
+    *(
+        number(f"<{kind}{size}", f"{long}{8 * size}")
+        for kind, long in (("i", "int"), ("u", "uint"))
+        for size in (1, 2, 4, 8)
+    ),
     *(number(f"<f{size}", f"float{8 * size}") for size in (2, 4, 8)),
     number("<c8", "complex64"),
     number("<c16", "complex128"),

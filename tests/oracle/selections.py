@@ -12,7 +12,12 @@ Selection = tuple[Part, ...]
 def fixed(shape: tuple[int, ...]) -> list[Selection]:
     """Selections that meet each rule of basic indexing once, for an array of any shape."""
     ndim = len(shape)
-    selections: list[Selection] = [(), (...,), (slice(None, None, -1),) * ndim, (slice(None, None, 2),) * ndim]
+    selections: list[Selection] = [
+        (),
+        (...,),
+        (slice(None, None, -1),) * ndim,
+        (slice(None, None, 2),) * ndim,
+    ]
     if ndim:
         selections += [
             (slice(1, -1),),

@@ -3,7 +3,9 @@
 use crate::decoded_array::wrap;
 use crate::error::{Raise, indexing};
 use crate::interrupt::interruptible;
+use crate::out::Out;
 use crate::summary::Summary;
+use crate::tensor::Tensor;
 use crate::{array_summary, json, metadata, numpy, selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -23,11 +25,21 @@ impl Array {
         Array { array }
     }
 
+    /// The array itself.
+    pub fn inner(&self) -> &zarrow::Array {
+        &self.array
+    }
+
+    /// The selection that `index` asks for.
+    pub fn selection(&self, index: &Bound<'_, PyAny>) -> PyResult<Selection> {
+        Selection::new(self.array.shape(), &selection::indices(index)?)
+            .map_err(|error| error.in_array(self.array.store().name(), self.array.path()))
+            .raise(index.py())
+    }
+
     fn select<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = index.py();
-        let selection = Selection::new(self.array.shape(), &selection::indices(index)?)
-            .map_err(|error| error.in_array(self.array.store().name(), self.array.path()))
-            .raise(py)?;
+        let selection = self.selection(index)?;
         wrap(py, interruptible(py, |interrupt| self.array.read(&selection, interrupt))?)
     }
 
@@ -143,13 +155,29 @@ impl Array {
     }
 
     /// Read a selection; all of the array where none is given.
-    #[pyo3(signature = (selection = None))]
+    #[pyo3(signature = (selection = None, *, out = None, mmap = false))]
     fn read<'py>(
         &self,
         py: Python<'py>,
         selection: Option<Bound<'py, PyAny>>,
+        out: Option<Bound<'py, PyAny>>,
+        mmap: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.select(&selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any()))
+        let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        let selection = self.selection(&index)?;
+        if let Some(object) = out {
+            let out = Out::new(&object, self.array.data_type(), &selection.shape())?;
+            interruptible(py, |interrupt| {
+                // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and
+                // keeps it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
+                unsafe { self.array.read_strided(&selection, out.strided.clone(), interrupt) }
+            })?;
+            return Ok(object);
+        }
+        if mmap && let Some(mapped) = py.detach(|| self.array.map(&selection)).raise(py)? {
+            return Ok(Tensor::create(py, mapped)?.into_any());
+        }
+        wrap(py, interruptible(py, |interrupt| self.array.read(&selection, interrupt))?)
     }
 
     /// Read one chunk by its place in the grid, cut to the array at its end.
@@ -173,7 +201,7 @@ impl Array {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         numpy::new_array(py, dtype, copy, || {
-            numpy::module(py)?.call_method1("asarray", (self.read(py, None)?,))
+            numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false)?,))
         })
     }
 

@@ -6,6 +6,7 @@
 mod array;
 mod array_interface;
 mod array_summary;
+mod batch;
 mod buffer_protocol;
 mod capsule;
 mod consumer;
@@ -16,9 +17,11 @@ mod interrupt;
 mod json;
 mod masked_tensor;
 mod masked_variable;
+mod memory;
 mod metadata;
 mod numpy;
 mod open;
+mod out;
 mod selection;
 mod summary;
 mod tensor;
@@ -36,6 +39,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::array::Array;
     #[pymodule_export]
+    use crate::batch::read_many;
+    #[pymodule_export]
     use crate::decoded_array::DecodedArray;
     #[pymodule_export]
     use crate::group::Group;
@@ -43,6 +48,8 @@ mod _zarrow {
     use crate::masked_tensor::MaskedTensor;
     #[pymodule_export]
     use crate::masked_variable::MaskedVariable;
+    #[pymodule_export]
+    use crate::memory::{release_memory, set_memory_cache};
     #[pymodule_export]
     use crate::open::{num_threads, open, set_num_threads};
     #[pymodule_export]

@@ -63,6 +63,12 @@ impl Tensor {
         self.shared.is_read_only()
     }
 
+    /// Whether the memory is a map of the store's files, and was not read from them.
+    #[getter]
+    fn is_mapped(&self) -> bool {
+        self.shared.is_mapped()
+    }
+
     /// The bytes of one element.
     #[getter]
     fn itemsize(&self) -> usize {

@@ -2,13 +2,13 @@
 
 use crate::codec::{ArrayToBytes, Chain};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Reader, Sink, read};
-use crate::memory::Strided;
+use crate::exec::{Input, Reader, Sink, Worker, read, read_index};
+use crate::memory::{self, Located, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::selection::{Index, Selection};
 use crate::store::Store;
 use std::sync::Arc;
-use zarrow_array::{DataType, DecodedArray, shape};
+use zarrow_array::{DataType, DecodedArray, SharedTensor, shape};
 
 /// A Zarr array: checked metadata, compiled codecs, and the store that has its chunks.
 ///
@@ -186,6 +186,40 @@ impl Array {
         // SAFETY: the caller's contract.
         let sink = Sink::Fixed(unsafe { out.destination(item_size) });
         self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
+    }
+
+    /// Maps `selection` from the files that hold it, where they hold plain elements that lie as a tensor's do; `None`
+    /// where that is not so, and it is to be [`read`](Array::read).
+    ///
+    /// The tensor is writable, and what is written stays in this process. A write in place by another process shows
+    /// through, and a file that somebody truncates while it is mapped kills this process at the next touch: map files
+    /// that nobody changes. Nothing is copied, and a page is loaded when it is touched.
+    ///
+    /// # Errors
+    /// As [`read`](Array::read).
+    pub fn map(&self, selection: &Selection) -> Result<Option<SharedTensor>> {
+        self.check(selection)?;
+        memory::map(self, selection).map_err(|error| self.place(error))
+    }
+
+    /// The compiled codecs.
+    pub(crate) fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Where the plain chunk at `cell` lies, of the inner grid where there are shards; `None` where it is not stored.
+    pub(crate) fn locate_plain(&self, cell: &[u64]) -> Result<Option<Located<'_>>> {
+        let reader = self.reader();
+        let ArrayToBytes::Sharding(sharding) = &self.chain.array_to_bytes else {
+            return Ok(reader.open(cell)?.map(|value| (value, None)));
+        };
+        let outer = self.outer_chunk_shape().unwrap_or_default();
+        let grid = sharding.grid(&outer)?;
+        let shard: Vec<u64> = cell.iter().zip(&grid).map(|(index, count)| index / count).collect();
+        let Some(value) = reader.open(&shard)? else { return Ok(None) };
+        let index = read_index(sharding, &outer, &Input::of_value(&*value), &mut Worker::default())?;
+        let at = cell.iter().zip(&grid).fold(0u64, |at, (index, count)| at * count + index % count);
+        Ok(index.get(at as usize).map(|range| (value, Some(range))))
     }
 
     /// What the executor reads from.

@@ -100,6 +100,7 @@ impl ErrorKind {
             ErrorKind::Limit { .. } => "limit",
             ErrorKind::Index(_) => "index",
             ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "out_of_memory",
+            ErrorKind::Array(zarrow_array::Error::NotUtf8 { .. }) => "corrupt",
             ErrorKind::Array(_) => "array",
             ErrorKind::Unsupported(_) => "unsupported",
             ErrorKind::Interrupted => "interrupted",

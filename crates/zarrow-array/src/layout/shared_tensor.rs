@@ -32,6 +32,7 @@ pub struct SharedTensor {
     dtype: DataType,
     item_size: usize,
     read_only: bool,
+    mapped: bool,
 }
 
 // SAFETY: the pointer is only given out raw; who dereferences it answers for races, as with NumPy's memory.
@@ -62,6 +63,23 @@ impl SharedTensor {
         let pointer = buffer.pointer();
         let read_only = false;
         Self::from_owner(Arc::new(buffer), pointer, extents, dtype, read_only)
+    }
+
+    /// A C-contiguous tensor in memory that is a map of files.
+    ///
+    /// # Errors
+    /// [`Error::ShapeOverflow`].
+    ///
+    /// # Safety
+    /// As long as `owner` lives, the bytes of `extents` and `dtype` from `pointer` on may be read and written.
+    pub unsafe fn from_map(
+        owner: Arc<dyn Send + Sync>,
+        pointer: NonNull<u8>,
+        extents: &[u64],
+        dtype: DataType,
+    ) -> Result<SharedTensor> {
+        shape::nbytes(extents, dtype.item_size().unwrap_or(0))?;
+        Ok(SharedTensor { mapped: true, ..Self::from_owner(owner, pointer, extents, dtype, false)? })
     }
 
     /// A read-only face of bytes that nobody writes to any more.
@@ -100,6 +118,7 @@ impl SharedTensor {
             dtype,
             item_size,
             read_only,
+            mapped: false,
         })
     }
 
@@ -137,6 +156,12 @@ impl SharedTensor {
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    /// Whether the memory is a map of files, and was not read from them.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.mapped
     }
 
     /// The number of elements.
@@ -327,6 +352,7 @@ impl SharedTensor {
             dtype: self.dtype.clone(),
             item_size: self.item_size,
             read_only: self.read_only,
+            mapped: self.mapped,
         }
     }
 }

@@ -153,7 +153,7 @@ pub fn decode(chain: &[BytesToBytes], encoded: &[u8], output: Output<'_>, codecs
     loop {
         match chain {
             [inner @ .., BytesToBytes::Crc32c] => (chain, bytes) = (inner, check_crc32c(bytes)?),
-            [] => return copy(bytes, output),
+            [] => return copy(bytes, output).map_err(|error| error.in_codec("bytes")),
             [only] => return decompress(*only, bytes, output, codecs),
             [inner @ .., outer] => {
                 let mut next = Vec::new();
@@ -191,11 +191,24 @@ fn copy(bytes: &[u8], output: Output<'_>) -> Result<()> {
 }
 
 fn decompress(codec: BytesToBytes, source: &[u8], output: Output<'_>, codecs: &mut Codecs) -> Result<()> {
+    decompress_to(codec, source, output, codecs).map_err(|error| error.in_codec(codec.name()))
+}
+
+fn decompress_to(codec: BytesToBytes, source: &[u8], output: Output<'_>, codecs: &mut Codecs) -> Result<()> {
+    decompress_stage(codec, source, output, codecs).map_err(|error| error.in_codec(codec.name()))
+}
+
+fn decompress_stage(
+    codec: BytesToBytes,
+    source: &[u8],
+    output: Output<'_>,
+    codecs: &mut Codecs,
+) -> Result<()> {
     let failed = |failure, expected: usize| match failure {
         Failure::TooSmall => wrong_size(expected, expected.saturating_add(1)),
         Failure::Corrupt(text) => ErrorKind::Corrupt(text).into(),
     };
-    let result = match output {
+    match output {
         Output::Exact(destination) => match codec.decompress(source, destination, codecs) {
             Ok(written) if written == destination.len() => Ok(()),
             Ok(written) => Err(wrong_size(destination.len(), written)),
@@ -208,15 +221,14 @@ fn decompress(codec: BytesToBytes, source: &[u8], output: Output<'_>, codecs: &m
                 destination.clear();
                 reserve(destination, space)?;
                 match native::extend(destination, space, |spare| codec.decompress(source, spare, codecs)) {
-                    Ok(()) => break Ok(()),
+                    Ok(()) => return Ok(()),
                     Err(Failure::TooSmall) if space < limit => space = space.saturating_mul(2),
-                    Err(Failure::TooSmall) => break Err(over_limit(limit.saturating_add(1), limit)),
-                    Err(failure) => break Err(failed(failure, limit)),
+                    Err(Failure::TooSmall) => return Err(over_limit(limit.saturating_add(1), limit)),
+                    Err(failure) => return Err(failed(failure, limit)),
                 }
             }
         }
-    };
-    result.map_err(|error| error.in_codec(codec.name()))
+    }
 }
 
 fn wrong_size(expected: usize, actual: usize) -> Error {
@@ -225,7 +237,7 @@ fn wrong_size(expected: usize, actual: usize) -> Error {
 
 fn over_limit(size: usize, limit: usize) -> Error {
     let (actual, limit) = (size as u64, limit as u64);
-    ErrorKind::Limit { what: "the decoded size of a chunk of variable-length data", actual, limit }.into()
+    ErrorKind::Limit { what: "the decoded size", actual, limit }.into()
 }
 
 fn reserve(vector: &mut Vec<u8>, nbytes: usize) -> Result<()> {

@@ -1,6 +1,6 @@
 //! A list of codecs, compiled once when an array is opened.
 //!
-//! 1. Transposes at the front become one order of axes: reading them costs strides and no pass.
+//! 1. Every codec is known and stands on its side of the border between array and bytes. Transposes at the front become one order of axes: reading them costs strides and no pass.
 //! 2. The codec from array to bytes follows; the byte order of `bytes` becomes a flag of the move.
 //! 3. What is left are codecs from bytes to bytes.
 //! 4. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
@@ -9,6 +9,7 @@
 use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::fallback::Fallback;
 use crate::codec::optional::OptionalCodec;
+use crate::codec::order;
 use crate::codec::packbits::PackBits;
 use crate::codec::sharding::Sharding;
 use crate::codec::transpose;
@@ -18,6 +19,10 @@ use zarrow_array::DataType;
 
 /// The most bytes that a chunk of variable-length data may decode to.
 pub const MAX_VARIABLE_NBYTES: usize = u32::MAX as usize;
+
+/// The codecs from array to bytes that are ours.
+const ARRAY_TO_BYTES: &[&str] =
+    &["bytes", "packbits", "vlen-utf8", "vlen-bytes", "optional", "zarrs.optional", "sharding_indexed"];
 
 /// More codecs than anybody chains.
 const MAX_CODECS: usize = 32;
@@ -70,6 +75,7 @@ impl Chain {
             let (what, actual, limit) = ("the number of codecs", codecs.len() as u64, MAX_CODECS as u64);
             return Err(ErrorKind::Limit { what, actual, limit }.into());
         }
+        order::check(codecs)?;
         let transposes = codecs.iter().take_while(|codec| codec.name == "transpose").count();
         let (transposes, rest) = codecs.split_at(transposes);
         let order = transpose::compose(transposes, chunk_shape.len())?;
@@ -77,9 +83,26 @@ impl Chain {
             Some(order) => order.iter().map(|axis| chunk_shape[*axis]).collect(),
             None => chunk_shape.to_vec(),
         };
-        let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
-            return Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into());
+        let misplaced = |codec: &CodecMetadata, text: &str| {
+            Err(Error::from(ErrorKind::BadCodec(text.into())).in_codec(&codec.name))
         };
+        let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
+            return match transposes.last() {
+                Some(last) => misplaced(last, "no codec from array to bytes follows"),
+                None => Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into()),
+            };
+        };
+        if BytesToBytes::parse(array_to_bytes).is_some() {
+            return misplaced(array_to_bytes, "stands where a codec from array to bytes belongs");
+        }
+        let mut after_bytes =
+            rest.iter().skip_while(|codec| !ARRAY_TO_BYTES.contains(&codec.name.as_str())).skip(1);
+        let of_array = |codec: &&CodecMetadata| {
+            codec.name == "transpose" || ARRAY_TO_BYTES.contains(&codec.name.as_str())
+        };
+        if let Some(codec) = after_bytes.find(of_array) {
+            return misplaced(codec, "stands where a codec from bytes to bytes belongs");
+        }
         let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Option<Vec<_>>>();
         let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value)
             .map_err(|error| error.in_codec(&array_to_bytes.name))?;

@@ -43,13 +43,13 @@ impl Fallback {
     /// The codecs for elements of `data_type`.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownCodec`] for the first that is not let through, [`ErrorKind::BadCodec`],
-    /// [`ErrorKind::Unsupported`] for types that `zarrs` does not have.
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for a codec that is not let through and for types that
+    /// `zarrs` does not have.
     pub fn new(codecs: &[CodecMetadata], data_type: &DataType, fill_value: &FillValue) -> Result<Fallback> {
-        if let Some(unknown) = codecs.iter().find(|codec| !ALLOWED.contains(&codec.name.as_str())) {
-            return Err(Error::from(ErrorKind::UnknownCodec(unknown.name.clone())).in_codec(&unknown.name));
-        }
         let names = crate::codec::Chain::names(codecs);
+        if let Some(other) = codecs.iter().find(|codec| !ALLOWED.contains(&codec.name.as_str())) {
+            return Err(Error::from(ErrorKind::Unsupported(names)).in_codec(&other.name));
+        }
         let metadata: Vec<MetadataV3> = codecs
             .iter()
             .map(|codec| MetadataV3::new_with_configuration(&codec.name, codec.configuration.clone()))

@@ -5,6 +5,7 @@ mod chain;
 mod fallback;
 pub(crate) mod native;
 mod optional;
+mod order;
 mod packbits;
 mod sharding;
 mod transpose;

@@ -22,8 +22,9 @@ impl Side {
             }
             "bytes" | "packbits" | "vlen-utf8" | "vlen-bytes" | "zarrs.optional" | "optional"
             | "sharding_indexed" => Some(Side::ArrayToBytes),
-            "fletcher32" | "adler32" | "numcodecs.shuffle" | "numcodecs.fletcher32"
-            | "numcodecs.adler32" => Some(Side::BytesToBytes),
+            "fletcher32" | "adler32" | "numcodecs.shuffle" | "numcodecs.fletcher32" | "numcodecs.adler32" => {
+                Some(Side::BytesToBytes)
+            }
             _ => BytesToBytes::parse(codec).map(|_| Side::BytesToBytes),
         }
     }
@@ -42,7 +43,9 @@ pub fn check(codecs: &[CodecMetadata]) -> Result<()> {
         let unknown = || Error::from(ErrorKind::UnknownCodec(codec.name.clone())).in_codec(&codec.name);
         let side = Side::of(codec).ok_or_else(unknown)?;
         match (before, side) {
-            (Side::ArrayToArray, Side::BytesToBytes) => return refused("it takes bytes, and no codec made them", codec),
+            (Side::ArrayToArray, Side::BytesToBytes) => {
+                return refused("it takes bytes, and no codec made them", codec);
+            }
             (Side::ArrayToArray, _) | (_, Side::BytesToBytes) => before = side,
             _ => return refused("it takes an array, and the codec before it made bytes", codec),
         }
@@ -65,7 +68,11 @@ mod tests {
 
     #[test]
     fn the_border_is_crossed_once() {
-        for names in [&["bytes"][..], &["transpose", "transpose", "bytes", "zstd", "crc32c"], &["sharding_indexed", "gzip"]] {
+        for names in [
+            &["bytes"][..],
+            &["transpose", "transpose", "bytes", "zstd", "crc32c"],
+            &["sharding_indexed", "gzip"],
+        ] {
             assert!(checked(names).is_ok(), "{names:?}");
         }
         for (names, culprit) in [

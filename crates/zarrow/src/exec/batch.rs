@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::exec::part::{AxisPart, whole_part};
 use crate::exec::pool;
-use crate::exec::read::Reader;
+use crate::exec::read::{OpenShard, Reader};
 use crate::exec::result::ResultMemory;
 use crate::exec::sink::Sink;
 use crate::exec::want::Want;
@@ -95,12 +95,26 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         }
     }
     let chunks: Vec<((usize, Vec<u64>), Wanted)> = chunks.into_iter().collect();
-    pool::run(chunks.len() as u64, threads, interrupted, &|task, worker, checkpoint| {
-        let ((array, cell), wanted) = &chunks[task as usize];
+    let count = chunks.len() as u64;
+    let shares =
+        chunks.iter().map(|((array, _), wanted)| readers[array].shares(count, &wanted[0].1, threads));
+    let shares: Vec<u64> = shares.collect();
+    // The tasks of each chunk, behind those of the chunks before it.
+    let mut tasks: Vec<(usize, u64)> = Vec::new();
+    for (chunk, shares) in shares.iter().enumerate() {
+        tasks.extend((0..*shares).map(|share| (chunk, share)));
+    }
+    let open: Vec<OpenShard<'_>> = chunks.iter().map(|_| OpenShard::default()).collect();
+    pool::run(tasks.len() as u64, threads, interrupted, &|task, worker, checkpoint| {
+        let (chunk, share) = tasks[task as usize];
+        let ((array, cell), wanted) = &chunks[chunk];
         // SAFETY: the pieces of one item have no place in common (a property test of `AxisCells` says so), the items'
-        // sinks are different memory, and each chunk is one task.
+        // sinks are different memory, different shares of a shard have different inner chunks, and each is one task.
         let wants = wanted.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
         let mut wants: Vec<Want<'_>> = wants.collect();
-        readers[array].chunk(cell, &mut wants, worker, checkpoint)
+        match shares[chunk] {
+            1 => readers[array].chunk(cell, &mut wants, worker, checkpoint),
+            count => readers[array].share(cell, &mut wants, (share, count), &open[chunk], worker, checkpoint),
+        }
     })
 }

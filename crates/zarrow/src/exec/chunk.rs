@@ -24,6 +24,7 @@ use crate::exec::want::Want;
 use crate::exec::whole::decode_whole;
 use crate::metadata::FillValue;
 use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
 use zarrow_array::shape;
 
 /// A share of a shard's inner chunks: the `number`th of `count`, by an index that all shares have in common.
@@ -188,17 +189,22 @@ impl Chunk<'_> {
     ) -> Result<()> {
         let Worker { codecs, encoded, decoded } = worker;
         let encoded = input.load(self.encoded_limit()?, encoded)?;
+        let mut decode_elements = |memory: &mut [MaybeUninit<u8>]| {
+            decode(&self.chain.bytes_to_bytes, encoded, Output::Exact(memory), codecs)
+                // A fault of no compressor is one of the elements.
+                .map_err(|error| error.in_codec("bytes"))
+        };
         if let [want] = wants
             && want.is_whole(self.shape)
             && let Some(memory) = want.contiguous()
         {
-            decode(&self.chain.bytes_to_bytes, encoded, Output::Exact(memory), codecs)?;
+            decode_elements(memory)?;
             // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
             swap_in_place(unsafe { memory.assume_init_mut() }, swap);
             return Ok(());
         }
         let memory = decoded.take(shape::nbytes(self.shape, self.item_size())?)?;
-        decode(&self.chain.bytes_to_bytes, encoded, Output::Exact(memory), codecs)?;
+        decode_elements(memory)?;
         // SAFETY: as above.
         let bytes = unsafe { memory.assume_init_ref() };
         let strides = c_strides(self.shape, self.item_size());
@@ -270,7 +276,9 @@ impl Chunk<'_> {
                 gathered.entry(number(&cell)).or_default().push((want.sink(), part.clone()));
             }
         }
-        for (at, wanted) in &gathered {
+        let all = 0..gathered.len() as u64;
+        let own = share.map_or(all.clone(), |share| share.range(all.end));
+        for (at, wanted) in gathered.iter().skip(own.start as usize).take((own.end - own.start) as usize) {
             // SAFETY: as above; the wants themselves have no place in common.
             let wants = wanted.iter().map(|(sink, part)| unsafe { Want::new(part, sink) });
             read_inner(*at, &mut wants.collect::<Vec<_>>())?;
@@ -297,7 +305,10 @@ fn inner_cells(sharding: &Sharding, part: &[AxisPart]) -> Result<Cells> {
 }
 
 /// Reads the index of a shard of `shape`.
-fn read_index(
+///
+/// # Errors
+/// Any [`ErrorKind`] that an index can give.
+pub fn read_index(
     sharding: &Sharding,
     shape: &[u64],
     input: &Input<'_>,

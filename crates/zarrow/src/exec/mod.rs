@@ -21,7 +21,10 @@ pub use batch::Batch;
 pub use pool::{num_threads, set_num_threads};
 
 pub(crate) use batch::{Item, read_into as read_many_into, read_many};
+pub(crate) use chunk::read_index;
 pub(crate) use destination::Destination;
+pub(crate) use input::Input;
+pub(crate) use part::{AxisPart, whole_part};
 pub(crate) use read::{Reader, read};
-pub(crate) use scratch::Codecs;
+pub(crate) use scratch::{Codecs, Worker};
 pub(crate) use sink::{Sink, c_strides};

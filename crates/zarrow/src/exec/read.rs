@@ -65,7 +65,7 @@ pub fn read(
     })
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// The chunk that gave the element `index` (in C order) of a selection.
     fn chunk_of(&self, selection: &Selection, index: u64) -> Vec<u64> {
         let mut rest = index;
@@ -93,12 +93,15 @@ impl Reader<'_> {
         let Some(part) = whole_part(selection) else { return Ok(()) };
         let cells = self.cells(&part)?;
         let threads = self.threads(&part);
-        let shares = self.shares(&cells, threads);
+        // A chunk in the middle is no edge, where there is one that is not.
+        let (mut cell, mut middle) = (Vec::new(), Vec::new());
+        cells.get(cells.count() / 2, &mut cell, &mut middle);
+        let shares = self.shares(cells.count(), &middle, threads);
         // Where a shard is several tasks, the first to come opens it, and all see the same: one that appeared or
         // vanished meanwhile would be filled twice or not at all.
-        let open: Vec<Mutex<Option<Arc<Shard<'_>>>>> = match shares {
+        let open: Vec<OpenShard<'_>> = match shares {
             1 => Vec::new(),
-            _ => (0..cells.count()).map(|_| Mutex::default()).collect(),
+            _ => (0..cells.count()).map(|_| OpenShard::default()).collect(),
         };
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
@@ -109,9 +112,7 @@ impl Reader<'_> {
             let mut want = [unsafe { Want::new(&part, sink) }];
             match open.get((task / shares) as usize) {
                 None => self.chunk(&cell, &mut want, worker, checkpoint),
-                Some(open) => self
-                    .share(&cell, &mut want, (task % shares, shares), open, worker, checkpoint)
-                    .map_err(|error| error.in_chunk(&cell)),
+                Some(open) => self.share(&cell, &mut want, (task % shares, shares), open, worker, checkpoint),
             }
         })
     }
@@ -145,18 +146,16 @@ impl Reader<'_> {
         usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
     }
 
-    /// How many tasks a chunk is: one, unless there are few and each is a shard of many that are wanted.
-    fn shares(&self, cells: &Cells, threads: usize) -> u64 {
+    /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and each
+    /// is a shard of many that are wanted.
+    pub fn shares(&self, chunks: u64, part: &[AxisPart], threads: usize) -> u64 {
         let sharded = matches!(self.chain.array_to_bytes, ArrayToBytes::Sharding(_))
             && self.chain.bytes_to_bytes.is_empty();
         let wanted = threads as u64 * TASKS_PER_THREAD;
-        if !sharded || threads == 1 || cells.count() >= wanted {
+        if !sharded || threads == 1 || chunks >= wanted {
             return 1;
         }
-        // One in the middle is no edge, where there is one that is not.
-        let (mut cell, mut part) = (Vec::new(), Vec::new());
-        cells.get(cells.count() / 2, &mut cell, &mut part);
-        wanted.div_ceil(cells.count().max(1)).min(inner_count(self.chain, &part)).max(1)
+        wanted.div_ceil(chunks.max(1)).min(inner_count(self.chain, part)).max(1)
     }
 
     /// Reads what is wanted of the chunk at `cell` (step 3).
@@ -184,19 +183,33 @@ impl Reader<'_> {
     }
 
     /// Reads a share, by number and count, of what is wanted of the shard at `cell`.
-    fn share<'s>(
-        &'s self,
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`], with chunk and codec.
+    pub fn share(
+        &self,
         cell: &[u64],
-        want: &mut [Want<'_>; 1],
-        (number, count): (u64, u64),
-        open: &Mutex<Option<Arc<Shard<'s>>>>,
+        wants: &mut [Want<'_>],
+        share: (u64, u64),
+        open: &OpenShard<'a>,
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
-        let fill = &self.metadata.fill_value;
         let shape = self.chunk_shape(cell);
-        let chunk = Chunk { chain: self.chain, fill, shape: &shape, checkpoint };
-        let mut opened = lock(open);
+        let chunk = Chunk { chain: self.chain, fill: &self.metadata.fill_value, shape: &shape, checkpoint };
+        self.share_of(&chunk, cell, wants, share, open, worker).map_err(|error| error.in_chunk(cell))
+    }
+
+    fn share_of(
+        &self,
+        chunk: &Chunk<'_>,
+        cell: &[u64],
+        wants: &mut [Want<'_>],
+        (number, count): (u64, u64),
+        open: &OpenShard<'a>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let mut opened = lock(&open.0);
         let shard = match &*opened {
             Some(shard) => Arc::clone(shard),
             None => {
@@ -210,15 +223,18 @@ impl Reader<'_> {
         drop(opened);
         match &shard.stored {
             Some((index, value)) => {
-                chunk.read(&Input::of_value(&**value), want, Some(Share { number, count, index }), worker)
+                chunk.read(&Input::of_value(&**value), wants, Some(Share { number, count, index }), worker)
             }
-            None if number == 0 => want[0].fill(fill),
+            None if number == 0 => wants.iter_mut().try_for_each(|want| want.fill(chunk.fill)),
             None => Ok(()),
         }
     }
 
     /// Opens the chunk at `cell`; `None` where it is not stored.
-    fn open(&self, cell: &[u64]) -> Result<Option<Box<dyn Value + '_>>> {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn open(&self, cell: &[u64]) -> Result<Option<Box<dyn Value + 'a>>> {
         let mut key = String::with_capacity(self.path.len() + 32);
         if !self.path.is_empty() {
             key.push_str(self.path);
@@ -234,7 +250,10 @@ impl Reader<'_> {
     }
 }
 
-/// A shard that several tasks read.
+/// A shard that several tasks read, once the first of them has opened it.
+#[derive(Default)]
+pub struct OpenShard<'a>(Mutex<Option<Arc<Shard<'a>>>>);
+
 struct Shard<'a> {
     /// Its index and its bytes, `None` where it is not stored.
     stored: Option<(ShardIndex, Box<dyn Value + 'a>)>,

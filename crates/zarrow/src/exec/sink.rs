@@ -142,7 +142,11 @@ impl Decoded {
         let differ = || ErrorKind::Corrupt("the mask and the data differ in length".into());
         match self {
             Decoded::Fixed { bytes, swap } => {
-                let mut spread = vec![0u8; missing.len().checked_mul(item_size).ok_or_else(differ)?];
+                let nbytes = missing.len().checked_mul(item_size).ok_or_else(differ)?;
+                // Missing elements have a size that no stored byte stands for.
+                let mut spread = Vec::new();
+                spread.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+                spread.resize(nbytes, 0u8);
                 let mut given = bytes.chunks_exact(item_size.max(1));
                 for (place, missing) in spread.chunks_exact_mut(item_size.max(1)).zip(missing) {
                     if *missing == 0 {

@@ -1,5 +1,7 @@
-//! Memory that reads fill: the caller's own.
+//! Memory that is not the engine's own: the caller's, which a read fills, and files', which are mapped.
 
+mod map;
 mod strided;
 
+pub(crate) use map::{Located, map};
 pub use strided::Strided;

@@ -9,7 +9,7 @@ use crate::store::{Store, Value, check_key, join};
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// A folder whose files are the values.
@@ -178,5 +178,9 @@ impl Value for File {
         }
         // SAFETY: `preadv` has written the bytes up to `filled`, and `read_at` those behind.
         Ok(Some(unsafe { destination.assume_init_mut() }))
+    }
+
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
     }
 }

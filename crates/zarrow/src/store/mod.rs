@@ -11,6 +11,7 @@ pub use memory::MemoryStore;
 use crate::error::Result;
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 
 /// A place that holds values under keys.
 ///
@@ -89,6 +90,11 @@ pub trait Value: Send + Sync {
 
     /// The value itself, where the store has it in memory.
     fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The file that holds the value from its first byte on, where there is one, to be mapped into memory.
+    fn file(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }

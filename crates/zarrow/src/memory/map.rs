@@ -1,0 +1,243 @@
+//! Files that hold the tensor already, mapped into memory instead of read.
+//!
+//! 1. The plan: an array whose chunks are plain elements in the machine's byte order (uncompressed, not transposed),
+//!    and a selection that lies in one chunk, or takes rows of chunks that are whole rows and fill whole pages, so that
+//!    they stack along the first axis. Inner chunks of shards are mapped where they begin on a page.
+//! 2. Address space for all of it is reserved.
+//! 3. Each chunk's file is opened, its length checked, and mapped over its part of the reservation, private and
+//!    writable: a write changes this process's copy of the page, never the file.
+//! 4. A chunk that is not stored gets anonymous pages, filled where the fill value is not zero.
+//!
+//! What cannot be mapped so is not: the caller reads it instead. A write in place by another process shows through, and
+//! a file that is truncated while it is mapped kills who touches the missing pages: hence only on request.
+
+use crate::array::Array;
+use crate::codec::{ArrayToBytes, Chain};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::{AxisPart, whole_part};
+use crate::metadata::{ChunkGrid, FillValue};
+use crate::selection::Selection;
+use crate::store::Value;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use zarrow_array::{HUGE_PAGE, IndexStep, SharedTensor, shape};
+
+/// A chunk with less than this many bytes costs less to read than to map.
+const LEAST_NBYTES: u64 = 256 << 10;
+
+/// The most maps in one tensor: the kernel allows a process some 65,000.
+const MOST_MAPS: u64 = 16_000;
+
+/// The page size that is planned with. Larger pages divide fewer chunks, which the kernel then refuses.
+const PAGE: u64 = 4096;
+
+/// A reservation of address space, with what was mapped into it.
+#[derive(Debug)]
+struct Reservation {
+    /// The first address that is used: aligned to huge pages, so that the kernel can map large parts of a file at once.
+    pointer: NonNull<u8>,
+    nbytes: usize,
+    /// All that was reserved.
+    reserved: (*mut libc::c_void, usize),
+}
+
+// SAFETY: the reservation owns its address space, which belongs to no thread.
+unsafe impl Send for Reservation {}
+// SAFETY: a shared reservation gives no access to its memory.
+unsafe impl Sync for Reservation {}
+
+impl Reservation {
+    fn new(nbytes: usize) -> Result<Reservation> {
+        let failed = || Error::from(zarrow_array::Error::OutOfMemory { nbytes });
+        let length = nbytes.checked_add(HUGE_PAGE).ok_or_else(failed)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: an anonymous map at an address of the kernel's choice touches no memory that is in use.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(failed());
+        }
+        let skipped = start.addr().next_multiple_of(HUGE_PAGE) - start.addr();
+        let pointer = NonNull::new(start.cast::<u8>().wrapping_add(skipped)).ok_or_else(failed)?;
+        Ok(Reservation { pointer, nbytes, reserved: (start, length) })
+    }
+
+    /// Maps `nbytes` bytes at `offset` of the reservation: of a file from its byte `start` on, or anonymous zeros.
+    fn map(&self, offset: usize, nbytes: usize, file: Option<(BorrowedFd<'_>, u64)>) -> Result<*mut u8> {
+        if offset.checked_add(nbytes).is_none_or(|end| end > self.nbytes) {
+            return Err(ErrorKind::Internal("a map outside its reservation".into()).into());
+        }
+        let kind = if file.is_some() { 0 } else { libc::MAP_ANONYMOUS };
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE | kind;
+        let (descriptor, start) = file.map_or((-1, 0), |(file, start)| (file.as_raw_fd(), start));
+        let start = libc::off_t::try_from(start)
+            .map_err(|_| ErrorKind::Internal("a file too large to map".into()))?;
+        // SAFETY: the range lies inside the reservation, which nobody else uses yet, and so replaces nothing.
+        let pointer = unsafe {
+            let place = self.pointer.as_ptr().add(offset);
+            libc::mmap(place.cast(), nbytes, libc::PROT_READ | libc::PROT_WRITE, flags, descriptor, start)
+        };
+        if pointer == libc::MAP_FAILED {
+            Err(std::io::Error::last_os_error().into())
+        } else {
+            Ok(pointer.cast())
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: the reservation is this value's, and whoever had a view of it held it alive.
+        unsafe { libc::munmap(self.reserved.0, self.reserved.1) };
+    }
+}
+
+/// Maps the chunks that `selection` needs; `None` where they cannot be mapped, and are to be read (step 1).
+///
+/// # Errors
+/// [`ErrorKind::WrongSize`] for a chunk of another length than its metadata says; [`ErrorKind::Io`].
+pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>> {
+    let metadata = array.metadata();
+    let FillValue::Fixed(fill) = &metadata.fill_value else { return Ok(None) };
+    let ChunkGrid::Regular { chunk_shape } = &metadata.chunk_grid else { return Ok(None) };
+    let (Some(part), Some(inner_shape)) =
+        (whole_part(selection), plain_chunk_shape(array.chain(), chunk_shape))
+    else {
+        return Ok(None);
+    };
+    let item_size = fill.len();
+    let chunk_nbytes = shape::nbytes(&inner_shape, item_size)? as u64;
+    let first: Vec<u64> = part.iter().zip(&inner_shape).map(|(axis, extent)| axis.start / extent).collect();
+    let last: Vec<u64> = part.iter().zip(&inner_shape).map(|(axis, extent)| axis.last() / extent).collect();
+    let rows = match first.first().zip(last.first()) {
+        Some((first, last)) => last - first + 1,
+        None => 1,
+    };
+    let stacks =
+        chunk_nbytes.is_multiple_of(PAGE) && inner_shape.iter().skip(1).eq(array.shape().iter().skip(1));
+    let one = first == last;
+    if chunk_nbytes < LEAST_NBYTES || rows > MOST_MAPS || !(one || stacks && first[1..] == last[1..]) {
+        return Ok(None);
+    }
+    let nbytes = usize::try_from(chunk_nbytes).ok().zip(usize::try_from(rows).ok());
+    let (chunk_nbytes, rows) = nbytes.ok_or_else(|| ErrorKind::Internal("a map too large".into()))?;
+    let total =
+        chunk_nbytes.checked_mul(rows).ok_or(zarrow_array::Error::OutOfMemory { nbytes: usize::MAX })?;
+    let reservation = Reservation::new(total)?;
+    let mut cell = first.clone();
+    for row in 0..rows {
+        if let Some(place) = cell.first_mut() {
+            *place = first[0] + row as u64;
+        }
+        let mapped = map_chunk(array, &cell, (row * chunk_nbytes, chunk_nbytes), fill, &reservation);
+        if !mapped.map_err(|error| error.in_chunk(&cell))? {
+            return Ok(None);
+        }
+    }
+    let mut extents = inner_shape.clone();
+    if let Some(extent) = extents.first_mut() {
+        *extent = extent.saturating_mul(rows as u64);
+    }
+    let pointer = reservation.pointer;
+    // SAFETY: every chunk of the reservation was mapped readable and writable, C-contiguous as the extents say, and
+    // the reservation is the owner.
+    let tensor = unsafe {
+        SharedTensor::from_map(Arc::new(reservation), pointer, &extents, metadata.data_type.clone())?
+    };
+    let origin: Vec<u64> = first.iter().zip(&inner_shape).map(|(cell, extent)| cell * extent).collect();
+    let steps: Vec<IndexStep> =
+        part.iter().zip(&origin).map(|(axis, origin)| step_of(axis, *origin)).collect();
+    Ok(Some(tensor.view(&steps)?))
+}
+
+/// What a view of the mapped chunks, which begin at `origin`, does with an axis.
+fn step_of(axis: &AxisPart, origin: u64) -> IndexStep {
+    let start = (axis.start - origin) as i64;
+    let (step, count) = (axis.step as i64, axis.count as i64);
+    match (axis.output, axis.reversed) {
+        (None, _) => IndexStep::At(start),
+        (Some(_), false) => IndexStep::Range { start, step, count },
+        (Some(_), true) => IndexStep::Range { start: start + (count - 1) * step, step: -step, count },
+    }
+}
+
+/// The shape of chunks that are plain elements: of the chunks, or of the inner chunks of plain shards.
+fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Option<Vec<u64>> {
+    match &chain.array_to_bytes {
+        _ if chain.order.is_some() || !chain.bytes_to_bytes.is_empty() => None,
+        ArrayToBytes::Bytes { swap: 1 } => Some(chunk_shape.to_vec()),
+        ArrayToBytes::Sharding(sharding) => match &sharding.inner {
+            inner if inner.order.is_some() || !inner.bytes_to_bytes.is_empty() => None,
+            Chain { array_to_bytes: ArrayToBytes::Bytes { swap: 1 }, .. } => {
+                Some(sharding.chunk_shape.clone())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Maps the plain chunk at `cell` (of the inner grid) to a place; false where it cannot be (steps 3 and 4).
+fn map_chunk(
+    array: &Array,
+    cell: &[u64],
+    (offset, nbytes): (usize, usize),
+    fill: &[u8],
+    reservation: &Reservation,
+) -> Result<bool> {
+    let (value, range) = match array.locate_plain(cell)? {
+        None => return fill_chunk(reservation, (offset, nbytes), fill).map(|()| true),
+        Some(found) => found,
+    };
+    let Some(file) = value.file() else { return Ok(false) };
+    let (start, length) = match range {
+        Some(range) => range,
+        None => (0, value.nbytes()?),
+    };
+    if length != nbytes as u64 {
+        let (expected, actual) = (nbytes as u64, length);
+        return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
+    }
+    if !start.is_multiple_of(PAGE) || is_remote(file)? {
+        return Ok(false);
+    }
+    reservation.map(offset, nbytes, Some((file, start))).map(|_| true)
+}
+
+/// Anonymous pages with the fill value (step 4).
+fn fill_chunk(reservation: &Reservation, (offset, nbytes): (usize, usize), fill: &[u8]) -> Result<()> {
+    let pointer = reservation.map(offset, nbytes, None)?;
+    if fill.iter().any(|byte| *byte != 0) {
+        // SAFETY: the pages were just mapped writable, and nobody else knows of them.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, nbytes) };
+        bytes.chunks_exact_mut(fill.len()).for_each(|item| item.copy_from_slice(fill));
+    }
+    Ok(())
+}
+
+/// Whether a file lies on a file system where another machine may change or truncate it at any time.
+#[cfg(target_os = "linux")]
+fn is_remote(file: BorrowedFd<'_>) -> Result<bool> {
+    /// NFS, SMB (three kinds), AFS, Ceph, FUSE, 9P, Lustre, as `statfs` calls them.
+    const REMOTE: [u64; 9] = [
+        0x6969,
+        0x517B,
+        0xFF53_4D42,
+        0xFE53_4D42,
+        0x5346_414F,
+        0x00C3_6400,
+        0x6573_5546,
+        0x0102_1997,
+        0x0BD0_0BD0,
+    ];
+    let stat = rustix::fs::fstatfs(file).map_err(|error| ErrorKind::Io(error.into()))?;
+    Ok(REMOTE.contains(&((stat.f_type as u64) & 0xFFFF_FFFF)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_remote(_file: BorrowedFd<'_>) -> Result<bool> {
+    Ok(false)
+}
+
+/// A value of the store, and where in it a chunk lies; the whole value where there is no range.
+pub type Located<'a> = (Box<dyn Value + 'a>, Option<(u64, u64)>);
