@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from benches import limit
 from benches.report import AXES, per_unit
+from benches.results import Results
 
 Summaries = list[dict[str, Any]]
 WHOLE = ("raw", "zstd", "blosc", "gzip", "sharded", "rows")
@@ -34,8 +35,9 @@ SERIES = ("size", "count", "threads")
 MOST_TICKS = 8
 
 
-def draw(rows: Summaries, document: dict[str, Any], path: Path) -> None:
+def draw(results: Results, path: Path) -> None:
     """Draw what was measured into an SVG file."""
+    rows = results.in_order()
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "zarrow", "font.size": 8, "svg.fonttype": "none"})
     figure, panels = pyplot.subplot_mosaic(
@@ -51,10 +53,10 @@ def draw(rows: Summaries, document: dict[str, Any], path: Path) -> None:
     found = [name for name in COLOURS if name in measured]
     handles = [Patch(color=COLOURS[name]) for name in found]
     figure.legend(handles, found, loc="outside lower center", ncols=6, frameon=False)
-    about = document["machine"]
+    about = results.about["machine"]
     days = sorted({row["date"][:10] for row in rows})
     when = " to ".join(dict.fromkeys([days[0], days[-1]]))
-    version = document["versions"]["zarrow"]
+    version = results.about["versions"]["zarrow"]
     figure.suptitle(f"{about['processor']}, {about['cpus']} CPUs; {when}; zarrow {version}")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})

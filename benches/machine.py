@@ -1,5 +1,6 @@
 """What the numbers were taken on, and with which versions."""
 
+import hashlib
 import os
 import platform
 import re
@@ -31,6 +32,13 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
+
+
+def build() -> str:
+    """Identify the build of zarrow by its compiled part: versions do not change from change to change."""
+    import zarrow._zarrow
+
+    return hashlib.sha256(Path(zarrow._zarrow.__file__).read_bytes()).hexdigest()[:12]
 
 
 def reads_http() -> bool:

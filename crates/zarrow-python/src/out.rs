@@ -1,11 +1,12 @@
 //! Memory of another library's array, to be filled: `out=`.
 //!
 //! 1. An object with `__array_interface__` (NumPy's arrays, and our tensors) says where its memory is.
-//! 2. Any other is asked for a DLPack tensor (PyTorch's, pinned or not).
+//! 2. Any other is asked for a DLPack tensor (PyTorch's, pinned or not). A capsule of before DLPack 1.0 cannot say that
+//!    its memory must not be written, as JAX's must not: it is refused.
 //! 3. Shape and type must be those of the result, the memory writable, on the CPU, and each element's own.
 
 use crate::capsule::{self, Consumed};
-use crate::error::exchange;
+use crate::error::{exchange, unsupported};
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -34,7 +35,8 @@ impl Out {
     /// The memory of `object`, for a result of this type and shape.
     pub fn new(object: &Bound<'_, PyAny>, dtype: &DataType, shape: &[u64]) -> PyResult<Out> {
         let py = object.py();
-        let item_size = dtype.item_size().unwrap_or(0);
+        let refused = || unsupported(py, format!("reading {dtype} into other memory"));
+        let item_size = dtype.item_size().ok_or_else(refused)?;
         let (place, tensor) = match object.getattr_opt("__array_interface__")? {
             Some(interface) => (of_interface(object, &interface, dtype, item_size)?, None),
             None => {
@@ -43,6 +45,9 @@ impl Out {
                 (place, Some(tensor))
             }
         };
+        if place.strides.len() != place.shape.len() {
+            return Err(PyValueError::new_err("out has not a stride for each axis"));
+        }
         if place.shape != shape {
             let message = format!("out has shape {:?}, the selection has {shape:?}", place.shape);
             return Err(PyValueError::new_err(message));
@@ -59,6 +64,11 @@ fn of_interface(
     item_size: usize,
 ) -> PyResult<Place> {
     let py = object.py();
+    // A scalar describes memory of an array that is gone at once; a mask would go on to hide what was read.
+    if object.is_instance(&numpy::module(py)?.getattr("generic")?)? || object.hasattr("mask")? {
+        let kind = object.get_type();
+        return Err(PyTypeError::new_err(format!("out must be an array without a mask, and not {kind}")));
+    }
     let interface = interface.cast::<PyDict>()?;
     let missing = |key: &str| PyTypeError::new_err(format!("__array_interface__ has no {key}"));
     let get = |key: &str| interface.get_item(key)?.ok_or_else(|| missing(key));
@@ -78,6 +88,10 @@ fn of_interface(
 /// Step 2.
 fn of_dlpack(py: Python<'_>, tensor: &Consumed, dtype: &DataType, item_size: usize) -> PyResult<Place> {
     let view = tensor.view();
+    if matches!(tensor, Consumed::Legacy(_)) {
+        let message = "out does not say whether it may be written to, by a DLPack of before 1.0: give a NumPy view of it";
+        return Err(exchange(py, "read_only", message));
+    }
     if view.device != DLDevice::CPU {
         return Err(exchange(py, "device", format!("out is on {:?}, and not in host memory", view.device)));
     }

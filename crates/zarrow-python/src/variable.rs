@@ -3,7 +3,7 @@
 use crate::decoded_array::DecodedArray;
 use crate::error::Raise;
 use crate::tensor::Tensor;
-use crate::{capsule, numpy, selection};
+use crate::{capsule, numpy, numpy_string, selection};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 use zarrow_array::{DataType, export};
@@ -43,6 +43,9 @@ pub fn to_numpy<'py>(
     variable: &zarrow_array::Variable,
     missing: Option<&[u8]>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if missing.is_none() && *variable.dtype() == DataType::String {
+        return numpy_string::strings(py, variable)?.call_method1("reshape", (variable.shape().to_vec(),));
+    }
     let is_missing = |index: usize| missing.is_some_and(|mask| mask.get(index) == Some(&1));
     let elements = PyList::empty(py);
     for index in 0..variable.size() {
@@ -53,10 +56,7 @@ pub fn to_numpy<'py>(
         }
     }
     let module = numpy::module(py)?;
-    let dtype = match missing {
-        None => numpy::dtype(py, variable.dtype())?,
-        Some(_) => numpy::dtype(py, &DataType::Bytes)?,
-    };
+    let dtype = numpy::dtype(py, &DataType::Bytes)?;
     let flat = module.call_method1("empty", (variable.size(), dtype))?;
     flat.set_item(pyo3::types::PyEllipsis::get(py), elements)?;
     flat.call_method1("reshape", (variable.shape().to_vec(),))

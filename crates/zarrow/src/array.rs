@@ -1,14 +1,15 @@
 //! An array that is open for reading.
 
-use crate::codec::{ArrayToBytes, Chain};
+use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Input, Reader, Sink, Worker, read, read_index};
+use crate::exec::{Cache, Input, Reader, Sink, Worker, read, read_index};
 use crate::memory::{self, Located, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
+use crate::options::OpenOptions;
 use crate::selection::{Index, Selection};
 use crate::store::Store;
 use std::sync::Arc;
-use zarrow_array::{DataType, DecodedArray, SharedTensor, shape};
+use zarrow_array::{Buffer, DataType, DecodedArray, SharedTensor, shape};
 
 /// A Zarr array: checked metadata, compiled codecs, and the store that has its chunks.
 ///
@@ -34,15 +35,27 @@ pub struct Array {
     path: String,
     metadata: Arc<ArrayMetadata>,
     chain: Arc<Chain>,
+    indexes: Arc<Cache<ShardIndex>>,
+    chunks: Option<Arc<Cache<Buffer>>>,
 }
+
+/// Bytes of shard indexes that an array keeps.
+const INDEXES_NBYTES: usize = 16 << 20;
 
 impl Array {
     /// Compiles the codecs of an array at `path`.
-    pub(crate) fn new(store: Arc<dyn Store>, path: String, metadata: ArrayMetadata) -> Result<Array> {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        path: String,
+        metadata: ArrayMetadata,
+        options: &OpenOptions,
+    ) -> Result<Array> {
         let largest = metadata.chunk_grid.largest_chunk();
-        let chain = Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value)
+        let chain = Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &options.limits)
             .map_err(|error| error.in_array(store.name(), &path))?;
-        Ok(Array { store, path, metadata: Arc::new(metadata), chain: Arc::new(chain) })
+        let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
+        let indexes = Arc::new(Cache::new(INDEXES_NBYTES));
+        Ok(Array { store, path, metadata: Arc::new(metadata), chain: Arc::new(chain), indexes, chunks })
     }
 
     /// The store that has the chunks.
@@ -224,7 +237,14 @@ impl Array {
 
     /// What the executor reads from.
     pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader { store: &*self.store, path: &self.path, metadata: &self.metadata, chain: &self.chain }
+        Reader {
+            store: &*self.store,
+            path: &self.path,
+            metadata: &self.metadata,
+            chain: &self.chain,
+            indexes: &self.indexes,
+            chunks: self.chunks.as_deref(),
+        }
     }
 
     /// Whether both are the same array: then they share their metadata.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{GroupMetadata, ZarrFormat};
+use crate::options::OpenOptions;
 use crate::open::{Node, node, open_node};
 use crate::store::{Store, join, normalize_path};
 use serde_json::{Map, Value};
@@ -15,11 +16,17 @@ pub struct Group {
     store: Arc<dyn Store>,
     path: String,
     metadata: Arc<GroupMetadata>,
+    options: OpenOptions,
 }
 
 impl Group {
-    pub(crate) fn new(store: Arc<dyn Store>, path: String, metadata: GroupMetadata) -> Group {
-        Group { store, path, metadata: Arc::new(metadata) }
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        path: String,
+        metadata: GroupMetadata,
+        options: OpenOptions,
+    ) -> Group {
+        Group { store, path, metadata: Arc::new(metadata), options }
     }
 
     /// The store that the group is in.
@@ -63,13 +70,13 @@ impl Group {
         }
         let path = join(&self.path, &below);
         match &self.metadata.consolidated {
-            None => open_node(&self.store, &path),
+            None => open_node(&self.store, &path, &self.options),
             Some(consolidated) => {
                 let missing = || Error::from(ErrorKind::NotFound).in_array(self.store.name(), &path);
                 let metadata = consolidated.get(&below).ok_or_else(missing)?;
                 let metadata =
                     metadata.map_err(|error| Error::from(error).in_array(self.store.name(), &path))?;
-                node(&self.store, path, metadata)
+                node(&self.store, path, metadata, &self.options)
             }
         }
     }

@@ -17,6 +17,7 @@ mod exec;
 mod group;
 mod memory;
 mod open;
+mod options;
 mod selection;
 
 pub mod metadata;
@@ -29,5 +30,6 @@ pub use exec::{Batch, num_threads, set_num_threads};
 pub use group::Group;
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
-pub use open::{Node, open};
+pub use open::{Node, open, open_with};
+pub use options::{DecodeLimits, OpenOptions};
 pub use selection::{AxisSelection, Index, Selection};

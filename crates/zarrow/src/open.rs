@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::metadata::{MetadataLimits, NodeMetadata, parse_v2_array, parse_v2_group, parse_v3};
+use crate::options::OpenOptions;
 use crate::store::{Store, join, normalize_path};
 use std::sync::Arc;
 
@@ -33,31 +34,43 @@ pub enum Node {
 /// # Ok::<(), zarrow::Error>(())
 /// ```
 pub fn open(store: Arc<dyn Store>, path: &str) -> Result<Node> {
+    open_with(store, path, &OpenOptions::default())
+}
+
+/// As [`open`], with limits and a cache of the caller's.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
     let path = normalize_path(path).map_err(|error| error.in_array(store.name(), path))?;
-    open_node(&store, &path)
+    open_node(&store, &path, options)
 }
 
-pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str) -> Result<Node> {
-    let metadata = read_metadata(&**store, path).map_err(|error| error.in_array(store.name(), path))?;
-    node(store, path.to_owned(), metadata)
+pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
+    let metadata = read_metadata(&**store, path, &options.limits.metadata).map_err(|error| error.in_array(store.name(), path))?;
+    node(store, path.to_owned(), metadata, options)
 }
 
-pub(crate) fn node(store: &Arc<dyn Store>, path: String, metadata: NodeMetadata) -> Result<Node> {
+pub(crate) fn node(
+    store: &Arc<dyn Store>,
+    path: String,
+    metadata: NodeMetadata,
+    options: &OpenOptions,
+) -> Result<Node> {
     match metadata {
-        NodeMetadata::Array(metadata) => Ok(Node::Array(Array::new(Arc::clone(store), path, metadata)?)),
-        NodeMetadata::Group(metadata) => Ok(Node::Group(Group::new(Arc::clone(store), path, metadata))),
+        NodeMetadata::Array(metadata) => Ok(Node::Array(Array::new(Arc::clone(store), path, metadata, options)?)),
+        NodeMetadata::Group(metadata) => Ok(Node::Group(Group::new(Arc::clone(store), path, metadata, *options))),
     }
 }
 
-fn read_metadata(store: &dyn Store, path: &str) -> Result<NodeMetadata> {
-    let limits = MetadataLimits::default();
+fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
     let document = |name: &str, limit: u64| store.get(&join(path, name), limit);
     let small = |name: &str| document(name, limits.max_metadata_nbytes);
     if let Some(bytes) = document("zarr.json", limits.max_consolidated_nbytes)? {
-        return Ok(parse_v3(&bytes, &limits)?);
+        return Ok(parse_v3(&bytes, limits)?);
     }
     if let Some(zarray) = small(".zarray")? {
-        return Ok(NodeMetadata::Array(parse_v2_array(&zarray, small(".zattrs")?.as_deref(), &limits)?));
+        return Ok(NodeMetadata::Array(parse_v2_array(&zarray, small(".zattrs")?.as_deref(), limits)?));
     }
     if let Some(zgroup) = small(".zgroup")? {
         let zmetadata = document(".zmetadata", limits.max_consolidated_nbytes)?;

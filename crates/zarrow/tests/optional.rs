@@ -1,5 +1,6 @@
 //! Elements that may be missing, written by zarrs and read by zarrow: every layout, with several codecs, at any
 //! depth, in chunks that are there or not.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use serde_json::{Value, json};
 use std::path::Path;

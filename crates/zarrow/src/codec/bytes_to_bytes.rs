@@ -166,6 +166,33 @@ pub fn decode(chain: &[BytesToBytes], encoded: &[u8], output: Output<'_>, codecs
     }
 }
 
+/// Decompresses the bytes from `start` on of a chunk of `nbytes` bytes to all of `destination`, where the chain can give
+/// a part without the whole; `None` where it cannot.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_range(
+    chain: &[BytesToBytes],
+    encoded: &[u8],
+    nbytes: usize,
+    start: usize,
+    destination: &mut [MaybeUninit<u8>],
+) -> Option<Result<()>> {
+    let [BytesToBytes::Blosc] = chain else { return None };
+    let failed = |failure| match failure {
+        Failure::TooSmall => wrong_size(nbytes, nbytes.saturating_add(1)),
+        Failure::Corrupt(text) => Error::from(ErrorKind::Corrupt(text)),
+    };
+    let range = match native::blosc_size(encoded) {
+        Ok(size) if size == nbytes => {
+            refuse_huge_blosclz(encoded).map_or_else(|failure| Some(Err(failure)), |()| native::blosc_range(encoded, start, destination))
+        }
+        Ok(size) => return Some(Err(wrong_size(nbytes, size).in_codec("blosc"))),
+        Err(failure) => Some(Err(failure)),
+    };
+    range.map(|range| range.map_err(|failure| failed(failure).in_codec("blosc")))
+}
+
 /// The most bytes that a stage may have whose next stages give at most `nbytes`: no codec here makes its input longer
 /// by more than an eighth and some headers.
 pub fn between_limit(nbytes: usize) -> usize {

@@ -1,6 +1,7 @@
 //! A list of codecs, compiled once when an array is opened.
 //!
-//! 1. Every codec is known and stands on its side of the border between array and bytes. Transposes at the front become one order of axes: reading them costs strides and no pass.
+//! 1. Every codec is known, and stands on its side of the border between array and bytes. Transposes at the front
+//!    become one order of axes: reading them costs strides and no pass.
 //! 2. The codec from array to bytes follows; the byte order of `bytes` becomes a flag of the move.
 //! 3. What is left are codecs from bytes to bytes.
 //! 4. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:

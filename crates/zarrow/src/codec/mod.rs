@@ -11,7 +11,7 @@ mod sharding;
 mod transpose;
 mod vlen;
 
-pub(crate) use bytes_to_bytes::{Output, between_limit, decode};
+pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, decode_range};
 pub(crate) use chain::{ArrayToBytes, Chain, MAX_VARIABLE_NBYTES};
 pub(crate) use optional::OptionalCodec;
 pub(crate) use sharding::{ShardIndex, Sharding};

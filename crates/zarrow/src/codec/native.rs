@@ -172,6 +172,28 @@ pub fn blosc_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> R
     }
 }
 
+/// Decompresses the bytes of a Blosc buffer from `start` on to all of `destination`, and only the blocks that hold them;
+/// `None` where they do not begin and end with an element of the buffer.
+///
+/// The caller has checked that they lie within [`blosc_size`].
+pub fn blosc_range(source: &[u8], start: usize, destination: &mut [MaybeUninit<u8>]) -> Option<Result<(), Failure>> {
+    let item = source.get(3).map(|item| usize::from(*item)).filter(|item| *item > 0)?;
+    if !start.is_multiple_of(item) || !destination.len().is_multiple_of(item) {
+        return None;
+    }
+    let first = c_int::try_from(start / item).ok()?;
+    let count = c_int::try_from(destination.len() / item).ok()?;
+    // SAFETY: `blosc_cbuffer_validate` accepted the source when its size was asked, the range lies within that size, and
+    // the destination is an exclusive slice of as many bytes as the elements have.
+    let written = unsafe {
+        blosc_src::blosc_getitem(source.as_ptr().cast(), first, count, destination.as_mut_ptr().cast())
+    };
+    Some(match usize::try_from(written) {
+        Ok(written) if written == destination.len() => Ok(()),
+        _ => Err(corrupt("not a valid Blosc buffer")),
+    })
+}
+
 /// Decompresses every Bzip2 stream of `source` to the start of `destination`; returns the bytes written.
 pub fn bz2_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let (mut read, mut written) = (0usize, 0usize);

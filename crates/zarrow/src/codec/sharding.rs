@@ -126,6 +126,11 @@ impl Sharding {
 }
 
 impl ShardIndex {
+    /// Bytes that it takes in memory.
+    pub fn nbytes(&self) -> usize {
+        self.entries.len() * ENTRY
+    }
+
     /// Offset and length of the inner chunk `number` (in C order), `None` where it is not stored.
     pub fn get(&self, number: usize) -> Option<(u64, u64)> {
         self.entries.get(number).copied().filter(|entry| *entry != (u64::MAX, u64::MAX))

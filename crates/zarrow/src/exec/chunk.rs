@@ -9,15 +9,16 @@
 //! 5. Other layouts are decoded whole, and handed on.
 
 use crate::codec::{
-    ArrayToBytes, Chain, MAX_VARIABLE_NBYTES, Output, ShardIndex, Sharding, between_limit, decode,
+    ArrayToBytes, Chain, MAX_VARIABLE_NBYTES, Output, ShardIndex, Sharding, between_limit, decode, decode_range,
 };
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
-use crate::exec::part::{AxisPart, Cells};
+use crate::exec::part::{AxisPart, Cells, run_of};
 use crate::exec::placement::swap_in_place;
-use crate::exec::range::read_range;
+use crate::exec::range::{read_range, small_span};
 use crate::exec::scratch::Worker;
 use crate::exec::sink::{Sink, c_strides};
 use crate::exec::want::Want;
@@ -25,7 +26,8 @@ use crate::exec::whole::decode_whole;
 use crate::metadata::FillValue;
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
-use zarrow_array::shape;
+use std::sync::Arc;
+use zarrow_array::{Buffer, UninitBuffer, shape};
 
 /// A share of a shard's inner chunks: the `number`th of `count`, by an index that all shares have in common.
 #[derive(Clone, Copy)]
@@ -58,8 +60,35 @@ pub struct Chunk<'a> {
     pub fill: &'a FillValue,
     /// Its shape.
     pub shape: &'a [u64],
+    /// Where its decoded elements are kept, if they are.
+    pub slot: Option<&'a Slot<'a>>,
     /// Where a long read stops.
     pub checkpoint: &'a Checkpoint<'a>,
+}
+
+/// The place of one decoded chunk in a cache.
+pub struct Slot<'a> {
+    /// The cache.
+    pub cache: &'a Cache<Buffer>,
+    /// Where the chunk is, and which version of it.
+    pub key: Key,
+}
+
+impl Slot<'_> {
+    fn get(&self) -> Option<Arc<Buffer>> {
+        self.cache.get(&self.key)
+    }
+
+    fn keep(&self, buffer: Buffer) -> Arc<Buffer> {
+        let (nbytes, buffer) = (buffer.len(), Arc::new(buffer));
+        self.cache.insert(self.key.clone(), Arc::clone(&buffer), nbytes);
+        buffer
+    }
+
+    /// The slot of the inner chunk `number`.
+    fn inner(&self, number: u64) -> Slot<'_> {
+        Slot { cache: self.cache, key: [&self.key[..], &[number]].concat() }
+    }
 }
 
 impl Chunk<'_> {
@@ -167,6 +196,13 @@ impl Chunk<'_> {
         if input.nbytes()? != expected {
             return Err(wrong_size(input.nbytes()?));
         }
+        if let [want] = wants
+            && let Some((first, _)) = run_of(want.part(), self.shape)
+            && let Some(memory) = want.contiguous()
+        {
+            swap_in_place(input.read(first * self.item_size() as u64, memory)?, swap);
+            return Ok(());
+        }
         let strides = c_strides(self.shape, self.item_size());
         for want in wants {
             match input.bytes() {
@@ -188,26 +224,50 @@ impl Chunk<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let Worker { codecs, encoded, decoded } = worker;
-        let encoded = input.load(self.encoded_limit()?, encoded)?;
-        let mut decode_elements = |memory: &mut [MaybeUninit<u8>]| {
-            decode(&self.chain.bytes_to_bytes, encoded, Output::Exact(memory), codecs)
-                // A fault of no compressor is one of the elements.
-                .map_err(|error| error.in_codec("bytes"))
+        let (chain, limit) = (&self.chain.bytes_to_bytes, self.encoded_limit()?);
+        let nbytes = shape::nbytes(self.shape, self.item_size())?;
+        let strides = c_strides(self.shape, self.item_size());
+        let mut decode_elements = |encoded: &[u8], memory: &mut [MaybeUninit<u8>]| {
+            // A fault of no compressor is one of the elements.
+            decode(chain, encoded, Output::Exact(memory), codecs).map_err(|error| error.in_codec("bytes"))
         };
+        if let Some(slot) = self.slot {
+            let buffer = match slot.get() {
+                Some(buffer) => buffer,
+                None => {
+                    let mut memory = UninitBuffer::new(nbytes)?;
+                    decode_elements(input.load(limit, encoded)?, memory.as_mut_slice())?;
+                    // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
+                    slot.keep(unsafe { memory.assume_init() })
+                }
+            };
+            let source = Source { bytes: &buffer, origin: 0, strides: &strides, swap };
+            return wants.iter_mut().try_for_each(|want| want.scatter(&source));
+        }
+        let encoded = input.load(limit, encoded)?;
         if let [want] = wants
             && want.is_whole(self.shape)
             && let Some(memory) = want.contiguous()
         {
-            decode_elements(memory)?;
-            // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
+            decode_elements(encoded, memory)?;
+            // SAFETY: as above.
             swap_in_place(unsafe { memory.assume_init_mut() }, swap);
             return Ok(());
         }
-        let memory = decoded.take(shape::nbytes(self.shape, self.item_size())?)?;
-        decode_elements(memory)?;
+        if let [want] = wants
+            && let Some((low, length)) = small_span(want.part(), &strides, self.item_size(), nbytes)
+            && let Some(range) = decode_range(chain, encoded, nbytes, low, decoded.take(length)?)
+        {
+            range?;
+            // SAFETY: `decode_range` has written every byte of the same memory.
+            let bytes = unsafe { decoded.take(length)?.assume_init_ref() };
+            let origin = -isize::try_from(low).unwrap_or(isize::MAX);
+            return want.scatter(&Source { bytes, origin, strides: &strides, swap });
+        }
+        let memory = decoded.take(nbytes)?;
+        decode_elements(encoded, memory)?;
         // SAFETY: as above.
         let bytes = unsafe { memory.assume_init_ref() };
-        let strides = c_strides(self.shape, self.item_size());
         let source = Source { bytes, origin: 0, strides: &strides, swap };
         wants.iter_mut().try_for_each(|want| want.scatter(&source))
     }
@@ -251,7 +311,9 @@ impl Chunk<'_> {
                 None => wants.iter_mut().try_for_each(|want| want.fill(self.fill)),
                 Some((offset, length)) => {
                     let inner = input.slice(offset, length)?;
-                    let chunk = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, ..*self };
+                    let slot = self.slot.map(|slot| slot.inner(at));
+                    let slot = slot.as_ref();
+                    let chunk = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot, ..*self };
                     chunk.read(&inner, wants, None, worker)
                 }
             }

@@ -1,6 +1,7 @@
 //! Reading: from a selection to filled memory.
 
 mod batch;
+mod cache;
 mod chunk;
 mod destination;
 mod input;
@@ -21,6 +22,7 @@ pub use batch::Batch;
 pub use pool::{num_threads, set_num_threads};
 
 pub(crate) use batch::{Item, read_into as read_many_into, read_many};
+pub(crate) use cache::Cache;
 pub(crate) use chunk::read_index;
 pub(crate) use destination::Destination;
 pub(crate) use input::Input;

@@ -130,6 +130,39 @@ impl AxisCells {
     }
 }
 
+/// The `number`th of `count` shares of a part, cut along its outermost axis of several positions; `None` where the share
+/// is empty.
+pub fn share_of(part: &[AxisPart], number: u64, count: u64) -> Option<Vec<AxisPart>> {
+    let mut share = part.to_vec();
+    match share.iter_mut().find(|axis| axis.count > 1) {
+        Some(axis) => {
+            // Counts fit into memory, and shares are few.
+            let bound = |number: u64| u64::try_from(u128::from(axis.count) * u128::from(number) / u128::from(count));
+            let (first, last) = (bound(number).ok()?, bound(number + 1).ok()?);
+            *axis = axis.skip(first, last.checked_sub(first).filter(|positions| *positions > 0)?);
+        }
+        None if number > 0 => return None,
+        None => {}
+    }
+    Some(share)
+}
+
+/// The first element of a part and their number, where they are one run of a chunk of `shape`, in its order.
+pub fn run_of(part: &[AxisPart], shape: &[u64]) -> Option<(u64, u64)> {
+    let (mut first, mut count, mut stride) = (0u64, 1u64, 1u64);
+    let mut whole = true;
+    for (axis, extent) in part.iter().zip(shape).rev() {
+        if axis.count > 1 && (!whole || axis.step != 1) {
+            return None;
+        }
+        whole &= axis.count == *extent;
+        first = first.checked_add(axis.start.checked_mul(stride)?)?;
+        count = count.checked_mul(axis.count)?;
+        stride = stride.checked_mul(*extent)?;
+    }
+    Some((first, count))
+}
+
 /// One part an axis of the array; `None` where the selection is empty.
 pub fn whole_part(selection: &Selection) -> Option<Vec<AxisPart>> {
     let mut next = 0usize;
@@ -212,6 +245,33 @@ mod tests {
             let expected: Vec<_> =
                 (0..axis.count as i64).map(|k| Some((axis.start as i64 + k * axis.step) as u64)).collect();
             prop_assert_eq!(found, expected);
+        }
+    }
+
+    proptest! {
+        /// Shares take each position once, and a run is what a chunk's elements say it is.
+        #[test]
+        fn shares_and_runs(
+            axes in prop::collection::vec((1u64..6, 0u64..4, 1u64..3, 1u64..5), 0..4), count in 1u64..6,
+        ) {
+            let shape: Vec<u64> = axes.iter().map(|(extent, start, step, n)| extent.max(&(start + step * (n - 1) + 1)).to_owned()).collect();
+            let part: Vec<AxisPart> = axes.iter().enumerate().map(|(at, (_, start, step, n))| AxisPart {
+                start: *start, step: *step, count: *n, place: 0, reversed: false, output: Some(at),
+            }).collect();
+            let elements = |part: &[AxisPart]| {
+                part.iter().zip(&shape).fold(vec![0u64], |before, (axis, extent)| {
+                    before.iter().flat_map(|at| (0..axis.count).map(move |k| at * extent + axis.start + k * axis.step)).collect()
+                })
+            };
+            let all = elements(&part);
+            let shared: Vec<u64> = (0..count).filter_map(|number| share_of(&part, number, count)).flat_map(|share| elements(&share)).collect();
+            prop_assert_eq!(&shared, &all);
+            let is_run = all.windows(2).all(|pair| pair[1] == pair[0] + 1);
+            match run_of(&part, &shape) {
+                Some((first, count)) => prop_assert_eq!((first, count, is_run), (all[0], all.len() as u64, true)),
+                // A run may be missed where an axis that is cut is followed by axes of one position only.
+                None => prop_assert!(all.len() > 1),
+            }
         }
     }
 

@@ -19,6 +19,21 @@ const FEW: u64 = 256 << 10;
 /// Bytes between two positions that are worth a request.
 const GAP: u64 = 32 << 10;
 
+/// The range of bytes from the first element of a part to its last.
+fn span(part: &[AxisPart], strides: &[isize], item_size: u64) -> (u64, u64) {
+    let reach = |position: fn(&AxisPart) -> u64| {
+        part.iter().zip(strides).map(|(axis, stride)| position(axis) * stride.unsigned_abs() as u64).sum::<u64>()
+    };
+    (reach(|axis| axis.start), reach(AxisPart::last) + item_size)
+}
+
+/// Start and length of the range of bytes that holds a part, where it is less than half of a chunk of `nbytes` bytes.
+pub fn small_span(part: &[AxisPart], strides: &[isize], item_size: usize, nbytes: usize) -> Option<(usize, usize)> {
+    let (low, high) = span(part, strides, item_size as u64);
+    let (low, length) = (usize::try_from(low).ok()?, usize::try_from(high - low).ok()?);
+    (length < nbytes / 2).then_some((low, length))
+}
+
 /// Reads the elements of `want` from a chunk whose axes have these strides; `format` is the bytes of an element and of
 /// a word that is reversed.
 ///
@@ -34,13 +49,7 @@ pub fn read_range(
 ) -> Result<()> {
     let (item_size, swap) = format;
     let part = want.part();
-    let reach = |position: fn(&AxisPart) -> u64| {
-        part.iter()
-            .zip(strides)
-            .map(|(axis, stride)| position(axis) * stride.unsigned_abs() as u64)
-            .sum::<u64>()
-    };
-    let (low, high) = (reach(|axis| axis.start), reach(AxisPart::last) + item_size as u64);
+    let (low, high) = span(part, strides, item_size as u64);
     let wanted = part.iter().map(|axis| axis.count).product::<u64>() * item_size as u64;
     let cut = part.iter().position(|axis| axis.count > 1);
     let (Some(axis), true) = (cut, high - low > FEW && wanted < (high - low) / 2) else {

@@ -6,12 +6,13 @@
 //! 3. A chunk that is not stored gives the fill value; any other is read as [`chunk`](super::chunk) says.
 //! 4. When all tasks have succeeded the memory is filled, and becomes the result.
 
-use crate::codec::{ArrayToBytes, Chain, ShardIndex};
+use crate::codec::{ArrayToBytes, BytesToBytes, Chain, ShardIndex};
 use crate::error::{ErrorKind, Result};
-use crate::exec::chunk::{Chunk, Share, inner_count};
+use crate::exec::cache::Cache;
+use crate::exec::chunk::{Chunk, Share, Slot, inner_count};
 use crate::exec::input::Input;
 use crate::exec::job::{Checkpoint, lock};
-use crate::exec::part::{AxisPart, Cells, whole_part};
+use crate::exec::part::{AxisPart, Cells, share_of, whole_part};
 use crate::exec::pool;
 use crate::exec::result::ResultMemory;
 use crate::exec::scratch::Worker;
@@ -21,10 +22,13 @@ use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::selection::Selection;
 use crate::store::{Store, Value};
 use std::sync::{Arc, Mutex};
-use zarrow_array::DecodedArray;
+use zarrow_array::{Buffer, DecodedArray};
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
 const TASKS_PER_THREAD: u64 = 4;
+
+/// Bytes that a share of an uncompressed chunk has at least.
+const SHARE_NBYTES: u64 = 1 << 20;
 
 /// What a read reads from.
 #[derive(Clone, Copy)]
@@ -37,6 +41,10 @@ pub struct Reader<'a> {
     pub metadata: &'a ArrayMetadata,
     /// Its codecs.
     pub chain: &'a Chain,
+    /// The indexes of its shards.
+    pub indexes: &'a Cache<ShardIndex>,
+    /// Its decoded chunks, where they are kept.
+    pub chunks: Option<&'a Cache<Buffer>>,
 }
 
 /// Reads `selection` into fresh memory.
@@ -97,22 +105,28 @@ impl<'a> Reader<'a> {
         let (mut cell, mut middle) = (Vec::new(), Vec::new());
         cells.get(cells.count() / 2, &mut cell, &mut middle);
         let shares = self.shares(cells.count(), &middle, threads);
-        // Where a shard is several tasks, the first to come opens it, and all see the same: one that appeared or
-        // vanished meanwhile would be filled twice or not at all.
-        let open: Vec<OpenShard<'_>> = match shares {
-            1 => Vec::new(),
-            _ => (0..cells.count()).map(|_| OpenShard::default()).collect(),
+        let sharded = self.is_sharded();
+        let open: Vec<OpenShard<'_>> = match sharded && shares > 1 {
+            true => (0..cells.count()).map(|_| OpenShard::default()).collect(),
+            false => Vec::new(),
         };
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
             let (mut cell, mut part) = (Vec::new(), Vec::new());
             cells.get(task / shares, &mut cell, &mut part);
+            let share = task % shares;
+            if shares > 1 && !sharded {
+                match share_of(&part, share, shares) {
+                    Some(own) => part = own,
+                    None => return Ok(()),
+                }
+            }
             // SAFETY: the pieces of different chunks have no place in common (a property test of `AxisCells` says
-            // so), nor have different shares of one, and each is one task.
+            // so), nor have different shares of one (another says so), and each is one task.
             let mut want = [unsafe { Want::new(&part, sink) }];
             match open.get((task / shares) as usize) {
                 None => self.chunk(&cell, &mut want, worker, checkpoint),
-                Some(open) => self.share(&cell, &mut want, (task % shares, shares), open, worker, checkpoint),
+                Some(open) => self.share(&cell, &mut want, (share, shares), open, worker, checkpoint),
             }
         })
     }
@@ -146,16 +160,33 @@ impl<'a> Reader<'a> {
         usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
     }
 
-    /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and each
-    /// is a shard of many that are wanted.
+    /// Whether chunks are shards that were not compressed as a whole.
+    fn is_sharded(&self) -> bool {
+        matches!(self.chain.array_to_bytes, ArrayToBytes::Sharding(_)) && self.chain.bytes_to_bytes.is_empty()
+    }
+
+    /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and a
+    /// part of each can be read by itself.
     pub fn shares(&self, chunks: u64, part: &[AxisPart], threads: usize) -> u64 {
-        let sharded = matches!(self.chain.array_to_bytes, ArrayToBytes::Sharding(_))
-            && self.chain.bytes_to_bytes.is_empty();
         let wanted = threads as u64 * TASKS_PER_THREAD;
-        if !sharded || threads == 1 || chunks >= wanted {
+        if threads == 1 || chunks >= wanted {
             return 1;
         }
-        wanted.div_ceil(chunks.max(1)).min(inner_count(self.chain, part)).max(1)
+        let shares = wanted.div_ceil(chunks.max(1));
+        match (&self.chain.array_to_bytes, self.chain.bytes_to_bytes.as_slice()) {
+            (ArrayToBytes::Sharding(_), []) => shares.min(inner_count(self.chain, part)).max(1),
+            (ArrayToBytes::Bytes { .. }, []) => {
+                let nbytes = part.iter().fold(self.chain.item_size().unwrap_or(0) as u64, |product, axis| {
+                    product.saturating_mul(axis.count)
+                });
+                shares.min(nbytes / SHARE_NBYTES).max(1)
+            }
+            // Each share decompresses its blocks, and loads the others: worth it only where threads would do nothing.
+            (ArrayToBytes::Bytes { .. }, [BytesToBytes::Blosc]) if chunks < threads as u64 && self.chunks.is_none() => {
+                (threads as u64).div_ceil(chunks.max(1))
+            }
+            _ => 1,
+        }
     }
 
     /// Reads what is wanted of the chunk at `cell` (step 3).
@@ -169,17 +200,26 @@ impl<'a> Reader<'a> {
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
+        if self.is_sharded() {
+            return self.share(cell, wants, (0, 1), &OpenShard::default(), worker, checkpoint);
+        }
         let read = |wants: &mut [Want<'_>], worker: &mut Worker| {
             let fill = &self.metadata.fill_value;
-            match self.open(cell)? {
-                None => wants.iter_mut().try_for_each(|want| want.fill(fill)),
-                Some(value) => {
-                    let chunk = Chunk { chain: self.chain, fill, shape: &self.chunk_shape(cell), checkpoint };
-                    chunk.read(&Input::of_value(&*value), wants, None, worker)
-                }
-            }
+            let Some(value) = self.open(cell)? else {
+                return wants.iter_mut().try_for_each(|want| want.fill(fill));
+            };
+            let slot = self.slot(cell, &*value)?;
+            let (shape, slot) = (self.chunk_shape(cell), slot.as_ref());
+            let chunk = Chunk { chain: self.chain, fill, shape: &shape, slot, checkpoint };
+            chunk.read(&Input::of_value(&*value), wants, None, worker)
         };
         read(wants, worker).map_err(|error| error.in_chunk(cell))
+    }
+
+    /// Where the decoded chunk of `value` is kept, if it is.
+    fn slot(&self, cell: &[u64], value: &dyn Value) -> Result<Option<Slot<'_>>> {
+        let Some(cache) = self.chunks else { return Ok(None) };
+        Ok(value.version()?.map(|version| Slot { cache, key: [cell, &version].concat() }))
     }
 
     /// Reads a share, by number and count, of what is wanted of the shard at `cell`.
@@ -196,7 +236,8 @@ impl<'a> Reader<'a> {
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
         let shape = self.chunk_shape(cell);
-        let chunk = Chunk { chain: self.chain, fill: &self.metadata.fill_value, shape: &shape, checkpoint };
+        let fill = &self.metadata.fill_value;
+        let chunk = Chunk { chain: self.chain, fill, shape: &shape, slot: None, checkpoint };
         self.share_of(&chunk, cell, wants, share, open, worker).map_err(|error| error.in_chunk(cell))
     }
 
@@ -215,7 +256,7 @@ impl<'a> Reader<'a> {
             None => {
                 let stored = match self.open(cell)? {
                     None => None,
-                    Some(value) => Some((chunk.shard_index(&Input::of_value(&*value), worker)?, value)),
+                    Some(value) => Some((self.index(chunk, cell, &*value, worker)?, value)),
                 };
                 Arc::clone(opened.insert(Arc::new(Shard { stored })))
             }
@@ -223,11 +264,32 @@ impl<'a> Reader<'a> {
         drop(opened);
         match &shard.stored {
             Some((index, value)) => {
+                let slot = self.slot(cell, &**value)?;
+                let chunk = Chunk { slot: slot.as_ref(), ..*chunk };
                 chunk.read(&Input::of_value(&**value), wants, Some(Share { number, count, index }), worker)
             }
             None if number == 0 => wants.iter_mut().try_for_each(|want| want.fill(chunk.fill)),
             None => Ok(()),
         }
+    }
+
+    /// The index of a shard: from the cache, where this very version was read before.
+    fn index(
+        &self,
+        chunk: &Chunk<'_>,
+        cell: &[u64],
+        value: &dyn Value,
+        worker: &mut Worker,
+    ) -> Result<Arc<ShardIndex>> {
+        let key = value.version()?.map(|version| [cell, &version].concat());
+        if let Some(index) = key.as_ref().and_then(|key| self.indexes.get(key)) {
+            return Ok(index);
+        }
+        let index = Arc::new(chunk.shard_index(&Input::of_value(value), worker)?);
+        if let Some(key) = key {
+            self.indexes.insert(key, Arc::clone(&index), index.nbytes());
+        }
+        Ok(index)
     }
 
     /// Opens the chunk at `cell`; `None` where it is not stored.
@@ -250,13 +312,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A shard that several tasks read, once the first of them has opened it.
+/// A shard that several tasks read, once the first of them has opened it: all see the same, where one that appeared or
+/// vanished meanwhile would be filled twice or not at all.
 #[derive(Default)]
 pub struct OpenShard<'a>(Mutex<Option<Arc<Shard<'a>>>>);
 
 struct Shard<'a> {
     /// Its index and its bytes, `None` where it is not stored.
-    stored: Option<(ShardIndex, Box<dyn Value + 'a>)>,
+    stored: Option<(Arc<ShardIndex>, Box<dyn Value + 'a>)>,
 }
 
 fn too_many() -> ErrorKind {

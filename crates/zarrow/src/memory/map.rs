@@ -6,7 +6,8 @@
 //! 2. Address space for all of it is reserved.
 //! 3. Each chunk's file is opened, its length checked, and mapped over its part of the reservation, private and
 //!    writable: a write changes this process's copy of the page, never the file.
-//! 4. A chunk that is not stored gets anonymous pages, filled where the fill value is not zero.
+//! 4. A chunk that is not stored gets anonymous pages, filled where the fill value is not zero; where that is much, the
+//!    selection is read, which asks for the memory before it fills it.
 //!
 //! What cannot be mapped so is not: the caller reads it instead. A write in place by another process shows through, and
 //! a file that is truncated while it is mapped kills who touches the missing pages: hence only on request.
@@ -28,6 +29,9 @@ const LEAST_NBYTES: u64 = 256 << 10;
 
 /// The most maps in one tensor: the kernel allows a process some 65,000.
 const MOST_MAPS: u64 = 16_000;
+
+/// The most bytes that are filled with a fill value, since a map is promised to cost no memory.
+const MOST_FILLED: usize = 64 << 20;
 
 /// The page size that is planned with. Larger pages divide fewer chunks, which the kernel then refuses.
 const PAGE: u64 = 4096;
@@ -125,11 +129,13 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
         chunk_nbytes.checked_mul(rows).ok_or(zarrow_array::Error::OutOfMemory { nbytes: usize::MAX })?;
     let reservation = Reservation::new(total)?;
     let mut cell = first.clone();
+    let mut left_to_fill = MOST_FILLED;
     for row in 0..rows {
         if let Some(place) = cell.first_mut() {
             *place = first[0] + row as u64;
         }
-        let mapped = map_chunk(array, &cell, (row * chunk_nbytes, chunk_nbytes), fill, &reservation);
+        let place = (row * chunk_nbytes, chunk_nbytes);
+        let mapped = map_chunk(array, &cell, place, (fill, &mut left_to_fill), &reservation);
         if !mapped.map_err(|error| error.in_chunk(&cell))? {
             return Ok(None);
         }
@@ -182,11 +188,11 @@ fn map_chunk(
     array: &Array,
     cell: &[u64],
     (offset, nbytes): (usize, usize),
-    fill: &[u8],
+    fill: (&[u8], &mut usize),
     reservation: &Reservation,
 ) -> Result<bool> {
     let (value, range) = match array.locate_plain(cell)? {
-        None => return fill_chunk(reservation, (offset, nbytes), fill).map(|()| true),
+        None => return fill_chunk(reservation, (offset, nbytes), fill),
         Some(found) => found,
     };
     let Some(file) = value.file() else { return Ok(false) };
@@ -204,15 +210,24 @@ fn map_chunk(
     reservation.map(offset, nbytes, Some((file, start))).map(|_| true)
 }
 
-/// Anonymous pages with the fill value (step 4).
-fn fill_chunk(reservation: &Reservation, (offset, nbytes): (usize, usize), fill: &[u8]) -> Result<()> {
+/// Anonymous pages with the fill value; false where more than is left would be filled (step 4).
+fn fill_chunk(
+    reservation: &Reservation,
+    (offset, nbytes): (usize, usize),
+    (fill, left): (&[u8], &mut usize),
+) -> Result<bool> {
+    let zero = fill.iter().all(|byte| *byte == 0);
+    if !zero {
+        let Some(rest) = left.checked_sub(nbytes) else { return Ok(false) };
+        *left = rest;
+    }
     let pointer = reservation.map(offset, nbytes, None)?;
-    if fill.iter().any(|byte| *byte != 0) {
+    if !zero {
         // SAFETY: the pages were just mapped writable, and nobody else knows of them.
         let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, nbytes) };
         bytes.chunks_exact_mut(fill.len()).for_each(|item| item.copy_from_slice(fill));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Whether a file lies on a file system where another machine may change or truncate it at any time.

@@ -180,6 +180,13 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
+    /// Which file it is, and when it was written last.
+    fn version(&self) -> Result<Option<[u64; 4]>> {
+        let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
+        let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as u64);
+        Ok(Some([stat.st_dev, stat.st_ino, stat.st_size as u64, when]))
+    }
+
     fn file(&self) -> Option<BorrowedFd<'_>> {
         Some(self.0.as_fd())
     }

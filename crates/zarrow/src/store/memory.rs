@@ -82,4 +82,9 @@ impl Value for Bytes<'_> {
     fn bytes(&self) -> Option<&[u8]> {
         Some(self.0)
     }
+
+    /// Values of this store never change.
+    fn version(&self) -> Result<Option<[u64; 4]>> {
+        Ok(Some([0; 4]))
+    }
 }

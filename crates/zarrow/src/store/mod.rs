@@ -93,6 +93,15 @@ pub trait Value: Send + Sync {
         None
     }
 
+    /// What changes when the value is written anew: numbers of which at least one then differs. `None` where the store
+    /// cannot tell, so that nothing of the value may be kept.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    fn version(&self) -> Result<Option<[u64; 4]>> {
+        Ok(None)
+    }
+
     /// The file that holds the value from its first byte on, where there is one, to be mapped into memory.
     fn file(&self) -> Option<BorrowedFd<'_>> {
         None

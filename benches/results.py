@@ -1,0 +1,45 @@
+"""The results in a file: each row as it was measured last on this machine, with its date and zarrow's build."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+from benches import machine
+from benches.row import Row
+from benches.rows import all_rows
+from benches.scale import Scale
+
+
+class Results:
+    """What was measured; another machine, other versions or other data begin anew."""
+
+    def __init__(self, path: Path, scale: Scale) -> None:
+        self.path = path
+        self.scale = scale
+        self.about: dict[str, Any] = {
+            "machine": machine.describe(),
+            "versions": machine.versions(),
+            "side": scale.side,
+        }
+        self.rows: dict[str, dict[str, Any]] = {}
+        if path.exists():
+            earlier = json.loads(path.read_text())
+            if {key: earlier[key] for key in self.about} == self.about:
+                self.rows = earlier["rows"]
+
+    def add(self, row: Row, summary: dict[str, Any]) -> None:
+        """Keep a row, in the file too."""
+        date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self.rows[row.name] = summary | {"date": date, "build": machine.build()}
+        self.path.write_text(json.dumps(self.about | {"rows": self.rows}, indent=1))
+
+    def in_order(self) -> list[dict[str, Any]]:
+        """Give the rows that were measured, in the order of the report."""
+        return [self.rows[row.name] for row in all_rows(self.scale) if row.name in self.rows]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row was measured, and all with the same build."""
+        rows = self.in_order()
+        return len(rows) == len(all_rows(self.scale)) and len({row["build"] for row in rows}) == 1
