@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from benches import chart, data, machine, report
-from benches.rounds import measure
 from benches.results import Results
+from benches.rounds import measure
 from benches.rows import chosen
 from benches.scale import FULL, NORMAL, QUICK
 from benches.summary import summarise

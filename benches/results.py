@@ -1,4 +1,4 @@
-"""The results in a file: each row as it was measured last on this machine, with its date and zarrow's build."""
+"""The results in a file: each row as it was measured last on this machine, with date and build."""
 
 import datetime
 import json

@@ -52,23 +52,16 @@ class Zarrow(Peer):
 
 
 class Mapped(Zarrow):
-    """Maps the files, which it must say that it did."""
+    """Maps the files, which the tensor must say."""
 
     name = "zarrow mmap"
     rows = frozenset({"rows-open", "rows-sum"})
 
     def missing(self) -> str | None:
-        there = takes(self.zarrow.open, "mmap") or takes(self.zarrow.Array.read, "mmap")
-        return None if there else "this version has no mmap=True"
-
-    def open(self, path: Path) -> Any:
-        return (
-            self.zarrow.open(path, mmap=True) if takes(self.zarrow.open, "mmap") else self.zarrow.open(path)
-        )
+        return None if takes(self.zarrow.Array.read, "mmap") else "this version has no mmap="
 
     def read(self, array: Any, selection: Selection | None) -> Any:
-        whole = ... if selection is None else selection
-        result = array.read(whole, mmap=True) if takes(array.read, "mmap") else array[whole]
+        result = array.read(selection, mmap=True)
         if not result.is_mapped:
             raise NotImplementedError("these chunks cannot be mapped, and were read")
         return result

@@ -18,6 +18,9 @@ from zarrow._zarrow import (
     __version__,
     num_threads,
     open,
+    read_many,
+    release_memory,
+    set_memory_cache,
     set_num_threads,
 )
 from zarrow.errors import (
@@ -63,5 +66,8 @@ __all__ = [
     "__version__",
     "num_threads",
     "open",
+    "read_many",
+    "release_memory",
+    "set_memory_cache",
     "set_num_threads",
 ]

@@ -51,8 +51,14 @@ impl Array {
         options: &OpenOptions,
     ) -> Result<Array> {
         let largest = metadata.chunk_grid.largest_chunk();
-        let chain = Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &options.limits)
-            .map_err(|error| error.in_array(store.name(), &path))?;
+        let chain = Chain::new(
+            &metadata.codecs,
+            &metadata.data_type,
+            &largest,
+            &metadata.fill_value,
+            &options.limits,
+        )
+        .map_err(|error| error.in_array(store.name(), &path))?;
         let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
         let indexes = Arc::new(Cache::new(INDEXES_NBYTES));
         Ok(Array { store, path, metadata: Arc::new(metadata), chain: Arc::new(chain), indexes, chunks })

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{GroupMetadata, ZarrFormat};
-use crate::options::OpenOptions;
 use crate::open::{Node, node, open_node};
+use crate::options::OpenOptions;
 use crate::store::{Store, join, normalize_path};
 use serde_json::{Map, Value};
 use std::sync::Arc;

@@ -47,7 +47,8 @@ pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Re
 }
 
 pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
-    let metadata = read_metadata(&**store, path, &options.limits.metadata).map_err(|error| error.in_array(store.name(), path))?;
+    let metadata = read_metadata(&**store, path, &options.limits.metadata)
+        .map_err(|error| error.in_array(store.name(), path))?;
     node(store, path.to_owned(), metadata, options)
 }
 
@@ -58,8 +59,12 @@ pub(crate) fn node(
     options: &OpenOptions,
 ) -> Result<Node> {
     match metadata {
-        NodeMetadata::Array(metadata) => Ok(Node::Array(Array::new(Arc::clone(store), path, metadata, options)?)),
-        NodeMetadata::Group(metadata) => Ok(Node::Group(Group::new(Arc::clone(store), path, metadata, *options))),
+        NodeMetadata::Array(metadata) => {
+            Ok(Node::Array(Array::new(Arc::clone(store), path, metadata, options)?))
+        }
+        NodeMetadata::Group(metadata) => {
+            Ok(Node::Group(Group::new(Arc::clone(store), path, metadata, *options)))
+        }
     }
 }
 
@@ -79,7 +84,7 @@ fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Resu
             &zgroup,
             zattrs.as_deref(),
             zmetadata.as_deref(),
-            &limits,
+            limits,
         )?));
     }
     Err(Error::from(ErrorKind::NotFound))

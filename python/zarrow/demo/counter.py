@@ -15,31 +15,10 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
-
-
-class _MallInfo2(ctypes.Structure):
-    """`struct mallinfo2` of glibc 2.33 and later."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        )
-    ]
 
 
 @dataclass(frozen=True)
@@ -62,21 +41,28 @@ def _difference(after: int | None, before: int | None) -> int | None:
 
 
 def _heap() -> int | None:
-    mallinfo2 = _mallinfo2()
-    if mallinfo2 is None:
+    if _MALLINFO2 is None:
         return None
-    information = mallinfo2()
+    information = _MALLINFO2()
     arrow = sys.modules.get("pyarrow")
     in_pool: int = arrow.total_allocated_bytes() if arrow else 0
     return int(information.uordblks + information.hblkhd + in_pool)
 
 
-@cache
-def _mallinfo2() -> Any:
+def _mallinfo2() -> Callable[[], Any] | None:
+    """Look up `mallinfo2`, which glibc has from 2.33 on."""
+    names = (
+        *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+        *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+    )
     function = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if function is not None:
-        function.restype = _MallInfo2
+        fields = {"_fields_": [(name, ctypes.c_size_t) for name in names]}
+        function.restype = type("mallinfo2", (ctypes.Structure,), fields)
     return function
+
+
+_MALLINFO2 = _mallinfo2()
 
 
 def _resident() -> int | None:

@@ -184,9 +184,8 @@ pub fn decode_range(
         Failure::Corrupt(text) => Error::from(ErrorKind::Corrupt(text)),
     };
     let range = match native::blosc_size(encoded) {
-        Ok(size) if size == nbytes => {
-            refuse_huge_blosclz(encoded).map_or_else(|failure| Some(Err(failure)), |()| native::blosc_range(encoded, start, destination))
-        }
+        Ok(size) if size == nbytes => refuse_huge_blosclz(encoded)
+            .map_or_else(|failure| Some(Err(failure)), |()| native::blosc_range(encoded, start, destination)),
         Ok(size) => return Some(Err(wrong_size(nbytes, size).in_codec("blosc"))),
         Err(failure) => Some(Err(failure)),
     };

@@ -16,14 +16,8 @@ use crate::codec::sharding::Sharding;
 use crate::codec::transpose;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
+use crate::options::DecodeLimits;
 use zarrow_array::DataType;
-
-/// The most bytes that a chunk of variable-length data may decode to.
-pub const MAX_VARIABLE_NBYTES: usize = u32::MAX as usize;
-
-/// The codecs from array to bytes that are ours.
-const ARRAY_TO_BYTES: &[&str] =
-    &["bytes", "packbits", "vlen-utf8", "vlen-bytes", "optional", "zarrs.optional", "sharding_indexed"];
 
 /// More codecs than anybody chains.
 const MAX_CODECS: usize = 32;
@@ -59,6 +53,8 @@ pub struct Chain {
     pub array_to_bytes: ArrayToBytes,
     /// The codecs from bytes to bytes, in the order in which they encode.
     pub bytes_to_bytes: Vec<BytesToBytes>,
+    /// What is refused as hostile.
+    pub limits: DecodeLimits,
 }
 
 impl Chain {
@@ -71,6 +67,7 @@ impl Chain {
         data_type: &DataType,
         chunk_shape: &[u64],
         fill_value: &FillValue,
+        limits: &DecodeLimits,
     ) -> Result<Chain> {
         if codecs.len() > MAX_CODECS {
             let (what, actual, limit) = ("the number of codecs", codecs.len() as u64, MAX_CODECS as u64);
@@ -84,31 +81,20 @@ impl Chain {
             Some(order) => order.iter().map(|axis| chunk_shape[*axis]).collect(),
             None => chunk_shape.to_vec(),
         };
-        let misplaced = |codec: &CodecMetadata, text: &str| {
-            Err(Error::from(ErrorKind::BadCodec(text.into())).in_codec(&codec.name))
-        };
         let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
-            return match transposes.last() {
-                Some(last) => misplaced(last, "no codec from array to bytes follows"),
-                None => Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into()),
-            };
+            return Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into());
         };
-        if BytesToBytes::parse(array_to_bytes).is_some() {
-            return misplaced(array_to_bytes, "stands where a codec from array to bytes belongs");
-        }
-        let mut after_bytes =
-            rest.iter().skip_while(|codec| !ARRAY_TO_BYTES.contains(&codec.name.as_str())).skip(1);
-        let of_array = |codec: &&CodecMetadata| {
-            codec.name == "transpose" || ARRAY_TO_BYTES.contains(&codec.name.as_str())
-        };
-        if let Some(codec) = after_bytes.find(of_array) {
-            return misplaced(codec, "stands where a codec from bytes to bytes belongs");
-        }
         let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Option<Vec<_>>>();
-        let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value)
+        let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value, limits)
             .map_err(|error| error.in_codec(&array_to_bytes.name))?;
         if let (Some(array_to_bytes), Some(bytes_to_bytes)) = (known, ours) {
-            return Ok(Chain { data_type: data_type.clone(), order, array_to_bytes, bytes_to_bytes });
+            return Ok(Chain {
+                data_type: data_type.clone(),
+                order,
+                array_to_bytes,
+                bytes_to_bytes,
+                limits: *limits,
+            });
         }
         let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(BytesToBytes::parse).collect();
         let foreign = &codecs[..codecs.len() - compressors.len()];
@@ -117,12 +103,18 @@ impl Chain {
             order: None,
             array_to_bytes: ArrayToBytes::Fallback(Box::new(Fallback::new(foreign, data_type, fill_value)?)),
             bytes_to_bytes: compressors.into_iter().rev().collect(),
+            limits: *limits,
         })
     }
 
     /// Bytes of an element, where they are the same for all.
     pub fn item_size(&self) -> Option<usize> {
         self.data_type.item_size()
+    }
+
+    /// The most bytes that `encoded` bytes may decode to, by the limit of their ratio.
+    pub fn ratio_limit(&self, encoded: usize) -> usize {
+        usize::try_from(self.limits.max_ratio).unwrap_or(usize::MAX).saturating_mul(encoded.max(1))
     }
 
     /// The codecs' names, for people.
@@ -138,6 +130,7 @@ impl ArrayToBytes {
         data_type: &DataType,
         shape: &[u64],
         fill_value: &FillValue,
+        limits: &DecodeLimits,
     ) -> Result<Option<ArrayToBytes>> {
         let unfit = || Error::from(ErrorKind::BadCodec(format!("cannot encode {data_type}")));
         let fixed = data_type.item_size().is_some() && !matches!(data_type, DataType::Optional(_));
@@ -147,12 +140,12 @@ impl ArrayToBytes {
             "vlen-bytes" if *data_type == DataType::Bytes => Ok(Some(ArrayToBytes::Vlen)),
             "zarrs.optional" | "optional" => match (data_type, fill_value) {
                 (DataType::Optional(inner), _) => {
-                    Ok(Some(ArrayToBytes::Optional(Box::new(OptionalCodec::new(metadata, inner)?))))
+                    Ok(Some(ArrayToBytes::Optional(Box::new(OptionalCodec::new(metadata, inner, limits)?))))
                 }
                 _ => Err(unfit()),
             },
             "sharding_indexed" => {
-                let sharding = Sharding::new(metadata, data_type, shape, fill_value)?;
+                let sharding = Sharding::new(metadata, data_type, shape, fill_value, limits)?;
                 Ok(Some(ArrayToBytes::Sharding(Box::new(sharding))))
             }
             "packbits" if fixed => match PackBits::parse(metadata, data_type) {

@@ -12,7 +12,7 @@ mod transpose;
 mod vlen;
 
 pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, decode_range};
-pub(crate) use chain::{ArrayToBytes, Chain, MAX_VARIABLE_NBYTES};
+pub(crate) use chain::{ArrayToBytes, Chain};
 pub(crate) use optional::OptionalCodec;
 pub(crate) use sharding::{ShardIndex, Sharding};
 pub(crate) use vlen::VariableChunk;

@@ -176,7 +176,11 @@ pub fn blosc_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> R
 /// `None` where they do not begin and end with an element of the buffer.
 ///
 /// The caller has checked that they lie within [`blosc_size`].
-pub fn blosc_range(source: &[u8], start: usize, destination: &mut [MaybeUninit<u8>]) -> Option<Result<(), Failure>> {
+pub fn blosc_range(
+    source: &[u8],
+    start: usize,
+    destination: &mut [MaybeUninit<u8>],
+) -> Option<Result<(), Failure>> {
     let item = source.get(3).map(|item| usize::from(*item)).filter(|item| *item > 0)?;
     if !start.is_multiple_of(item) || !destination.len().is_multiple_of(item) {
         return None;

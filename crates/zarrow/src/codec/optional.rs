@@ -9,6 +9,7 @@
 use crate::codec::chain::Chain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
+use crate::options::DecodeLimits;
 use zarrow_array::{DataType, Number};
 
 /// The codecs of both parts.
@@ -25,7 +26,7 @@ impl OptionalCodec {
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], and what either chain refuses.
-    pub fn new(metadata: &CodecMetadata, inner: &DataType) -> Result<OptionalCodec> {
+    pub fn new(metadata: &CodecMetadata, inner: &DataType, limits: &DecodeLimits) -> Result<OptionalCodec> {
         let codecs = |key: &str, data_type: &DataType| -> Result<Vec<CodecMetadata>> {
             let missing = || Error::from(ErrorKind::BadCodec(format!("{key} is missing")));
             let value = metadata.configuration.get(key).ok_or_else(missing)?;
@@ -38,7 +39,7 @@ impl OptionalCodec {
             if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
                 return Err(ErrorKind::BadCodec(format!("{key} cannot be sharded")).into());
             }
-            Chain::new(&codecs, data_type, &[1], &placeholder(data_type))
+            Chain::new(&codecs, data_type, &[1], &placeholder(data_type), limits)
         };
         Ok(OptionalCodec { mask: chain("mask_codecs", &bool)?, data: chain("data_codecs", inner)? })
     }

@@ -9,6 +9,7 @@ use crate::codec::bytes_to_bytes::{BytesToBytes, check_crc32c};
 use crate::codec::chain::Chain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
+use crate::options::DecodeLimits;
 use zarrow_array::{DataType, shape};
 
 /// Bytes of one entry of an index.
@@ -43,6 +44,7 @@ impl Sharding {
         data_type: &DataType,
         shard_shape: &[u64],
         fill_value: &FillValue,
+        limits: &DecodeLimits,
     ) -> Result<Sharding> {
         let bad = |text: &str| Error::from(ErrorKind::BadCodec(text.into()));
         let get = |key: &str| metadata.configuration.get(key);
@@ -64,7 +66,7 @@ impl Sharding {
         };
         let (big_endian, checksums) = index_codecs(&codecs("index_codecs", 8)?)?;
         let inner = codecs("codecs", data_type.item_size().unwrap_or(1))?;
-        let inner = Chain::new(&inner, data_type, &chunk_shape, fill_value)?;
+        let inner = Chain::new(&inner, data_type, &chunk_shape, fill_value, limits)?;
         Ok(Sharding { chunk_shape, inner, at_end, big_endian, checksums })
     }
 

@@ -8,9 +8,7 @@
 //! 4. A shard's inner chunks are read by its index, each by the same steps, however deep.
 //! 5. Other layouts are decoded whole, and handed on.
 
-use crate::codec::{
-    ArrayToBytes, Chain, MAX_VARIABLE_NBYTES, Output, ShardIndex, Sharding, between_limit, decode, decode_range,
-};
+use crate::codec::{ArrayToBytes, Chain, Output, ShardIndex, Sharding, between_limit, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
@@ -163,7 +161,7 @@ impl Chunk<'_> {
         /// An index entry, a mask and what headers an inner chunk has, for each element at most.
         const BESIDE: usize = 32;
         if self.chain.data_type.is_variable() {
-            return Ok(MAX_VARIABLE_NBYTES);
+            return Ok(self.chain.limits.max_variable_nbytes);
         }
         let beside = match self.chain.array_to_bytes {
             ArrayToBytes::Bytes { .. } | ArrayToBytes::PackBits(_) => 0,
@@ -228,6 +226,11 @@ impl Chunk<'_> {
         let nbytes = shape::nbytes(self.shape, self.item_size())?;
         let strides = c_strides(self.shape, self.item_size());
         let mut decode_elements = |encoded: &[u8], memory: &mut [MaybeUninit<u8>]| {
+            let limit = self.chain.ratio_limit(encoded.len());
+            if nbytes > limit {
+                let (what, actual) = ("the size of a chunk that so few bytes decode to", nbytes as u64);
+                return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
+            }
             // A fault of no compressor is one of the elements.
             decode(chain, encoded, Output::Exact(memory), codecs).map_err(|error| error.in_codec("bytes"))
         };

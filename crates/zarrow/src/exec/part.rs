@@ -137,7 +137,8 @@ pub fn share_of(part: &[AxisPart], number: u64, count: u64) -> Option<Vec<AxisPa
     match share.iter_mut().find(|axis| axis.count > 1) {
         Some(axis) => {
             // Counts fit into memory, and shares are few.
-            let bound = |number: u64| u64::try_from(u128::from(axis.count) * u128::from(number) / u128::from(count));
+            let bound =
+                |number: u64| u64::try_from(u128::from(axis.count) * u128::from(number) / u128::from(count));
             let (first, last) = (bound(number).ok()?, bound(number + 1).ok()?);
             *axis = axis.skip(first, last.checked_sub(first).filter(|positions| *positions > 0)?);
         }

@@ -22,13 +22,21 @@ const GAP: u64 = 32 << 10;
 /// The range of bytes from the first element of a part to its last.
 fn span(part: &[AxisPart], strides: &[isize], item_size: u64) -> (u64, u64) {
     let reach = |position: fn(&AxisPart) -> u64| {
-        part.iter().zip(strides).map(|(axis, stride)| position(axis) * stride.unsigned_abs() as u64).sum::<u64>()
+        part.iter()
+            .zip(strides)
+            .map(|(axis, stride)| position(axis) * stride.unsigned_abs() as u64)
+            .sum::<u64>()
     };
     (reach(|axis| axis.start), reach(AxisPart::last) + item_size)
 }
 
 /// Start and length of the range of bytes that holds a part, where it is less than half of a chunk of `nbytes` bytes.
-pub fn small_span(part: &[AxisPart], strides: &[isize], item_size: usize, nbytes: usize) -> Option<(usize, usize)> {
+pub fn small_span(
+    part: &[AxisPart],
+    strides: &[isize],
+    item_size: usize,
+    nbytes: usize,
+) -> Option<(usize, usize)> {
     let (low, high) = span(part, strides, item_size as u64);
     let (low, length) = (usize::try_from(low).ok()?, usize::try_from(high - low).ok()?);
     (length < nbytes / 2).then_some((low, length))

@@ -182,7 +182,9 @@ impl<'a> Reader<'a> {
                 shares.min(nbytes / SHARE_NBYTES).max(1)
             }
             // Each share decompresses its blocks, and loads the others: worth it only where threads would do nothing.
-            (ArrayToBytes::Bytes { .. }, [BytesToBytes::Blosc]) if chunks < threads as u64 && self.chunks.is_none() => {
+            (ArrayToBytes::Bytes { .. }, [BytesToBytes::Blosc])
+                if chunks < threads as u64 && self.chunks.is_none() =>
+            {
                 (threads as u64).div_ceil(chunks.max(1))
             }
             _ => 1,

@@ -1,7 +1,7 @@
 //! Decoding a whole chunk of any layout to memory of its own: for the layouts whose size is not known before, and
 //! for codecs that know no other way.
 
-use crate::codec::{ArrayToBytes, Chain, MAX_VARIABLE_NBYTES, OptionalCodec, Output, VariableChunk, decode};
+use crate::codec::{ArrayToBytes, Chain, OptionalCodec, Output, VariableChunk, decode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::scratch::Codecs;
 use crate::exec::sink::Decoded;
@@ -17,6 +17,7 @@ pub fn decode_whole(chain: &Chain, encoded: &[u8], shape: &[u64], codecs: &mut C
     let count = shape::nbytes(shape, 1)?;
     let growing = |limit: usize, codecs: &mut Codecs| {
         let mut bytes = Vec::new();
+        let limit = limit.min(chain.ratio_limit(encoded.len()));
         decode(&chain.bytes_to_bytes, encoded, Output::Growing(&mut bytes, limit), codecs)?;
         Ok::<_, Error>(bytes)
     };
@@ -36,12 +37,12 @@ pub fn decode_whole(chain: &Chain, encoded: &[u8], shape: &[u64], codecs: &mut C
         }
         ArrayToBytes::Vlen => {
             let name = if chain.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" };
-            let bytes = growing(MAX_VARIABLE_NBYTES, codecs)?;
+            let bytes = growing(chain.limits.max_variable_nbytes, codecs)?;
             let chunk = VariableChunk::parse(bytes, count).map_err(|error| error.in_codec(name))?;
             Ok(Decoded::Variable(Arc::new(chunk)))
         }
         ArrayToBytes::Optional(optional) => {
-            let bytes = growing(MAX_VARIABLE_NBYTES, codecs)?;
+            let bytes = growing(chain.limits.max_variable_nbytes, codecs)?;
             decode_optional(optional, &bytes, count, codecs).map_err(|error| error.in_codec("zarrs.optional"))
         }
         ArrayToBytes::Fallback(fallback) => {

@@ -1,0 +1,173 @@
+"""The class Array."""
+
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, SupportsIndex, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+_Part: TypeAlias = SupportsIndex | slice | EllipsisType
+_Index: TypeAlias = _Part | tuple[_Part, ...]
+
+@final
+class Array:
+    """An array in a store: its metadata is read, its chunks are read when they are asked for.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> temperature[0:24, ::2, -1].shape
+    (24, 3)
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis, outermost first."""
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements."""
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+    @property
+    def nbytes(self) -> int | None:
+        """The bytes of all elements when decoded; None where they have no fixed size."""
+    @property
+    def nbytes_stored(self) -> int:
+        """The bytes that the store holds for the array, metadata included; looks at every chunk."""
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """The shape of what is decoded at once, inside shards if there are any.
+
+        None for a rectilinear grid.
+        """
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        """The shape of a shard; None where the array has none."""
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes, as a new dict."""
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """The name of each axis, None where it has none; None where no axis has one."""
+    @property
+    def fill_value(self) -> Any:
+        """What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None if missing."""
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict."""
+    @property
+    def path(self) -> str:
+        """The path in the store, without a slash before it; "" is the root."""
+    @property
+    def name(self) -> str:
+        """The path in the store, with a slash before it."""
+    @property
+    def store(self) -> str:
+        """The store, as it calls itself."""
+    @property
+    def zarr_format(self) -> int:
+        """The version of the Zarr format: 2 or 3."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: _Index, /) -> Any:
+        """Read a selection: integers, which drop their axis, slices with any step, and `...`.
+
+        Returns
+        -------
+        Tensor, Variable, MaskedTensor or MaskedVariable
+            In new memory; typed as `Any`, since the data type of the array decides.
+
+        Raises
+        ------
+        IndexingError
+            An integer lies outside its axis, or the index is of another kind (an `IndexError`).
+        CodecError
+            A chunk does not decode (a `ValueError`).
+        OutOfMemoryError
+            There is not enough memory (a `MemoryError`).
+        StoreError
+            The store could not be read (an `OSError`).
+        KeyboardInterrupt
+            Ctrl-C stops a long read.
+        """
+    def read(self, selection: _Index | None = None, *, out: Any = None, mmap: bool = False) -> Any:
+        """Read a selection; all of the array where none is given.
+
+        Without `out` and `mmap` it is what `__getitem__` is: new memory that nobody else has, aligned to 64
+        bytes.
+
+        Parameters
+        ----------
+        selection
+            Integers, slices with any step, and `...`, as for `__getitem__`.
+        out
+            Memory to read into instead: a writable array of the selection's shape and of the array's type
+            (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a Tensor.
+            Its strides may be any, negative ones too, as long as no two elements overlap. Nothing but its
+            elements is written, and no copy of the result is made. Nobody else may read or write it during
+            the call, which does not hold the GIL.
+        mmap
+            Map the store's files instead of reading them, where they hold uncompressed elements in the
+            machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
+            whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be it
+            is read: `Tensor.is_mapped` tells. With `out` it has no effect.
+
+            The map is private and copied on write: what is written to the tensor stays in this process, and
+            no file changes. What another process writes to a file in place shows through, as long as the
+            page was not written to here. Where another process truncates a file, touching what is gone
+            kills this process with SIGBUS: map only files that nobody changes.
+
+        Returns
+        -------
+        Tensor, Variable, MaskedTensor or MaskedVariable
+            Or `out` itself, where it was given.
+
+        Raises
+        ------
+        IndexingError, CodecError, OutOfMemoryError, StoreError, KeyboardInterrupt
+            As `__getitem__`. Some of the elements of `out` may have been written then, and nothing else.
+        ValueError
+            `out` has another shape, or elements that overlap.
+        TypeError
+            `out` has another type, or is no array, a scalar or an array with a mask.
+        ExchangeError
+            `out` is read-only, does not say that it is writable (JAX's arrays are immutable), or is not in
+            the CPU's memory (a `BufferError`).
+        UnsupportedError
+            `out` was given, and the elements are strings, or may be missing (a `NotImplementedError`).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> days = np.empty((2, 6, 8), np.float32)
+        >>> temperature.read(np.s_[24:26], out=days) is days, days[1, 0, 0]
+        (True, np.float32(1200.0))
+        >>> tensor = temperature.read(0, mmap=True)  # these chunks are compressed, and so are read
+        >>> tensor.shape, tensor.is_mapped
+        ((6, 8), False)
+        """
+    def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> Any:
+        """Read one chunk by its place in the grid, cut to the array at its end.
+
+        The result is as that of `__getitem__`; where the array is sharded, the chunk is a shard.
+
+        Raises
+        ------
+        IndexingError
+            The grid has no such chunk (an `IndexError`).
+        """
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """NumPy's protocol: reads all of the array.
+
+        Raises
+        ------
+        ExchangeError
+            `copy` is False (a `ValueError`), or elements may be missing.
+        """

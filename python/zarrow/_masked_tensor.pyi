@@ -1,0 +1,58 @@
+"""The class MaskedTensor."""
+
+from typing import Any, NoReturn, final
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import CapsuleType
+
+from zarrow._decoded_array import DecodedArray
+from zarrow._tensor import Tensor
+
+@final
+class MaskedTensor(DecodedArray):
+    """A tensor and a mask that is True where a value is missing, as in numpy.ma.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> masked = zarrow.open("data.zarr")["turbidity_on_land"][...]
+    >>> masked.tolist(), masked.filled(-1).tolist()
+    ([1, None, 3, 4], [1, -1, 3, 4])
+    """
+
+    @property
+    def data(self) -> Tensor:
+        """The elements: a Tensor of the same memory, zero where one is missing."""
+    @property
+    def mask(self) -> Tensor:
+        """Which elements are missing: a read-only Tensor of bool."""
+    def filled(self, value: Any) -> Tensor:
+        """Make a Tensor with value where an element is missing.
+
+        Raises
+        ------
+        TypeError
+            The value does not cast to the type without loss of its kind, such as 1.5 to an integer.
+        """
+    def numpy(self) -> np.ma.MaskedArray[Any, Any]:
+        """Give a numpy.ma.MaskedArray of the same data and mask memory; the mask is read-only."""
+    to_numpy = numpy
+    def torch(self) -> NoReturn:
+        """Refuse, with an ExchangeError: PyTorch has no masks."""
+    to_torch = torch
+    def jax(self) -> NoReturn:
+        """Refuse, with an ExchangeError: JAX has no masks."""
+    to_jax = jax
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        """Refuse, with an ExchangeError: a plain array has no mask."""
+    def __dlpack__(self, **arguments: Any) -> NoReturn:
+        """Refuse, with an ExchangeError: DLPack has no masks."""
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack: the device as (type, number); (1, 0) is the CPU."""
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Arrow: the type in a capsule."""
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Arrow: type and memory in a capsule each, with a bitmap of what is there."""

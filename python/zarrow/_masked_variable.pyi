@@ -1,0 +1,57 @@
+"""The class MaskedVariable."""
+
+from typing import NoReturn, SupportsIndex, final
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import CapsuleType
+
+from zarrow._decoded_array import DecodedArray
+from zarrow._tensor import Tensor
+from zarrow._variable import Variable
+
+@final
+class MaskedVariable(DecodedArray):
+    """An array of strings or bytes and a mask that is True where one is missing.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> names = zarrow.open("data.zarr")["nickname"][...]
+    >>> names.tolist()
+    ['Tigerstaden', None, 'Luz de América']
+    """
+
+    @property
+    def data(self) -> Variable:
+        """The elements: a Variable of the same memory, empty where one is missing."""
+    @property
+    def mask(self) -> Tensor:
+        """Which elements are missing: a read-only Tensor of bool."""
+    def filled(self, value: str | bytes) -> Variable:
+        """Make a Variable with value where an element is missing.
+
+        Raises
+        ------
+        TypeError
+            The value is no str where the elements are strings, or no bytes where they are bytes.
+        """
+    def __getitem__(self, index: SupportsIndex | tuple[SupportsIndex, ...], /) -> str | bytes | None:
+        """One element, None where it is missing, by an integer for each axis.
+
+        Raises
+        ------
+        IndexingError
+            It lies outside, or there is not an integer for each axis (an `IndexError`).
+        """
+    def numpy(self) -> npt.NDArray[np.object_]:
+        """Make a numpy.ndarray of objects, None where one is missing."""
+    to_numpy = numpy
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        """Refuse, with an ExchangeError: a plain array has no mask."""
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Arrow: the type in a capsule."""
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Arrow: type and memory in a capsule each, with a bitmap of what is there."""
