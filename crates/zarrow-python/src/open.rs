@@ -7,17 +7,38 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use zarrow::Node;
+use zarrow::{DecodeLimits, Node, OpenOptions};
 use zarrow::store::FilesystemStore;
 
 /// Open the array or group at a path of a store, which is a folder or a file:// URL.
 #[pyfunction]
-#[pyo3(signature = (store, path = ""))]
-pub fn open<'py>(store: &Bound<'py, PyAny>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (store, path = "", *, cache_bytes = 0, limits = None))]
+pub fn open<'py>(
+    store: &Bound<'py, PyAny>,
+    path: &str,
+    cache_bytes: usize,
+    limits: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = store.py();
     let folder = folder(store)?;
-    let opened = py.detach(|| zarrow::open(Arc::new(FilesystemStore::open(&folder)?), path));
+    let limits = limits.map_or(Ok(DecodeLimits::default()), |limits| decode_limits(&limits))?;
+    let options = OpenOptions { limits, cache_nbytes: cache_bytes };
+    let opened = py.detach(|| zarrow::open_with(Arc::new(FilesystemStore::open(&folder)?), path, &options));
     node(py, opened.raise(py)?)
+}
+
+/// The limits that a `zarrow.DecodeLimits` sets; None leaves one as it is.
+fn decode_limits(limits: &Bound<'_, PyAny>) -> PyResult<DecodeLimits> {
+    let get = |name: &str| limits.getattr(name)?.extract::<Option<u64>>();
+    let size = |nbytes: u64| usize::try_from(nbytes).unwrap_or(usize::MAX);
+    let mut chosen = DecodeLimits::default();
+    chosen.metadata.max_chunk_nbytes = get("max_chunk_nbytes")?.unwrap_or(chosen.metadata.max_chunk_nbytes);
+    chosen.metadata.max_ndim = get("max_ndim")?.map_or(chosen.metadata.max_ndim, size);
+    chosen.metadata.max_metadata_nbytes =
+        get("max_metadata_nbytes")?.unwrap_or(chosen.metadata.max_metadata_nbytes);
+    chosen.max_variable_nbytes = get("max_variable_nbytes")?.map_or(chosen.max_variable_nbytes, size);
+    chosen.max_ratio = get("max_ratio")?.unwrap_or(chosen.max_ratio);
+    Ok(chosen)
 }
 
 /// Set how many threads a read may use, the calling one among them.

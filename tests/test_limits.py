@@ -1,0 +1,82 @@
+"""Limits that a user sets, and the cache of decoded chunks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+import zarrow
+
+
+def written(folder: Path, **options: object) -> np.ndarray:
+    """Write a square of numbers with zarr-python, and give it."""
+    values = np.arange(64 * 64, dtype="int32").reshape(64, 64)
+    array = zarr.create_array(folder, shape=values.shape, dtype=values.dtype, chunks=(16, 16), **options)  # type: ignore[arg-type]
+    array[...] = values
+    return values
+
+
+@pytest.mark.parametrize(
+    ("limits", "error"),
+    [
+        (zarrow.DecodeLimits(max_chunk_nbytes=16 * 16 * 4 - 1), zarrow.MetadataError),
+        (zarrow.DecodeLimits(max_ndim=1), zarrow.MetadataError),
+        (zarrow.DecodeLimits(max_metadata_nbytes=20), zarrow.MetadataError),
+    ],
+)
+def test_metadata_beyond_a_limit_is_refused(tmp_path: Path, limits: zarrow.DecodeLimits, error: type) -> None:
+    written(tmp_path / "a")
+    with pytest.raises(error):
+        zarrow.open(tmp_path / "a", limits=limits)
+
+
+def test_a_limit_that_is_just_met_does_no_harm(tmp_path: Path) -> None:
+    values = written(tmp_path / "a")
+    array = zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_chunk_nbytes=16 * 16 * 4, max_ndim=2))
+    assert np.array_equal(array[...], values)
+
+
+def test_a_chunk_that_expands_too_much_is_refused(tmp_path: Path) -> None:
+    array = zarr.create_array(tmp_path / "a", shape=(1 << 20,), dtype="uint8", chunks=(1 << 20,), fill_value=1)
+    array[...] = 0
+    with pytest.raises(zarrow.LimitError) as caught:
+        zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_ratio=100))[...]
+    assert caught.value.chunk == (0,)
+    assert not zarrow.open(tmp_path / "a")[...].numpy().any()
+
+
+def test_strings_beyond_a_limit_are_refused(tmp_path: Path) -> None:
+    array = zarr.create_array(tmp_path / "a", shape=(100,), dtype="string", chunks=(100,))
+    array[...] = np.array(["x" * 1000] * 100, dtype=np.dtypes.StringDType())
+    with pytest.raises(zarrow.LimitError):
+        zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_variable_nbytes=50_000))[...]
+
+
+def bytes_read() -> int:
+    """The bytes that this process has read from files."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["rchar"])
+
+
+@pytest.mark.parametrize("shards", [None, (32, 32)])
+def test_the_cache_decodes_a_chunk_once_and_sees_a_rewrite(tmp_path: Path, shards: tuple[int, int] | None) -> None:
+    values = written(tmp_path / "a", shards=shards)
+    array = zarrow.open(tmp_path / "a", cache_bytes=1 << 20)
+    assert np.array_equal(array[3:40, 5:50], values[3:40, 5:50])
+    before = bytes_read()
+    for _ in range(20):
+        assert np.array_equal(array[7:39, 6:49:3], values[7:39, 6:49:3])
+    assert bytes_read() - before < 10_000, "the chunks came from the cache"
+
+    written(tmp_path / "b", shards=shards)
+    zarr.open_array(tmp_path / "b")[...] = -values
+    for chunk in sorted((tmp_path / "b" / "c").rglob("*")):
+        if chunk.is_file():
+            place = tmp_path / "a" / chunk.relative_to(tmp_path / "b")
+            shutil.copy(chunk, place.with_name("new"))
+            os.replace(place.with_name("new"), place)
+    assert np.array_equal(array[3:40, 5:50], -values[3:40, 5:50])
