@@ -71,5 +71,8 @@ def layouts(ndim: int) -> dict[str, dict[str, Any]]:
     }
     for order in itertools.islice(itertools.permutations(range(ndim)), 1, None):
         found[f"axes {order}"] = {"order": order}
-    found["transposed, backwards, gaps"] = {"order": tuple(range(ndim))[::-1], "steps": (*(-2,) * (ndim - 1), 3)}
+    found["transposed, backwards, gaps"] = {
+        "order": tuple(range(ndim))[::-1],
+        "steps": (*(-2,) * (ndim - 1), 3),
+    }
     return found

@@ -41,7 +41,9 @@ def test_a_limit_that_is_just_met_does_no_harm(tmp_path: Path) -> None:
 
 
 def test_a_chunk_that_expands_too_much_is_refused(tmp_path: Path) -> None:
-    array = zarr.create_array(tmp_path / "a", shape=(1 << 20,), dtype="uint8", chunks=(1 << 20,), fill_value=1)
+    array = zarr.create_array(
+        tmp_path / "a", shape=(1 << 20,), dtype="uint8", chunks=(1 << 20,), fill_value=1
+    )
     array[...] = 0
     with pytest.raises(zarrow.LimitError) as caught:
         zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_ratio=100))[...]
@@ -63,7 +65,9 @@ def bytes_read() -> int:
 
 
 @pytest.mark.parametrize("shards", [None, (32, 32)])
-def test_the_cache_decodes_a_chunk_once_and_sees_a_rewrite(tmp_path: Path, shards: tuple[int, int] | None) -> None:
+def test_the_cache_decodes_a_chunk_once_and_sees_a_rewrite(
+    tmp_path: Path, shards: tuple[int, int] | None
+) -> None:
     values = written(tmp_path / "a", shards=shards)
     array = zarrow.open(tmp_path / "a", cache_bytes=1 << 20)
     assert np.array_equal(array[3:40, 5:50], values[3:40, 5:50])

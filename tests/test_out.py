@@ -48,7 +48,9 @@ def array(request, tmp_path_factory):
 
 @pytest.fixture
 def small(tmp_path):
-    zarr.create_array(tmp_path / "small", shape=(4, 6), chunks=(2, 3), dtype="f4")[:] = np.arange(24).reshape(4, 6)
+    zarr.create_array(tmp_path / "small", shape=(4, 6), chunks=(2, 3), dtype="f4")[:] = np.arange(24).reshape(
+        4, 6
+    )
     return zarrow.open(tmp_path / "small")
 
 
@@ -76,7 +78,9 @@ def test_every_number(name, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["M8[ns]", "m8[s]", "S5", "U3", "V7"])
 def test_every_other_type(dtype, tmp_path):
-    expected = np.frombuffer(np.arange(16 * np.dtype(dtype).itemsize, dtype=np.uint8) % 100, dtype).reshape(4, 4)
+    expected = np.frombuffer(np.arange(16 * np.dtype(dtype).itemsize, dtype=np.uint8) % 100, dtype).reshape(
+        4, 4
+    )
     if dtype == "U3":
         expected = np.array([["a", "bcd"], ["Ø", ""]], dtype)
     store = zarr.open_group(tmp_path, mode="w", zarr_format=2)
@@ -182,24 +186,18 @@ def test_what_cannot_be_written_is_refused(small, make, error):
     np.testing.assert_array_equal(np.array(out), before)
 
 
-def test_immutable_memory_is_refused(small):
+def test_immutable_memory_is_refused(small, tmp_path):
     column = pa.array(np.zeros(6, "f4"))
     with pytest.raises(BufferError):
         small.read(0, out=column)
     assert column.to_pylist() == [0] * 6
     with pytest.raises(TypeError, match="without a mask"):
         small.read((0, 1), out=np.float32(3))
-    offsets = handwritten.variable(small_folder(small), ["a", "b"]).offsets
-    zarr.create_array(small_folder(small) / "i8", shape=(3,), chunks=(3,), dtype="i8")[:] = 7
+    offsets = handwritten.variable(tmp_path / "strings", ["a", "b"]).offsets
+    zarr.create_array(tmp_path / "integers", shape=(3,), chunks=(3,), dtype="i8")[:] = 7
     with pytest.raises(BufferError, match="read-only"):
-        zarrow.open(small_folder(small) / "i8").read(out=offsets)
+        zarrow.open(tmp_path / "integers").read(out=offsets)
     assert offsets.tolist() == [0, 1, 2]
-
-
-def small_folder(small):
-    from pathlib import Path
-
-    return Path(small.store).parent / "more"
 
 
 class Interface:
@@ -267,8 +265,7 @@ def test_an_error_leaves_the_rest_untouched(codec, layout, tmp_path):
 
 def test_a_bad_selection_writes_nothing(small):
     canary = Canary((4, 6), np.float32)
-    for selection in [(9,), (0, 0, 0), "a", None]:
-        if selection is not None:
-            with pytest.raises(IndexError):
-                small.read(selection, out=canary.out)
+    for selection in [(9,), (0, 0, 0), "a"]:
+        with pytest.raises(IndexError):
+            small.read(selection, out=canary.out)
     assert canary.is_untouched()

@@ -85,8 +85,8 @@ def read_many(items: Sequence[tuple[Array, _Index]], *, out: Any = None) -> Any:
     Returns
     -------
     Tensor, Variable, MaskedTensor or MaskedVariable
-        In new memory: item `i` is at position `i` of a new first axis, where all items have one shape, one
-        data type and one fill value.
+        In new memory: item `i` is at position `i` of a new first axis, where all items have one shape and one
+        data type, and strings one fill value.
     list
         An array for each item where they differ, empty where there is no item.
     object

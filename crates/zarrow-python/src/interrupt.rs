@@ -8,10 +8,6 @@
 use crate::error::Raise;
 use pyo3::prelude::*;
 use std::cell::Cell;
-use std::time::{Duration, Instant};
-
-/// The least time between two looks at the signals.
-const PERIOD: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the GIL; what it is given says whether to stop, and is called on this thread only.
 pub fn interruptible<T: Send>(
@@ -19,18 +15,13 @@ pub fn interruptible<T: Send>(
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
 ) -> PyResult<T> {
     let (result, raised) = py.detach(|| {
-        let (last, raised) = (Cell::new(Instant::now()), Cell::new(None));
-        let interrupt = || {
-            if last.get().elapsed() < PERIOD {
-                return false;
-            }
-            last.set(Instant::now());
-            match Python::attach(|py| py.check_signals()) {
-                Ok(()) => false,
-                Err(error) => {
-                    raised.set(Some(error));
-                    true
-                }
+        let raised = Cell::new(None);
+        // The engine asks a few times a second, and not at all in short work.
+        let interrupt = || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => false,
+            Err(error) => {
+                raised.set(Some(error));
+                true
             }
         };
         let result = work(&interrupt);

@@ -1,7 +1,7 @@
 //! The Python module `zarrow._zarrow`: the engine and the four layouts as Python classes.
 //!
 //! Each class is a thin file over the crate that does the work. `unsafe` stands only where a C protocol asks for
-//! it: in `capsule`, in `buffer_protocol`, in `numpy_string`, and where the memory of a tensor is read or filled.
+//! it: in `capsule`, in `buffer_protocol`, in `numpy_string`, for slices in `selection`, and where the memory of a tensor is read or filled.
 
 mod array;
 mod array_interface;

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use zarrow::{DecodeLimits, Node, OpenOptions};
 use zarrow::store::FilesystemStore;
+use zarrow::{DecodeLimits, Node, OpenOptions};
 
 /// Open the array or group at a path of a store, which is a folder or a file:// URL.
 #[pyfunction]

@@ -3,7 +3,8 @@
 //! Source: NumPy, "Basic indexing". Index arrays and masks are refused.
 
 use crate::error::{Raise, indexing};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
 use zarrow::{Index, Selection};
@@ -68,11 +69,7 @@ fn part(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
         return Ok(Some(Index::Ellipsis));
     }
     if item.is_instance_of::<PySlice>() {
-        let bound = |name| -> PyResult<Option<i64>> {
-            let value = item.getattr(name)?;
-            if value.is_none() { Ok(None) } else { clipped(&value).map(Some) }
-        };
-        return Ok(Some(Index::Slice { start: bound("start")?, stop: bound("stop")?, step: bound("step")? }));
+        return slice(item).map(Some);
     }
     let refused = || {
         let kind = item.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
@@ -90,13 +87,21 @@ fn part(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
     }
 }
 
-/// A bound of a slice, which may lie beyond every array.
-fn clipped(value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    value.extract::<i64>().or_else(|error| {
-        let py = value.py();
-        if error.is_instance_of::<PyOverflowError>(py) {
-            return Ok(if value.lt(0)? { i64::MIN } else { i64::MAX });
+/// The bounds of a slice; those that are None or beyond every array become the largest or smallest integers, which
+/// clip to the same positions.
+fn slice(item: &Bound<'_, PyAny>) -> PyResult<Index> {
+    let py = item.py();
+    let (mut start, mut stop, mut step) = (0isize, 0isize, 0isize);
+    // SAFETY: attached, `item` is a slice (the caller asked), and the results are locals.
+    if unsafe { ffi::PySlice_Unpack(item.as_ptr(), &mut start, &mut stop, &mut step) } == 0 {
+        let (start, stop, step) = (start as i64, stop as i64, step as i64);
+        return Ok(Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) });
+    }
+    match PyErr::fetch(py) {
+        error if error.is_instance_of::<PyValueError>(py) => Err(indexing(py, "slice step cannot be zero")),
+        error if error.is_instance_of::<PyTypeError>(py) => {
+            Err(indexing(py, "the bounds of a slice are integers or None"))
         }
-        Err(indexing(py, "the bounds of a slice are integers or None"))
-    })
+        error => Err(error),
+    }
 }

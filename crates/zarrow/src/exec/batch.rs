@@ -50,8 +50,11 @@ pub enum Batch {
 /// As [`read`](super::read); the first error stops all.
 pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Batch> {
     let shapes: Vec<Vec<u64>> = items.iter().map(|item| item.selection.shape()).collect();
-    // A variable-length fill value is filled in at the end, for all items at once.
-    let alike = |item: &Item<'_>| item.element() == items[0].element();
+    // A variable-length fill value is filled in at the end, for all items at once; others are where a chunk is missing.
+    let alike = |item: &Item<'_>| {
+        let ((data_type, fill), (first, of_first)) = (item.element(), items[0].element());
+        data_type == first && (data_type.item_size().is_some() || fill == of_first)
+    };
     let stacked =
         !items.is_empty() && items.iter().all(alike) && shapes.iter().all(|shape| *shape == shapes[0]);
     if stacked {

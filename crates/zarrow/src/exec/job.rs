@@ -43,7 +43,8 @@ pub struct Job {
 pub struct Checkpoint<'a> {
     job: &'a Job,
     interrupted: Option<&'a dyn Fn() -> bool>,
-    asked: Cell<Instant>,
+    /// When the caller was asked last, or the clock was first looked at: short work never does.
+    asked: Cell<Option<Instant>>,
 }
 
 impl Checkpoint<'_> {
@@ -52,11 +53,15 @@ impl Checkpoint<'_> {
     /// # Errors
     /// [`ErrorKind::Interrupted`], also where another task has failed, whose error comes first.
     pub fn pass(&self) -> Result<()> {
-        if let Some(interrupted) = self.interrupted
-            && self.asked.get().elapsed() >= INTERRUPT_INTERVAL
-        {
-            self.job.ask(interrupted);
-            self.asked.set(Instant::now());
+        if let Some(interrupted) = self.interrupted {
+            match self.asked.get() {
+                None => self.asked.set(Some(Instant::now())),
+                Some(asked) if asked.elapsed() >= INTERRUPT_INTERVAL => {
+                    self.job.ask(interrupted);
+                    self.asked.set(Some(Instant::now()));
+                }
+                Some(_) => {}
+            }
         }
         if self.job.stop.load(Ordering::Relaxed) { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
@@ -117,7 +122,7 @@ impl Job {
     }
 
     fn work_with(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>, worker: &mut Worker) {
-        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(Instant::now()) };
+        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(None) };
         while let Some(number) = self.claim() {
             match catch_unwind(AssertUnwindSafe(|| task(number, worker, &checkpoint))) {
                 Ok(Ok(())) => {}
@@ -129,8 +134,10 @@ impl Job {
                     self.fail(caught(panic));
                 }
             }
-            // What it finds is in the job.
-            let _ = checkpoint.pass();
+            if number + 1 < self.count {
+                // What it finds is in the job.
+                let _ = checkpoint.pass();
+            }
         }
         worker.trim();
     }

@@ -101,10 +101,15 @@ impl<'a> Reader<'a> {
         let Some(part) = whole_part(selection) else { return Ok(()) };
         let cells = self.cells(&part)?;
         let threads = self.threads(&part);
-        // A chunk in the middle is no edge, where there is one that is not.
-        let (mut cell, mut middle) = (Vec::new(), Vec::new());
-        cells.get(cells.count() / 2, &mut cell, &mut middle);
-        let shares = self.shares(cells.count(), &middle, threads);
+        let shares = match threads {
+            1 => 1,
+            _ => {
+                // A chunk in the middle is no edge, where there is one that is not.
+                let (mut cell, mut middle) = (Vec::new(), Vec::new());
+                cells.get(cells.count() / 2, &mut cell, &mut middle);
+                self.shares(cells.count(), &middle, threads)
+            }
+        };
         let sharded = self.is_sharded();
         let open: Vec<OpenShard<'_>> = match sharded && shares > 1 {
             true => (0..cells.count()).map(|_| OpenShard::default()).collect(),
