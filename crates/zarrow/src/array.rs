@@ -177,7 +177,7 @@ impl Array {
             let (expected, actual) = (expected as u64, out.len() as u64);
             return Err(self.place(ErrorKind::WrongSize { expected, actual }.into()));
         }
-        let strides = crate::exec::c_strides(&shape, item_size);
+        let strides = crate::exec::c_strides(&shape, item_size).to_vec();
         // SAFETY: the slice is exclusive for the call, and C strides give each position its own place.
         unsafe {
             self.read_strided(selection, Strided::new(out.as_mut_ptr(), out.len(), 0, strides), interrupted)

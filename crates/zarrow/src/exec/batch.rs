@@ -5,7 +5,7 @@
 //! 3. Items of one type and shape lie side by side in one result; else each has its own.
 
 use crate::error::Result;
-use crate::exec::part::{AxisPart, whole_part};
+use crate::exec::part::{AxisPart, PerAxis, whole_part};
 use crate::exec::pool;
 use crate::exec::read::{OpenShard, Reader};
 use crate::exec::result::ResultMemory;
@@ -92,9 +92,9 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         threads = threads.saturating_add(item.reader.threads(&part)).min(pool::num_threads());
         let cells = item.reader.cells(&part)?;
         for at in 0..cells.count() {
-            let (mut cell, mut part) = (Vec::new(), Vec::new());
+            let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
             cells.get(at, &mut cell, &mut part);
-            chunks.entry((item.array, cell)).or_default().push((number, part));
+            chunks.entry((item.array, cell.to_vec())).or_default().push((number, part.to_vec()));
         }
     }
     let chunks: Vec<((usize, Vec<u64>), Wanted)> = chunks.into_iter().collect();

@@ -14,7 +14,7 @@ use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
-use crate::exec::part::{AxisPart, Cells, run_of};
+use crate::exec::part::{AxisPart, Cells, PerAxis, run_of};
 use crate::exec::placement::swap_in_place;
 use crate::exec::range::{read_range, small_span};
 use crate::exec::scratch::Worker;
@@ -321,7 +321,7 @@ impl Chunk<'_> {
                 }
             }
         };
-        let (mut cell, mut part) = (Vec::new(), Vec::new());
+        let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
         if let [want] = wants {
             let cells = inner_cells(sharding, want.part())?;
             for at in share.map_or(0..cells.count(), |share| share.range(cells.count())) {
@@ -338,7 +338,7 @@ impl Chunk<'_> {
             let cells = inner_cells(sharding, want.part())?;
             for at in 0..cells.count() {
                 cells.get(at, &mut cell, &mut part);
-                gathered.entry(number(&cell)).or_default().push((want.sink(), part.clone()));
+                gathered.entry(number(&cell)).or_default().push((want.sink(), part.to_vec()));
             }
         }
         let all = 0..gathered.len() as u64;

@@ -7,7 +7,7 @@
 //! 3. nobody reads the memory before all writes are done.
 
 use crate::error::{ErrorKind, Result};
-use crate::exec::part::AxisPart;
+use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::{Axis, copy};
 use crate::exec::sink::c_strides;
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ pub struct Destination<'a> {
     /// Bytes from the start of the memory to the position 0 on every axis.
     origin: isize,
     /// Bytes from one position to the next on each output axis.
-    strides: Vec<isize>,
+    strides: PerAxis<isize>,
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Destination<'a> {
         nbytes: usize,
         item_size: usize,
         origin: isize,
-        strides: Vec<isize>,
+        strides: PerAxis<isize>,
     ) -> Destination<'a> {
         Destination { pointer, nbytes, item_size, origin, strides, memory: PhantomData }
     }
@@ -73,9 +73,9 @@ impl<'a> Destination<'a> {
 
     /// Where the first element of `part` goes, and how far apart its elements are on each axis; `None` where it
     /// would leave the memory.
-    fn place(&self, part: &[AxisPart]) -> Option<(usize, Vec<isize>)> {
+    fn place(&self, part: &[AxisPart]) -> Option<(usize, PerAxis<isize>)> {
         let (mut first, mut low, mut high) = (self.origin, 0isize, 0isize);
-        let mut steps = Vec::with_capacity(part.len());
+        let mut steps = PerAxis::new();
         for axis in part {
             let stride = match axis.output {
                 Some(output) => *self.strides.get(output)?,
@@ -148,9 +148,9 @@ impl<'a> Destination<'a> {
         part: &[AxisPart],
         steps: &[isize],
         source: &Source<'_>,
-    ) -> Option<(usize, Vec<Axis>)> {
+    ) -> Option<(usize, PerAxis<Axis>)> {
         let (mut first, mut low, mut high) = (source.origin, 0isize, 0isize);
-        let mut axes = Vec::with_capacity(part.len());
+        let mut axes = PerAxis::new();
         for ((axis, destination), stride) in part.iter().zip(steps).zip(source.strides) {
             first = first.checked_add(stride.checked_mul(isize::try_from(axis.start).ok()?)?)?;
             let step = stride.checked_mul(isize::try_from(axis.step).ok()?)?;
@@ -184,7 +184,7 @@ impl<'a> Destination<'a> {
             memory.fill(MaybeUninit::new(item.first().copied().unwrap_or(0)));
             return Ok(());
         }
-        let strides = vec![0isize; part.len()];
+        let strides = PerAxis::from_elem(0isize, part.len());
         // SAFETY: the caller's contract.
         unsafe { self.scatter(part, &Source { bytes: item, origin: 0, strides: &strides, swap: 1 }) }
     }

@@ -5,6 +5,10 @@
 //! chunk's part along the grid of a shard's inner chunks is the same step once more.
 
 use crate::selection::{AxisSelection, Selection};
+use smallvec::SmallVec;
+
+/// One value an axis, in place for as many axes as most arrays have.
+pub type PerAxis<T> = SmallVec<[T; 4]>;
 
 /// The axis of the output that an axis of the array fills; a dropped axis fills none.
 pub type OutputAxis = Option<usize>;
@@ -132,8 +136,8 @@ impl AxisCells {
 
 /// The `number`th of `count` shares of a part, cut along its outermost axis of several positions; `None` where the share
 /// is empty.
-pub fn share_of(part: &[AxisPart], number: u64, count: u64) -> Option<Vec<AxisPart>> {
-    let mut share = part.to_vec();
+pub fn share_of(part: &[AxisPart], number: u64, count: u64) -> Option<PerAxis<AxisPart>> {
+    let mut share = PerAxis::from_slice(part);
     match share.iter_mut().find(|axis| axis.count > 1) {
         Some(axis) => {
             // Counts fit into memory, and shares are few.
@@ -165,7 +169,7 @@ pub fn run_of(part: &[AxisPart], shape: &[u64]) -> Option<(u64, u64)> {
 }
 
 /// One part an axis of the array; `None` where the selection is empty.
-pub fn whole_part(selection: &Selection) -> Option<Vec<AxisPart>> {
+pub fn whole_part(selection: &Selection) -> Option<PerAxis<AxisPart>> {
     let mut next = 0usize;
     selection
         .axes()
@@ -183,13 +187,13 @@ pub fn whole_part(selection: &Selection) -> Option<Vec<AxisPart>> {
 /// The cells that a part touches on each axis, whose combinations are numbered in C order: the plan of a read.
 #[derive(Debug)]
 pub struct Cells {
-    axes: Vec<AxisCells>,
+    axes: PerAxis<AxisCells>,
     count: u64,
 }
 
 impl Cells {
     /// The combinations of these cells; `None` where there are more than can be counted.
-    pub fn new(axes: Vec<AxisCells>) -> Option<Cells> {
+    pub fn new(axes: PerAxis<AxisCells>) -> Option<Cells> {
         let count = axes.iter().try_fold(1u64, |product, axis| product.checked_mul(axis.count()))?;
         Some(Cells { axes, count })
     }
@@ -200,7 +204,7 @@ impl Cells {
     }
 
     /// The combination `number`: writes its cell on each axis and what is taken from it.
-    pub fn get(&self, number: u64, cell: &mut Vec<u64>, part: &mut Vec<AxisPart>) {
+    pub fn get(&self, number: u64, cell: &mut PerAxis<u64>, part: &mut PerAxis<AxisPart>) {
         cell.clear();
         part.clear();
         let mut rest = number;
@@ -282,12 +286,12 @@ mod tests {
             let part = AxisPart { start: 0, step: 1, count: 1, place: 0, reversed: false, output: None };
             AxisCells::Listed(cells.iter().map(|cell| (*cell, part)).collect())
         };
-        let cells = Cells::new(vec![axis(&[3, 5]), axis(&[0, 1, 2])]).unwrap();
-        let (mut cell, mut part) = (Vec::new(), Vec::new());
+        let cells = Cells::new(PerAxis::from_iter([axis(&[3, 5]), axis(&[0, 1, 2])])).unwrap();
+        let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
         let all: Vec<Vec<u64>> = (0..cells.count())
             .map(|number| {
                 cells.get(number, &mut cell, &mut part);
-                cell.clone()
+                cell.to_vec()
             })
             .collect();
         assert_eq!(all, [[3, 0], [3, 1], [3, 2], [5, 0], [5, 1], [5, 2]]);

@@ -6,6 +6,8 @@
 //! 3. Otherwise elements of 1, 2, 4, 8 and 16 bytes move as one number each, and others byte by byte.
 //! 4. A change of byte order is part of the move and costs no pass of its own.
 
+use crate::exec::part::PerAxis;
+
 /// One axis of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
@@ -62,8 +64,8 @@ pub unsafe fn copy(item_size: usize, swap: usize, axes: &[Axis], source: *const 
 }
 
 /// The same positions on fewer axes.
-fn merge(axes: &[Axis], item_size: usize, swap: usize) -> Vec<Axis> {
-    let mut merged: Vec<Axis> = Vec::with_capacity(axes.len());
+fn merge(axes: &[Axis], item_size: usize, swap: usize) -> PerAxis<Axis> {
+    let mut merged: PerAxis<Axis> = PerAxis::new();
     for axis in axes.iter().filter(|axis| axis.count != 1) {
         match merged.last_mut() {
             Some(outer)
@@ -232,7 +234,7 @@ mod tests {
             Axis { count: 1, source: 9, destination: 77 },
             Axis { count: 8, source: 4, destination: 4 },
         ];
-        assert_eq!(merge(&axes, 4, 1), [Axis { count: 24, source: 4, destination: 4 }]);
+        assert_eq!(merge(&axes, 4, 1)[..], [Axis { count: 24, source: 4, destination: 4 }]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::exec::cache::Cache;
 use crate::exec::chunk::{Chunk, Share, Slot, inner_count};
 use crate::exec::input::Input;
 use crate::exec::job::{Checkpoint, lock};
-use crate::exec::part::{AxisPart, Cells, share_of, whole_part};
+use crate::exec::part::{AxisPart, Cells, PerAxis, share_of, whole_part};
 use crate::exec::pool;
 use crate::exec::result::ResultMemory;
 use crate::exec::scratch::Worker;
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
             1 => 1,
             _ => {
                 // A chunk in the middle is no edge, where there is one that is not.
-                let (mut cell, mut middle) = (Vec::new(), Vec::new());
+                let (mut cell, mut middle) = (PerAxis::new(), PerAxis::new());
                 cells.get(cells.count() / 2, &mut cell, &mut middle);
                 self.shares(cells.count(), &middle, threads)
             }
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         };
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
-            let (mut cell, mut part) = (Vec::new(), Vec::new());
+            let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
             cells.get(task / shares, &mut cell, &mut part);
             let share = task % shares;
             if shares > 1 && !sharded {
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         self.store.open(&key)
     }
 
-    fn chunk_shape(&self, cell: &[u64]) -> Vec<u64> {
+    fn chunk_shape(&self, cell: &[u64]) -> PerAxis<u64> {
         let grid = &self.metadata.chunk_grid;
         cell.iter().enumerate().map(|(axis, index)| grid.chunk_extent(axis, *index).1).collect()
     }

@@ -3,7 +3,7 @@
 use crate::codec::VariableChunk;
 use crate::error::{ErrorKind, Result};
 use crate::exec::destination::{Destination, Source};
-use crate::exec::part::AxisPart;
+use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
 use std::sync::Arc;
@@ -178,8 +178,8 @@ impl Decoded {
 }
 
 /// The strides of a C-contiguous chunk, in bytes. A chunk fits into memory, so that its strides do.
-pub fn c_strides(shape: &[u64], item_size: usize) -> Vec<isize> {
-    let mut strides = vec![0isize; shape.len()];
+pub fn c_strides(shape: &[u64], item_size: usize) -> PerAxis<isize> {
+    let mut strides = PerAxis::from_elem(0isize, shape.len());
     let mut stride = item_size as isize;
     for (extent, place) in shape.iter().zip(&mut strides).rev() {
         *place = stride;

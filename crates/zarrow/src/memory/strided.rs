@@ -41,6 +41,6 @@ impl Strided {
     pub(crate) unsafe fn destination<'a>(self, item_size: usize) -> Destination<'a> {
         let origin = isize::try_from(self.origin).unwrap_or(isize::MAX);
         // SAFETY: the caller's contract.
-        unsafe { Destination::strided(self.pointer, self.nbytes, item_size, origin, self.strides) }
+        unsafe { Destination::strided(self.pointer, self.nbytes, item_size, origin, self.strides.into()) }
     }
 }

@@ -1,0 +1,172 @@
+"""A forked child reads as its parent does, whatever the parent was doing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import zarr
+from zarr.codecs import ZstdCodec
+
+# What every program below begins with. A child that hangs is ended by the alarm, and counted.
+HEAD = """
+    import os, signal, sys, threading, time
+    import zarrow
+
+    array = zarrow.open(sys.argv[1])
+    EXPECTED = sum(range(256)) * 256 * 16
+
+    def total():
+        '''Read all 64 chunks, and add up all bytes.'''
+        return sum(memoryview(array[...]).cast("B"))
+
+    def child():
+        '''Read in a child; the exit status says how it went.'''
+        signal.alarm(30)
+        status = 2
+        try:
+            status = 0 if total() == EXPECTED and array[5].tolist() == list(range(256)) * 256 else 1
+        finally:
+            os._exit(status)
+
+    def fork():
+        pid = os.fork()
+        if pid == 0:
+            child()
+        return pid
+
+    def wait(pid):
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    zarrow.set_num_threads(3)
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """64 chunks of 16 KiB that are compressed, in memory of more than a page: each byte as often as any other."""
+    folder = tmp_path_factory.mktemp("fork")
+    values = np.tile(np.arange(256, dtype=np.uint8), (16, 256))
+    array = zarr.create_array(
+        folder, shape=(16, 65536), chunks=(1, 16384), dtype="u1", compressors=ZstdCodec()
+    )
+    array[:] = values
+    assert array.nchunks == 64
+    return folder
+
+
+@pytest.fixture(scope="module")
+def large_store(tmp_path_factory):
+    """A hundred thousand chunks that are not there: a read that takes a while."""
+    folder = tmp_path_factory.mktemp("large")
+    zarr.create_array(folder, shape=(100_000_000,), chunks=(1000,), dtype="u1", fill_value=3)
+    return folder
+
+
+def run(program, *arguments):
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c"]
+    code = textwrap.dedent(HEAD) + textwrap.dedent(program)
+    command += [code, *map(str, arguments)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout.split()
+
+
+def test_two_hundred_forks_after_use(store):
+    program = """
+        assert total() == EXPECTED
+        statuses = [wait(fork()) for _ in range(200)]
+        assert total() == EXPECTED
+        print(len(statuses), *set(statuses))
+    """
+    assert run(program, store) == ["200", "0"]
+
+
+def test_two_hundred_forks_while_threads_read(store):
+    program = """
+        going, reads = True, [0, 0]
+        def read(number):
+            while going:
+                assert total() == EXPECTED
+                reads[number] += 1
+        threads = [threading.Thread(target=read, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        statuses, before = [], 0
+        while len(statuses) < 200:
+            # Two at a time, so that children run beside each other too.
+            statuses += [wait(pid) for pid in [fork(), fork()]]
+        going = False
+        for thread in threads:
+            thread.join()
+        print(len(statuses), *set(statuses), min(reads) > 0)
+    """
+    assert run(program, store) == ["200", "0", "True"]
+
+
+def test_a_child_of_a_child(store):
+    program = """
+        assert total() == EXPECTED
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(60)
+            assert total() == EXPECTED
+            os._exit(wait(fork()))
+        print(wait(pid))
+    """
+    assert run(program, store) == ["0"]
+
+
+def test_a_fork_before_the_first_read(store):
+    assert run("print(wait(fork()), total() == EXPECTED)", store) == ["0", "True"]
+
+
+INTERRUPTED = """
+    large = zarrow.open(sys.argv[2])
+    pids = []
+
+    def long_read(handler, done):
+        '''Read until the signal has come in the middle of a read.'''
+        def handle(*_):
+            # Else the next signal would come inside this handler.
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            handler()
+        signal.signal(signal.SIGALRM, handle)
+        signal.setitimer(signal.ITIMER_REAL, 0.06)
+        while not done():
+            last = large[...]
+        return last
+"""
+
+
+def test_a_fork_in_a_signal_handler_during_a_read(store, large_store):
+    """The child reads in the handler, and the parent's read goes on."""
+    program = """
+        def handler():
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            pids.append(fork())
+        for _ in range(10):
+            count = len(pids)
+            last = long_read(handler, lambda: len(pids) > count)
+            assert last.numpy().min() == last.numpy().max() == 3
+        print(*map(wait, pids))
+    """
+    assert run(textwrap.dedent(INTERRUPTED) + textwrap.dedent(program), store, large_store) == ["0"] * 10
+
+
+def test_the_childs_copy_of_a_read_fails_and_the_next_one_works(store, large_store):
+    """The threads that did the parent's read are not in the child."""
+    program = """
+        def handler():
+            pids.append(os.fork())
+        try:
+            long_read(handler, lambda: pids)
+        except zarrow.InternalError as error:
+            assert pids == [0] and "forked" in str(error)
+            child()
+        print(wait(pids[0]), total() == EXPECTED)
+    """
+    assert run(textwrap.dedent(INTERRUPTED) + textwrap.dedent(program), store, large_store) == ["0", "True"]
