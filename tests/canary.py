@@ -15,8 +15,8 @@ CANARY = 0xA5
 class Canary:
     """An array to read into, amid bytes that nobody may touch.
 
-    `order` says which axis of the array each axis of the memory is, outermost first, and `steps` how many places
-    there are from one element to the next along each axis of the array: negative ones run backwards.
+    `order` says which axis of the array each axis of the memory is, outermost first, and `steps` how many
+    places there are from one element to the next along each axis of the array: negative ones run backwards.
     """
 
     def __init__(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zarr
+
 import zarrow
 
 
@@ -82,5 +82,5 @@ def test_the_cache_decodes_a_chunk_once_and_sees_a_rewrite(
         if chunk.is_file():
             place = tmp_path / "a" / chunk.relative_to(tmp_path / "b")
             shutil.copy(chunk, place.with_name("new"))
-            os.replace(place.with_name("new"), place)
+            place.with_name("new").replace(place)
     assert np.array_equal(array[3:40, 5:50], -values[3:40, 5:50])

@@ -6,8 +6,11 @@ import gc
 
 import numpy as np
 import pytest
+import zarr
+from zarr.codecs import ZstdCodec
 
 import handwritten
+import zarrow
 from handwritten import NUMBERS, numbers
 
 torch = pytest.importorskip("torch")
@@ -80,3 +83,143 @@ def test_masked_is_refused(tmp_path):
     assert masked.data.torch().tolist() == [0, 1, 2] and masked.filled(9).torch().tolist() == [9, 1, 2]
     with pytest.raises(BufferError):
         masked.mask.torch()
+
+
+VALUES = np.random.default_rng(4).integers(0, 2**15, (64, 48), dtype=np.int32)
+
+
+@pytest.fixture(scope="module")
+def array(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("torch")
+    zarr.create_array(folder, shape=(64, 48), chunks=(10, 20), dtype="i4", compressors=ZstdCodec())[:] = (
+        VALUES
+    )
+    return zarrow.open(folder)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda memory: memory[:64, :48],
+        lambda memory: memory[1:65, 3:51],
+        lambda memory: memory[:96:2, :48].as_strided((64, 48), (2, 130)),
+        lambda memory: memory[:48, :64].T,
+        lambda memory: memory.view(-1)[7 : 7 + 64 * 48].view(64, 48),
+    ],
+    ids=["rows", "inside", "strides of its own", "transposed", "flat"],
+)
+def test_reads_into_a_tensor(array, view):
+    memory = torch.full((128, 130), -1, dtype=torch.int32)
+    out = view(memory)
+    rest = torch.ones_like(memory, dtype=torch.bool)
+    view(rest)[...] = False
+    assert array.read(out=out) is out
+    np.testing.assert_array_equal(out.numpy(), VALUES)
+    assert (memory[rest] == -1).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if name not in WITHOUT])
+def test_reads_into_every_type(tmp_path, name):
+    handwritten.tensor(tmp_path, numbers(name))
+    out = torch.zeros((4, 6), dtype=getattr(torch, name))
+    zarrow.open(tmp_path).read(out=out)
+    assert zarrow.open(tmp_path)[...].torch().view(torch.uint8).tolist() == out.view(torch.uint8).tolist()
+
+
+def test_batches_into_a_tensor(array):
+    out = torch.zeros((3, 5, 48), dtype=torch.int32)
+    batch = zarrow.read_many([(array, np.s_[start : start + 5]) for start in (0, 59, 3)], out=out)
+    assert batch is out
+    np.testing.assert_array_equal(out.numpy(), np.stack([VALUES[start : start + 5] for start in (0, 59, 3)]))
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: torch.zeros((64, 47), dtype=torch.int32), ValueError),
+        (lambda: torch.zeros((64, 48)), TypeError),
+        (lambda: torch.zeros(48, dtype=torch.int32).expand(64, 48), ValueError),
+        (lambda: torch.zeros((64, 48), dtype=torch.int32, device="meta"), BufferError),
+    ],
+)
+def test_what_cannot_be_written_is_refused(array, make, error):
+    with pytest.raises(error):
+        array.read(out=make())
+
+
+def test_a_tensor_with_a_history_is_refused(tmp_path):
+    handwritten.tensor(tmp_path, numbers("float32"))
+    out = torch.zeros((4, 6), requires_grad=True)
+    with pytest.raises(BufferError):
+        zarrow.open(tmp_path).read(out=out)
+    zarrow.open(tmp_path).read(out=out.detach())
+    assert out.tolist() == numbers("float32").tolist()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_pinned_memory_and_the_gpus_own(array):
+    out = torch.empty((64, 48), dtype=torch.int32, pin_memory=True)
+    array.read(out=out)
+    assert out.is_pinned() and out.to("cuda", non_blocking=True).cpu().tolist() == VALUES.tolist()
+    with pytest.raises(BufferError, match="host memory"):
+        array.read(out=torch.empty((64, 48), dtype=torch.int32, device="cuda"))
+
+
+def test_writes_to_a_map_stay_here(tmp_path):
+    values = np.arange(1 << 18, dtype=np.float32).reshape(512, 512)
+    zarr.create_array(tmp_path, shape=(512, 512), chunks=(128, 512), dtype="f4", compressors=None)[:] = values
+    array = zarrow.open(tmp_path)
+    ours = array.read(mmap=True)
+    theirs = ours.torch()
+    assert ours.is_mapped and theirs.data_ptr() == ours.numpy().ctypes.data
+    theirs.mul_(2)
+    del ours
+    gc.collect()
+    np.testing.assert_array_equal(theirs.numpy(), values * 2)
+    np.testing.assert_array_equal(array.read(mmap=True).numpy(), values)
+    np.testing.assert_array_equal(array[...].numpy(), values)
+
+
+class Rows(torch.utils.data.Dataset):
+    """The rows of an array, which the parent has open and has read from."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __len__(self):
+        return len(self.array)
+
+    def __getitem__(self, row):
+        return row, self.array[row].torch()
+
+
+class Batches(Rows):
+    """A batch at a time."""
+
+    def __getitem__(self, rows):
+        return torch.tensor(rows), zarrow.read_many([(self.array, row) for row in rows]).torch()
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker processes")
+@pytest.mark.filterwarnings("ignore:.*use of fork\\(\\) may lead to deadlocks:DeprecationWarning")
+@pytest.mark.parametrize("dataset", [Rows, Batches])
+def test_a_data_loader_with_forked_workers(array, dataset):
+    np.testing.assert_array_equal(array[...].numpy(), VALUES)
+    arguments = {"num_workers": 4, "multiprocessing_context": "fork", "timeout": 60}
+    rows = dataset(array)
+    if dataset is Rows:
+        arguments |= {"batch_size": 8, "shuffle": True}
+    else:
+        sampler = torch.utils.data.RandomSampler(range(64))
+        arguments |= {
+            "sampler": torch.utils.data.BatchSampler(sampler, 8, drop_last=False),
+            "batch_size": None,
+        }
+    loader = torch.utils.data.DataLoader(rows, **arguments)
+    for _ in range(20):
+        seen = []
+        for numbers_of_rows, batch in loader:
+            assert batch.shape == (8, 48)
+            np.testing.assert_array_equal(batch.numpy(), VALUES[numbers_of_rows.numpy()])
+            seen += numbers_of_rows.tolist()
+        assert sorted(seen) == list(range(64))

@@ -39,10 +39,12 @@ from zarrow.errors import (
     UnsupportedError,
     ZarrowError,
 )
+from zarrow.limits import DecodeLimits
 
 __all__ = [
     "Array",
     "CodecError",
+    "DecodeLimits",
     "DecodedArray",
     "ExchangeError",
     "Group",

@@ -12,6 +12,7 @@ from zarrow._masked_variable import MaskedVariable
 from zarrow._tensor import Tensor
 from zarrow._tree import Tree
 from zarrow._variable import Variable
+from zarrow.limits import DecodeLimits
 
 __all__ = [
     "Array",
@@ -33,7 +34,13 @@ __all__ = [
 
 __version__: str
 
-def open(store: str | os.PathLike[str], path: str = "") -> Any:
+def open(
+    store: str | os.PathLike[str],
+    path: str = "",
+    *,
+    cache_bytes: int = 0,
+    limits: DecodeLimits | None = None,
+) -> Any:
     """Open the array or group at a path of a store, which is a folder or a file:// URL.
 
     Metadata is read, chunks are not. Versions 2 and 3 of Zarr are told apart by what is there.
@@ -44,6 +51,11 @@ def open(store: str | os.PathLike[str], path: str = "") -> Any:
         A folder, as a path or a `file://` URL. It may lie anywhere inside a larger hierarchy.
     path
         Where in the store to look; `""` is its root.
+    cache_bytes
+        Bytes of decoded chunks that each array keeps, the least recently used going first: for reads that
+        overlap. A chunk that was written anew since is decoded anew. 0 keeps none.
+    limits
+        What is refused as hostile, for all that is opened from here.
 
     Returns
     -------
@@ -55,7 +67,7 @@ def open(store: str | os.PathLike[str], path: str = "") -> Any:
     NotFoundError
         There is neither an array nor a group (a `FileNotFoundError`).
     MetadataError
-        The metadata is malformed (a `ValueError`).
+        The metadata is malformed, or beyond the limits (a `ValueError`).
     UnsupportedError
         The URL is of another scheme (a `NotImplementedError`).
 

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, kw_only=True)
 class DecodeLimits:
     """Limits that no honest store meets; None stands for the default.
 
-    A store that goes beyond one is refused with a `LimitError` or a `MetadataError`, before memory is taken for it.
+    A store that goes beyond one is refused with a `LimitError` or a `MetadataError`, before memory is taken.
 
+    Parameters
+    ----------
+    max_chunk_nbytes
+        The most bytes that one chunk (or shard) may decode to. Default: 1 TiB.
+    max_variable_nbytes
+        The most bytes that one chunk of strings or bytes may decode to. Default: 4 GiB.
+    max_ratio
+        The most bytes that one stored byte of a chunk may decode to. Default: 4,194,304.
+    max_ndim
+        The most axes. Default: 32.
+    max_metadata_nbytes
+        The most bytes of one metadata document that is not consolidated. Default: 16 MiB.
+
+    Examples
+    --------
     >>> import zarrow
-    >>> array = zarrow.open("data.zarr", "temperature", limits=zarrow.DecodeLimits(max_chunk_nbytes=1 << 30))
+    >>> limits = zarrow.DecodeLimits(max_chunk_nbytes=1 << 30)
+    >>> root = zarrow.open("data.zarr", limits=limits)
     """
 
-    max_chunk_nbytes: int | None = None
-    """The most bytes that one chunk (or shard) may decode to. Default: 1 TiB."""
+    __slots__ = ("max_chunk_nbytes", "max_metadata_nbytes", "max_ndim", "max_ratio", "max_variable_nbytes")
 
-    max_variable_nbytes: int | None = None
-    """The most bytes that one chunk of strings or bytes may decode to. Default: 4 GiB."""
+    def __init__(
+        self,
+        *,
+        max_chunk_nbytes: int | None = None,
+        max_variable_nbytes: int | None = None,
+        max_ratio: int | None = None,
+        max_ndim: int | None = None,
+        max_metadata_nbytes: int | None = None,
+    ) -> None:
+        self.max_chunk_nbytes = max_chunk_nbytes
+        self.max_variable_nbytes = max_variable_nbytes
+        self.max_ratio = max_ratio
+        self.max_ndim = max_ndim
+        self.max_metadata_nbytes = max_metadata_nbytes
 
-    max_ratio: int | None = None
-    """The most bytes that one stored byte of a chunk may decode to. Default: 4,194,304."""
-
-    max_ndim: int | None = None
-    """The most axes. Default: 32."""
-
-    max_metadata_nbytes: int | None = None
-    """The most bytes of one metadata document that is not consolidated. Default: 16 MiB."""
+    def __repr__(self) -> str:
+        """Name the limits that are set."""
+        given = ((name, getattr(self, name)) for name in self.__slots__)
+        return f"DecodeLimits({', '.join(f'{name}={value}' for name, value in given if value is not None)})"
