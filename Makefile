@@ -22,7 +22,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test test-torch lint lock clean
+.PHONY: help tools wheel demo bench test test-torch fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -107,6 +107,33 @@ test: lint ## everything that must hold before a change lands
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
 	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
+
+comma := ,
+FUZZ_SECONDS ?= 30
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+FUZZ := build/fuzz
+# AddressSanitizer is behind a flag that the stable compiler does not take without RUSTC_BOOTSTRAP. Clang makes the
+# decompressors in C tell the fuzzer their branches too; another compiler leaves them as they are.
+FUZZ_ENVIRONMENT := RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(CURDIR)/$(FUZZ)/target \
+  $(if $(shell command -v clang),CC=clang CFLAGS=-fsanitize=address$(comma)fuzzer-no-link)
+
+$(FUZZ)/bin/cargo-fuzz: | tools
+	$(call step,cargo-fuzz)
+	cargo install --quiet --locked --version 0.13.2 --root $(FUZZ) --target-dir $(FUZZ)/target cargo-fuzz
+
+fuzz: $(VENV)/ready $(FUZZ)/bin/cargo-fuzz ## inputs that a fuzzer makes up: FUZZ_SECONDS=30 each, FUZZ_TARGETS="chunk shard"
+	$(call step,seeds)
+	$(BIN)/python fuzz/seeds.py $(FUZZ)/corpus
+	$(call step,fuzz targets)
+	cd fuzz && $(FUZZ_ENVIRONMENT) ../$(FUZZ)/bin/cargo-fuzz build
+	@for target in $(FUZZ_TARGETS); do \
+	  printf '\n== %s\n' $$target; mkdir -p $(FUZZ)/corpus/$$target; \
+	  $(FUZZ)/target/*/release/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -malloc_limit_mb=64 -max_len=8192 \
+	    -artifact_prefix=$(FUZZ)/$$target- -print_final_stats=1 -verbosity=1 \
+	    $(FUZZ)/corpus/$$target $$(ls -d fuzz/regressions/$$target 2>/dev/null || true) \
+	    > $(FUZZ)/$$target.log 2>&1 || { tail -n 40 $(FUZZ)/$$target.log; exit 1; }; \
+	  grep -E '^Done|number_of_executed|peak_rss' $(FUZZ)/$$target.log; \
+	done
 
 # What the peers need and the environment has.
 IN_TEST_TOO = numpy packaging pillow pygments typing-extensions

@@ -25,14 +25,17 @@ bz2 = numcodecs.BZ2(level=1).encode
 
 
 def blosc(name: str, shuffle: int = 1) -> numcodecs.Blosc:
+    """Return a Blosc encoder."""
     return numcodecs.Blosc(cname=name, clevel=5, shuffle=shuffle)
 
 
 def crc32c(data: bytes) -> bytes:
+    """Put the checksum of `data` behind it."""
     return data + struct.pack("<I", google_crc32c.value(data))
 
 
 def chunks() -> list[tuple[int, bytes]]:
+    """One chunk of numbers for each decoder."""
     raw, turned = NUMBERS.tobytes(), NUMBERS.T.astype(">i4").tobytes()
     bits = np.packbits(NUMBERS.ravel() % 3 == 0, bitorder="little").tobytes()
     shuffled = bytes(numcodecs.Shuffle(4).encode(NUMBERS.tobytes()))
@@ -63,11 +66,13 @@ def chunks() -> list[tuple[int, bytes]]:
 
 
 def vlen(count: int) -> bytes:
+    """So many words as `vlen-utf8` stores them."""
     words = [WORDS[at % len(WORDS)].encode() for at in range(count)]
     return struct.pack("<I", count) + b"".join(struct.pack("<I", len(word)) + word for word in words)
 
 
 def shard(parts: list[bytes | None], at_end: bool, order: str = "<", checked: bool = False) -> bytes:
+    """Lay out a shard of `parts`, `None` for one that is not stored."""
     length = 16 * len(parts) + 4 * checked
     body, index, at = b"", b"", 0 if at_end else length
     for part in parts:
@@ -78,6 +83,7 @@ def shard(parts: list[bytes | None], at_end: bool, order: str = "<", checked: bo
 
 
 def shards() -> list[tuple[int, bytes]]:
+    """Shards of four parts."""
     raw = NUMBERS.tobytes()[:96]
     nested = shard([zstd(raw[:48]), zstd(raw[48:]), None, zstd(raw[48:])], at_end=False)
     plain = shard([raw, None, raw, raw], at_end=False)
@@ -94,6 +100,7 @@ def shards() -> list[tuple[int, bytes]]:
 
 
 def strings() -> list[tuple[int, bytes]]:
+    """Chunks of strings."""
     words = vlen(12)
     stored = [
         words,
@@ -109,6 +116,7 @@ def strings() -> list[tuple[int, bytes]]:
 
 
 def optionals() -> list[tuple[int, bytes]]:
+    """Chunks of elements some of which are missing."""
     present = np.arange(12) % 3 > 0
     mask, bits = present.astype("u1").tobytes(), b"\4" + np.packbits(present, bitorder="little").tobytes()
     numbers, words = NUMBERS.ravel()[:8].tobytes(), vlen(8)
@@ -132,6 +140,7 @@ def optionals() -> list[tuple[int, bytes]]:
 
 
 def documents() -> list[tuple[int, bytes]]:
+    """Metadata of all versions, some with a second document behind a zero byte."""
     grid = {"name": "regular", "configuration": {"chunk_shape": [2, 3]}}
     rectilinear = {
         "name": "rectilinear",
@@ -142,13 +151,29 @@ def documents() -> list[tuple[int, bytes]]:
     sharding = {"name": "sharding_indexed", "configuration": index}
 
     def array(**changes: object) -> dict[str, object]:
-        usual = {"zarr_format": 3, "node_type": "array", "shape": [6, 4], "data_type": "int16", "fill_value": 1,
-                 "chunk_grid": grid, "chunk_key_encoding": {"name": "default"}, "codecs": [little]}  # fmt: skip
+        usual = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [6, 4],
+            "data_type": "int16",
+            "fill_value": 1,
+            "chunk_grid": grid,
+            "chunk_key_encoding": {"name": "default"},
+            "codecs": [little],
+        }
         return usual | changes
 
     def v2(**changes: object) -> dict[str, object]:
-        usual = {"zarr_format": 2, "shape": [6, 4], "chunks": [2, 3], "dtype": "<f8", "fill_value": "NaN",
-                 "order": "F", "filters": [{"id": "delta", "dtype": "<f8"}], "compressor": {"id": "zstd"}}  # fmt: skip
+        usual = {
+            "zarr_format": 2,
+            "shape": [6, 4],
+            "chunks": [2, 3],
+            "dtype": "<f8",
+            "fill_value": "NaN",
+            "order": "F",
+            "filters": [{"id": "delta", "dtype": "<f8"}],
+            "compressor": {"id": "zstd"},
+        }
         return usual | {"filters": None} | changes
 
     group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
@@ -161,7 +186,12 @@ def documents() -> list[tuple[int, bytes]]:
         "zarr_consolidated_format": 1,
         "metadata": {".zgroup": {"zarr_format": 2}, "a/.zarray": v2()},
     }
-    optional = {"name": "zarrs.optional", "configuration": {"name": "int32", "configuration": {}}}
+    masked = {"mask_codecs": [{"name": "bytes"}], "data_codecs": [little]}
+    optional = {
+        "data_type": {"name": "zarrs.optional", "configuration": {"name": "int32", "configuration": {}}},
+        "codecs": [{"name": "zarrs.optional", "configuration": masked}],
+        "fill_value": None,
+    }
     dump = lambda value: json.dumps(value).encode()  # noqa: E731
     return [
         *(
@@ -175,7 +205,7 @@ def documents() -> list[tuple[int, bytes]]:
         ),
         *(
             (0, dump(array(data_type="complex64", fill_value=["NaN", "0x7fc00000"]))),
-            (0, dump(array(data_type=optional))),
+            (0, dump(array(**optional))),
         ),
         *((0, dump(group)), (0, dump(group | {"consolidated_metadata": consolidated}))),
         *(
@@ -192,6 +222,7 @@ def documents() -> list[tuple[int, bytes]]:
 
 
 def main(folder: Path) -> None:
+    """Write all seeds."""
     targets = {
         "chunk": chunks,
         "shard": shards,

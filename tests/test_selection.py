@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,7 +79,8 @@ def selected(values: np.ndarray, selection: Selection) -> np.ndarray:
     return values[selection if ... in selection else (*selection, ...)]
 
 
-def layout_of(ndim: int) -> st.SearchStrategy[Canary]:
+def layout_of(ndim: int) -> st.SearchStrategy[dict[str, Any]]:
+    """Where the elements lie, as arguments of `Canary`."""
     return st.fixed_dictionaries(
         {
             "order": st.permutations(range(ndim)),
@@ -87,7 +89,7 @@ def layout_of(ndim: int) -> st.SearchStrategy[Canary]:
     )
 
 
-EXHAUSTIVE = settings(
+MANY = settings(
     max_examples=1500,
     deadline=None,
     database=None,
@@ -95,7 +97,7 @@ EXHAUSTIVE = settings(
 )
 
 
-@EXHAUSTIVE
+@MANY
 @given(st.integers(0, COUNT - 1), st.data())
 def test_one(arrays, number, data):
     array, values = arrays[number]
@@ -109,22 +111,19 @@ def test_one(arrays, number, data):
     assert canary.out.tobytes() == expected.tobytes() and canary.is_intact()
 
 
-@settings(EXHAUSTIVE, max_examples=1000)
+@settings(MANY, max_examples=600)
 @given(st.integers(0, COUNT - 1), st.data())
 def test_batches(arrays, number, data):
     array, values = arrays[number]
     selections = data.draw(st.lists(any_of(values.shape), min_size=1, max_size=4))
     expected = [selected(values, selection) for selection in selections]
     batch = zarrow.read_many([(array, selection) for selection in selections])
-    for tensor, part in zip(
-        batch if isinstance(batch, list) else map(batch.__getitem__, range(len(expected))),
-        expected,
-        strict=True,
-    ):
+    tensors = batch if isinstance(batch, list) else [batch[item] for item in range(len(expected))]
+    for tensor, part in zip(tensors, expected, strict=True):
         assert tensor.shape == part.shape and tensor.numpy().tobytes() == part.tobytes()
 
 
-@settings(EXHAUSTIVE, max_examples=500)
+@settings(MANY, max_examples=400)
 @given(st.integers(0, COUNT - 1), st.data())
 def test_a_view_of_the_result_is_a_selection_of_a_selection(arrays, number, data):
     array, values = arrays[number]

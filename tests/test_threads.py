@@ -39,7 +39,8 @@ def numbers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("threads")
     for number, each in enumerate(arguments):
         zarr.create_array(folder / str(number), shape=SHAPE, dtype="i4", **each)[:] = values
-    return [zarrow.open(folder / str(number)) for number in range(len(arguments))], values
+    arrays = [zarrow.open(folder / str(number)) for number in range(len(arguments))]
+    return [*arrays, zarrow.open(folder / "0", cache_bytes=1 << 20)], values
 
 
 @pytest.fixture(scope="module")

@@ -37,8 +37,8 @@ fn chain(number: u8) -> (&'static str, Value) {
         12 => ("int32", json!([bytes, lz4, zstd])),
         13 => ("int32", json!([transpose, bytes, gzip, blosc])),
         14 => ("int32", json!([bytes, bz2, bz2])),
-        15 => ("int32", json!([bytes, {"name": "fletcher32"}])),
-        16 => ("int32", json!([bytes, {"name": "adler32"}])),
+        15 => ("int32", json!([bytes, {"name": "numcodecs.fletcher32"}])),
+        16 => ("int32", json!([bytes, {"name": "numcodecs.adler32"}])),
         _ => ("float32", json!([{"name": "bitround", "configuration": {"keepbits": 3}}, bytes, zstd])),
     }
 }

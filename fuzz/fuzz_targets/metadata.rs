@@ -33,14 +33,9 @@ fn run(data: &[u8]) {
 fn visit(node: &Node, depth: usize) {
     match node {
         Node::Array(array) => {
-            let elements =
-                array.shape().iter().try_fold(1u64, |product, extent| product.checked_mul(*extent));
+            let elements = array.shape().iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
             let small = elements.is_some_and(|count| count <= 4096);
-            // What one element has in memory is not known where it is optional.
-            if small
-                && array.nbytes().is_none_or(|nbytes| nbytes <= 1 << 20)
-                && !format!("{}", array.data_type()).contains("ptional")
-            {
+            if small && array.nbytes().is_none_or(|nbytes| nbytes <= 1 << 20) {
                 read(array);
             }
         }

@@ -99,8 +99,11 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
     }
     let chunks: Vec<((usize, Vec<u64>), Wanted)> = chunks.into_iter().collect();
     let count = chunks.len() as u64;
-    let shares =
-        chunks.iter().map(|((array, _), wanted)| readers[array].shares(count, &wanted[0].1, threads));
+    let shares = chunks.iter().map(|((array, _), wanted)| match (readers[array], wanted.as_slice()) {
+        // Each share of a chunk that is no shard would decode all of it for more than one.
+        (reader, [_, _, ..]) if !reader.is_sharded() => 1,
+        (reader, wanted) => reader.shares(count, &wanted[0].1, threads),
+    });
     let shares: Vec<u64> = shares.collect();
     // The tasks of each chunk, behind those of the chunks before it.
     let mut tasks: Vec<(usize, u64)> = Vec::new();
@@ -111,13 +114,20 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
     pool::run(tasks.len() as u64, threads, interrupted, &|task, worker, checkpoint| {
         let (chunk, share) = tasks[task as usize];
         let ((array, cell), wanted) = &chunks[chunk];
-        // SAFETY: the pieces of one item have no place in common (a property test of `AxisCells` says so), the items'
-        // sinks are different memory, different shares of a shard have different inner chunks, and each is one task.
-        let wants = wanted.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
+        let (reader, share) = (&readers[array], (share, shares[chunk]));
+        let own_part = |part: &[AxisPart]| reader.own_part(PerAxis::from_slice(part), share);
+        let own: Vec<_> =
+            wanted.iter().filter_map(|(number, part)| Some((*number, own_part(part)?))).collect();
+        // SAFETY: the pieces of one item have no place in common (a property test of `AxisCells` says so), nor have
+        // different shares of one (another says so), the items' sinks are different memory, and each is one task.
+        let wants = own.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
         let mut wants: Vec<Want<'_>> = wants.collect();
-        match shares[chunk] {
-            1 => readers[array].chunk(cell, &mut wants, worker, checkpoint),
-            count => readers[array].share(cell, &mut wants, (share, count), &open[chunk], worker, checkpoint),
+        match share {
+            (_, 2..) if reader.is_sharded() => {
+                reader.share(cell, &mut wants, share, &open[chunk], worker, checkpoint)
+            }
+            _ if wants.is_empty() => Ok(()),
+            _ => reader.chunk(cell, &mut wants, worker, checkpoint),
         }
     })
 }

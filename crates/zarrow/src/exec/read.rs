@@ -120,12 +120,7 @@ impl<'a> Reader<'a> {
             let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
             cells.get(task / shares, &mut cell, &mut part);
             let share = task % shares;
-            if shares > 1 && !sharded {
-                match share_of(&part, share, shares) {
-                    Some(own) => part = own,
-                    None => return Ok(()),
-                }
-            }
+            let Some(part) = self.own_part(part, (share, shares)) else { return Ok(()) };
             // SAFETY: the pieces of different chunks have no place in common (a property test of `AxisCells` says
             // so), nor have different shares of one (another says so), and each is one task.
             let mut want = [unsafe { Want::new(&part, sink) }];
@@ -165,8 +160,18 @@ impl<'a> Reader<'a> {
         usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
     }
 
+    /// What a share, by number and count, reads of a part of a chunk; `None` where that is nothing. It is all of the part
+    /// where the chunk is a shard, whose shares differ in their inner chunks.
+    pub fn own_part(
+        &self,
+        part: PerAxis<AxisPart>,
+        (number, count): (u64, u64),
+    ) -> Option<PerAxis<AxisPart>> {
+        if count == 1 || self.is_sharded() { Some(part) } else { share_of(&part, number, count) }
+    }
+
     /// Whether chunks are shards that were not compressed as a whole.
-    fn is_sharded(&self) -> bool {
+    pub fn is_sharded(&self) -> bool {
         matches!(self.chain.array_to_bytes, ArrayToBytes::Sharding(_)) && self.chain.bytes_to_bytes.is_empty()
     }
 

@@ -1,7 +1,7 @@
 """Write `zarr_python.jsonl`: metadata as zarr-python writes it, with what NumPy says of type and fill value.
 
-Run with zarr-python 3.1. Each line is one array: `documents` by key, the NumPy type string without byte order,
-and the little-endian bytes of the fill value in hexadecimal. Beside it come `zarr_python_v2.json` (a
+Run with zarr-python 3.1. Each line is one array: `documents` by key, the NumPy type string without byte
+order, and the little-endian bytes of the fill value in hexadecimal. Beside it come `zarr_python_v2.json` (a
 `.zmetadata`) and `zarr_python_v3.json` (a `zarr.json`), the consolidated metadata of one hierarchy.
 """
 
@@ -96,7 +96,11 @@ for compressor in V2_COMPRESSORS:
     )
 delta, scale = numcodecs.Delta(">i4"), numcodecs.FixedScaleOffset(1, 10, ">i4", "i2")
 array(
-    "v2 filters", dtype=">i4", zarr_format=2, filters=[delta, scale, numcodecs.Shuffle(2)], compressors=numcodecs.LZ4()
+    "v2 filters",
+    dtype=">i4",
+    zarr_format=2,
+    filters=[delta, scale, numcodecs.Shuffle(2)],
+    compressors=numcodecs.LZ4(),
 )
 array("v2 packbits", dtype="b1", zarr_format=2, filters=[numcodecs.PackBits()])
 array("v3 bytes", dtype="bytes")
@@ -138,4 +142,6 @@ for version, key in ((2, ".zmetadata"), (3, "zarr.json")):
     root.create_group("sub-1")
     zarr.consolidate_metadata(store)
     document = json.loads(store._store_dict[key].to_bytes())
-    here.with_name(f"zarr_python_v{version}.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+    here.with_name(f"zarr_python_v{version}.json").write_text(
+        json.dumps(document, separators=(",", ":")) + "\n"
+    )

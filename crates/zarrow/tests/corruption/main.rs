@@ -1,0 +1,106 @@
+//! Corrupt chunks of every layout through every decoder: the answer is an error or an array, in little memory.
+//!
+//! 1. A case is a valid chunk: zarrs encodes its array to bytes, and then each codec from bytes to bytes by itself, so
+//!    that every stage between is known.
+//! 2. The chunk is flipped in one bit, or truncated, or one of its stages is made to lie (a number in it is changed to
+//!    one that sizes, offsets, and counts fear) and the stages behind it are made anew, so that checksums agree.
+//! 3. The array is read whole or in part, and the result compared with that of the valid chunk, while the process may
+//!    take no more than [`SPARE_NBYTES`] of address space beyond what it has at the start.
+//!
+//! `ZARROW_CORRUPTIONS` is the number of flips and of truncations of each case, with a fifth as many lies. The table is
+//! seen with `--nocapture`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+mod case;
+mod chains;
+mod damage;
+
+use case::Case;
+use chains::cases;
+use damage::{Damage, Random};
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+use zarrow::ErrorKind;
+
+const SPARE_NBYTES: u64 = 512 << 20;
+
+/// What came of one kind of damage.
+#[derive(Default)]
+struct Count {
+    errors: usize,
+    out_of_memory: usize,
+    exact: usize,
+    different: usize,
+    panics: usize,
+}
+
+fn count(case: &Case, damage: Damage, times: usize, longest: &mut Duration) -> Count {
+    let stages = case.stages();
+    let valid = stages.last().unwrap();
+    let expected = [false, true].map(|part| case.read(valid, valid, part).unwrap());
+    let mut random = Random(damage as u64);
+    let mut count = Count::default();
+    for turn in 0..times {
+        let part = turn % 2 == 1;
+        let chunk = damage.apply(case, &stages, &mut random);
+        let start = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| case.read(&chunk, valid, part)));
+        *longest = (*longest).max(start.elapsed());
+        match result {
+            Err(_) => count.panics += 1,
+            Ok(Ok(image)) if image == expected[usize::from(part)] => count.exact += 1,
+            Ok(Ok(_)) => count.different += 1,
+            Ok(Err(error)) => match error.kind() {
+                ErrorKind::Internal(_) => count.panics += 1,
+                ErrorKind::Corrupt(text) if text.contains("panicked") => count.panics += 1,
+                kind if kind.code() == "out_of_memory" => count.out_of_memory += 1,
+                _ => count.errors += 1,
+            },
+        }
+    }
+    count
+}
+
+/// Lets the process have no more than `spare` bytes of address space beyond what it has now.
+fn limit_address_space(spare: u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    let limit = libc::rlimit { rlim_cur: kibibytes * 1024 + spare, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the function reads one struct, a local.
+    let result = unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}
+
+#[test]
+fn corrupt_chunks_are_errors_and_never_panics() {
+    let times: usize = std::env::var("ZARROW_CORRUPTIONS").map_or(300, |text| text.parse().unwrap());
+    zarrow::set_num_threads(2);
+    limit_address_space(SPARE_NBYTES);
+    let (mut table, mut faults) = (String::new(), String::new());
+    let mut longest = Duration::ZERO;
+    let mut layout = "";
+    for case in cases() {
+        if case.layout != layout {
+            layout = case.layout;
+            write!(table, "\n{layout}: error / of these no memory / exact / different / panic\n").unwrap();
+        }
+        let name = case.name();
+        write!(table, "  {name:<72}").unwrap();
+        for damage in Damage::ALL {
+            let times = if let Damage::Lie = damage { times.div_ceil(5) } else { times };
+            let Count { errors, out_of_memory, exact, different, panics } =
+                count(&case, damage, times, &mut longest);
+            write!(table, "  {}/{out_of_memory}/{exact}/{different}/{panics}", errors + out_of_memory)
+                .unwrap();
+            let silent = if let Damage::Lie = damage { 0 } else { different };
+            if panics > 0 || (case.is_checked() && silent > 0) {
+                writeln!(faults, "{layout}, {name}: {panics} panics, {silent} silent").unwrap();
+            }
+        }
+        table.push_str(if case.is_checked() { "  checked\n" } else { "\n" });
+    }
+    eprintln!("{table}\nlongest read: {longest:?}");
+    assert!(faults.is_empty(), "{faults}");
+}
