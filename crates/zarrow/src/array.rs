@@ -2,7 +2,7 @@
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Cache, Input, Reader, Sink, Worker, read, read_index};
+use crate::exec::{Cache, Reader, Sink, Worker, read, read_index};
 use crate::memory::{self, Located, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::options::OpenOptions;
@@ -236,7 +236,8 @@ impl Array {
         let grid = sharding.grid(&outer)?;
         let shard: Vec<u64> = cell.iter().zip(&grid).map(|(index, count)| index / count).collect();
         let Some(value) = reader.open(&shard)? else { return Ok(None) };
-        let index = read_index(sharding, &outer, &Input::of_value(&*value), &mut Worker::default())?;
+        let index = reader
+            .index(&shard, &*value, |input| read_index(sharding, &outer, input, &mut Worker::default()))?;
         let at = cell.iter().zip(&grid).fold(0u64, |at, (index, count)| at * count + index % count);
         Ok(index.get(at as usize).map(|range| (value, Some(range))))
     }

@@ -110,6 +110,21 @@ impl BytesToBytes {
         }
     }
 
+    /// The most bytes that so many can decompress to, by the codec's own format: what a corrupt stream claims beyond it
+    /// is not tried.
+    fn most_expanded(self, nbytes: usize) -> usize {
+        let ratio = match self {
+            // A repeated byte: blocks of 128 KiB in 4 bytes, and Blosc may have such blocks inside.
+            BytesToBytes::Zstd | BytesToBytes::Blosc => 1 << 16,
+            BytesToBytes::Deflate(_) => 1032,
+            BytesToBytes::Lz4 => 255,
+            // 900 kB of one byte in some 40 bytes.
+            BytesToBytes::Bz2 => 1 << 15,
+            BytesToBytes::Crc32c => 1,
+        };
+        nbytes.saturating_mul(ratio).saturating_add(64 << 10)
+    }
+
     /// A first guess of the decompressed size, never more than the compressed bytes can justify.
     fn first_guess(self, source: &[u8]) -> Result<usize, Failure> {
         match self {
@@ -241,6 +256,7 @@ fn decompress_stage(
             Err(failure) => Err(failed(failure, destination.len())),
         },
         Output::Growing(destination, limit) => {
+            let limit = limit.min(codec.most_expanded(source.len()));
             let mut space = codec.first_guess(source).map_err(|failure| failed(failure, limit))?;
             loop {
                 space = space.min(limit);

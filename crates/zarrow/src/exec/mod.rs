@@ -25,7 +25,6 @@ pub(crate) use batch::{Item, read_into as read_many_into, read_many};
 pub(crate) use cache::Cache;
 pub(crate) use chunk::read_index;
 pub(crate) use destination::Destination;
-pub(crate) use input::Input;
 pub(crate) use part::{AxisPart, whole_part};
 pub(crate) use read::{Reader, read};
 pub(crate) use scratch::{Codecs, Worker};

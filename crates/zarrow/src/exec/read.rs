@@ -268,7 +268,10 @@ impl<'a> Reader<'a> {
             None => {
                 let stored = match self.open(cell)? {
                     None => None,
-                    Some(value) => Some((self.index(chunk, cell, &*value, worker)?, value)),
+                    Some(value) => {
+                        let index = self.index(cell, &*value, |input| chunk.shard_index(input, worker))?;
+                        Some((index, value))
+                    }
                 };
                 Arc::clone(opened.insert(Arc::new(Shard { stored })))
             }
@@ -285,19 +288,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The index of a shard: from the cache, where this very version was read before.
-    fn index(
+    /// The index of the shard `value` at `cell`: from the cache, where this very version was read before, else by `read`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`], and what `read` gives.
+    pub fn index(
         &self,
-        chunk: &Chunk<'_>,
         cell: &[u64],
         value: &dyn Value,
-        worker: &mut Worker,
+        read: impl FnOnce(&Input<'_>) -> Result<ShardIndex>,
     ) -> Result<Arc<ShardIndex>> {
         let key = value.version()?.map(|version| [cell, &version].concat());
         if let Some(index) = key.as_ref().and_then(|key| self.indexes.get(key)) {
             return Ok(index);
         }
-        let index = Arc::new(chunk.shard_index(&Input::of_value(value), worker)?);
+        let index = Arc::new(read(&Input::of_value(value))?);
         if let Some(key) = key {
             self.indexes.insert(key, Arc::clone(&index), index.nbytes());
         }
