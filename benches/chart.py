@@ -40,14 +40,15 @@ def draw(results: Results, path: Path) -> None:
     rows = results.in_order()
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "zarrow", "font.size": 8, "svg.fonttype": "none"})
-    figure, panels = pyplot.subplot_mosaic(
-        [["whole"] * 3, ["others"] * 3, list(SERIES)], figsize=(12, 12), layout="constrained"
-    )
+    measured_series = [series for series in SERIES if any(row["series"] == series for row in rows)]
+    width = max(1, len(measured_series))
+    mosaic = [["whole"] * width, ["others"] * width, *([measured_series] if measured_series else [])]
+    figure, panels = pyplot.subplot_mosaic(mosaic, figsize=(12, 4 * len(mosaic)), layout="constrained")
     whole = [row for row in rows if row["name"] in WHOLE]
     others = [row for row in rows if row["name"] not in WHOLE and not row["series"] and row["fastest"]]
     bars(panels["whole"], whole)
     dots(panels["others"], others)
-    for series in SERIES:
+    for series in measured_series:
         lines(panels[series], [row for row in rows if row["series"] == series], AXES[series])
     measured = {peer["peer"] for row in rows for peer in row["peers"] if peer["median"]}
     found = [name for name in COLOURS if name in measured]
