@@ -4,8 +4,8 @@
 //! - choose a [`Selection`] in NumPy's words;
 //! - [`Array::read`] decodes it on all cores, straight to its place where that can be, and gives one of the four
 //!   layouts of [`zarrow_array`];
-//! - whatever a store holds, the answer is right or a typed [`Error`] with store, array, chunk and codec: never a
-//!   panic, and never an allocation that checked metadata does not justify.
+//! - a store that is malformed or hostile gives a typed [`Error`] with store, array, chunk and codec: never a panic,
+//!   and never an allocation that checked metadata does not justify; and what a checksum guards is exact or an error.
 //!
 //! It does not know Python, and holds no thread before the first read of more than one chunk.
 

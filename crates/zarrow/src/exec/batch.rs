@@ -119,7 +119,8 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         let own: Vec<_> =
             wanted.iter().filter_map(|(number, part)| Some((*number, own_part(part)?))).collect();
         // SAFETY: the pieces of one item have no place in common (a property test of `AxisCells` says so), nor have
-        // different shares of one (another says so), the items' sinks are different memory, and each is one task.
+        // different shares of an uncompressed one (another says so), the items' sinks are different memory, and each is
+        // one task. Shares of a shard claim the same parts, and write through claims on their own inner chunks only.
         let wants = own.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
         let mut wants: Vec<Want<'_>> = wants.collect();
         match share {

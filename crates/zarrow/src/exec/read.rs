@@ -122,7 +122,8 @@ impl<'a> Reader<'a> {
             let share = task % shares;
             let Some(part) = self.own_part(part, (share, shares)) else { return Ok(()) };
             // SAFETY: the pieces of different chunks have no place in common (a property test of `AxisCells` says
-            // so), nor have different shares of one (another says so), and each is one task.
+            // so), nor have different shares of an uncompressed one (another says so), and each is one task. Shares of a
+            // shard claim the same part, and write through claims on their own inner chunks only.
             let mut want = [unsafe { Want::new(&part, sink) }];
             match open.get((task / shares) as usize) {
                 None => self.chunk(&cell, &mut want, worker, checkpoint),

@@ -20,7 +20,8 @@ impl<'a> Want<'a> {
     /// A claim on the places of `part` in `sink`.
     ///
     /// # Safety
-    /// While the claim is used, no other claim that is used has one of these places.
+    /// While the claim is used to write, no other claim that is used to write has one of these places. (Making smaller
+    /// claims of it is no writing.)
     pub unsafe fn new(part: &'a [AxisPart], sink: &'a Sink<'a>) -> Want<'a> {
         Want { part, sink }
     }
