@@ -9,7 +9,15 @@ from benches.scale import Scale, string_bytes
 
 def all_rows(scale: Scale) -> list[Row]:
     """Give every row at this scale, in the order of the report."""
-    return [*whole(scale), *parts(scale), *variable(scale), *exchange(), *series(scale), *cold(scale)]
+    return [
+        *whole(scale),
+        *parts(scale),
+        *variable(scale),
+        *written(scale),
+        *exchange(),
+        *series(scale),
+        *cold(scale),
+    ]
 
 
 def whole(scale: Scale) -> list[Row]:
@@ -94,6 +102,22 @@ def variable(scale: Scale) -> list[Row]:
         Row("strings-arrow", to_arrow, "to_arrow", "strings", limit="decode", ahead=3, peak=peak),
         Row("strings-numpy", to_numpy, "to_strings", "strings", to_peer=("copy by NumPy", 2)),
     ]
+
+
+def written(scale: Scale) -> list[Row]:
+    """Give the rows that write the main array: the source in memory, the target a new array on the disk."""
+    threads = len(os.sched_getaffinity(0))
+    rows = []
+    for name, title, unit, ahead in (
+        ("raw", "chunks 64³, raw", 64**3 * 4, 1.5),
+        ("zstd", "chunks 64³, zstd", 64**3 * 4, 1.1),
+        ("blosc", "chunks 64³, blosc-lz4 with shuffle", 64**3 * 4, 1.5),
+        ("sharded", "chunks 32³ in shards 256³, zstd", min(scale.side, 256) ** 3 * 4, 1.1),
+    ):
+        # No copy of the source: for each thread what it writes at a time, encoded and not, and 32 MiB.
+        peak = threads * 2 * unit + (32 << 20)
+        rows.append(Row(f"write-{name}", f"write, {title}", "write", name, ahead=ahead, peak=peak))
+    return rows
 
 
 def exchange() -> list[Row]:

@@ -40,11 +40,20 @@ def write(stem: Path, data: NDArray[Any], chunks: tuple[int, ...]) -> None:
     if name in NPY:
         np.save(stem.with_suffix(".npy"), data)
     if name in HDF5:
-        with h5py.File(stem.with_suffix(".h5"), "w") as file:
-            file.create_dataset("data", data=data, chunks=chunks, **HDF5[name])
+        write_hdf5(stem.with_suffix(".h5"), data, chunks, name)
     if name in BLOSC2:
-        options = {"chunks": chunks, **BLOSC2[name]}
-        blosc2.asarray(data, urlpath=str(stem.with_suffix(".b2nd")), mode="w", **options)
+        write_blosc2(stem.with_suffix(".b2nd"), data, chunks, name)
+
+
+def write_hdf5(path: Path, data: NDArray[Any], chunks: tuple[int, ...], name: str) -> None:
+    """Write an array as the set of that name is compressed in HDF5."""
+    with h5py.File(path, "w") as file:
+        file.create_dataset("data", data=data, chunks=chunks, **HDF5[name])
+
+
+def write_blosc2(path: Path, data: NDArray[Any], chunks: tuple[int, ...], name: str) -> None:
+    """Write an array as the set of that name is compressed by blosc2."""
+    blosc2.asarray(data, urlpath=str(path), mode="w", **{"chunks": chunks, **BLOSC2[name]})
 
 
 def write_strings(stem: Path, data: NDArray[Any]) -> None:

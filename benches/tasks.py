@@ -1,6 +1,7 @@
 """What is timed: a task prepares, and gives a function that runs once and tells seconds and result."""
 
 import importlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
+from numpy.typing import NDArray
 
 from benches.peers import Peer
 from benches.row import Row
@@ -55,6 +58,34 @@ def open_read(peer: Peer, row: Row, path: Path) -> Run:
 def open_sum(peer: Peer, row: Row, path: Path) -> Run:
     """Open an array, read all of it, and sum its bytes."""
     return timed(lambda: np.asarray(peer.read(peer.open(path), None)).view(np.uint8).sum())
+
+
+class Written:
+    """What was written, as its own library reads it again."""
+
+    def __init__(self, peer: Peer, path: Path) -> None:
+        self.peer, self.path = peer, path
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if self.path.suffix == ".zarr":
+            return np.asarray(zarr.open_array(self.path, mode="r")[...])
+        return np.asarray(self.peer.read(self.peer.open(self.path), None))
+
+
+def write(peer: Peer, row: Row, path: Path) -> Run:
+    """Write the set anew, from memory. What was written before goes first, and never to the disk."""
+    data = np.asarray(zarr.open_array(path.with_suffix(".zarr"), mode="r")[...])
+    folder = path.parent / "written"
+
+    def run() -> tuple[float, Any]:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        target = folder / path.name
+        started = time.perf_counter()
+        peer.write(target, data, path)
+        return time.perf_counter() - started, Written(peer, target)
+
+    return run
 
 
 def batch(peer: Peer, row: Row, path: Path) -> Run:
@@ -129,5 +160,5 @@ def stall(peer: Peer, row: Row, path: Path) -> Run:
 
 TASKS: dict[str, Callable[[Peer, Row, Path], Run]] = {
     task.__name__: task
-    for task in (read, open_read, open_sum, batch, to_arrow, to_strings, call, import_time, stall)
+    for task in (read, open_read, open_sum, write, batch, to_arrow, to_strings, call, import_time, stall)
 }

@@ -38,6 +38,10 @@ class Peer:
         """Read a selection, or all of the array."""
         raise NotImplementedError
 
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        """Write an array to `path`, encoded as the set at `like` is."""
+        raise NotImplementedError("writes no arrays")
+
     def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
         """Read selections of one shape into one array."""
         return np.stack([self.read(array, selection) for selection in selections])

@@ -16,7 +16,9 @@ class NumpyLoad(Peer):
     name = "numpy.load"
     package = "numpy"
     suffix = ".npy"
-    rows = frozenset({"raw", "rows", "rows-open", "rows-sum", "cold-raw", "dlpack", "torch", "import"})
+    rows = frozenset(
+        {"raw", "rows", "rows-open", "rows-sum", "cold-raw", "write-raw", "dlpack", "torch", "import"}
+    )
     calls: ClassVar = {"dlpack": "t.__dlpack__()", "torch": "torch.from_numpy(t)"}
 
     def open(self, path: Path) -> Path:
@@ -25,6 +27,9 @@ class NumpyLoad(Peer):
     def read(self, array: Path, selection: Selection | None) -> NDArray[Any]:
         whole: NDArray[Any] = np.load(array)
         return whole if selection is None else whole[selection]
+
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        np.save(path, data)
 
 
 class NumpyMapped(Peer):
@@ -61,6 +66,11 @@ class H5py(Peer):
     def read(self, array: Any, selection: Selection | None) -> Any:
         return array[...] if selection is None else array[selection]
 
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        from benches import single_files
+
+        single_files.write_hdf5(path, data, self.open(like).chunks, like.stem)
+
 
 class Blosc2(Peer):
     name = "blosc2"
@@ -77,6 +87,11 @@ class Blosc2(Peer):
 
     def read(self, array: Any, selection: Selection | None) -> Any:
         return array[...] if selection is None else array[selection]
+
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        from benches import single_files
+
+        single_files.write_blosc2(path, data, self.open(like).chunks, like.stem)
 
 
 class StringCopy(Peer):

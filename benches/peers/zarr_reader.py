@@ -1,11 +1,20 @@
 """The other readers of Zarr."""
 
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
 from benches.peers.peer import Peer
 from benches.selections import Selection
+
+
+def create_like(path: Path, like: Path) -> None:
+    """Make an empty array of the same metadata, which every Zarr writer then opens."""
+    path.mkdir(parents=True)
+    shutil.copyfile(like / "zarr.json", path / "zarr.json")
 
 
 class ZarrPython(Peer):
@@ -26,6 +35,10 @@ class ZarrPython(Peer):
 
     def read(self, array: Any, selection: Selection | None) -> Any:
         return array[...] if selection is None else array[selection]
+
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        create_like(path, like)
+        self.zarr.open_array(path, mode="r+")[...] = data
 
 
 class Fused(ZarrPython):
@@ -73,6 +86,10 @@ class Zarrista(Peer):
     def read(self, array: Any, selection: Selection | None) -> Any:
         return array[...] if selection is None else array[selection]
 
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        create_like(path, like)
+        self.open(path)[...] = data
+
 
 class Tensorstore(Peer):
     name = "tensorstore"
@@ -88,3 +105,7 @@ class Tensorstore(Peer):
 
     def read(self, array: Any, selection: Selection | None) -> Any:
         return (array if selection is None else array[selection]).read().result()
+
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        create_like(path, like)
+        self.open(path).write(data).result()

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benches.peers.peer import Peer
+from benches.peers.zarr_reader import create_like
 from benches.selections import Selection
 
 
@@ -38,6 +40,10 @@ class Zarrow(Peer):
 
     def read(self, array: Any, selection: Selection | None) -> Any:
         return array[...] if selection is None else array[selection]
+
+    def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
+        create_like(path, like)
+        self.zarrow.open(path)[...] = data
 
     def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
         if not hasattr(self.zarrow, "read_many"):
