@@ -21,6 +21,7 @@ __all__ = [
     "NodeTypeError",
     "NotFoundError",
     "OutOfMemoryError",
+    "ReadOnlyError",
     "ShapeError",
     "StoreError",
     "UnsupportedError",
@@ -76,7 +77,11 @@ class NodeTypeError(ZarrowError, TypeError):
 
 
 class StoreError(ZarrowError, OSError):
-    """The store could not be read."""
+    """The store could not be read or written; `kind` is "io", "write", "no_space" or "permission"."""
+
+
+class ReadOnlyError(StoreError, PermissionError):
+    """The store can only be read."""
 
 
 class InvalidKeyError(ZarrowError, ValueError, KeyError):

@@ -58,7 +58,9 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         ErrorKind::NotFound => "NotFoundError",
         ErrorKind::WrongNode { .. } => "NodeTypeError",
         ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::NotFound => "NotFoundError",
-        ErrorKind::Io(_) => "StoreError",
+        ErrorKind::ReadOnly => "ReadOnlyError",
+        ErrorKind::Write(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => "ReadOnlyError",
+        ErrorKind::Io(_) | ErrorKind::Write(_) => "StoreError",
         ErrorKind::BadKey(_) => "InvalidKeyError",
         ErrorKind::Metadata(_) => "MetadataError",
         ErrorKind::UnknownCodec(_)

@@ -24,6 +24,12 @@ pub enum ErrorKind {
     /// The store could not be read.
     #[error("cannot read: {0}")]
     Io(std::io::Error),
+    /// The store could not be written; what stood there still stands.
+    #[error("cannot write: {0}")]
+    Write(std::io::Error),
+    /// The store can only be read.
+    #[error("the store can only be read")]
+    ReadOnly,
     /// A key would leave the store's root, or is no valid key.
     #[error("{0:?} is no key inside the store")]
     BadKey(String),
@@ -90,6 +96,15 @@ impl ErrorKind {
             ErrorKind::NotFound => "not_found",
             ErrorKind::WrongNode { .. } => "wrong_node",
             ErrorKind::Io(_) => "io",
+            ErrorKind::Write(error) => match error.kind() {
+                std::io::ErrorKind::StorageFull
+                | std::io::ErrorKind::QuotaExceeded
+                | std::io::ErrorKind::FileTooLarge => "no_space",
+                std::io::ErrorKind::PermissionDenied => "permission",
+                std::io::ErrorKind::ReadOnlyFilesystem => "read_only",
+                _ => "write",
+            },
+            ErrorKind::ReadOnly => "read_only",
             ErrorKind::BadKey(_) => "bad_key",
             ErrorKind::Metadata(_) => "metadata",
             ErrorKind::UnknownCodec(_) => "unknown_codec",
@@ -201,7 +216,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self.kind() {
-            ErrorKind::Io(error) => Some(error),
+            ErrorKind::Io(error) | ErrorKind::Write(error) => Some(error),
             ErrorKind::Metadata(error) => Some(error),
             ErrorKind::Array(error) => Some(error),
             _ => None,

@@ -26,6 +26,7 @@ pub(crate) use cache::Cache;
 pub(crate) use chunk::read_index;
 pub(crate) use destination::Destination;
 pub(crate) use part::{AxisPart, whole_part};
+pub(crate) use pool::generation;
 pub(crate) use read::{Reader, read};
 pub(crate) use scratch::{Codecs, Worker};
 pub(crate) use sink::{Sink, c_strides};

@@ -5,7 +5,8 @@
 //! they have spread over disks.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Store, Value, check_key, join};
+use crate::store::leftover::is_reserved;
+use crate::store::{Store, StoreWriter, Value, check_key, join};
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
@@ -27,6 +28,8 @@ use std::path::Path;
 pub struct FilesystemStore {
     folder: OwnedFd,
     name: String,
+    /// The numbers of the device and of the folder.
+    identity: (u64, u64),
 }
 
 impl FilesystemStore {
@@ -38,14 +41,27 @@ impl FilesystemStore {
         let name = path.as_ref().display().to_string();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
-            Ok(folder) => Ok(FilesystemStore { folder, name }),
+            Ok(folder) => {
+                let stat = rustix::fs::fstat(&folder).map_err(io)?;
+                Ok(FilesystemStore { folder, name, identity: (stat.st_dev, stat.st_ino) })
+            }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::from(ErrorKind::NotFound).in_array(&name, "")),
             Err(error) => Err(Error::from(io(error)).in_array(&name, "")),
         }
     }
 
+    /// The root.
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// What tells the root from every other folder.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
     /// The folder below the root at `prefix`, `None` where there is none.
-    fn folder(&self, prefix: &str) -> Result<Option<OwnedFd>> {
+    pub(super) fn folder(&self, prefix: &str) -> Result<Option<OwnedFd>> {
         let prefix = if prefix.is_empty() {
             "."
         } else {
@@ -81,6 +97,10 @@ impl Store for FilesystemStore {
         }
     }
 
+    fn writer(&self) -> Option<&dyn StoreWriter> {
+        Some(self)
+    }
+
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
         let Some(folder) = self.folder(prefix)? else { return Ok(Vec::new()) };
         let mut names = Vec::new();
@@ -89,6 +109,7 @@ impl Store for FilesystemStore {
             if let Ok(name) = entry.map_err(io)?.file_name().to_str()
                 && name != "."
                 && name != ".."
+                && !is_reserved(name)
             {
                 names.push(name.to_owned());
             }
@@ -107,8 +128,11 @@ impl Store for FilesystemStore {
                 let Ok(name) = entry.file_name().to_str() else { continue };
                 // Folders behind links are not entered, which might lead in a circle.
                 match entry.file_type() {
-                    FileType::Directory if name != "." && name != ".." => folders.push(join(&prefix, name)),
+                    FileType::Directory if name != "." && name != ".." && !is_reserved(name) => {
+                        folders.push(join(&prefix, name))
+                    }
                     FileType::Directory => {}
+                    _ if is_reserved(name) => {}
                     _ => {
                         if let Ok(stat) = rustix::fs::statat(&folder, name, rustix::fs::AtFlags::empty()) {
                             sum = sum.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));

@@ -2,10 +2,13 @@
 
 use crate::error::{ErrorKind, Result};
 
+/// How the names of locks and unfinished values begin, which lie beside values and are none.
+pub(super) const RESERVED: &str = ".zarrow-";
+
 /// Checks that `key` names something inside a store.
 ///
-/// A key has parts between slashes; none is empty, `.` or `..`, and none has a NUL or a backslash (which is a
-/// separator on some systems).
+/// A key has parts between slashes; none is empty, `.` or `..`, none has a NUL or a backslash (which is a separator
+/// on some systems), and none begins with `.zarrow-`, as the names of what writers need for a moment do.
 ///
 /// # Errors
 /// [`ErrorKind::BadKey`].
@@ -13,12 +16,18 @@ use crate::error::{ErrorKind, Result};
 /// ```
 /// use zarrow::store::check_key;
 /// assert!(check_key("a/c/0/0").is_ok());
-/// for key in ["", "/etc/passwd", "../secret", "a/../../b", "a//b", "a/.", "a\0", "a\\..\\b"] {
+/// for key in ["", "/etc/passwd", "../secret", "a/../../b", "a//b", "a/.", "a\0", "a\\..\\b", "a/.zarrow-1"] {
 ///     assert!(check_key(key).is_err(), "{key:?}");
 /// }
 /// ```
 pub fn check_key(key: &str) -> Result<()> {
-    let sound = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(['\0', '\\']);
+    let sound = |part: &str| {
+        !part.is_empty()
+            && part != "."
+            && part != ".."
+            && !part.contains(['\0', '\\'])
+            && !part.starts_with(RESERVED)
+    };
     if key.split('/').all(sound) { Ok(()) } else { Err(ErrorKind::BadKey(key.to_owned()).into()) }
 }
 

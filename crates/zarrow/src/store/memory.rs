@@ -1,12 +1,13 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
 
 use crate::error::Result;
-use crate::store::{Store, Value, check_key};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::store::{Durability, Lock, Store, StoreWriter, Value, check_key};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Values in memory, put there when the store is made.
+/// Values in memory: those that the store was made with, and those that were set since.
 ///
 /// ```
 /// use zarrow::store::{MemoryStore, Store};
@@ -17,7 +18,16 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    values: BTreeMap<String, Arc<[u8]>>,
+    values: Mutex<BTreeMap<String, Arc<Stored>>>,
+    locked: Mutex<HashSet<String>>,
+    version: AtomicU64,
+}
+
+/// A value, which never changes: the next one takes its place.
+#[derive(Debug)]
+struct Stored {
+    bytes: Vec<u8>,
+    version: u64,
 }
 
 impl MemoryStore {
@@ -26,21 +36,35 @@ impl MemoryStore {
     /// # Errors
     /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
     pub fn new<K: Into<String>>(values: impl IntoIterator<Item = (K, Vec<u8>)>) -> Result<MemoryStore> {
-        let mut store = MemoryStore::default();
+        let store = MemoryStore::default();
         for (key, bytes) in values {
-            let key = key.into();
-            check_key(&key)?;
-            store.values.insert(key, bytes.into());
+            store.insert(key.into(), bytes)?;
         }
         Ok(store)
     }
 
-    /// The keys below `prefix` without it, and their values.
-    fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Arc<[u8]>)> {
-        self.values.iter().filter_map(move |(key, bytes)| match prefix {
-            "" => Some((key.as_str(), bytes)),
-            prefix => Some((key.strip_prefix(prefix)?.strip_prefix('/')?, bytes)),
-        })
+    fn insert(&self, key: String, bytes: Vec<u8>) -> Result<()> {
+        check_key(&key)?;
+        let version = self.version.fetch_add(1, Ordering::Relaxed);
+        self.values().insert(key, Arc::new(Stored { bytes, version }));
+        Ok(())
+    }
+
+    /// The values; every change of the map is one call, so that a panic leaves it whole.
+    fn values(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Stored>>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `key` without `prefix`, where it lies below it.
+fn below<'a>(key: &'a str, prefix: &str) -> Option<&'a str> {
+    match prefix {
+        "" => Some(key),
+        prefix => key.strip_prefix(prefix)?.strip_prefix('/'),
     }
 }
 
@@ -51,40 +75,94 @@ impl Store for MemoryStore {
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
         check_key(key)?;
-        Ok(self.values.get(key).map(|bytes| Box::new(Bytes(bytes)) as Box<dyn Value>))
+        Ok(self.values().get(key).map(|stored| Box::new(Arc::clone(stored)) as Box<dyn Value>))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        let names: BTreeSet<&str> = self.below(prefix).filter_map(|(key, _)| key.split('/').next()).collect();
+        let values = self.values();
+        let below = values.keys().filter_map(|key| below(key, prefix));
+        let names: BTreeSet<&str> = below.filter_map(|key| key.split('/').next()).collect();
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {
-        Ok(self.below(prefix).map(|(_, bytes)| bytes.len() as u64).sum())
+        let values = self.values();
+        let below = values.iter().filter(|(key, _)| below(key, prefix).is_some());
+        Ok(below.map(|(_, stored)| stored.bytes.len() as u64).sum())
+    }
+
+    fn writer(&self) -> Option<&dyn StoreWriter> {
+        Some(self)
     }
 }
 
-/// A value of the store, which is in memory already.
-struct Bytes<'a>(&'a [u8]);
+impl StoreWriter for MemoryStore {
+    fn set(&self, key: &str, parts: &[&[u8]], _durability: Durability) -> Result<()> {
+        let nbytes = parts.iter().fold(0usize, |sum, part| sum.saturating_add(part.len()));
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        self.insert(key.to_owned(), bytes)
+    }
 
-impl Value for Bytes<'_> {
+    fn erase(&self, key: &str, _durability: Durability) -> Result<bool> {
+        check_key(key)?;
+        Ok(self.values().remove(key).is_some())
+    }
+
+    fn erase_prefix(&self, prefix: &str, _durability: Durability) -> Result<bool> {
+        if !prefix.is_empty() {
+            check_key(prefix)?;
+        }
+        let mut values = self.values();
+        let before = values.len();
+        values.retain(|key, _| key != prefix && below(key, prefix).is_none());
+        Ok(values.len() < before)
+    }
+
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
+        check_key(key)?;
+        let taken = self.locked().insert(key.to_owned());
+        Ok(taken.then(|| Box::new(KeyLock { store: self, key: key.to_owned() }) as Box<dyn Lock>))
+    }
+
+    fn sweep(&self, _prefix: &str) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+/// The lock of a key.
+struct KeyLock<'a> {
+    store: &'a MemoryStore,
+    key: String,
+}
+
+impl Lock for KeyLock<'_> {}
+
+impl Drop for KeyLock<'_> {
+    fn drop(&mut self) {
+        self.store.locked().remove(&self.key);
+    }
+}
+
+impl Value for Arc<Stored> {
     fn nbytes(&self) -> Result<u64> {
-        Ok(self.0.len() as u64)
+        Ok(self.bytes.len() as u64)
     }
 
     fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
-        let rest = &self.0[start..];
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
+        let rest = &self.bytes[start..];
         let length = rest.len().min(destination.len());
         Ok(destination[..length].write_copy_of_slice(&rest[..length]))
     }
 
     fn bytes(&self) -> Option<&[u8]> {
-        Some(self.0)
+        Some(&self.bytes)
     }
 
-    /// Values of this store never change.
+    /// Each value of a store has a number of its own.
     fn version(&self) -> Result<Option<[u64; 4]>> {
-        Ok(Some([0; 4]))
+        Ok(Some([self.version, 0, 0, 0]))
     }
 }

@@ -1,12 +1,17 @@
-//! Where the bytes are: keys and values, read by range.
+//! Where the bytes are: keys and values, read by range, and written whole.
 
+mod file_lock;
 mod filesystem;
+mod filesystem_writer;
 mod key;
+mod leftover;
 mod memory;
+mod writer;
 
 pub use filesystem::FilesystemStore;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
+pub use writer::{Durability, Lock, StoreWriter};
 
 use crate::error::Result;
 use std::fmt::Debug;
@@ -37,6 +42,11 @@ pub trait Store: Send + Sync + Debug {
     /// # Errors
     /// As [`open`](Store::open).
     fn nbytes(&self, prefix: &str) -> Result<u64>;
+
+    /// What changes the store; `None` where it can only be read.
+    fn writer(&self) -> Option<&dyn StoreWriter> {
+        None
+    }
 
     /// The whole value under `key`; `None` where there is none.
     ///

@@ -1,0 +1,442 @@
+//! Writing to a store in a folder.
+//!
+//! 1. A value is written to a file of its own in the folder where it belongs, with a name that is no key, and renamed
+//!    when it is whole: `rename` replaces what is there in one step.
+//! 2. Its time of change is set to the nanosecond, which the kernel by itself would not do: with the file's number,
+//!    which a later file may get again, it tells versions of a value apart.
+//! 3. Folders are made as they are needed. What killed writers left in a folder is swept when this process first writes
+//!    to it.
+//! 4. Overwriting takes no lock, but looks afterwards whether the value is the one that it set and nobody holds the lock.
+//!    If so, whoever takes the lock later reads this value. If not, someone may have read the value before and set it
+//!    after: then the value is set once more, under the lock.
+//! 5. A prefix is erased by renaming its folder to a name that is no key, which is then removed.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::file_lock::{FileLock, MODE, lock_path};
+use crate::store::filesystem::FilesystemStore;
+use crate::store::leftover::{
+    is_reserved, is_still, remove, sweep_below, sweep_folder, try_flock, unique_name,
+};
+use crate::store::{Durability, Lock, StoreWriter, check_key, join};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Timespec, Timestamps};
+use rustix::io::{Errno, IoSlice, retry_on_intr};
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A value that could not be written.
+pub fn write(error: Errno) -> ErrorKind {
+    ErrorKind::Write(error.into())
+}
+
+/// The folder of a key, `""` for the root, and its name there.
+pub fn split(key: &str) -> (&str, &str) {
+    key.rsplit_once('/').unwrap_or(("", key))
+}
+
+/// The folders in which this process has swept (step 3): by the number of the store's folder and the path below it.
+static SWEPT: Mutex<Option<HashSet<(u64, u64, String)>>> = Mutex::new(None);
+
+impl FilesystemStore {
+    /// The store in the folder `path`, which is made where it is not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] where it cannot be made, and as [`open`](FilesystemStore::open).
+    pub fn create(path: impl AsRef<Path>) -> Result<FilesystemStore> {
+        let name = path.as_ref().display().to_string();
+        std::fs::create_dir_all(&path)
+            .map_err(|error| Error::from(ErrorKind::Write(error)).in_array(&name, ""))?;
+        FilesystemStore::open(path)
+    }
+
+    /// Opens `path` for writing, in a folder that is made if need be.
+    pub(super) fn open_new(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
+        let open = || retry_on_intr(|| rustix::fs::openat(self.root(), path, flags, MODE));
+        let opened = match open() {
+            Err(Errno::NOENT) => {
+                self.make_folders(split(path).0)?;
+                open()
+            }
+            opened => opened,
+        };
+        Ok(opened.map_err(write)?)
+    }
+
+    fn make_folders(&self, path: &str) -> Result<()> {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        for end in ends.filter(|end| *end > 0) {
+            match rustix::fs::mkdirat(self.root(), &path[..end], Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(write(error).into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps 1 and 2; the open file is the value then.
+    fn set_file(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<OwnedFd> {
+        check_key(key)?;
+        let (parent, _) = split(key);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        loop {
+            let path = join(parent, &unique_name());
+            let file = match self.open_new(&path, flags) {
+                // Another machine may have made the same name.
+                Err(error) if is_errno(&error, Errno::EXIST) => continue,
+                file => file?,
+            };
+            // Where there are no locks there is no sweeping either.
+            let _ = try_flock(&file);
+            let written = write_parts(&file, parts)
+                .and_then(|()| set_time(&file))
+                .and_then(|()| match durability {
+                    Durability::None => Ok(()),
+                    Durability::File | Durability::Full => retry_on_intr(|| rustix::fs::fsync(&file)),
+                })
+                .and_then(|()| rustix::fs::renameat(self.root(), &path, self.root(), key));
+            match written {
+                Ok(()) => {
+                    self.sync_folders(parent, durability)?;
+                    self.sweep_once(parent);
+                    return Ok(file);
+                }
+                // Swept by somebody who came between its making and its locking.
+                Err(Errno::NOENT) => {}
+                Err(error) => {
+                    let _ = rustix::fs::unlinkat(self.root(), &path, AtFlags::empty());
+                    return Err(write(error).into());
+                }
+            }
+        }
+    }
+
+    /// Makes the names in the folder `path`, and those of the folders above it, outlast a loss of power.
+    fn sync_folders(&self, path: &str, durability: Durability) -> Result<()> {
+        if durability != Durability::Full {
+            return Ok(());
+        }
+        let mut path = path;
+        loop {
+            if let Some(folder) = self.folder(path)? {
+                retry_on_intr(|| rustix::fs::fsync(&folder)).map_err(write)?;
+            }
+            if path.is_empty() {
+                return Ok(());
+            }
+            path = split(path).0;
+        }
+    }
+
+    /// Sweeps the folder `path` if this process has not yet; a leftover that cannot be removed harms nobody.
+    fn sweep_once(&self, path: &str) {
+        /// Folders to remember: more would take memory, and are swept again.
+        const MOST: usize = 1 << 16;
+        // Who does not get the lock leaves it to the next.
+        let Ok(mut swept) = SWEPT.try_lock() else { return };
+        let swept = swept.get_or_insert_default();
+        if swept.len() >= MOST {
+            swept.clear();
+        }
+        let (device, number) = self.identity();
+        if swept.insert((device, number, path.to_owned()))
+            && let Ok(Some(folder)) = self.folder(path)
+        {
+            let _ = sweep_folder(folder);
+        }
+    }
+}
+
+fn is_errno(error: &Error, errno: Errno) -> bool {
+    matches!(error.kind(), ErrorKind::Write(error) if error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// Writes the parts one behind the other.
+fn write_parts(file: &OwnedFd, parts: &[&[u8]]) -> Result<(), Errno> {
+    /// The most that one call takes (`IOV_MAX`).
+    const MOST: usize = 1024;
+    let mut parts: Vec<&[u8]> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+    let mut rest = &mut parts[..];
+    while !rest.is_empty() {
+        let slices: Vec<IoSlice<'_>> = rest.iter().take(MOST).map(|part| IoSlice::new(part)).collect();
+        let mut written = retry_on_intr(|| rustix::io::writev(file, &slices))?;
+        if written == 0 {
+            return Err(Errno::IO);
+        }
+        while let Some(first) = rest.first_mut() {
+            if written < first.len() {
+                *first = &first[written..];
+                break;
+            }
+            written -= first.len();
+            rest = &mut rest[1..];
+        }
+    }
+    Ok(())
+}
+
+/// Step 2.
+fn set_time(file: &OwnedFd) -> Result<(), Errno> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let modified = Timespec { tv_sec: now.as_secs() as _, tv_nsec: now.subsec_nanos().into() };
+    let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    rustix::fs::futimens(file, &Timestamps { last_access: omit, last_modification: modified })
+}
+
+impl StoreWriter for FilesystemStore {
+    fn set(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
+        self.set_file(key, parts, durability).map(drop)
+    }
+
+    /// Step 4.
+    fn overwrite(
+        &self,
+        key: &str,
+        parts: Option<&[&[u8]]>,
+        durability: Durability,
+        pass: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        let is_set = match parts {
+            Some(parts) => {
+                let file = self.set_file(key, parts, durability)?;
+                is_still(self.root(), key, &file).map_err(write)?
+            }
+            None => {
+                self.erase(key, durability)?;
+                !self.is_there(key)?
+            }
+        };
+        if is_set && !self.is_there(&lock_path(key))? {
+            return Ok(());
+        }
+        let _lock = self.lock(key, pass)?;
+        match parts {
+            Some(parts) => self.set(key, parts, durability),
+            None => self.erase(key, durability).map(drop),
+        }
+    }
+
+    fn erase(&self, key: &str, durability: Durability) -> Result<bool> {
+        check_key(key)?;
+        match rustix::fs::unlinkat(self.root(), key, AtFlags::empty()) {
+            Ok(()) => {
+                self.sync_folders(split(key).0, durability)?;
+                Ok(true)
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(write(error).into()),
+        }
+    }
+
+    /// Step 5.
+    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool> {
+        if prefix.is_empty() {
+            return self.erase_all(durability);
+        }
+        check_key(prefix)?;
+        let (parent, _) = split(prefix);
+        let path = join(parent, &unique_name());
+        match rustix::fs::renameat(self.root(), prefix, self.root(), &path) {
+            Ok(()) => {}
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+            Err(error) => return Err(write(error).into()),
+        }
+        self.sync_folders(parent, durability)?;
+        match remove(self.root(), &path) {
+            // Another's sweep may have found it first.
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(error) => Err(write(error).into()),
+        }
+    }
+
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
+        check_key(key)?;
+        let lock = FileLock::take(self, key)?;
+        Ok(lock.map(|lock| Box::new(lock) as Box<dyn Lock>))
+    }
+
+    fn sweep(&self, prefix: &str) -> Result<usize> {
+        self.folder(prefix)?.map_or(Ok(0), sweep_below)
+    }
+}
+
+impl FilesystemStore {
+    fn is_there(&self, path: &str) -> Result<bool> {
+        match rustix::fs::statat(self.root(), path, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(write(error).into()),
+        }
+    }
+
+    fn erase_all(&self, durability: Durability) -> Result<bool> {
+        let mut any = false;
+        for entry in Dir::read_from(self.root()).map_err(write)? {
+            let entry = entry.map_err(write)?;
+            match entry.file_name().to_str() {
+                Ok(name) if !matches!(name, "." | "..") && !is_reserved(name) => {
+                    any |= self.erase_prefix(name, durability)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+    use rustix::fs::{FlockOperation, flock};
+
+    fn store() -> (tempfile::TempDir, FilesystemStore) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FilesystemStore::create(folder.path().join("made/here")).unwrap();
+        (folder, store)
+    }
+
+    fn names(store: &FilesystemStore, path: &str) -> Vec<String> {
+        let folder = Dir::new(store.folder(path).unwrap().unwrap()).unwrap();
+        let names = folder.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned());
+        names.filter(|name| !matches!(name.as_str(), "." | "..")).collect()
+    }
+
+    #[test]
+    fn values_are_set_and_erased() {
+        let (_folder, store) = store();
+        for durability in [Durability::None, Durability::File, Durability::Full] {
+            store.set("a/b/c", &[b"on", b"", b"e"], durability).unwrap();
+            assert_eq!(store.get("a/b/c", 9).unwrap().unwrap(), b"one");
+            store.overwrite("a/b/c", Some(&[b"two"]), durability, &|| Ok(())).unwrap();
+            assert_eq!(store.get("a/b/c", 9).unwrap().unwrap(), b"two");
+            assert_eq!(names(&store, "a/b"), ["c"]);
+            assert!(store.erase("a/b/c", durability).unwrap());
+            assert!(!store.erase("a/b/c", durability).unwrap());
+            store.overwrite("a/b/c", None, durability, &|| Ok(())).unwrap();
+            assert_eq!(store.open("a/b/c").unwrap().map(drop), None);
+        }
+        store.set("a/b/c", &[], Durability::None).unwrap();
+        assert_eq!(store.get("a/b/c", 9).unwrap().unwrap(), b"");
+    }
+
+    #[test]
+    fn many_parts_and_versions() {
+        let (_folder, store) = store();
+        let bytes: Vec<u8> = (0..5000u32).map(|number| number as u8).collect();
+        let parts: Vec<&[u8]> = bytes.chunks(1).collect();
+        let mut versions = HashSet::new();
+        for _ in 0..50 {
+            store.set("value", &parts, Durability::None).unwrap();
+            let value = Store::open(&store, "value").unwrap().unwrap();
+            assert!(versions.insert(value.version().unwrap().unwrap()));
+        }
+        assert_eq!(store.get("value", 9999).unwrap().unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_prefix_goes_at_once_and_links_are_not_followed() {
+        let (folder, store) = store();
+        let outside = folder.path().join("outside");
+        std::fs::write(&outside, b"kept").unwrap();
+        store.set("a/b/c", &[b"1"], Durability::None).unwrap();
+        store.set("a/d", &[b"2"], Durability::None).unwrap();
+        store.set("e", &[b"3"], Durability::None).unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("made/here/a/b/link")).unwrap();
+        assert!(store.erase_prefix("a", Durability::Full).unwrap());
+        assert!(!store.erase_prefix("a", Durability::None).unwrap());
+        assert_eq!(names(&store, ""), ["e"]);
+        assert_eq!(std::fs::read(&outside).unwrap(), b"kept");
+        assert!(store.erase_prefix("", Durability::None).unwrap());
+        assert_eq!(names(&store, ""), [""; 0]);
+    }
+
+    #[test]
+    fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
+        let (folder, store) = store();
+        let leave = |path: &str| {
+            let path = folder.path().join("made/here").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(path).unwrap()
+        };
+        leave(".zarrow-1");
+        leave("a/.zarrow-2");
+        leave("a/.zarrow-lock-c");
+        leave("a/.zarrow-3/inside/it");
+        let used = leave("a/.zarrow-used");
+        flock(&used, FlockOperation::LockExclusive).unwrap();
+        assert_eq!(store.list("").unwrap(), ["a"]);
+        assert_eq!((store.list("a").unwrap(), store.nbytes("").unwrap()), (vec![], 0));
+        assert!(store.get("a/.zarrow-2", 9).is_err());
+        // The first write of this process to a folder sweeps it, and nothing of a folder that it does not write to.
+        store.set("a/c", &[b"1"], Durability::None).unwrap();
+        let mut left = names(&store, "a");
+        left.sort();
+        assert_eq!((left, names(&store, "").len()), (vec![".zarrow-used".into(), "c".to_owned()], 2));
+        assert_eq!((store.sweep("").unwrap(), store.sweep("none").unwrap()), (1, 0));
+        drop(used);
+        assert_eq!((store.sweep("").unwrap(), names(&store, "a")), (1, vec!["c".to_owned()]));
+    }
+
+    #[test]
+    fn one_holds_a_lock_and_leaves_nothing() {
+        let (_folder, store) = store();
+        let held = store.try_lock("a/b").unwrap();
+        assert!(held.is_some() && store.try_lock("a/b").unwrap().is_none());
+        assert!(store.try_lock("a/c").unwrap().is_some());
+        let stopped = store.lock("a/b", &|| Err(ErrorKind::Interrupted.into()));
+        assert!(matches!(stopped.err().unwrap().kind(), ErrorKind::Interrupted));
+        drop(held);
+        assert!(store.try_lock("a/b").unwrap().is_some());
+        assert_eq!((names(&store, "a").len(), store.sweep("").unwrap()), (0, 0));
+    }
+
+    /// Threads that count up under the lock, and one that overwrites: nothing is lost, and what was overwritten is not
+    /// undone by a thread that had read the value before.
+    #[test]
+    fn a_lock_keeps_threads_apart() {
+        let (_folder, on_disk) = store();
+        let stores: [&dyn Store; 2] = [&on_disk, &crate::store::MemoryStore::default()];
+        for store in stores {
+            let writer = store.writer().unwrap();
+            writer.set("count", &[&0u64.to_le_bytes()], Durability::None).unwrap();
+            let add = |amount: u64| {
+                let _lock = writer.lock("count", &|| Ok(())).unwrap();
+                let value = store.get("count", 8).unwrap().unwrap();
+                let next = u64::from_le_bytes(value.try_into().unwrap()) + amount;
+                writer.set("count", &[&next.to_le_bytes()], Durability::None).unwrap();
+            };
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| (0..50).for_each(|_| add(1)));
+                }
+                scope.spawn(|| {
+                    for round in 1..=20u64 {
+                        let value = (round << 32).to_le_bytes();
+                        writer.overwrite("count", Some(&[&value]), Durability::None, &|| Ok(())).unwrap();
+                        let found = store.get("count", 8).unwrap().unwrap();
+                        assert!(u64::from_le_bytes(found.try_into().unwrap()) >> 32 == round);
+                    }
+                });
+            });
+            let count = u64::from_le_bytes(store.get("count", 8).unwrap().unwrap().try_into().unwrap());
+            assert_eq!(count >> 32, 20);
+            add(1000);
+            assert!(store.get("count", 8).unwrap().is_some());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error_and_leaves_the_old_value() {
+        let (_folder, store) = store();
+        store.set("a", &[b"old"], Durability::None).unwrap();
+        let code = |result: Result<()>| result.unwrap_err().kind().code();
+        assert_eq!(code(store.set("../a", &[b"x"], Durability::None)), "bad_key");
+        assert_eq!(code(store.set(".zarrow-a", &[b"x"], Durability::None)), "bad_key");
+        assert_eq!(code(store.set("a/below", &[b"x"], Durability::None)), "write");
+        store.set("folder/x", &[b"x"], Durability::None).unwrap();
+        assert_eq!(code(store.set("folder", &[b"x"], Durability::None)), "write");
+        assert_eq!((store.get("a", 9).unwrap().unwrap(), names(&store, "").len()), (b"old".to_vec(), 2));
+    }
+}

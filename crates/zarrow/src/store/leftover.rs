@@ -1,0 +1,129 @@
+//! What writers need beside a value for a moment: the file that will be the value, and the lock.
+//!
+//! 1. Their names begin in a way that no key's does, so that they are never listed and never read.
+//! 2. An unfinished file has a name that nobody else uses, and its writer holds a lock on the file, which ends with the
+//!    process.
+//! 3. A name of that kind whose lock can be had is therefore a leftover of a writer that was killed, or of one that has
+//!    not come to lock it yet: that one finds its file gone and begins again.
+
+use crate::store::filesystem_writer::write;
+use crate::store::key::RESERVED;
+use crate::{Error, Result};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A name in the folder of a value that no writer has used (step 2).
+pub fn unique_name() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    format!("{RESERVED}{:x}-{now:x}-{number:x}", std::process::id())
+}
+
+/// Whether `name` is that of something which writers need for a moment (step 1).
+pub fn is_reserved(name: &str) -> bool {
+    name.starts_with(RESERVED)
+}
+
+/// Whether the file's lock could be had, which stays taken as long as the file is open. A place without locks has none to
+/// be had.
+pub fn try_flock(file: impl AsFd) -> Result<bool, Errno> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `name` in `folder` still names the open `file`.
+pub fn is_still(folder: impl AsFd, name: &str, file: impl AsFd) -> Result<bool, Errno> {
+    let open = rustix::fs::fstat(file)?;
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(named) => Ok((named.st_dev, named.st_ino) == (open.st_dev, open.st_ino)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the leftovers directly in `folder` (step 3); returns how many.
+pub fn sweep_folder(folder: impl AsFd) -> Result<usize> {
+    let mut swept = 0;
+    for entry in Dir::read_from(&folder).map_err(write)? {
+        let entry = entry.map_err(write)?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if is_reserved(name) && sweep_one(&folder, name).map_err(write)? {
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}
+
+fn sweep_one(folder: impl AsFd, name: &str) -> Result<bool, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
+        Ok(file) => file,
+        // Gone meanwhile, or nothing of ours.
+        Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ACCESS) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    // Where there are no locks nobody can tell a leftover from work.
+    if !try_flock(&file).unwrap_or(false) || !is_still(&folder, name, &file)? {
+        return Ok(false);
+    }
+    match remove(&folder, name) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the file, link or folder `name`, with all that is in it; links are not followed.
+pub fn remove(folder: impl AsFd, name: &str) -> Result<(), Errno> {
+    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) => {}
+        other => return other,
+    }
+    let inside = open_folder(&folder, name)?;
+    for entry in Dir::read_from(&inside)? {
+        let entry = entry?;
+        match entry.file_name().to_str() {
+            Ok("." | "..") => {}
+            Ok(name) => match remove(&inside, name) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            },
+            // A name that is not UTF-8 is no key, and a file at that.
+            Err(_) => rustix::fs::unlinkat(&inside, entry.file_name(), AtFlags::empty())?,
+        }
+    }
+    rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
+}
+
+fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(folder, name, flags, Mode::empty())
+}
+
+/// Removes the leftovers in `folder` and in the folders below it, links not followed; returns how many.
+pub fn sweep_below(folder: OwnedFd) -> Result<usize> {
+    let mut swept = 0;
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        swept += sweep_folder(&folder)?;
+        for entry in Dir::read_from(&folder).map_err(write)? {
+            let entry = entry.map_err(write)?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if entry.file_type() == FileType::Directory && !matches!(name, "." | "..") {
+                match open_folder(&folder, name) {
+                    Ok(inner) => folders.push(inner),
+                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                    Err(error) => return Err(Error::from(write(error))),
+                }
+            }
+        }
+    }
+    Ok(swept)
+}

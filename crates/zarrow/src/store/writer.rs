@@ -1,0 +1,114 @@
+//! Changing a store: values are set and erased whole, and a lock keeps what two writers would do to one value apart.
+
+use crate::error::Result;
+use std::time::Duration;
+
+/// What has reached the disk when a write returns. Whatever is asked, a value is old or new, whole, after the process
+/// was killed at any point; the others also say what is left after the machine lost its power.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// Nothing has to: the kernel writes when it likes. A machine that loses power may lose what was written last.
+    #[default]
+    None,
+    /// The value's bytes: the value under its key is old or new, whole, after a loss of power.
+    File,
+    /// The value's bytes and its name: the value is the new one.
+    Full,
+}
+
+/// What can be changed in a store.
+pub trait StoreWriter: Send + Sync {
+    /// Makes the value under `key` the `parts`, one behind the other, in one step: who reads sees the old value or the
+    /// new one, whole, even where this process is killed at any point.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) where it cannot be written: the old value stands then.
+    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
+    fn set(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()>;
+
+    /// As [`set`](StoreWriter::set), or as [`erase`](StoreWriter::erase) where `parts` is `None`, for who does not hold
+    /// the lock of `key` and did not read its value: it is never undone by another who holds the lock, has read the value
+    /// before and sets it after.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set), and what `pass` gives, which is asked where it has to wait.
+    fn overwrite(
+        &self,
+        key: &str,
+        parts: Option<&[&[u8]]>,
+        durability: Durability,
+        pass: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        let _lock = self.lock(key, pass)?;
+        match parts {
+            Some(parts) => self.set(key, parts, durability),
+            None => self.erase(key, durability).map(drop),
+        }
+    }
+
+    /// Takes the value under `key` away; says whether there was one.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn erase(&self, key: &str, durability: Durability) -> Result<bool>;
+
+    /// Takes all values below `prefix` away, which is a path without a slash at its end, `""` for all of the store; says
+    /// whether there was anything. Below a prefix that is not empty they go in one step.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool>;
+
+    /// The lock of `key`, which need not have a value: until it is dropped no other thread and no other process gets it;
+    /// `None` where somebody has it. A process that ends, however it ends, holds no lock.
+    ///
+    /// Reading and setting need no lock: it is for who reads a value, changes it and sets it. Nobody takes a second lock
+    /// while holding one.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set); [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the place of the
+    /// value has no locks.
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>>;
+
+    /// Removes what writers left behind that were killed, below `prefix` at any depth; returns how many things that were.
+    /// What writers at work need is left to them.
+    ///
+    /// Nothing has to call it: leftovers are neither keys nor values, block nobody, and those beside a value go when a
+    /// process first writes there.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn sweep(&self, prefix: &str) -> Result<usize>;
+
+    /// The lock of `key`, waited for. While waiting, `pass` is asked now and then, and an error of it ends the wait.
+    ///
+    /// # Errors
+    /// As [`try_lock`](StoreWriter::try_lock), and what `pass` gives.
+    ///
+    /// ```
+    /// use zarrow::store::{Durability, MemoryStore, Store};
+    /// let store = MemoryStore::new([("counter", vec![1])])?;
+    /// let writer = store.writer().unwrap();
+    /// let lock = writer.lock("counter", &|| Ok(()))?;
+    /// let value = store.get("counter", 1)?.unwrap_or_default();
+    /// writer.set("counter", &[&[value[0] + 1]], Durability::None)?;
+    /// drop(lock);
+    /// assert_eq!(store.get("counter", 1)?, Some(vec![2]));
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    fn lock(&self, key: &str, pass: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
+        const LONGEST: Duration = Duration::from_millis(2);
+        let mut wait = Duration::from_micros(20);
+        loop {
+            if let Some(lock) = self.try_lock(key)? {
+                return Ok(lock);
+            }
+            pass()?;
+            std::thread::sleep(wait);
+            wait = (wait * 2).min(LONGEST);
+        }
+    }
+}
+
+/// A lock that is held, until it is dropped.
+pub trait Lock: Send {}
