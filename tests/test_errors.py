@@ -22,6 +22,7 @@ BUILTINS = {
     "CodecError": (ValueError,),
     "LimitError": (ValueError,),
     "IndexingError": (IndexError,),
+    "ReadOnlyError": (OSError, PermissionError),
     "ShapeError": (ValueError,),
     "OutOfMemoryError": (MemoryError,),
     "ExchangeError": (BufferError, ValueError),
