@@ -60,7 +60,10 @@ class Array:
         """What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None if missing."""
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict."""
+        """The metadata in the words of a `zarr.json`, whichever version is stored, as a new dict.
+
+        Its `"zarr_format"` is the version that is stored.
+        """
     @property
     def path(self) -> str:
         """The path in the store, without a slash before it; "" is the root."""

@@ -123,7 +123,10 @@ impl Array {
     /// The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, &metadata::document(self.array.metadata()))
+        let mut document =
+            self.array.metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
+        document.insert("zarr_format".to_owned(), self.zarr_format().into());
+        json::object(py, &document)
     }
 
     /// The path in the store, without a slash before it; "" is the root.

@@ -4,8 +4,7 @@ use crate::error::Raise;
 use crate::numpy;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use serde_json::{Map, Value, json};
-use zarrow::metadata::{ArrayMetadata, ChunkGrid, CodecMetadata, FillValue, ZarrFormat};
+use zarrow::metadata::{FillValue, ZarrFormat};
 use zarrow_array::{Buffer, DataType, Tensor};
 
 /// The number of a format version.
@@ -34,25 +33,4 @@ pub fn fill_value<'py>(
             numpy::scalar(py, tensor.and_then(Tensor::into_shared).raise(py)?)
         }
     }
-}
-
-/// What the array is, in the words of a Zarr version 3 document; the fill value stands in `Array.fill_value`.
-pub fn document(metadata: &ArrayMetadata) -> Map<String, Value> {
-    let grid = match &metadata.chunk_grid {
-        ChunkGrid::Regular { chunk_shape } => {
-            json!({ "name": "regular", "configuration": { "chunk_shape": chunk_shape } })
-        }
-        _ => json!({ "name": "rectilinear" }),
-    };
-    let codec = |codec: &CodecMetadata| json!({ "name": codec.name, "configuration": codec.configuration });
-    let mut document = Map::new();
-    document.insert("zarr_format".into(), json!(version(metadata.zarr_format)));
-    document.insert("node_type".into(), json!("array"));
-    document.insert("shape".into(), json!(metadata.shape));
-    document.insert("data_type".into(), json!(metadata.data_type.to_string()));
-    document.insert("chunk_grid".into(), grid);
-    document.insert("codecs".into(), metadata.codecs.iter().map(codec).collect());
-    document.insert("attributes".into(), Value::Object(metadata.attributes.clone()));
-    document.insert("dimension_names".into(), json!(metadata.dimension_names));
-    document
 }

@@ -19,6 +19,22 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// `bytes` as base64, with padding.
+pub(super) fn encode(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let bits =
+            group.iter().chain([0; 3].iter()).take(3).fold(0, |bits, byte| bits << 8 | usize::from(*byte));
+        for position in 0..4 {
+            // One byte takes two digits, two take three, three take four.
+            let digit = char::from(DIGITS[bits >> (18 - 6 * position) & 63]);
+            text.push(if position <= group.len() { digit } else { '=' });
+        }
+    }
+    text
+}
+
 fn digit(byte: u8) -> Option<u32> {
     let digit = match byte {
         b'A'..=b'Z' => byte - b'A',
@@ -33,7 +49,7 @@ fn digit(byte: u8) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::decode;
+    use super::{decode, encode};
 
     #[test]
     fn decodes_the_vectors_of_the_rfc() {
@@ -46,6 +62,8 @@ mod tests {
             ("+/+/", b"\xfb\xff\xbf"),
         ] {
             assert_eq!(decode(text).unwrap(), bytes);
+            assert_eq!(encode(bytes).trim_end_matches('='), text.trim_end_matches('='));
+            assert_eq!(encode(bytes).len() % 4, 0);
         }
     }
 

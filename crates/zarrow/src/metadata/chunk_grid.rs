@@ -1,6 +1,6 @@
 //! How an array is cut into chunks, and which chunk holds a coordinate.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::MetadataError;
 use super::error::excerpt;
@@ -29,6 +29,8 @@ pub enum ChunkGrid {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxisEdges {
     runs: Vec<Run>,
+    /// How many chunks there are, `None` for one run without an end.
+    count: Option<u64>,
 }
 
 /// `extent` repeated, from the chunk `first` that starts at the coordinate `start`.
@@ -112,6 +114,19 @@ impl ChunkGrid {
         }
     }
 
+    /// The `chunk_grid` of a version 3 document.
+    pub(super) fn document(&self) -> Value {
+        match self {
+            ChunkGrid::Regular { chunk_shape } => {
+                json!({ "name": "regular", "configuration": { "chunk_shape": chunk_shape } })
+            }
+            ChunkGrid::Rectilinear { axes } => {
+                let shapes: Vec<Value> = axes.iter().map(AxisEdges::document).collect();
+                json!({ "name": "rectilinear", "configuration": { "kind": "inline", "chunk_shapes": shapes } })
+            }
+        }
+    }
+
     pub(super) fn parse(value: &Value, shape: &[u64]) -> Result<ChunkGrid, MetadataError> {
         let extension = Extension::parse(KEY, value)?;
         match extension.name {
@@ -164,7 +179,8 @@ impl AxisEdges {
         let invalid = || MetadataError::expected(KEY, "extents above 0, or [extent, count] pairs", value);
         let positive = |value: &Value| extent(value).filter(|extent| *extent > 0).ok_or_else(invalid);
         if value.is_number() {
-            return Ok(AxisEdges { runs: vec![Run { extent: positive(value)?, first: 0, start: 0 }] });
+            let runs = vec![Run { extent: positive(value)?, first: 0, start: 0 }];
+            return Ok(AxisEdges { runs, count: None });
         }
         let mut runs = Vec::new();
         let (mut first, mut start) = (0u64, 0u64);
@@ -186,7 +202,15 @@ impl AxisEdges {
             let reason = format!("the chunks cover {start} of {array_extent} elements along an axis");
             return Err(MetadataError::invalid(KEY, reason));
         }
-        Ok(AxisEdges { runs })
+        Ok(AxisEdges { runs, count: Some(first) })
+    }
+
+    /// What [`parse`](AxisEdges::parse) reads back as these edges.
+    fn document(&self) -> Value {
+        let Some(count) = self.count else { return json!(self.largest()) };
+        let ends = self.runs.iter().skip(1).map(|run| run.first).chain([count]);
+        let pairs = self.runs.iter().zip(ends);
+        pairs.map(|(run, end)| json!([run.extent, end.saturating_sub(run.first)])).collect()
     }
 
     /// The last run that starts no later than what is asked for. The first run starts at 0, and so there

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::MetadataError;
 use super::json::Extension;
@@ -50,6 +50,22 @@ impl ChunkKeyEncoding {
         if indices.is_empty() {
             key.push_str(without_axes);
         }
+    }
+
+    /// What stands between the parts.
+    #[must_use]
+    pub fn separator(&self) -> char {
+        match self {
+            ChunkKeyEncoding::Default { separator } | ChunkKeyEncoding::V2 { separator } => *separator,
+        }
+    }
+
+    pub(super) fn document(&self) -> Value {
+        let name = match self {
+            ChunkKeyEncoding::Default { .. } => "default",
+            ChunkKeyEncoding::V2 { .. } => "v2",
+        };
+        json!({ "name": name, "configuration": { "separator": self.separator() } })
     }
 
     pub(super) fn parse(value: &Value) -> Result<Self, MetadataError> {

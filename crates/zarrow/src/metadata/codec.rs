@@ -62,6 +62,51 @@ impl CodecMetadata {
         CodecMetadata::new(format!("numcodecs.{id}"), configuration).into_canonical(item_size)
     }
 
+    /// The codec as a version 3 document lists it.
+    pub(super) fn document(&self) -> Value {
+        let mut codec = Map::new();
+        codec.insert("name".to_owned(), json!(self.name));
+        if !self.configuration.is_empty() {
+            codec.insert("configuration".to_owned(), json!(self.configuration));
+        }
+        if !self.must_understand {
+            codec.insert("must_understand".to_owned(), json!(false));
+        }
+        Value::Object(codec)
+    }
+
+    /// The codec as numcodecs writes it, `None` where numcodecs has none that gives the same bytes.
+    ///
+    /// `item_size` is the bytes of one element, 1 for a variable-length type.
+    pub(super) fn v2_document(&self, item_size: usize) -> Option<Value> {
+        let mut configuration = self.configuration.clone();
+        let id = match self.name.as_str() {
+            "gzip" | "vlen-utf8" | "vlen-bytes" | "crc32c" => &self.name,
+            "zstd" => {
+                // tensorstore refuses the parameter, and frames say themselves whether they have a checksum.
+                configuration.retain(|name, value| name != "checksum" || *value != json!(true));
+                &self.name
+            }
+            "blosc" => {
+                let shuffle = match self.text("shuffle")? {
+                    "noshuffle" => 0,
+                    "shuffle" => 1,
+                    "bitshuffle" => 2,
+                    _ => return None,
+                };
+                configuration.insert("shuffle".to_owned(), json!(shuffle));
+                // numcodecs takes the size from the elements.
+                configuration.retain(|name, value| name != "typesize" || *value != json!(item_size));
+                &self.name
+            }
+            name => name.strip_prefix("numcodecs.")?,
+        };
+        let mut codec = Map::new();
+        codec.insert("id".to_owned(), json!(id));
+        codec.extend(configuration);
+        self.must_understand.then_some(Value::Object(codec))
+    }
+
     /// The parameter `name`, where it is text.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.configuration.get(name).and_then(Value::as_str)
@@ -72,7 +117,8 @@ impl CodecMetadata {
         match id {
             "gzip" | "vlen-utf8" | "vlen-bytes" => {}
             "zstd" => {
-                self.configuration.entry("checksum").or_insert(json!(false));
+                // Any reader takes frames with a checksum, and so they get one where the metadata leave it open.
+                self.configuration.entry("checksum").or_insert(json!(true));
             }
             "blosc" => {
                 let shuffle = self.configuration.get("shuffle").unwrap_or(&Value::Null);

@@ -1,6 +1,6 @@
 //! Data types as Zarr version 3 names them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use zarrow_array::{DataType, Number, TimeUnit};
 
 use super::MetadataError;
@@ -39,6 +39,31 @@ pub(super) fn parse(value: &Value) -> Result<DataType, MetadataError> {
             Ok(DataType::Optional(Box::new(inner)))
         }
         _ => Err(MetadataError::unsupported(format!("data type {}", excerpt(value)))),
+    }
+}
+
+/// The `data_type` of a document, spelled so that zarr-python, tensorstore and zarrs read it where they know the type.
+pub(super) fn document(data_type: &DataType) -> Value {
+    let named = |name: &str, configuration: Value| json!({ "name": name, "configuration": configuration });
+    let length = |name: &str, length: u64| named(name, json!({ "length_bytes": length }));
+    let time = |name: &str, unit: &TimeUnit, scale: &u32| {
+        named(name, json!({ "unit": unit.code(), "scale_factor": scale }))
+    };
+    match data_type {
+        DataType::Number(number) => json!(number.names().zarr),
+        DataType::DateTime64 { unit, scale } => time("numpy.datetime64", unit, scale),
+        DataType::TimeDelta64 { unit, scale } => time("numpy.timedelta64", unit, scale),
+        DataType::FixedLengthUtf32 { length: points } => length("fixed_length_utf32", u64::from(*points) * 4),
+        DataType::NullTerminatedBytes { length: nbytes } => {
+            length("null_terminated_bytes", u64::from(*nbytes))
+        }
+        DataType::RawBytes { length: nbytes } => length("raw_bytes", u64::from(*nbytes)),
+        DataType::Optional(inner) => match document(inner) {
+            Value::String(name) => named("zarrs.optional", json!({ "name": name, "configuration": {} })),
+            inner => named("zarrs.optional", inner),
+        },
+        // Strings and bytes: the names that the types show are those of the registry.
+        other => json!(other.to_string()),
     }
 }
 

@@ -55,6 +55,108 @@ impl FillValue {
     }
 }
 
+impl FillValue {
+    /// The `fill_value` of a document: what [`parse`](FillValue::parse) reads back as this value.
+    ///
+    /// Version 2 has one NaN, and so the bits of another are lost there.
+    pub(super) fn document(&self, data_type: &DataType, format: ZarrFormat) -> Result<Value, MetadataError> {
+        let value = match (self, data_type) {
+            (FillValue::Missing, DataType::Optional(_)) => Some(Value::Null),
+            (FillValue::Present(value), DataType::Optional(inner)) => {
+                Some(Value::from(vec![value.document(inner, format)?]))
+            }
+            (FillValue::Variable(bytes), DataType::String) => {
+                std::str::from_utf8(bytes).ok().map(Value::from)
+            }
+            (FillValue::Variable(bytes), DataType::Bytes) => Some(base64::encode(bytes).into()),
+            (FillValue::Fixed(bytes), fixed) => item_document(bytes, fixed, format),
+            _ => None,
+        };
+        value.ok_or_else(|| MetadataError::invalid(KEY, format!("it is no value of type {data_type}")))
+    }
+}
+
+/// An element of a fixed size as JSON, `None` where `bytes` are none of this type.
+fn item_document(bytes: &[u8], data_type: &DataType, format: ZarrFormat) -> Option<Value> {
+    if data_type.item_size() != Some(bytes.len()) {
+        return None;
+    }
+    match data_type {
+        DataType::Number(Number::Bool) => Some(Value::from(bytes != [0])),
+        DataType::Number(number @ (Number::Complex64 | Number::Complex128)) => {
+            let part = if *number == Number::Complex64 { Number::Float32 } else { Number::Float64 };
+            let parts = bytes.chunks(part.names().item_size);
+            parts.map(|bytes| float_document(bytes, part, format)).collect()
+        }
+        DataType::Number(number) => {
+            integer_document(bytes, *number).or_else(|| float_document(bytes, *number, format))
+        }
+        DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => {
+            match i64::from_ne_bytes(bytes.try_into().ok()?) {
+                i64::MIN => Some(Value::from("NaT")),
+                ticks => Some(Value::from(ticks)),
+            }
+        }
+        DataType::FixedLengthUtf32 { .. } => {
+            let (units, _) = bytes.as_chunks::<4>();
+            let characters = units.iter().map(|unit| char::from_u32(u32::from_ne_bytes(*unit)));
+            let text = characters.collect::<Option<String>>()?;
+            Some(Value::from(text.trim_end_matches('\0')))
+        }
+        // Whole, since tensorstore wants as many bytes as the type has.
+        DataType::NullTerminatedBytes { .. } | DataType::RawBytes { .. } => {
+            Some(base64::encode(bytes).into())
+        }
+        _ => None,
+    }
+}
+
+fn integer_document(bytes: &[u8], number: Number) -> Option<Value> {
+    Some(match number {
+        Number::Int8 => i8::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::Int16 => i16::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::Int32 => i32::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::Int64 => i64::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::UInt8 => u8::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::UInt16 => u16::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::UInt32 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::UInt64 => u64::from_ne_bytes(bytes.try_into().ok()?).into(),
+        _ => return None,
+    })
+}
+
+/// A floating-point number as JSON: a number, the name of a special one, or the bits of a NaN that is not the usual
+/// one.
+fn float_document(bytes: &[u8], number: Number, format: ZarrFormat) -> Option<Value> {
+    let value = match number {
+        Number::Float16 => half::f16::from_ne_bytes(bytes.try_into().ok()?).to_f64(),
+        Number::BFloat16 => half::bf16::from_ne_bytes(bytes.try_into().ok()?).to_f64(),
+        Number::Float32 => f32::from_ne_bytes(bytes.try_into().ok()?).into(),
+        Number::Float64 => f64::from_ne_bytes(bytes.try_into().ok()?),
+        narrow => float8::decode(narrow, *bytes.first()?).unwrap_or(f64::NAN),
+    };
+    Some(match value {
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        nan if nan.is_nan() => {
+            let usual = float(&Value::from("NaN"), number)?;
+            let digits = |byte: &u8| format!("{byte:02x}");
+            match format {
+                ZarrFormat::V3 if usual != bytes => {
+                    let big_endian = if cfg!(target_endian = "big") {
+                        bytes.iter().map(digits).collect()
+                    } else {
+                        bytes.iter().rev().map(digits).collect::<String>()
+                    };
+                    format!("0x{big_endian}").into()
+                }
+                _ => "NaN".into(),
+            }
+        }
+        finite => finite.into(),
+    })
+}
+
 /// The bytes of an element of a fixed size, `None` where `value` is none of this type.
 fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u8>> {
     match data_type {

@@ -4,6 +4,8 @@
 //! 2. Version 2 is translated to the form of version 3: order `F` becomes a `transpose` codec, the byte
 //!    order of the type a `bytes` codec, filters and compressor the rest of the chain.
 //! 3. Everything that shape arithmetic relies on is checked, so that the rest of the crate need not.
+//! 4. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that a store has already
+//!    are never written anew from a description, but edited (`edit`), so that nothing of another program is lost.
 
 mod base64;
 mod check;
@@ -12,13 +14,16 @@ mod chunk_key;
 mod codec;
 mod consolidated;
 mod data_type;
+mod document;
 mod error;
 mod fill_value;
 mod float8;
 mod json;
 mod type_string;
 mod v2;
+mod v2_document;
 mod v3;
+mod v3_document;
 
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,8 @@ impl TypeString {
     pub(super) fn parse(text: &str) -> Option<TypeString> {
         // TensorStore writes the types that NumPy lacks under their plain names, little-endian.
         if let Some(number) = Number::from_zarr_name(text).filter(|number| number.names().numpy.is_none()) {
-            return Some(TypeString::Fixed(DataType::Number(number), ByteOrder::Little));
+            let order = if number.names().word_size == 1 { ByteOrder::None } else { ByteOrder::Little };
+            return Some(TypeString::Fixed(DataType::Number(number), order));
         }
         let order = ByteOrder::of(text)?;
         let code = text.get(1..)?;
@@ -59,6 +60,25 @@ impl TypeString {
         };
         Some(TypeString::Fixed(data_type, order))
     }
+}
+
+/// The type string of `data_type` in the byte order `order`, `None` where version 2 has none.
+pub(super) fn type_string(data_type: &DataType, order: ByteOrder) -> Option<String> {
+    let code = match data_type {
+        DataType::String | DataType::Bytes => return Some("|O".to_owned()),
+        DataType::Optional(_) => return None,
+        DataType::Number(number) if number.names().numpy.is_none() => {
+            // The plain names of `parse`, which say no byte order.
+            return (order != ByteOrder::Big).then(|| number.names().zarr.to_owned());
+        }
+        other => other.numpy_code()?,
+    };
+    let order = match order {
+        _ if data_type.word_size() == 1 => '|',
+        ByteOrder::Big => '>',
+        ByteOrder::Little | ByteOrder::None => '<',
+    };
+    Some(format!("{order}{code}"))
 }
 
 fn length(digits: &str) -> Option<u32> {

@@ -141,14 +141,14 @@ fn chain(
 
 /// Which sides of the array-to-bytes border a numcodecs codec stands on.
 #[derive(PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     ArrayToArray,
     ArrayToBytes,
     BytesToBytes,
 }
 
 impl Kind {
-    fn of(name: &str) -> Kind {
+    pub(super) fn of(name: &str) -> Kind {
         match name.strip_prefix("numcodecs.").unwrap_or(name) {
             "delta" | "fixedscaleoffset" | "quantize" | "bitround" | "astype" | "packbits" | "categorize" => {
                 Kind::ArrayToArray

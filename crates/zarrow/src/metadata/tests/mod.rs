@@ -1,6 +1,7 @@
 //! Metadata that zarr-python wrote, metadata that is wrong, and metadata that is hostile.
 
 mod consolidated;
+mod documents;
 mod hostile;
 mod malformed;
 mod v2;

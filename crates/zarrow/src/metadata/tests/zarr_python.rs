@@ -3,7 +3,7 @@
 use super::*;
 
 /// The lines that `zarr_python.py` wrote, as JSON by their names.
-fn written() -> Vec<(String, Value)> {
+pub(super) fn written() -> Vec<(String, Value)> {
     let lines = include_str!("zarr_python.jsonl").lines();
     lines
         .map(|line| {
@@ -13,7 +13,7 @@ fn written() -> Vec<(String, Value)> {
         .collect()
 }
 
-fn read(line: &Value) -> ArrayMetadata {
+pub(super) fn read(line: &Value) -> ArrayMetadata {
     let documents = &line["documents"];
     let Some(zarray) = documents.get(".zarray") else { return v3_array(&documents["zarr.json"]).unwrap() };
     let zattrs = documents[".zattrs"].to_string();
@@ -74,7 +74,7 @@ fn order_and_compressor_become_codecs() {
     for (name, codec, configuration) in [
         ("v2 Zlib(level=1)", "numcodecs.zlib", json!({"level": 1})),
         ("v2 GZip(level=1)", "gzip", json!({"level": 1})),
-        ("v2 Zstd(level=0)", "zstd", json!({"level": 0, "checksum": false})),
+        ("v2 Zstd(level=0)", "zstd", json!({"level": 0, "checksum": true})),
         (
             "v2 Blosc(cname='zstd', clevel=3, shuffle=AUTOSHUFFLE, blocksize=0)",
             "blosc",
@@ -125,7 +125,7 @@ fn codecs_of_version_3_have_one_name() {
         ["numcodecs.lz4", {"acceleration": 1}],
         ["numcodecs.zlib", {"level": 1}],
         ["gzip", {"level": 1}],
-        ["zstd", {"level": 2, "checksum": false}],
+        ["zstd", {"level": 2, "checksum": true}],
         ["blosc", {"cname": "lz4", "clevel": 3, "shuffle": "bitshuffle", "blocksize": 0, "typesize": 4}],
         ["crc32c", {}],
     ]);

@@ -1,0 +1,109 @@
+//! Checked metadata as the `.zarray` of Zarr version 2: what [`super::v2`] reads back as the same metadata.
+//!
+//! The steps of [`super::v2`], backwards:
+//! 1. a `transpose` at the start that reverses the axes is order `F`, and there is no other;
+//! 2. the `bytes` codec is the byte order of the data type;
+//! 3. the last of the codecs that map bytes to bytes is the compressor, and what is before it are filters.
+
+use serde_json::{Map, Value, json};
+
+use super::type_string::{ByteOrder, type_string};
+use super::v2::Kind;
+use super::{ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat};
+
+/// The `.zarray` of an array.
+pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, MetadataError> {
+    let unsupported = |what: String| MetadataError::unsupported(format!("{what} in Zarr version 2"));
+    let ChunkGrid::Regular { chunk_shape } = &array.chunk_grid else {
+        return Err(unsupported("a grid of unequal chunks".to_owned()));
+    };
+    let ChunkKeyEncoding::V2 { separator } = &array.chunk_key_encoding else {
+        return Err(unsupported("the chunk key encoding \"default\"".to_owned()));
+    };
+    if array.dimension_names.is_some() {
+        return Err(unsupported("dimension_names".to_owned()));
+    }
+    let chain = Chain::of(array)?;
+    let dtype = type_string(&array.data_type, chain.byte_order)
+        .ok_or_else(|| unsupported(format!("data type {}", array.data_type)))?;
+    Ok(Map::from_iter([
+        ("zarr_format".to_owned(), json!(2)),
+        ("shape".to_owned(), json!(array.shape)),
+        ("chunks".to_owned(), json!(chunk_shape)),
+        ("dtype".to_owned(), json!(dtype)),
+        ("fill_value".to_owned(), array.fill_value.document(&array.data_type, ZarrFormat::V2)?),
+        ("order".to_owned(), json!(chain.order)),
+        ("filters".to_owned(), if chain.filters.is_empty() { Value::Null } else { json!(chain.filters) }),
+        ("compressor".to_owned(), json!(chain.compressor)),
+        ("dimension_separator".to_owned(), json!(separator)),
+    ]))
+}
+
+/// A chain in the terms of version 2.
+struct Chain {
+    order: char,
+    byte_order: ByteOrder,
+    filters: Vec<Value>,
+    compressor: Option<Value>,
+}
+
+impl Chain {
+    fn of(array: &ArrayMetadata) -> Result<Chain, MetadataError> {
+        let mut codecs = array.codecs.as_slice();
+        let mut chain =
+            Chain { order: 'C', byte_order: ByteOrder::None, filters: Vec::new(), compressor: None };
+        // Step 1.
+        if let Some((first, rest)) = codecs.split_first()
+            && first.name == "transpose"
+        {
+            let reversed: Vec<usize> = (0..array.shape.len()).rev().collect();
+            if first.configuration.get("order") != Some(&json!(reversed)) {
+                return Err(MetadataError::unsupported(
+                    "a transpose other than order \"F\" in Zarr version 2",
+                ));
+            }
+            (chain.order, codecs) = ('F', rest);
+        }
+        let item_size = array.data_type.item_size().unwrap_or(1);
+        let mut is_bytes = false;
+        for codec in codecs {
+            if codec.name == "bytes" && !is_bytes {
+                // Step 2.
+                chain.byte_order = match codec.text("endian") {
+                    Some("big") => ByteOrder::Big,
+                    Some(_) => ByteOrder::Little,
+                    None => ByteOrder::None,
+                };
+                is_bytes = true;
+                chain.byte_order = chain.order_before_filters().unwrap_or(chain.byte_order);
+                continue;
+            }
+            chain.push(codec, item_size, is_bytes)?;
+            is_bytes |= Kind::of(&codec.name) == Kind::ArrayToBytes;
+        }
+        Ok(chain)
+    }
+
+    /// The byte order that the first filter reads, where the filters name both what they read and what they write:
+    /// the `bytes` codec then has that of the second.
+    fn order_before_filters(&self) -> Option<ByteOrder> {
+        let of = |filter: &Value, keys: [&str; 2]| {
+            keys.iter().find_map(|key| ByteOrder::of(filter.get(key)?.as_str()?))
+        };
+        of(self.filters.last()?, ["astype", "encode_dtype"])?;
+        of(self.filters.first()?, ["dtype", "decode_dtype"])
+    }
+
+    /// Step 3.
+    fn push(&mut self, codec: &CodecMetadata, item_size: usize, is_bytes: bool) -> Result<(), MetadataError> {
+        let document = codec.v2_document(item_size).ok_or_else(|| {
+            MetadataError::unsupported(format!("the codec {:?} in Zarr version 2", codec.name))
+        })?;
+        if is_bytes {
+            self.filters.extend(self.compressor.replace(document));
+        } else {
+            self.filters.push(document);
+        }
+        Ok(())
+    }
+}
