@@ -1,11 +1,12 @@
 """The class DecodedArray."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import polars as _polars
 import pyarrow as _pyarrow
-from typing_extensions import disjoint_base
+from typing_extensions import CapsuleType, disjoint_base
 
 @disjoint_base
 class DecodedArray:
@@ -39,17 +40,45 @@ class DecodedArray:
     def __len__(self) -> int: ...
     def tolist(self) -> Any:
         """Give the elements as nested lists of Python objects, None where one is missing."""
-    def arrow(self) -> _pyarrow.Array:
+    def arrow(
+        self,
+        *,
+        layout: Literal["tensor", "nested", "flat"] = "tensor",
+        bools: Literal["bytes", "bits"] = "bytes",
+        strings: Literal["large", "small", "views"] = "large",
+        dimension_names: Sequence[str | None] | None = None,
+    ) -> _pyarrow.Array:
         """Give a pyarrow.Array of the same memory.
 
-        One axis gives a primitive or string array; more axes `arrow.fixed_shape_tensor` over axis 0
-        (strings: nested lists). bool is `arrow.bool8`, one byte an element. Times that are NaT become null.
-        A mask becomes a bitmap, which is the one thing that is new.
+        One axis gives an array of elements; of more axes, axis 0 is the array, and a row is one of its
+        elements. bool is `arrow.bool8`, complex a list of two floats, times are timestamps and durations
+        (NaT is null), raw bytes and `S` are fixed-size binary. bfloat16 and the 8-bit floats, which Arrow
+        does not have, are `arrow.opaque` under their names, so that nobody takes them for integers. A mask
+        becomes a bitmap of the elements, which is new memory, as is `U` text, which Arrow holds as UTF-8.
+
+        Parameters
+        ----------
+        layout
+            What rows of several axes are: `arrow.fixed_shape_tensor` (strings, which it cannot hold: nested),
+            nested fixed-size lists (DuckDB then knows their shape), or no rows but all elements in C order.
+        bools
+            One byte an element, shared; or eight elements a byte, as Arrow's own bool has them, copied.
+        strings
+            With offsets of 64 bits, shared; with offsets of 32 bits, which are new (but large ones where the
+            text has 2 GiB); or as views of 16 bytes, which are new, over the shared text.
+        dimension_names
+            A name for each axis, which `fixed_shape_tensor` keeps of all but the first if all have one.
 
         Raises
         ------
         ExchangeError
-            Arrow has no such type, the array has no axis, or rows with gaps (a `BufferError`).
+            Arrow has no such type (times in units that it does not have), the array has no axis, or rows
+            with gaps (a `BufferError`).
+
+        Notes
+        -----
+        The object also has `__arrow_c_array__`, which gives what a consumer asks for by its schema, where
+        that is one of these forms: `pyarrow.array(tensor, type=pyarrow.bool_())` gives packed bools.
 
         Examples
         --------
@@ -57,11 +86,29 @@ class DecodedArray:
         >>> tensor = zarrow.open("data.zarr")["temperature"][:, 0, 0]
         >>> tensor.arrow().buffers()[1].address == tensor.numpy().ctypes.data
         True
+        >>> rows = zarrow.open("data.zarr")["temperature"][...]
+        >>> print(rows.arrow(dimension_names=["day", "y", "x"]).type.dim_names)
+        ['y', 'x']
+        >>> print(rows.arrow(layout="nested").type)
+        fixed_size_list<item: fixed_size_list<item: float>[8]>[6]
         """
     to_arrow = arrow
-    def polars(self) -> _polars.Series:
+    def polars(
+        self,
+        *,
+        layout: Literal["tensor", "nested", "flat"] = "tensor",
+        bools: Literal["bytes", "bits"] = "bytes",
+        strings: Literal["large", "small", "views"] = "large",
+    ) -> _polars.Series:
         """Give a polars.Series of the same memory.
 
-        It goes by way of Arrow: what `arrow` says holds here, errors too.
+        It goes by way of Arrow: what `arrow` says holds here, errors too. With `layout="nested"` rows are of
+        polars' type `Array`, and with `bools="bits"` bools are of its type `Boolean`.
         """
     to_polars = polars
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Arrow: the type in a capsule."""
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]:
+        """Arrow: type and memory in a capsule each, in the requested form where that can be had."""

@@ -4,7 +4,6 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import CapsuleType
 
 from zarrow._decoded_array import DecodedArray
 from zarrow._tensor import Tensor
@@ -50,9 +49,3 @@ class MaskedTensor(DecodedArray):
         """Refuse, with an ExchangeError: DLPack has no masks."""
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (1, 0) is the CPU."""
-    def __arrow_c_schema__(self) -> CapsuleType:
-        """Arrow: the type in a capsule."""
-    def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
-    ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory in a capsule each, with a bitmap of what is there."""

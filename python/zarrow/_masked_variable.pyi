@@ -4,7 +4,6 @@ from typing import NoReturn, SupportsIndex, final
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import CapsuleType
 
 from zarrow._decoded_array import DecodedArray
 from zarrow._tensor import Tensor
@@ -49,9 +48,3 @@ class MaskedVariable(DecodedArray):
     to_numpy = numpy
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         """Refuse, with an ExchangeError: a plain array has no mask."""
-    def __arrow_c_schema__(self) -> CapsuleType:
-        """Arrow: the type in a capsule."""
-    def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
-    ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory in a capsule each, with a bitmap of what is there."""

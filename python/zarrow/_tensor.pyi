@@ -160,12 +160,6 @@ class Tensor(DecodedArray):
         """
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (1, 0) is the CPU."""
-    def __arrow_c_schema__(self) -> CapsuleType:
-        """Arrow: the type in a capsule."""
-    def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
-    ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory in a capsule each; the requested type is not looked at."""
     if sys.version_info >= (3, 12):
         # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
         def __buffer__(self, flags: int, /) -> memoryview: ...

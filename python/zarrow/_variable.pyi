@@ -3,7 +3,6 @@
 from typing import Any, SupportsIndex, final
 
 import numpy.typing as npt
-from typing_extensions import CapsuleType
 
 from zarrow._decoded_array import DecodedArray
 from zarrow._tensor import Tensor
@@ -48,9 +47,3 @@ class Variable(DecodedArray):
         ExchangeError
             `copy` is False (a `ValueError`).
         """
-    def __arrow_c_schema__(self) -> CapsuleType:
-        """Arrow: the type in a capsule."""
-    def __arrow_c_array__(
-        self, requested_schema: CapsuleType | None = None
-    ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory in a capsule each; the requested type is not looked at."""

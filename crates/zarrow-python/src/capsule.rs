@@ -169,6 +169,15 @@ pub fn check_axes(py: Python<'_>, ndim: usize) -> PyResult<()> {
     }
 }
 
+/// The struct in a capsule that somebody lends; `None` where it holds none.
+pub fn borrow_schema<'a>(capsule: &'a Bound<'_, PyCapsule>) -> Option<&'a ArrowSchema> {
+    let pointer = capsule.pointer_checked(Some(c"arrow_schema")).ok()?;
+    // SAFETY: a capsule of this name holds such a struct, which lives as long as the capsule.
+    let schema: &ArrowSchema = unsafe { pointer.cast().as_ref() };
+    // One that was moved out has no format.
+    (!schema.format().is_empty()).then_some(schema)
+}
+
 /// The type in a capsule.
 pub fn arrow_schema(py: Python<'_>, schema: ArrowSchema) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, schema, c"arrow_schema")

@@ -1,5 +1,6 @@
 //! What the four layouts have in common, as their base class.
 
+use crate::arrow::{self, ArrowChoice, Capsules, Wish};
 use crate::error::{Raise, exchange};
 use crate::masked_tensor::MaskedTensor;
 use crate::masked_variable::MaskedVariable;
@@ -9,7 +10,7 @@ use crate::tensor::Tensor;
 use crate::variable::Variable;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyCapsule, PyTuple};
 use zarrow_array::{DataType, shape};
 
 /// A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
@@ -132,12 +133,41 @@ impl DecodedArray {
     }
 
     /// Give a pyarrow.Array of the same memory.
-    fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("pyarrow")?.call_method1("array", (slf,))
+    #[pyo3(signature = (*, layout = "tensor", bools = "bytes", strings = "large", dimension_names = None))]
+    fn arrow<'py>(
+        slf: &Bound<'py, Self>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+        dimension_names: Option<Vec<Option<String>>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names };
+        slf.py().import("pyarrow")?.call_method1("array", (ArrowChoice::new(slf, wish)?,))
     }
 
     /// Give a polars.Series of the same memory.
-    fn polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("polars")?.call_method1("Series", (slf,))
+    #[pyo3(signature = (*, layout = "tensor", bools = "bytes", strings = "large"))]
+    fn polars<'py>(
+        slf: &Bound<'py, Self>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names: None };
+        slf.py().import("polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
+    }
+
+    /// Arrow: the type in a capsule.
+    fn __arrow_c_schema__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema(slf)
+    }
+
+    /// Arrow: type and memory in a capsule each, in the form that the requested type asks for where it can be had.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        slf: &Bound<'py, Self>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Capsules<'py>> {
+        arrow::array(slf, &Wish::of_consumer(requested_schema.as_ref())?)
     }
 }

@@ -6,6 +6,7 @@
 mod array;
 mod array_interface;
 mod array_summary;
+mod arrow;
 mod batch;
 mod buffer_protocol;
 mod capsule;

@@ -2,11 +2,11 @@
 
 use crate::decoded_array::DecodedArray;
 use crate::error::Raise;
+use crate::numpy;
 use crate::tensor::Tensor;
-use crate::{capsule, numpy};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyCapsule};
-use zarrow_array::{Mask, SharedTensor, export};
+use pyo3::types::IntoPyDict;
+use zarrow_array::{Mask, SharedTensor};
 
 /// A tensor and a mask that is True where a value is missing, as in numpy.ma.
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
@@ -17,6 +17,11 @@ pub struct MaskedTensor {
 }
 
 impl MaskedTensor {
+    /// The elements and which of them are missing.
+    pub fn parts(&self) -> (&SharedTensor, &Mask) {
+        (&self.data, &self.mask)
+    }
+
     /// The Python object over `masked`. Nothing is copied.
     pub fn create(py: Python<'_>, masked: zarrow_array::MaskedTensor) -> PyResult<Bound<'_, MaskedTensor>> {
         let shape: Box<[u64]> = masked.data().shape().into();
@@ -88,24 +93,6 @@ impl MaskedTensor {
     /// DLPack: the device as (type, number); (1, 0) is the CPU.
     fn __dlpack_device__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.data(py)?.call_method0("__dlpack_device__")
-    }
-
-    /// Arrow: the type in a capsule.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.data(py)?.call_method0("__arrow_c_schema__")
-    }
-
-    /// Arrow: type and memory in a capsule each, with a bitmap of what is there.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // The interface lets a producer answer with what it has.
-        let _ = requested_schema;
-        capsule::check_axes(py, self.shape.len())?;
-        capsule::arrow_array(py, export::arrow::tensor(&self.data, Some(&self.mask)).raise(py)?)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

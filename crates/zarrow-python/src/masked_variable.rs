@@ -2,13 +2,13 @@
 
 use crate::decoded_array::DecodedArray;
 use crate::error::Raise;
+use crate::selection;
 use crate::tensor::Tensor;
 use crate::variable::{self, Variable};
-use crate::{capsule, selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyString};
-use zarrow_array::{DataType, export};
+use pyo3::types::{PyBytes, PyString};
+use zarrow_array::DataType;
 
 /// An array of strings or bytes and a mask that is True where one is missing.
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
@@ -17,6 +17,11 @@ pub struct MaskedVariable {
 }
 
 impl MaskedVariable {
+    /// The memory.
+    pub fn inner(&self) -> &zarrow_array::MaskedVariable {
+        &self.masked
+    }
+
     /// The Python object over `masked`. Nothing is copied.
     pub fn create(
         py: Python<'_>,
@@ -86,26 +91,6 @@ impl MaskedVariable {
     fn __array__(&self, py: Python<'_>, dtype: Option<Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<()> {
         let _ = (dtype, copy);
         Err(DecodedArray::refuse_unmasked(py, "A plain NumPy array"))
-    }
-
-    /// Arrow: the type in a capsule.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::check_axes(py, self.masked.data().shape().len())?;
-        capsule::arrow_schema(py, export::arrow::variable_schema(self.masked.data()).raise(py)?)
-    }
-
-    /// Arrow: type and memory in a capsule each, with a bitmap of what is there.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // The interface lets a producer answer with what it has.
-        let _ = requested_schema;
-        let (data, mask) = (self.masked.data(), self.masked.mask());
-        capsule::check_axes(py, data.shape().len())?;
-        capsule::arrow_array(py, export::arrow::variable(data, Some(mask)).raise(py)?)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

@@ -215,25 +215,6 @@ impl Tensor {
         (DLDevice::CPU.device_type, DLDevice::CPU.device_id)
     }
 
-    /// Arrow: the type in a capsule.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::check_axes(py, self.shared.shape().len())?;
-        capsule::arrow_schema(py, export::arrow::tensor_schema(&self.shared).raise(py)?)
-    }
-
-    /// Arrow: type and memory in a capsule each; the requested type is not looked at.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // The interface lets a producer answer with what it has.
-        let _ = requested_schema;
-        capsule::check_axes(py, self.shared.shape().len())?;
-        capsule::arrow_array(py, export::arrow::tensor(&self.shared, None).raise(py)?)
-    }
-
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let owner = slf.clone().into_any();
         // SAFETY: Python gives a view to be filled, and `owner` is the object that holds the memory.

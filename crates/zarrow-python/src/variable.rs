@@ -3,10 +3,10 @@
 use crate::decoded_array::DecodedArray;
 use crate::error::Raise;
 use crate::tensor::Tensor;
-use crate::{capsule, numpy, numpy_string, selection};
+use crate::{numpy, numpy_string, selection};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
-use zarrow_array::{DataType, export};
+use pyo3::types::{PyBytes, PyList, PyString};
+use zarrow_array::DataType;
 
 /// An array of strings or bytes, as Arrow has them: offsets and the bytes of all elements.
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
@@ -15,6 +15,11 @@ pub struct Variable {
 }
 
 impl Variable {
+    /// The memory.
+    pub fn inner(&self) -> &zarrow_array::Variable {
+        &self.variable
+    }
+
     /// The Python object over `variable`. Nothing is copied.
     pub fn create(py: Python<'_>, variable: zarrow_array::Variable) -> PyResult<Bound<'_, Variable>> {
         let nbytes = size_of_val(variable.offsets()) + variable.data().len();
@@ -110,25 +115,6 @@ impl Variable {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         numpy::new_array(py, dtype, copy, || self.numpy(py))
-    }
-
-    /// Arrow: the type in a capsule.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::check_axes(py, self.variable.shape().len())?;
-        capsule::arrow_schema(py, export::arrow::variable_schema(&self.variable).raise(py)?)
-    }
-
-    /// Arrow: type and memory in a capsule each; the requested type is not looked at.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // The interface lets a producer answer with what it has.
-        let _ = requested_schema;
-        capsule::check_axes(py, self.variable.shape().len())?;
-        capsule::arrow_array(py, export::arrow::variable(&self.variable, None).raise(py)?)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

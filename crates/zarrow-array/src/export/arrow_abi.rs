@@ -7,9 +7,13 @@
 //!
 //! Source: Arrow C data interface, "Structure definitions" and "Memory management".
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
+
+/// The flag of a dictionary whose values have an order.
+const ORDERED: i64 = 1;
 
 /// The flag of a field that may be null.
 const NULLABLE: i64 = 2;
@@ -52,21 +56,25 @@ unsafe impl Send for ArrowSchema {}
 // SAFETY: as above; what the array's buffers point to is immutable to both sides.
 unsafe impl Send for ArrowArray {}
 
-/// What an [`ArrowSchema`] shall say.
-#[derive(Debug, Default)]
+/// What an [`ArrowSchema`] shall say. Every field may be null.
+#[derive(Debug, Clone, Default)]
 pub struct SchemaNode {
     /// The format string.
-    pub format: String,
+    pub format: Cow<'static, CStr>,
     /// The field's name.
     pub name: String,
     /// Keys and values of the field's metadata.
-    pub metadata: Vec<(&'static str, String)>,
+    pub metadata: Vec<(String, String)>,
     /// The children's types.
     pub children: Vec<SchemaNode>,
+    /// The type of the values, where the format is that of indices into a dictionary.
+    pub dictionary: Option<Box<SchemaNode>>,
+    /// Whether those values have an order.
+    pub ordered: bool,
 }
 
 /// What an [`ArrowArray`] shall say.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct ArrayNode {
     /// The number of elements.
     pub length: i64,
@@ -78,7 +86,14 @@ pub struct ArrayNode {
     pub owners: Vec<Owner>,
     /// The children's memory.
     pub children: Vec<ArrayNode>,
+    /// The values that the elements are indices into.
+    pub dictionary: Option<Box<ArrayNode>>,
 }
+
+// SAFETY: a node's addresses lie in memory that its owners keep, which any thread may read.
+unsafe impl Send for ArrayNode {}
+// SAFETY: as above; a shared node gives nothing out but copies of the addresses.
+unsafe impl Sync for ArrayNode {}
 
 /// Something whose life keeps buffers alive.
 #[derive(Clone)]
@@ -99,25 +114,27 @@ impl std::fmt::Debug for Owner {
 }
 
 struct SchemaPrivate {
-    _format: CString,
+    _format: Cow<'static, CStr>,
     _name: CString,
     _metadata: Vec<u8>,
     children: Vec<*mut ArrowSchema>,
+    dictionary: *mut ArrowSchema,
 }
 
 struct ArrayPrivate {
     buffers: Vec<*const c_void>,
     _owners: Vec<Owner>,
     children: Vec<*mut ArrowArray>,
+    dictionary: *mut ArrowArray,
 }
 
-/// A string for C; what follows a NUL, which no caller sends, would be lost.
+/// A string for C; one with a NUL inside ends there.
 fn c_string(text: &str) -> CString {
-    CString::new(text).unwrap_or_default()
+    CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
 
 /// The metadata's binary form: counts and lengths as native `i32`.
-fn encode_metadata(entries: &[(&'static str, String)]) -> Vec<u8> {
+fn encode_metadata(entries: &[(String, String)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let push_length = |bytes: &mut Vec<u8>, length: usize| {
         bytes.extend_from_slice(&i32::try_from(length).unwrap_or(i32::MAX).to_ne_bytes());
@@ -132,31 +149,70 @@ fn encode_metadata(entries: &[(&'static str, String)]) -> Vec<u8> {
     bytes
 }
 
+fn boxed<T>(value: T) -> *mut T {
+    Box::into_raw(Box::new(value))
+}
+
 impl SchemaNode {
+    /// A field without a name, of a type that is a constant.
+    #[must_use]
+    pub fn plain(format: &'static CStr) -> SchemaNode {
+        SchemaNode { format: Cow::Borrowed(format), ..SchemaNode::default() }
+    }
+
+    /// A field without a name, of a type that has parameters.
+    #[must_use]
+    pub fn formatted(format: &str) -> SchemaNode {
+        SchemaNode { format: Cow::Owned(c_string(format)), ..SchemaNode::default() }
+    }
+
+    /// The field with a name.
+    #[must_use]
+    pub fn named(self, name: &str) -> SchemaNode {
+        SchemaNode { name: name.into(), ..self }
+    }
+
     /// The struct that says so.
     #[must_use]
     pub fn into_c(self) -> ArrowSchema {
-        let (format, name) = (c_string(&self.format), c_string(&self.name));
-        let metadata = if self.metadata.is_empty() { Vec::new() } else { encode_metadata(&self.metadata) };
-        let children =
-            self.children.into_iter().map(|child| Box::into_raw(Box::new(child.into_c()))).collect();
-        let mut private =
-            Box::new(SchemaPrivate { _format: format, _name: name, _metadata: metadata, children });
-        ArrowSchema {
-            format: private._format.as_ptr(),
-            name: private._name.as_ptr(),
-            metadata: if private._metadata.is_empty() {
-                ptr::null()
-            } else {
-                private._metadata.as_ptr().cast()
-            },
-            flags: NULLABLE,
-            n_children: private.children.len() as i64,
-            children: private.children.as_mut_ptr(),
+        let flags = NULLABLE | if self.ordered { ORDERED } else { 0 };
+        let is_plain = self.name.is_empty()
+            && self.metadata.is_empty()
+            && self.children.is_empty()
+            && self.dictionary.is_none();
+        let mut schema = ArrowSchema {
+            format: ptr::null(),
+            name: c"".as_ptr(),
+            metadata: ptr::null(),
+            flags,
+            n_children: 0,
+            children: ptr::null_mut(),
             dictionary: ptr::null_mut(),
             release: Some(release_schema),
-            private_data: Box::into_raw(private).cast(),
+            private_data: ptr::null_mut(),
+        };
+        if let (Cow::Borrowed(format), true) = (&self.format, is_plain) {
+            schema.format = format.as_ptr();
+            return schema;
         }
+        let metadata = if self.metadata.is_empty() { Vec::new() } else { encode_metadata(&self.metadata) };
+        let mut private = Box::new(SchemaPrivate {
+            _format: self.format,
+            _name: c_string(&self.name),
+            _metadata: metadata,
+            children: self.children.into_iter().map(|child| boxed(child.into_c())).collect(),
+            dictionary: self.dictionary.map_or(ptr::null_mut(), |values| boxed(values.into_c())),
+        });
+        schema.format = private._format.as_ptr();
+        schema.name = private._name.as_ptr();
+        if !private._metadata.is_empty() {
+            schema.metadata = private._metadata.as_ptr().cast();
+        }
+        schema.n_children = private.children.len() as i64;
+        schema.children = private.children.as_mut_ptr();
+        schema.dictionary = private.dictionary;
+        schema.private_data = Box::into_raw(private).cast();
+        schema
     }
 }
 
@@ -164,9 +220,12 @@ impl ArrayNode {
     /// The struct that says so.
     #[must_use]
     pub fn into_c(self) -> ArrowArray {
-        let children =
-            self.children.into_iter().map(|child| Box::into_raw(Box::new(child.into_c()))).collect();
-        let mut private = Box::new(ArrayPrivate { buffers: self.buffers, _owners: self.owners, children });
+        let mut private = Box::new(ArrayPrivate {
+            buffers: self.buffers,
+            _owners: self.owners,
+            children: self.children.into_iter().map(|child| boxed(child.into_c())).collect(),
+            dictionary: self.dictionary.map_or(ptr::null_mut(), |values| boxed(values.into_c())),
+        });
         ArrowArray {
             length: self.length,
             null_count: self.null_count,
@@ -175,7 +234,7 @@ impl ArrayNode {
             n_children: private.children.len() as i64,
             buffers: private.buffers.as_ptr(),
             children: private.children.as_mut_ptr(),
-            dictionary: ptr::null_mut(),
+            dictionary: private.dictionary,
             release: Some(release_array),
             private_data: Box::into_raw(private).cast(),
         }
@@ -183,11 +242,14 @@ impl ArrayNode {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the interface calls this once, with a struct that `SchemaNode::into_c` made: its private data is
-    // the box made there, whose children are boxes, and nobody else frees either.
+    // SAFETY: the interface calls this once, with a struct that `SchemaNode::into_c` made: its private data is null
+    // or the box made there, whose children and dictionary are boxes, and nobody else frees any of them.
     unsafe {
-        for child in Box::from_raw((*schema).private_data.cast::<SchemaPrivate>()).children {
-            drop(Box::from_raw(child));
+        if !(*schema).private_data.is_null() {
+            let private = Box::from_raw((*schema).private_data.cast::<SchemaPrivate>());
+            for child in private.children.into_iter().chain(non_null(private.dictionary)) {
+                drop(Box::from_raw(child));
+            }
         }
         (*schema).release = None;
         (*schema).private_data = ptr::null_mut();
@@ -195,14 +257,19 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: as for `release_schema`, by `ArrayNode::into_c`.
+    // SAFETY: as for `release_schema`, by `ArrayNode::into_c`, which always has a box.
     unsafe {
-        for child in Box::from_raw((*array).private_data.cast::<ArrayPrivate>()).children {
+        let private = Box::from_raw((*array).private_data.cast::<ArrayPrivate>());
+        for child in private.children.into_iter().chain(non_null(private.dictionary)) {
             drop(Box::from_raw(child));
         }
         (*array).release = None;
         (*array).private_data = ptr::null_mut();
     }
+}
+
+fn non_null<T>(pointer: *mut T) -> Option<*mut T> {
+    (!pointer.is_null()).then_some(pointer)
 }
 
 impl Drop for ArrowSchema {
@@ -229,6 +296,52 @@ impl ArrowSchema {
     pub fn format(&self) -> &CStr {
         // SAFETY: until release the private box holds the string.
         if self.release.is_some() { unsafe { CStr::from_ptr(self.format) } } else { c"" }
+    }
+
+    /// The field's name; empty where it has none.
+    #[must_use]
+    pub fn name(&self) -> &CStr {
+        if self.release.is_none() || self.name.is_null() {
+            return c"";
+        }
+        // SAFETY: until release whoever made the struct holds the string.
+        unsafe { CStr::from_ptr(self.name) }
+    }
+
+    /// A child's type; `None` past the last one, and for a struct that was released.
+    #[must_use]
+    pub fn child(&self, index: usize) -> Option<&ArrowSchema> {
+        // SAFETY: until release whoever made the struct holds `n_children` children.
+        (self.release.is_some() && (index as i64) < self.n_children)
+            .then(|| unsafe { &**self.children.add(index) })
+    }
+
+    /// The children's types.
+    pub fn children(&self) -> impl Iterator<Item = &ArrowSchema> {
+        (0..).map_while(|index| self.child(index))
+    }
+
+    /// The value of a key of the field's metadata.
+    #[must_use]
+    pub fn metadata(&self, key: &str) -> Option<&[u8]> {
+        if self.release.is_none() || self.metadata.is_null() {
+            return None;
+        }
+        let start = self.metadata.cast::<u8>();
+        let mut offset = 0usize;
+        // SAFETY: until release whoever made the struct holds the metadata: a count, and as many pairs of keys and
+        // values, each a length and its bytes, which are walked here in their order and not past the last.
+        let length = |offset: usize| unsafe { start.add(offset).cast::<i32>().read_unaligned() };
+        let mut text = || {
+            let size = usize::try_from(length(offset + 4)).unwrap_or(0);
+            offset += 4 + size;
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(start.add(offset + 4 - size), size) }
+        };
+        (0..length(0)).find_map(|_| {
+            let (found, value) = (text(), text());
+            (found == key.as_bytes()).then_some(value)
+        })
     }
 }
 
@@ -260,6 +373,13 @@ impl ArrowArray {
         (self.release.is_some() && (index as i64) < self.n_children)
             .then(|| unsafe { &**self.children.add(index) })
     }
+
+    /// The values that the elements are indices into.
+    #[must_use]
+    pub fn dictionary(&self) -> Option<&ArrowArray> {
+        // SAFETY: until release the private box holds the dictionary, if there is one.
+        if self.release.is_some() { unsafe { self.dictionary.as_ref() } } else { None }
+    }
 }
 
 #[cfg(test)]
@@ -277,23 +397,44 @@ mod tests {
     #[test]
     fn owners_are_dropped_once() {
         let drops = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let leaf = |owners| ArrayNode { length: 0, null_count: 0, buffers: vec![], owners, children: vec![] };
+        let leaf = |owners| ArrayNode { owners, ..ArrayNode::default() };
         let owner = || Owner::new(Arc::new(Counted(Arc::clone(&drops))));
-        let node = ArrayNode { children: vec![leaf(vec![owner()])], ..leaf(vec![owner()]) };
+        let dictionary = Some(Box::new(leaf(vec![owner()])));
+        let node = ArrayNode { children: vec![leaf(vec![owner()])], dictionary, ..leaf(vec![owner()]) };
         let mut array = node.into_c();
         // SAFETY: the struct was just made and not released.
         unsafe { array.release.unwrap()(&mut array) };
-        assert_eq!(drops.load(std::sync::atomic::Ordering::SeqCst), 2);
-        drop(array);
-        assert_eq!(drops.load(std::sync::atomic::Ordering::SeqCst), 2);
-        drop(leaf(vec![owner()]).into_c());
         assert_eq!(drops.load(std::sync::atomic::Ordering::SeqCst), 3);
+        drop(array);
+        assert_eq!(drops.load(std::sync::atomic::Ordering::SeqCst), 3);
+        drop(leaf(vec![owner()]).into_c());
+        assert_eq!(drops.load(std::sync::atomic::Ordering::SeqCst), 4);
     }
 
     #[test]
     fn metadata_has_its_binary_form() {
-        let bytes = encode_metadata(&[("k", "vv".into())]);
+        let bytes = encode_metadata(&[("k".into(), "vv".into())]);
         let words = |at: usize| i32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!((words(0), words(4), bytes[8], words(9), &bytes[13..]), (1, 1, b'k', 2, &b"vv"[..]));
+    }
+
+    #[test]
+    fn a_schema_says_what_its_node_said() {
+        let metadata = vec![("first".into(), String::new()), ("second".into(), "2".into())];
+        let child = SchemaNode { metadata, ..SchemaNode::formatted("w:3").named("child") };
+        let dictionary = Some(Box::new(SchemaNode::plain(c"U")));
+        let node =
+            SchemaNode { children: vec![child], dictionary, ordered: true, ..SchemaNode::plain(c"+s") };
+        let mut schema = node.into_c();
+        assert_eq!((schema.format(), schema.name(), schema.flags), (c"+s", c"", NULLABLE | ORDERED));
+        let names: Vec<&CStr> = schema.children().map(ArrowSchema::name).collect();
+        assert_eq!(names, [c"child"]);
+        let child = schema.child(0).unwrap();
+        assert_eq!((child.format(), child.metadata("first")), (c"w:3", Some(&b""[..])));
+        assert_eq!((child.metadata("second"), child.metadata("third")), (Some(&b"2"[..]), None));
+        // SAFETY: the struct was just made and not released.
+        unsafe { schema.release.unwrap()(&mut schema) };
+        assert_eq!((schema.format(), schema.metadata("first"), schema.child(0).is_none()), (c"", None, true));
+        assert_eq!(SchemaNode::plain(c"i").into_c().format(), c"i");
     }
 }

@@ -5,6 +5,7 @@ mod masked_variable;
 mod shared_tensor;
 mod tensor;
 mod variable;
+mod words;
 
 pub use masked_tensor::MaskedTensor;
 pub use masked_variable::MaskedVariable;

@@ -1,0 +1,280 @@
+//! Tensors as Arrow arrays: the memory that they have already.
+//!
+//! 1. The rows of a tensor must lie side by side; their own axes may be swapped, which `arrow.fixed_shape_tensor` can
+//!    say.
+//! 2. The elements are one leaf: their memory, and a bitmap where some are null. Bits are new memory, and so is text.
+//! 3. Rows are fixed-size lists around it, which have no memory of their own.
+
+use crate::buffer::Buffer;
+use crate::dtype::{DataType, Number};
+use crate::error::{Error, Result};
+use crate::export::arrow::ArrowPair;
+use crate::export::arrow::field::{ArrowField, is_text, rows};
+use crate::export::arrow::form::{ArrowForm, BoolForm, RowForm};
+use crate::export::arrow::validity::Validity;
+use crate::export::arrow::variable::variable_memory;
+use crate::export::arrow::{utf32, variable};
+use crate::export::arrow_abi::{ArrayNode, ArrowSchema, Owner, SchemaNode};
+use crate::layout::SharedTensor;
+use crate::mask::Mask;
+use crate::shape;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// A tensor as an Arrow array; with a mask, its missing elements are null. No element is copied, unless the form
+/// asks for bits, or the elements are fixed-length text.
+///
+/// # Errors
+/// [`Error::NoSuchType`] where Arrow has no such type; [`Error::NeedsCopy`] for a tensor of no axes, and for
+/// one whose elements are not side by side (or, with several axes, whose rows along axis 0 are not);
+/// [`Error::LengthMismatch`] for a mask of another length; [`Error::OutOfMemory`]; [`Error::NotUtf8`] for text that
+/// is none.
+///
+/// ```
+/// use zarrow_array::{Buffer, Number, Tensor, export};
+/// let tensor = Tensor::new(Buffer::zeroed(24)?, vec![6], Number::Int32.into())?.into_shared()?;
+/// let (schema, array) = export::arrow::tensor(&tensor, None, export::arrow::ArrowForm::default(), None)?;
+/// assert_eq!(schema.format().to_str(), Ok("i"));
+/// assert_eq!(array.buffer(1), Some(tensor.pointer().as_ptr() as *const _));
+/// # Ok::<(), zarrow_array::Error>(())
+/// ```
+pub fn tensor(
+    tensor: &SharedTensor,
+    mask: Option<&Mask>,
+    form: ArrowForm,
+    dimension_names: Option<&[Option<String>]>,
+) -> Result<ArrowPair> {
+    if is_text(tensor.dtype()) && !tensor.shape().is_empty() {
+        return variable::variable(&utf32::transcode(tensor)?, mask, form);
+    }
+    let schema = tensor_type(tensor, form, dimension_names)?;
+    Ok((schema.into_c(), tensor_memory(tensor, mask, form)?.into_c()))
+}
+
+/// The Arrow type of a tensor, without its memory.
+///
+/// # Errors
+/// As [`tensor`].
+pub fn tensor_schema(
+    tensor: &SharedTensor,
+    form: ArrowForm,
+    dimension_names: Option<&[Option<String>]>,
+) -> Result<ArrowSchema> {
+    Ok(tensor_type(tensor, form, dimension_names)?.into_c())
+}
+
+fn tensor_type(
+    tensor: &SharedTensor,
+    form: ArrowForm,
+    dimension_names: Option<&[Option<String>]>,
+) -> Result<SchemaNode> {
+    let order = row_order(tensor, form)?;
+    let (dtype, shape) = (tensor.dtype(), tensor.shape());
+    ArrowField { dtype, shape, order: order.as_deref(), dimension_names, form }.schema()
+}
+
+/// The memory of a tensor in exactly this form.
+///
+/// # Errors
+/// As [`tensor`].
+pub fn tensor_memory(tensor: &SharedTensor, mask: Option<&Mask>, form: ArrowForm) -> Result<ArrayNode> {
+    if is_text(tensor.dtype()) {
+        return variable_memory(&utf32::transcode(tensor)?, mask, form);
+    }
+    if row_order(tensor, form)?.is_some() && mask.is_some() {
+        return Err(needs_copy("a masked tensor whose axes are swapped"));
+    }
+    let size = tensor.size() as i64;
+    let validity = Validity::of_tensor(tensor, mask)?;
+    let data = tensor.pointer().as_ptr().cast_const().cast::<c_void>();
+    let owner = Owner::new(tensor.owner());
+    let array = match tensor.dtype() {
+        DataType::Number(Number::Complex64 | Number::Complex128) => {
+            let parts = leaf(size * 2, Validity::default(), vec![data], vec![owner]);
+            ArrayNode { children: vec![parts], ..leaf(size, validity, vec![], vec![]) }
+        }
+        DataType::Number(Number::Bool) if form.bools == BoolForm::Bits => {
+            let bits = Arc::new(packed(tensor)?);
+            leaf(size, validity, vec![bits.as_ptr().cast()], vec![Owner::new(bits)])
+        }
+        _ => leaf(size, validity, vec![data], vec![owner]),
+    };
+    let form = if tensor.shape().len() > 1 { rows(form, tensor.dtype()) } else { RowForm::Flat };
+    Ok(wrapped(array, form, tensor.shape()))
+}
+
+/// The bytes of a bool tensor as bits, 1 for any byte that is not 0.
+fn packed(tensor: &SharedTensor) -> Result<Buffer> {
+    let mut bits = Buffer::zeroed(tensor.size().div_ceil(8))?;
+    for (index, byte) in tensor.words::<u8>()?.enumerate() {
+        bits[index / 8] |= u8::from(byte != 0) << (index % 8);
+    }
+    Ok(bits)
+}
+
+/// Elements in one piece of memory.
+pub fn leaf(length: i64, validity: Validity, buffers: Vec<*const c_void>, owners: Vec<Owner>) -> ArrayNode {
+    let null_count = validity.null_count;
+    let mut node = ArrayNode { length, null_count, buffers, owners, ..ArrayNode::default() };
+    let bitmap = validity.bitmap.as_ref().map_or(std::ptr::null(), |bitmap| bitmap.as_ptr().cast());
+    node.buffers.insert(0, bitmap);
+    node.owners.extend(validity.bitmap.map(|bitmap| Owner::new(bitmap)));
+    node
+}
+
+/// Elements in the lists that rows of this form are.
+pub fn wrapped(elements: ArrayNode, form: RowForm, shape: &[i64]) -> ArrayNode {
+    let list = |array, axes: usize| {
+        let length = shape[..axes].iter().product();
+        ArrayNode { children: vec![array], ..leaf(length, Validity::default(), vec![], vec![]) }
+    };
+    match form {
+        RowForm::Flat => elements,
+        RowForm::Tensor => list(elements, 1),
+        RowForm::Nested => (1..shape.len()).rev().fold(elements, list),
+    }
+}
+
+fn needs_copy(what: &'static str) -> Error {
+    Error::NeedsCopy { protocol: "Arrow", what }
+}
+
+/// The order of a row's axes in memory, `None` for their own (step 1).
+fn row_order(tensor: &SharedTensor, form: ArrowForm) -> Result<Option<Vec<usize>>> {
+    if tensor.is_c_contiguous() {
+        return Ok(None);
+    }
+    if tensor.shape().len() < 2 {
+        return Err(needs_copy("a tensor whose elements are not side by side"));
+    }
+    let order = swapped_axes(tensor).ok_or_else(|| needs_copy("a tensor whose rows are not side by side"))?;
+    if rows(form, tensor.dtype()) != RowForm::Tensor {
+        return Err(needs_copy("as lists, a tensor whose axes are swapped"));
+    }
+    // pyarrow takes the permutation the other way round than the specification when it reads, and so
+    // returns wrong elements without an error: only those that are their own inverse are the same to both.
+    if order.iter().enumerate().any(|(at, axis)| order[*axis] != at) {
+        return Err(needs_copy("a tensor whose axes are rotated, and not swapped,"));
+    }
+    Ok(Some(order))
+}
+
+/// The axes of a row (all but axis 0) from the slowest in memory to the fastest; `None` where rows have gaps or
+/// axis 0 is not the slowest.
+fn swapped_axes(tensor: &SharedTensor) -> Option<Vec<usize>> {
+    let (shape, strides) = (&tensor.shape()[1..], &tensor.strides()[1..]);
+    let mut order: Vec<usize> = (0..shape.len()).collect();
+    order.sort_by_key(|axis| std::cmp::Reverse((strides[*axis], *axis == 0)));
+    let reordered = |values: &[i64], first: i64| {
+        std::iter::once(first).chain(order.iter().map(|axis| values[*axis])).collect::<Vec<i64>>()
+    };
+    let (whole, steps) = (reordered(shape, tensor.shape()[0]), reordered(strides, tensor.strides()[0]));
+    shape::is_c_contiguous(&whole, &steps).then_some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::arrow::TextForm;
+    use crate::{IndexStep, Tensor, TimeUnit, Variable};
+
+    const DEFAULT: ArrowForm =
+        ArrowForm { rows: RowForm::Tensor, bools: BoolForm::Bytes, text: TextForm::Large };
+
+    fn exported(given: &SharedTensor, mask: Option<&Mask>) -> Result<ArrowPair> {
+        tensor(given, mask, DEFAULT, None)
+    }
+
+    fn floats(extents: &[u64]) -> SharedTensor {
+        let nbytes = shape::nbytes(extents, 4).unwrap();
+        let buffer = Buffer::zeroed(nbytes).unwrap();
+        Tensor::new(buffer, extents.to_vec(), Number::Float32.into()).unwrap().into_shared().unwrap()
+    }
+
+    #[test]
+    fn rows_become_a_fixed_shape_tensor() {
+        let matrix = floats(&[5, 2, 3]);
+        let (schema, array) = exported(&matrix, None).unwrap();
+        assert_eq!((schema.format().to_str(), array.length()), (Ok("+w:6"), 5));
+        let values = array.child(0).unwrap();
+        assert_eq!((values.length(), values.buffer(1)), (30, Some(matrix.pointer().as_ptr() as *const _)));
+        let form = ArrowForm { rows: RowForm::Nested, ..DEFAULT };
+        let (_, array) = tensor(&matrix, None, form, None).unwrap();
+        assert_eq!((array.length(), array.child(0).unwrap().length()), (5, 10));
+        assert_eq!(array.child(0).unwrap().child(0).unwrap().length(), 30);
+        let form = ArrowForm { rows: RowForm::Flat, ..DEFAULT };
+        assert_eq!(tensor(&matrix, None, form, None).unwrap().1.length(), 30);
+    }
+
+    #[test]
+    fn permuted_rows_go_out_and_permuted_columns_do_not() {
+        let cube = floats(&[5, 2, 3]);
+        let swapped = cube.transpose(&[0, 2, 1]).unwrap();
+        assert_eq!(row_order(&swapped, DEFAULT).unwrap(), Some(vec![1, 0]));
+        let nested = ArrowForm { rows: RowForm::Nested, ..DEFAULT };
+        assert!(matches!(tensor(&swapped, None, nested, None), Err(Error::NeedsCopy { .. })));
+        assert!(matches!(exported(&cube.transpose(&[2, 1, 0]).unwrap(), None), Err(Error::NeedsCopy { .. })));
+        let rotated = floats(&[5, 2, 3, 4]).transpose(&[0, 2, 3, 1]).unwrap();
+        assert!(matches!(exported(&rotated, None), Err(Error::NeedsCopy { .. })));
+        let every_second = IndexStep::Range { start: 0, step: 2, count: 3 };
+        let line = floats(&[5]).view(&[every_second]).unwrap();
+        assert!(matches!(exported(&line, None), Err(Error::NeedsCopy { .. })));
+        assert!(matches!(exported(&floats(&[]), None), Err(Error::NeedsCopy { .. })));
+    }
+
+    #[test]
+    fn a_mask_without_gaps_needs_no_bitmap() {
+        let line = floats(&[4]);
+        let whole = Mask::new(vec![Buffer::zeroed(4).unwrap()]).unwrap();
+        let (_, array) = exported(&line, Some(&whole)).unwrap();
+        assert_eq!((array.null_count(), array.buffer(0)), (0, Some(std::ptr::null())));
+        let gaps = Mask::new(vec![Buffer::copy_of(&[0, 1, 0, 1]).unwrap()]).unwrap();
+        let (_, array) = exported(&line, Some(&gaps)).unwrap();
+        assert_eq!(array.null_count(), 2);
+        assert!(!array.buffer(0).unwrap().is_null());
+        let short = Mask::new(vec![Buffer::zeroed(3).unwrap()]).unwrap();
+        assert!(exported(&line, Some(&short)).is_err());
+    }
+
+    #[test]
+    fn nat_is_null_beside_what_the_mask_says() {
+        let bytes: Vec<u8> = [5i64, i64::MIN, 7].iter().flat_map(|value| value.to_ne_bytes()).collect();
+        let dtype = DataType::DateTime64 { unit: TimeUnit::Second, scale: 1 };
+        let times =
+            Tensor::new(Buffer::copy_of(&bytes).unwrap(), vec![3], dtype).unwrap().into_shared().unwrap();
+        let (schema, array) = exported(&times, None).unwrap();
+        assert_eq!((schema.format().to_str(), array.null_count()), (Ok("tss:"), 1));
+        let last = Mask::new(vec![Buffer::copy_of(&[0, 0, 1]).unwrap()]).unwrap();
+        assert_eq!(exported(&times, Some(&last)).unwrap().1.null_count(), 2);
+    }
+
+    #[test]
+    fn bools_are_packed_where_bits_are_asked_for() {
+        let bytes: Vec<u8> = (0..19u8).map(|index| index % 3).collect();
+        let bools = Tensor::new(Buffer::copy_of(&bytes).unwrap(), vec![19], Number::Bool.into()).unwrap();
+        let bits = packed(&bools.into_shared().unwrap()).unwrap();
+        for (index, byte) in bytes.iter().enumerate() {
+            assert_eq!((bits[index / 8] >> (index % 8)) & 1 == 1, *byte != 0, "element {index}");
+        }
+        assert_eq!(bits.len(), 3);
+    }
+
+    #[test]
+    fn text_has_three_forms() {
+        let offsets: Vec<u8> = [0i64, 3, 20].iter().flat_map(|offset| offset.to_ne_bytes()).collect();
+        let text = Buffer::copy_of(b"onethe second of two").unwrap();
+        let words =
+            Variable::new(Buffer::copy_of(&offsets).unwrap(), text, vec![2], DataType::String).unwrap();
+        for (text, format, buffers) in
+            [(TextForm::Large, c"U", 3), (TextForm::Small, c"u", 3), (TextForm::Views, c"vu", 4)]
+        {
+            let form = ArrowForm { text, ..DEFAULT };
+            let (schema, array) = variable::variable(&words, None, form).unwrap();
+            assert_eq!((schema.format(), array.buffer(buffers)), (format, None));
+            assert_eq!(
+                array.buffer(2),
+                Some(words.data()[if text == TextForm::Views { 3 } else { 0 }..].as_ptr().cast())
+            );
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Reading memory that other libraries may write to meanwhile: one atomic load an element.
+//!
+//! A program that does so sees a mixture of old and new elements, as with NumPy.
+
+use crate::error::{Error, Result};
+use crate::layout::SharedTensor;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
+
+/// A number that is read at once.
+pub(crate) trait Word: Copy {
+    /// Reads it.
+    ///
+    /// # Safety
+    /// The address is aligned and valid for reads.
+    unsafe fn load(address: *mut Self) -> Self;
+}
+
+macro_rules! words {
+    ($( $word:ty, $atomic:ty; )*) => { $(
+        impl Word for $word {
+            unsafe fn load(address: *mut Self) -> Self {
+                // SAFETY: the caller's contract.
+                unsafe { <$atomic>::from_ptr(address) }.load(Ordering::Relaxed)
+            }
+        }
+    )* };
+}
+
+words! {
+    u8, AtomicU8;
+    u32, AtomicU32;
+    i64, AtomicI64;
+}
+
+/// The words of a tensor, in the order of memory.
+pub(crate) struct Words<'a, T> {
+    next: NonNull<T>,
+    left: usize,
+    _tensor: &'a SharedTensor,
+}
+
+impl<T: Word> Iterator for Words<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.left = self.left.checked_sub(1)?;
+        // SAFETY: `words` checked that so many aligned words follow one another in the tensor's memory, which the
+        // tensor keeps alive.
+        unsafe {
+            let word = T::load(self.next.as_ptr());
+            self.next = self.next.add(1);
+            Some(word)
+        }
+    }
+}
+
+impl SharedTensor {
+    /// The elements as words, of which an element has a whole number, in the order of memory: elements are one run of
+    /// memory, in whichever order of axes.
+    ///
+    /// # Errors
+    /// [`Error::NeedsCopy`] where they are no run, or not aligned.
+    pub(crate) fn words<T: Word>(&self) -> Result<Words<'_, T>> {
+        let needs_copy = |what| Error::NeedsCopy { protocol: "Arrow", what };
+        if !self.is_one_run() {
+            return Err(needs_copy("a tensor whose elements are not side by side"));
+        }
+        let next = self.pointer().cast::<T>();
+        if !next.as_ptr().is_aligned() && self.size() > 0 {
+            return Err(needs_copy("elements that are not aligned"));
+        }
+        Ok(Words { next, left: self.nbytes() / size_of::<T>(), _tensor: self })
+    }
+
+    /// Whether the elements lie side by side from the first one on, in whichever order of axes.
+    fn is_one_run(&self) -> bool {
+        let mut axes: Vec<(i64, i64)> =
+            self.strides().iter().copied().zip(self.shape().iter().copied()).collect();
+        axes.sort_by_key(|axis| std::cmp::Reverse(*axis));
+        let (strides, shape): (Vec<i64>, Vec<i64>) = axes.into_iter().unzip();
+        crate::shape::is_c_contiguous(&shape, &strides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Buffer, IndexStep, Number, Tensor};
+
+    #[test]
+    fn runs_are_read_in_the_order_of_memory() {
+        let bytes = Buffer::copy_of(&[0, 1, 2, 3, 4, 5]).unwrap();
+        let tensor = Tensor::new(bytes, vec![2, 3], Number::UInt8.into()).unwrap().into_shared().unwrap();
+        let swapped = tensor.transpose(&[1, 0]).unwrap();
+        assert_eq!(swapped.words::<u8>().unwrap().collect::<Vec<u8>>(), [0, 1, 2, 3, 4, 5]);
+        let steps = [IndexStep::Range { start: 0, step: 1, count: 2 }, IndexStep::At(1)];
+        assert!(tensor.view(&steps).unwrap().words::<u8>().is_err());
+    }
+}
