@@ -10,6 +10,7 @@ use crate::error::{ErrorKind, Result};
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::{Axis, copy};
 use crate::exec::sink::c_strides;
+use crate::exec::stream;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -137,6 +138,7 @@ impl<'a> Destination<'a> {
                 &axes,
                 source.bytes.as_ptr().add(start),
                 self.pointer.add(first),
+                self.nbytes >= stream::RESULT_NBYTES,
             );
         }
         Ok(())

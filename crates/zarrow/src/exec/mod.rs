@@ -14,6 +14,7 @@ mod read;
 mod result;
 mod scratch;
 mod sink;
+mod stream;
 mod variable;
 mod want;
 mod whole;

@@ -5,8 +5,11 @@
 //!    copied whole.
 //! 3. Otherwise elements of 1, 2, 4, 8 and 16 bytes move as one number each, and others byte by byte.
 //! 4. A change of byte order is part of the move and costs no pass of its own.
+//! 5. Rows of a result that no cache holds are written past the caches (`stream`): an ordinary store would first read
+//!    from memory each line that it is about to overwrite.
 
 use crate::exec::part::PerAxis;
+use crate::exec::stream;
 
 /// One axis of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +22,20 @@ pub struct Axis {
     pub destination: isize,
 }
 
-/// Copies the elements at all positions of `axes`; reverses the bytes of each word of `swap` bytes.
+/// Copies the elements at all positions of `axes`; reverses the bytes of each word of `swap` bytes; past the caches
+/// where `past_caches` says so and the elements are rows (step 5).
 ///
 /// # Safety
 /// For every position, `item_size` bytes are readable in the source and writable in the destination, and the two
 /// memories do not overlap. `swap` divides `item_size`.
-pub unsafe fn copy(item_size: usize, swap: usize, axes: &[Axis], source: *const u8, destination: *mut u8) {
+pub unsafe fn copy(
+    item_size: usize,
+    swap: usize,
+    axes: &[Axis],
+    source: *const u8,
+    destination: *mut u8,
+    past_caches: bool,
+) {
     let axes = merge(axes, item_size, swap);
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),
@@ -35,7 +46,14 @@ pub unsafe fn copy(item_size: usize, swap: usize, axes: &[Axis], source: *const 
         match (swap, item_size) {
             (1, size) if inner.source == size as isize && inner.destination == size as isize => {
                 let row = inner.count * size;
-                rows(outer, source, destination, &|from, to| std::ptr::copy_nonoverlapping(from, to, row));
+                if past_caches && row >= stream::LINE {
+                    rows(outer, source, destination, &|from, to| stream::copy(from, to, row));
+                    stream::finish();
+                } else {
+                    rows(outer, source, destination, &|from, to| {
+                        std::ptr::copy_nonoverlapping(from, to, row)
+                    });
+                }
             }
             (1, 1) => items::<1, 1>(outer, inner, source, destination),
             (1, 2) => items::<2, 1>(outer, inner, source, destination),
@@ -198,6 +216,7 @@ mod tests {
             ]),
             shape in prop::collection::vec(1usize..5, 0..5), steps in prop::collection::vec(1usize..4, 5),
             order in Just((0..5).collect::<Vec<usize>>()).prop_shuffle(), flip in prop::collection::vec(any::<bool>(), 5),
+            past_caches in any::<bool>(),
         ) {
             let (item, swap) = sizes;
             // The source is a C-order array of `shape × steps`; the destination has its axes in another order.
@@ -222,7 +241,7 @@ mod tests {
             let (mut fast, mut plain) = (vec![0u8; to], vec![0u8; to]);
             oracle(item, swap, &axes, &source, 0, &mut plain, first);
             // SAFETY: the axes were laid out inside both vectors.
-            unsafe { copy(item, swap, &axes, source.as_ptr(), fast.as_mut_ptr().offset(first)) };
+            unsafe { copy(item, swap, &axes, source.as_ptr(), fast.as_mut_ptr().offset(first), past_caches) };
             prop_assert_eq!(fast, plain);
         }
     }
