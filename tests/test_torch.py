@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import mmap
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +24,11 @@ pytestmark = pytest.mark.torch
 WITHOUT = {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
 
 
+def memory_in_use():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * mmap.PAGESIZE
+
+
 @pytest.fixture
 def tensor(tmp_path):
     return handwritten.tensor(tmp_path, np.arange(24, dtype=np.float32).reshape(4, 6))
@@ -34,6 +43,28 @@ def test_every_type_is_shared(tmp_path, name):
     shared = ours.torch()
     back = shared.view(torch.uint8) if name.startswith(("bf", "float8")) else shared
     assert back.numpy().tobytes() == numbers(name).tobytes()
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT))
+def test_what_pytorch_does_not_know_is_let_go(tmp_path, name):
+    before = memory_in_use()
+    for _ in range(100):
+        tensor = handwritten.tensor(tmp_path, np.zeros(1 << 20, numbers(name).dtype))
+        with pytest.raises(BufferError, match="Unsupported"):
+            tensor.torch()
+    assert memory_in_use() - before < 20 << 20
+
+
+def test_without_pytorchs_c_functions():
+    code = """
+import pathlib, sys, tempfile, numpy, torch, zarrow
+sys.path.insert(0, sys.argv[1])
+import handwritten
+torch.Tensor.__dlpack_c_exchange_api__ = None
+tensor = handwritten.tensor(pathlib.Path(tempfile.mkdtemp()), numpy.arange(6.0))
+assert tensor.torch().data_ptr() == tensor.numpy().ctypes.data and tensor.torch()[5] == 5
+"""
+    subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent)], check=True)
 
 
 def test_writes_show_everywhere(tensor):

@@ -2,7 +2,7 @@
 //!
 //! None of them is `Clone` or `Copy`: a second managed tensor would be a second call of its deleter.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_int, c_void};
 
 use crate::{DLDataType, DLDevice, DLPackVersion};
 
@@ -66,6 +66,71 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
+/// `DLPackExchangeAPIHeader`: the start of the table, which every version of it keeps.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DLPackExchangeAPIHeader {
+    /// The version of the whole table.
+    pub version: DLPackVersion,
+    /// The header of a table of an older version, or NULL.
+    pub prev_api: *const DLPackExchangeAPIHeader,
+}
+
+/// Writes kind and message of an error to where `error_ctx` says.
+pub type DLPackSetError =
+    unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char);
+
+/// Allocates a tensor of the prototype's device, type and extents. Returns 0, or -1 after `set_error`.
+pub type DLPackManagedTensorAllocator = unsafe extern "C" fn(
+    prototype: *mut DLTensor,
+    out: *mut *mut DLManagedTensorVersioned,
+    error_ctx: *mut c_void,
+    set_error: Option<DLPackSetError>,
+) -> c_int;
+
+/// Lends the tensor of a Python object. Returns 0, or -1 with a Python exception set.
+pub type DLPackManagedTensorFromPyObjectNoSync =
+    unsafe extern "C" fn(py_object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int;
+
+/// Makes a Python object of a tensor, for which it answers from then on. Returns 0, or -1 with an exception set.
+pub type DLPackManagedTensorToPyObjectNoSync =
+    unsafe extern "C" fn(tensor: *mut DLManagedTensorVersioned, out_py_object: *mut *mut c_void) -> c_int;
+
+/// Describes the tensor of a Python object, which stays the owner: the description is good until the caller
+/// returns to Python. Returns 0, or -1 with an exception set.
+pub type DLPackDLTensorFromPyObjectNoSync =
+    unsafe extern "C" fn(py_object: *mut c_void, out: *mut DLTensor) -> c_int;
+
+/// Tells the stream on which a device works for the library now. Returns 0, or -1 with an exception set.
+pub type DLPackCurrentWorkStream =
+    unsafe extern "C" fn(device_type: i32, device_id: i32, out_current_stream: *mut *mut c_void) -> c_int;
+
+/// `DLPackExchangeAPI`: a Python type's functions for C, which do not wait for streams.
+///
+/// It lives as long as the process. The type has it as `__dlpack_c_exchange_api__`, in a capsule with the name
+/// `dlpack_exchange_api`. None of the functions is NULL, but the fourth may be.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DLPackExchangeAPI {
+    /// The part that stays the same in all versions.
+    pub header: DLPackExchangeAPIHeader,
+    /// Makes a new tensor.
+    pub managed_tensor_allocator: Option<DLPackManagedTensorAllocator>,
+    /// Lends the tensor of a Python object.
+    pub managed_tensor_from_py_object_no_sync: Option<DLPackManagedTensorFromPyObjectNoSync>,
+    /// Makes a Python object of a tensor.
+    pub managed_tensor_to_py_object_no_sync: Option<DLPackManagedTensorToPyObjectNoSync>,
+    /// Describes the tensor of a Python object.
+    pub dltensor_from_py_object_no_sync: Option<DLPackDLTensorFromPyObjectNoSync>,
+    /// Tells the stream of a device.
+    pub current_work_stream: Option<DLPackCurrentWorkStream>,
+}
+
+// SAFETY: the table is never written to after it was published, and its functions may be called from any thread.
+unsafe impl Send for DLPackExchangeAPI {}
+// SAFETY: as above.
+unsafe impl Sync for DLPackExchangeAPI {}
+
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     use std::mem::{align_of, offset_of, size_of};
@@ -91,4 +156,12 @@ const _: () = {
     assert!(offset_of!(DLManagedTensorVersioned, deleter) == 16);
     assert!(offset_of!(DLManagedTensorVersioned, flags) == 24);
     assert!(offset_of!(DLManagedTensorVersioned, dl_tensor) == 32);
+
+    assert!(size_of::<DLPackExchangeAPIHeader>() == 16 && offset_of!(DLPackExchangeAPIHeader, prev_api) == 8);
+    assert!(size_of::<DLPackExchangeAPI>() == 56 && offset_of!(DLPackExchangeAPI, header) == 0);
+    assert!(offset_of!(DLPackExchangeAPI, managed_tensor_allocator) == 16);
+    assert!(offset_of!(DLPackExchangeAPI, managed_tensor_from_py_object_no_sync) == 24);
+    assert!(offset_of!(DLPackExchangeAPI, managed_tensor_to_py_object_no_sync) == 32);
+    assert!(offset_of!(DLPackExchangeAPI, dltensor_from_py_object_no_sync) == 40);
+    assert!(offset_of!(DLPackExchangeAPI, current_work_stream) == 48);
 };

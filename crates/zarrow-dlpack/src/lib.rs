@@ -2,7 +2,7 @@
 //!
 //! DLPack ([specification](https://dmlc.github.io/dlpack/latest/)) is a C struct by which array libraries lend
 //! each other memory. This crate has the struct layouts ([`DLTensor`], [`DLManagedTensor`],
-//! [`DLManagedTensorVersioned`]), what may stand in them ([`DLDevice`], [`DLDataType`], [`DLPackVersion`]),
+//! [`DLManagedTensorVersioned`], [`DLPackExchangeAPI`]), what may stand in them ([`DLDevice`], [`DLDataType`], [`DLPackVersion`]),
 //! and the rule that the deleter runs exactly once:
 //!
 //! * [`Owned`] is a tensor that we lend out. It holds the memory's owner until the consumer calls the deleter.
@@ -41,6 +41,7 @@ mod abi;
 mod device;
 mod dtype;
 mod error;
+mod exchange_api;
 mod foreign;
 mod layout;
 mod managed;
@@ -48,8 +49,10 @@ mod owned;
 mod version;
 
 pub use abi::{
-    DLManagedTensor, DLManagedTensorDeleter, DLManagedTensorVersioned, DLTensor, IS_COPIED,
-    IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
+    DLManagedTensor, DLManagedTensorDeleter, DLManagedTensorVersioned, DLPackCurrentWorkStream,
+    DLPackDLTensorFromPyObjectNoSync, DLPackExchangeAPI, DLPackExchangeAPIHeader,
+    DLPackManagedTensorAllocator, DLPackManagedTensorFromPyObjectNoSync, DLPackManagedTensorToPyObjectNoSync,
+    DLPackSetError, DLTensor, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY,
 };
 pub use device::{DLDevice, DLDeviceType};
 pub use dtype::{DLDataType, DLDataTypeCode, Dtype, DtypeError};

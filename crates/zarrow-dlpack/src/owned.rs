@@ -132,6 +132,17 @@ impl<M: Managed> Owned<M> {
         unsafe { &*M::dl_tensor(self.handle.as_ptr()) }
     }
 
+    /// Takes back a tensor that [`into_raw`](Self::into_raw) gave away, and nobody consumed.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` must come from `into_raw`, and its deleter not have been called, nor be called by anybody else.
+    #[must_use]
+    pub unsafe fn from_raw(pointer: NonNull<M>) -> Self {
+        // SAFETY: by this function's contract.
+        Self { handle: unsafe { Handle::new(pointer) } }
+    }
+
     /// Gives the tensor away: the consumer must call the deleter once, or the memory leaks.
     #[must_use]
     pub fn into_raw(self) -> NonNull<M> {

@@ -37,33 +37,30 @@ impl Named for DLManagedTensorVersioned {
 }
 
 /// The tensor in a capsule.
-pub fn dlpack<M: Named>(py: Python<'_>, owned: Owned<M>) -> PyResult<Bound<'_, PyCapsule>> {
+pub fn dlpack<M: Named>(py: Python<'_>, owned: Owned<M>) -> PyResult<Bound<'_, PyAny>> {
     let pointer = owned.into_raw();
-    // SAFETY: `release` frees what the pointer stands for, on any thread, as DLPack asks of every deleter.
-    let capsule = unsafe {
-        PyCapsule::new_with_pointer_and_destructor(py, pointer.cast(), M::NAME, Some(release::<M>))
-    };
-    if capsule.is_err() {
-        // SAFETY: no capsule was made, so that the tensor is still ours alone.
-        drop(unsafe { Foreign::from_raw(pointer) });
+    // SAFETY: attached; `release` frees what the pointer stands for, and where there is no capsule the tensor is still
+    // ours alone.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(pointer.as_ptr().cast(), M::NAME.as_ptr(), Some(release::<M>));
+        Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| drop(Owned::from_raw(pointer)))
     }
-    capsule
 }
 
 /// Calls the deleter of a tensor that nobody consumed.
 ///
 /// A capsule may die while an exception is on its way, which a deleter must not replace.
 unsafe extern "C" fn release<M: Named>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this attached, with the capsule that `dlpack` made; while it has its first name, its
-    // pointer is the tensor that was put into it, and the deleter is ours to call.
+    // SAFETY: Python calls this attached, with the capsule that `dlpack` made; while it has its first name, which is
+    // known by its address, its pointer is the tensor that was put into it, and the deleter is ours to call.
     unsafe {
-        if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) != 1 {
+        if ffi::PyCapsule_GetName(capsule) != M::NAME.as_ptr() {
             return;
         }
         let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
         ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
         if let Some(pointer) = NonNull::new(ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr())) {
-            drop(Foreign::from_raw(pointer.cast::<M>()));
+            drop(Owned::from_raw(pointer.cast::<M>()));
         }
         ffi::PyErr_Restore(kind, value, trace);
     }

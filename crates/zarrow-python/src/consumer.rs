@@ -1,9 +1,13 @@
 //! Other libraries, each imported when a tensor is handed to it. None of them copies.
 
-use crate::error::exchange;
+use crate::error::{Raise, exchange};
+use crate::exchange_table::ExchangeTable;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
-use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor, export};
+use zarrow_dlpack::DLDataTypeCode;
 
 /// A `torch.Tensor` of the same memory.
 pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
@@ -16,7 +20,24 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     if shared.strides().iter().any(|stride| *stride < 0) {
         return Err(exchange(py, "needs_copy", "PyTorch has no negative strides: call .copy() first"));
     }
-    py.import("torch")?.call_method1("from_dlpack", (tensor,))
+    let lent = export::dlpack::versioned(shared).raise(py)?;
+    // Where PyTorch's C function does not know a type it never lets go of the memory, so that the small numbers, some
+    // of which it has, take the other way.
+    let dtype = lent.tensor().dtype;
+    let is_small = dtype.bits < 8 || dtype.code.0 > DLDataTypeCode::BOOL.0;
+    match torch_table(py)?.filter(|_| !is_small) {
+        Some(table) => table.object(py, lent),
+        None => py.import("torch")?.call_method1("from_dlpack", (tensor,)),
+    }
+}
+
+/// The C functions of `torch.Tensor`, which PyTorch has from 2.10 on.
+fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
+    static TABLE: PyOnceLock<Option<ExchangeTable>> = PyOnceLock::new();
+    let table = TABLE.get_or_try_init(py, || {
+        ExchangeTable::of(py.import("torch")?.getattr("Tensor")?.cast::<PyType>()?)
+    })?;
+    Ok(*table)
 }
 
 /// A `jax.Array` of the same memory.

@@ -1,7 +1,8 @@
 //! The Python module `zarrow._zarrow`: the engine and the four layouts as Python classes.
 //!
 //! Each class is a thin file over the crate that does the work. `unsafe` stands only where a C protocol asks for
-//! it: in `capsule`, in `buffer_protocol`, in `numpy_string`, for slices in `selection`, and where the memory of a tensor is read or filled.
+//! it: in `capsule`, `buffer_protocol`, `numpy_api` and `numpy_string`, `c_entry` and `fast_method`, for slices in
+//! `selection`, and where the memory of a tensor is read or filled.
 
 mod array;
 mod array_interface;
@@ -9,10 +10,14 @@ mod array_summary;
 mod arrow;
 mod batch;
 mod buffer_protocol;
+mod c_entry;
 mod capsule;
 mod consumer;
 mod decoded_array;
+mod dlpack;
 mod error;
+mod exchange_table;
+mod fast_method;
 mod group;
 mod interrupt;
 mod json;
@@ -21,6 +26,7 @@ mod masked_variable;
 mod memory;
 mod metadata;
 mod numpy;
+mod numpy_api;
 mod numpy_string;
 mod open;
 mod out;
@@ -64,6 +70,7 @@ mod _zarrow {
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::fast_method::add::<crate::dlpack::Dlpack, _>(module.py())?;
         crate::decoded_array::add_aliases(module)
     }
 }

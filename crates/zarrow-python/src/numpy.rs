@@ -1,6 +1,7 @@
 //! NumPy's types and views, by NumPy's own Python functions. It is imported when it is first needed.
 
-use crate::error::{Raise, exchange};
+use crate::error::exchange;
+use crate::numpy_api;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -14,42 +15,33 @@ pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
 
 /// The `numpy.dtype` of the elements: `StringDType` for strings, `object` for bytes of any length.
 pub fn dtype<'py>(py: Python<'py>, data_type: &DataType) -> PyResult<Bound<'py, PyAny>> {
-    let numpy = module(py)?;
-    let dtype = numpy.getattr("dtype")?;
     match data_type.without_optional() {
-        DataType::String => numpy.getattr("dtypes")?.call_method0("StringDType"),
-        DataType::Bytes => dtype.call1(("O",)),
-        DataType::Number(number) if number.names().numpy.is_none() => {
-            dtype.call1((py.import("ml_dtypes")?.getattr(number.names().zarr)?,))
-        }
-        other => dtype.call1((other.numpy_code(),)),
+        DataType::Number(number) => number_dtype(py, *number),
+        DataType::String => module(py)?.getattr("dtypes")?.call_method0("StringDType"),
+        DataType::Bytes => module(py)?.getattr("dtype")?.call1(("O",)),
+        other => module(py)?.getattr("dtype")?.call1((other.numpy_code(),)),
     }
 }
 
-/// A view of the tensor's memory.
+/// The `numpy.dtype` of a number, made once.
+fn number_dtype(py: Python<'_>, number: Number) -> PyResult<Bound<'_, PyAny>> {
+    static MADE: [PyOnceLock<Py<PyAny>>; Number::ALL.len()] =
+        [const { PyOnceLock::new() }; Number::ALL.len()];
+    let made = MADE[number as usize].get_or_try_init(py, || {
+        let dtype = module(py)?.getattr("dtype")?;
+        let dtype = match number.names().numpy {
+            Some(code) => dtype.call1((code,))?,
+            None => dtype.call1((py.import("ml_dtypes")?.getattr(number.names().zarr)?,))?,
+        };
+        PyResult::Ok(dtype.unbind())
+    })?;
+    Ok(made.bind(py).clone())
+}
+
+/// A view of the tensor's memory, which keeps the tensor alive as its base.
 pub fn view<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
-    let py = tensor.py();
     let shared = tensor.get().shared();
-    let asarray = module(py)?.getattr("asarray")?;
-    match stand_in(shared.dtype()) {
-        None => asarray.call1((tensor,)),
-        Some(stand_in) => {
-            let cast = Tensor::create(py, shared.cast(stand_in).raise(py)?)?;
-            asarray.call1((cast,))?.call_method1("view", (dtype(py, shared.dtype())?,))
-        }
-    }
-}
-
-/// A type of the same size that the buffer protocol can name, where it cannot name the type itself.
-fn stand_in(data_type: &DataType) -> Option<DataType> {
-    match data_type {
-        DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => Some(Number::Int64.into()),
-        DataType::RawBytes { length } => Some(DataType::NullTerminatedBytes { length: *length }),
-        DataType::Number(number) if number.names().pep3118.is_none() => {
-            Some(if number.names().item_size == 1 { Number::UInt8 } else { Number::UInt16 }.into())
-        }
-        _ => None,
-    }
+    numpy_api::array(tensor.as_any(), shared, dtype(tensor.py(), shared.dtype())?)
 }
 
 /// What `__array__` returns: `array` itself, or a copy where `dtype` or `copy` ask for one.

@@ -1,14 +1,14 @@
 //! The class `Tensor`: one strided buffer of fixed-size elements, and every protocol that hands it on.
 
 use crate::decoded_array::DecodedArray;
-use crate::error::{Raise, exchange};
-use crate::{array_interface, buffer_protocol, capsule, consumer, numpy, selection};
+use crate::error::Raise;
+use crate::{array_interface, buffer_protocol, consumer, numpy, selection};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use std::ffi::c_int;
-use zarrow_array::{SharedTensor, export};
+use zarrow_array::SharedTensor;
 use zarrow_dlpack::DLDevice;
 
 /// A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
@@ -178,36 +178,6 @@ impl Tensor {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         array_interface::describe(py, &self.shared)
-    }
-
-    /// DLPack: a capsule of the same memory, versioned where the consumer takes that.
-    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
-    fn __dlpack__<'py>(
-        &self,
-        py: Python<'py>,
-        stream: Option<Bound<'py, PyAny>>,
-        max_version: Option<(u32, u32)>,
-        dl_device: Option<(i32, i32)>,
-        copy: Option<bool>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        if stream.is_some() {
-            return Err(exchange(py, "stream", "memory of the CPU has no streams: stream must be None"));
-        }
-        if let Some((device_type, device_id)) = dl_device
-            && DLDevice::new(device_type, device_id) != DLDevice::CPU
-        {
-            let device = DLDevice::new(device_type, device_id);
-            return Err(exchange(py, "device", format!("this memory is on the CPU, and not on {device}")));
-        }
-        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-        match (copy, versioned) {
-            (Some(true), true) => {
-                capsule::dlpack(py, export::dlpack::versioned_copy(&self.copied(py)?).raise(py)?)
-            }
-            (Some(true), false) => capsule::dlpack(py, export::dlpack::legacy(&self.copied(py)?).raise(py)?),
-            (_, true) => capsule::dlpack(py, export::dlpack::versioned(&self.shared).raise(py)?),
-            (_, false) => capsule::dlpack(py, export::dlpack::legacy(&self.shared).raise(py)?),
-        }
     }
 
     /// DLPack: the device as (type, number); (1, 0) is the CPU.

@@ -39,6 +39,7 @@ macro_rules! numbers {
 
             /// The row of the table for this type.
             #[must_use]
+            #[inline]
             pub const fn names(self) -> NumberNames {
                 match self {
                     $( Number::$variant => NumberNames {
@@ -57,11 +58,11 @@ numbers! {
     Int8            "int8"                1 1 Some("i1"),  INT 8,                      Some("c"),  Some("b");
     Int16           "int16"               2 2 Some("i2"),  INT 16,                     Some("s"),  Some("h");
     Int32           "int32"               4 4 Some("i4"),  INT 32,                     Some("i"),  Some("i");
-    Int64           "int64"               8 8 Some("i8"),  INT 64,                     Some("l"),  Some("q");
+    Int64           "int64"               8 8 Some("i8"),  INT 64,                     Some("l"),  Some("l");
     UInt8           "uint8"               1 1 Some("u1"),  UINT 8,                     Some("C"),  Some("B");
     UInt16          "uint16"              2 2 Some("u2"),  UINT 16,                    Some("S"),  Some("H");
     UInt32          "uint32"              4 4 Some("u4"),  UINT 32,                    Some("I"),  Some("I");
-    UInt64          "uint64"              8 8 Some("u8"),  UINT 64,                    Some("L"),  Some("Q");
+    UInt64          "uint64"              8 8 Some("u8"),  UINT 64,                    Some("L"),  Some("L");
     Float16         "float16"             2 2 Some("f2"),  FLOAT 16,                   Some("e"),  Some("e");
     Float32         "float32"             4 4 Some("f4"),  FLOAT 32,                   Some("f"),  Some("f");
     Float64         "float64"             8 8 Some("f8"),  FLOAT 64,                   Some("g"),  Some("d");
