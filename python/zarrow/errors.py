@@ -18,6 +18,7 @@ __all__ = [
     "InvalidKeyError",
     "LimitError",
     "MetadataError",
+    "NodeExistsError",
     "NodeTypeError",
     "NotFoundError",
     "OutOfMemoryError",
@@ -70,6 +71,10 @@ class ZarrowError(Exception):
 
 class NotFoundError(ZarrowError, FileNotFoundError, KeyError):
     """There is neither an array nor a group at the path."""
+
+
+class NodeExistsError(ZarrowError, FileExistsError, ValueError):
+    """There is something already where an array or group was to be created."""
 
 
 class NodeTypeError(ZarrowError, TypeError):

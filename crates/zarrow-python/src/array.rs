@@ -123,8 +123,7 @@ impl Array {
     /// The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut document =
-            self.array.metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
+        let mut document = self.array.metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
         document.insert("zarr_format".to_owned(), self.zarr_format().into());
         json::object(py, &document)
     }

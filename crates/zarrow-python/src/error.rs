@@ -56,6 +56,7 @@ pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::Exists(_) => "NodeExistsError",
         ErrorKind::WrongNode { .. } => "NodeTypeError",
         ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::NotFound => "NotFoundError",
         ErrorKind::ReadOnly => "ReadOnlyError",

@@ -22,7 +22,7 @@ pub fn open<'py>(
     let py = store.py();
     let folder = folder(store)?;
     let limits = limits.map_or(Ok(DecodeLimits::default()), |limits| decode_limits(&limits))?;
-    let options = OpenOptions { limits, cache_nbytes: cache_bytes };
+    let options = OpenOptions { limits, cache_nbytes: cache_bytes, ..OpenOptions::default() };
     let opened = py.detach(|| zarrow::open_with(Arc::new(FilesystemStore::open(&folder)?), path, &options));
     node(py, opened.raise(py)?)
 }

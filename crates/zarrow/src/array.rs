@@ -3,6 +3,8 @@
 use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Cache, Reader, Sink, Worker, read, read_index};
+use crate::hierarchy::AttributeChange;
+use crate::hierarchy::attributes::StoredNode;
 use crate::memory::{self, Located, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::options::OpenOptions;
@@ -33,6 +35,7 @@ use zarrow_array::{Buffer, DataType, DecodedArray, SharedTensor, shape};
 pub struct Array {
     store: Arc<dyn Store>,
     path: String,
+    options: OpenOptions,
     metadata: Arc<ArrayMetadata>,
     chain: Arc<Chain>,
     indexes: Arc<Cache<ShardIndex>>,
@@ -61,7 +64,8 @@ impl Array {
         .map_err(|error| error.in_array(store.name(), &path))?;
         let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
         let indexes = Arc::new(Cache::new(INDEXES_NBYTES));
-        Ok(Array { store, path, metadata: Arc::new(metadata), chain: Arc::new(chain), indexes, chunks })
+        let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
+        Ok(Array { store, path, options: *options, metadata, chain, indexes, chunks })
     }
 
     /// The store that has the chunks.
@@ -86,6 +90,27 @@ impl Array {
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.metadata.shape
+    }
+
+    /// Changes the attributes; this handle has them as they are stored then, with the changes of others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] where the array was erased meanwhile.
+    pub fn change_attributes(&mut self, change: &AttributeChange) -> Result<()> {
+        let attributes = self.stored_node().change_attributes(change).map_err(|error| self.place(error))?;
+        Arc::make_mut(&mut self.metadata).attributes = attributes;
+        Ok(())
+    }
+
+    /// The documents of the array.
+    pub(crate) fn stored_node(&self) -> StoredNode<'_> {
+        StoredNode {
+            store: &*self.store,
+            path: &self.path,
+            zarr_format: self.metadata.zarr_format,
+            is_array: true,
+            options: &self.options,
+        }
     }
 
     /// The type of the elements.

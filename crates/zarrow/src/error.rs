@@ -13,6 +13,9 @@ pub enum ErrorKind {
     /// There is neither an array nor a group at the path.
     #[error("there is neither a Zarr array nor a Zarr group here")]
     NotFound,
+    /// There is something already where a node was to be created.
+    #[error("there is {0} here already")]
+    Exists(&'static str),
     /// The node is of the other kind.
     #[error("this is {found}, not {expected}")]
     WrongNode {
@@ -94,6 +97,7 @@ impl ErrorKind {
     pub fn code(&self) -> &'static str {
         match self {
             ErrorKind::NotFound => "not_found",
+            ErrorKind::Exists(_) => "exists",
             ErrorKind::WrongNode { .. } => "wrong_node",
             ErrorKind::Io(_) => "io",
             ErrorKind::Write(error) => match error.kind() {

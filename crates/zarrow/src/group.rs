@@ -1,10 +1,14 @@
 //! A group: a node that has nodes below it.
 
+use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{GroupMetadata, ZarrFormat};
+use crate::hierarchy::attributes::StoredNode;
+use crate::hierarchy::consolidate::consolidate;
+use crate::hierarchy::{AttributeChange, Existing, create_array, create_group, erase};
+use crate::metadata::{ArrayMetadata, GroupMetadata, ZarrFormat};
 use crate::open::{Node, node, open_node};
 use crate::options::OpenOptions;
-use crate::store::{Store, join, normalize_path};
+use crate::store::{Store, check_key, join, normalize_path};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -57,6 +61,108 @@ impl Group {
     #[must_use]
     pub fn is_consolidated(&self) -> bool {
         self.metadata.consolidated.is_some()
+    }
+
+    /// Changes the attributes; this handle has them as they are stored then, with the changes of others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] where the group was erased meanwhile.
+    pub fn change_attributes(&mut self, change: &AttributeChange) -> Result<()> {
+        let node = StoredNode {
+            store: &*self.store,
+            path: &self.path,
+            zarr_format: self.zarr_format(),
+            is_array: false,
+            options: &self.options,
+        };
+        let attributes = node.change_attributes(change).map_err(|error| self.place(error))?;
+        Arc::make_mut(&mut self.metadata).attributes = attributes;
+        Ok(())
+    }
+
+    /// Creates an array at `path` below the group, which should be of the group's version.
+    ///
+    /// # Errors
+    /// As [`create_array`](crate::create_array).
+    pub fn create_array(&mut self, path: &str, metadata: ArrayMetadata, existing: Existing) -> Result<Array> {
+        let path = self.below(path)?;
+        let array = create_array(Arc::clone(&self.store), &path, metadata, existing, &self.options)?;
+        self.reopen_consolidated()?;
+        Ok(array)
+    }
+
+    /// Creates a group of this group's version at `path` below it.
+    ///
+    /// # Errors
+    /// As [`create_group`](crate::create_group).
+    pub fn create_group(
+        &mut self,
+        path: &str,
+        attributes: Map<String, Value>,
+        existing: Existing,
+    ) -> Result<Group> {
+        let path = self.below(path)?;
+        let store = Arc::clone(&self.store);
+        let group = create_group(store, &path, self.zarr_format(), attributes, existing, &self.options)?;
+        self.reopen_consolidated()?;
+        Ok(group)
+    }
+
+    /// Erases the array or group at `path` below the group, with everything below it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
+    pub fn erase(&mut self, path: &str) -> Result<()> {
+        let path = self.below(path)?;
+        let place = |error: Error| error.in_array(self.store.name(), &path);
+        if !erase(&*self.store, &path, &self.options).map_err(place)? {
+            return Err(place(ErrorKind::NotFound.into()));
+        }
+        self.reopen_consolidated()
+    }
+
+    /// Copies the metadata of everything below the group into the group's own, so that opening what is below needs no
+    /// look at the store. zarrow keeps the copies true when it changes a node below; programs that do not make them
+    /// stale.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::Metadata`] where a document below is no JSON.
+    pub fn consolidate_metadata(&mut self) -> Result<()> {
+        consolidate(&*self.store, &self.path, self.zarr_format(), &self.options)
+            .map_err(|error| self.place(error))?;
+        self.refresh()
+    }
+
+    /// Reads the metadata again, so that the group is as the store has it now.
+    ///
+    /// # Errors
+    /// As [`open`](crate::open).
+    pub fn refresh(&mut self) -> Result<()> {
+        match open_node(&self.store, &self.path, &self.options)? {
+            Node::Group(group) => *self = group,
+            Node::Array(_) => {
+                let (expected, found) = ("a group", "an array");
+                return Err(self.place(ErrorKind::WrongNode { expected, found }.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the handle of a consolidated group see what changed below it.
+    fn reopen_consolidated(&mut self) -> Result<()> {
+        if self.is_consolidated() { self.refresh() } else { Ok(()) }
+    }
+
+    /// The path from the root of a path below the group, which is not the group itself.
+    fn below(&self, path: &str) -> Result<String> {
+        let below = normalize_path(path)
+            .and_then(|path| check_key(&path).map(|()| path))
+            .map_err(|error| self.place(error))?;
+        Ok(join(&self.path, &below))
+    }
+
+    fn place(&self, error: Error) -> Error {
+        error.in_array(self.store.name(), &self.path)
     }
 
     /// The array or group at `path`, which may have several parts (`"a/b"`).

@@ -68,7 +68,7 @@ pub(crate) fn node(
     }
 }
 
-fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
+pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
     let document = |name: &str, limit: u64| store.get(&join(path, name), limit);
     let small = |name: &str| document(name, limits.max_metadata_nbytes);
     if let Some(bytes) = document("zarr.json", limits.max_consolidated_nbytes)? {

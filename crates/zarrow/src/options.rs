@@ -1,6 +1,7 @@
-//! How a hierarchy is opened: what is refused as hostile, and what is kept in memory.
+//! How a hierarchy is opened: what is refused as hostile, what is kept in memory, and how writes last.
 
 use crate::metadata::MetadataLimits;
+use crate::store::Durability;
 
 /// Limits that no honest store meets, so that a hostile one cannot take memory or time without end.
 ///
@@ -36,4 +37,6 @@ pub struct OpenOptions {
     /// Bytes of decoded chunks that each array keeps, for reads that overlap; 0 keeps none. A chunk that was rewritten
     /// since is decoded again.
     pub cache_nbytes: usize,
+    /// What has reached the disk when a write returns.
+    pub durability: Durability,
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::MetadataError;
 use super::json::Extension;
+use super::v2::Kind;
 
 const KEY: &str = "codecs";
 
@@ -55,7 +56,7 @@ impl CodecMetadata {
     }
 
     /// A numcodecs codec, as Zarr version 2 stores it: its `id` and its parameters in one object.
-    pub(super) fn from_v2(key: &'static str, value: &Value, item_size: usize) -> Result<Self, MetadataError> {
+    pub(crate) fn from_v2(key: &'static str, value: &Value, item_size: usize) -> Result<Self, MetadataError> {
         let invalid = || MetadataError::expected(key, "an object with an \"id\"", value);
         let mut configuration = value.as_object().ok_or_else(invalid)?.clone();
         let Some(Value::String(id)) = configuration.remove("id") else { return Err(invalid()) };
@@ -63,7 +64,7 @@ impl CodecMetadata {
     }
 
     /// The codec as a version 3 document lists it.
-    pub(super) fn document(&self) -> Value {
+    pub(crate) fn document(&self) -> Value {
         let mut codec = Map::new();
         codec.insert("name".to_owned(), json!(self.name));
         if !self.configuration.is_empty() {
@@ -105,6 +106,11 @@ impl CodecMetadata {
         codec.insert("id".to_owned(), json!(id));
         codec.extend(configuration);
         self.must_understand.then_some(Value::Object(codec))
+    }
+
+    /// Whether the codec stands on the border between arrays and bytes, by its name in version 2.
+    pub(crate) fn is_array_to_bytes(&self) -> bool {
+        Kind::of(&self.name) == Kind::ArrayToBytes
     }
 
     /// The parameter `name`, where it is text.

@@ -12,6 +12,8 @@ pub(crate) const ZARRAY: &str = ".zarray";
 pub(crate) const ZGROUP: &str = ".zgroup";
 /// The name of the document that has the attributes of a node of version 2.
 pub(crate) const ZATTRS: &str = ".zattrs";
+/// The name of the document that has the metadata of everything below a group of version 2.
+pub(crate) const ZMETADATA: &str = ".zmetadata";
 
 /// The name of a document, and its JSON.
 pub type Document = (&'static str, Vec<u8>);

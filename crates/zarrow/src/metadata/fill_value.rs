@@ -22,7 +22,8 @@ pub enum FillValue {
 
 impl FillValue {
     /// The value whose bytes are all zero, which stands where Zarr version 2 leaves the value open.
-    pub(super) fn zero(data_type: &DataType) -> FillValue {
+    #[must_use]
+    pub fn zero(data_type: &DataType) -> FillValue {
         match (data_type, data_type.item_size()) {
             (DataType::Optional(_), _) => FillValue::Missing,
             (_, Some(size)) => FillValue::Fixed(vec![0; size]),

@@ -15,6 +15,7 @@ mod codec;
 mod consolidated;
 mod data_type;
 mod document;
+mod edit;
 mod error;
 mod fill_value;
 mod float8;
@@ -33,6 +34,9 @@ pub use chunk_grid::{AxisEdges, ChunkGrid};
 pub use chunk_key::ChunkKeyEncoding;
 pub use codec::CodecMetadata;
 pub use consolidated::Consolidated;
+pub use document::Document;
+pub(crate) use document::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
+pub(crate) use edit::JsonText;
 pub use error::MetadataError;
 pub use fill_value::FillValue;
 

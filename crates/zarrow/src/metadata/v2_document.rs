@@ -8,7 +8,6 @@
 use serde_json::{Map, Value, json};
 
 use super::type_string::{ByteOrder, type_string};
-use super::v2::Kind;
 use super::{ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat};
 
 /// The `.zarray` of an array.
@@ -79,7 +78,7 @@ impl Chain {
                 continue;
             }
             chain.push(codec, item_size, is_bytes)?;
-            is_bytes |= Kind::of(&codec.name) == Kind::ArrayToBytes;
+            is_bytes |= codec.is_array_to_bytes();
         }
         Ok(chain)
     }

@@ -1,0 +1,261 @@
+//! The description of an array that is to be created.
+//!
+//! 1. What is given is put together to metadata, with the rules of `chunk_shape` and `codec_choice` for what is not.
+//! 2. The metadata is written as documents and read back by the parser that every store goes through, so that nothing is
+//!    created that could not be opened; the codecs are compiled for the same reason.
+
+use super::chunk_shape;
+use crate::codec::Chain;
+use crate::error::{ErrorKind, Result};
+use crate::metadata::{
+    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, NodeMetadata, ZARRAY,
+    ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
+};
+use crate::options::DecodeLimits;
+use serde_json::{Map, Value, json};
+use zarrow_array::DataType;
+
+/// An array that is to be created: its shape and data type, and what differs from the usual.
+///
+/// ```
+/// use zarrow::ArrayBuilder;
+/// use zarrow_array::Number;
+/// let metadata = ArrayBuilder::new([1000, 1000], Number::Float32).shard_shape([500, 500]).build()?;
+/// assert_eq!(metadata.codecs[0].name, "sharding_indexed");
+/// assert!(ArrayBuilder::new([4], Number::Float32).chunk_shape([0]).build().is_err());
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ArrayBuilder {
+    zarr_format: ZarrFormat,
+    shape: Vec<u64>,
+    data_type: DataType,
+    chunk_shape: Option<Vec<u64>>,
+    shard_shape: Option<Vec<u64>>,
+    fill_value: Option<FillValue>,
+    filters: Vec<CodecMetadata>,
+    serializer: Option<CodecMetadata>,
+    compressors: Option<Vec<CodecMetadata>>,
+    codecs: Option<Vec<CodecMetadata>>,
+    column_major: bool,
+    big_endian: bool,
+    chunk_key_encoding: Option<ChunkKeyEncoding>,
+    dimension_names: Option<Vec<Option<String>>>,
+    attributes: Map<String, Value>,
+    limits: DecodeLimits,
+}
+
+impl ArrayBuilder {
+    /// An array of Zarr version 3, compressed with zstd.
+    pub fn new(shape: impl Into<Vec<u64>>, data_type: impl Into<DataType>) -> ArrayBuilder {
+        ArrayBuilder {
+            zarr_format: ZarrFormat::V3,
+            shape: shape.into(),
+            data_type: data_type.into(),
+            chunk_shape: None,
+            shard_shape: None,
+            fill_value: None,
+            filters: Vec::new(),
+            serializer: None,
+            compressors: None,
+            codecs: None,
+            column_major: false,
+            big_endian: false,
+            chunk_key_encoding: None,
+            dimension_names: None,
+            attributes: Map::new(),
+            limits: DecodeLimits::default(),
+        }
+    }
+
+    /// The version of the format.
+    #[must_use]
+    pub fn zarr_format(self, zarr_format: ZarrFormat) -> Self {
+        ArrayBuilder { zarr_format, ..self }
+    }
+
+    /// Elements of a chunk along each axis. Without it chunks have about 1 MiB, or 4 MiB in whole rows where they are
+    /// not compressed.
+    #[must_use]
+    pub fn chunk_shape(self, chunk_shape: impl Into<Vec<u64>>) -> Self {
+        ArrayBuilder { chunk_shape: Some(chunk_shape.into()), ..self }
+    }
+
+    /// Elements of a shard along each axis: multiples of the chunk's, which are stored in one value each.
+    #[must_use]
+    pub fn shard_shape(self, shard_shape: impl Into<Vec<u64>>) -> Self {
+        ArrayBuilder { shard_shape: Some(shard_shape.into()), ..self }
+    }
+
+    /// What an element is that was not written: without it zero, the empty string, or missing.
+    #[must_use]
+    pub fn fill_value(self, fill_value: FillValue) -> Self {
+        ArrayBuilder { fill_value: Some(fill_value), ..self }
+    }
+
+    /// Codecs that come first, from arrays to arrays. In version 2 any codec can be one.
+    #[must_use]
+    pub fn filters(self, filters: impl Into<Vec<CodecMetadata>>) -> Self {
+        ArrayBuilder { filters: filters.into(), ..self }
+    }
+
+    /// The codec from array to bytes, which otherwise follows from the data type. Not for version 2.
+    #[must_use]
+    pub fn serializer(self, serializer: CodecMetadata) -> Self {
+        ArrayBuilder { serializer: Some(serializer), ..self }
+    }
+
+    /// Codecs that come last, from bytes to bytes: none makes a raw array, whose files hold the elements as they are.
+    #[must_use]
+    pub fn compressors(self, compressors: impl Into<Vec<CodecMetadata>>) -> Self {
+        ArrayBuilder { compressors: Some(compressors.into()), ..self }
+    }
+
+    /// All codecs of the array, instead of filters, serializer, compressors, order and shards.
+    #[must_use]
+    pub fn codecs(self, codecs: impl Into<Vec<CodecMetadata>>) -> Self {
+        ArrayBuilder { codecs: Some(codecs.into()), ..self }
+    }
+
+    /// Whether the first axis is the one whose elements lie side by side in a chunk (order `F`).
+    #[must_use]
+    pub fn column_major(self, column_major: bool) -> Self {
+        ArrayBuilder { column_major, ..self }
+    }
+
+    /// Whether the elements are stored with their most significant byte first.
+    #[must_use]
+    pub fn big_endian(self, big_endian: bool) -> Self {
+        ArrayBuilder { big_endian, ..self }
+    }
+
+    /// How chunks are named. Without it as the format has it: `c/0/1` in version 3, `0.1` in version 2.
+    #[must_use]
+    pub fn chunk_key_encoding(self, encoding: ChunkKeyEncoding) -> Self {
+        ArrayBuilder { chunk_key_encoding: Some(encoding), ..self }
+    }
+
+    /// A name for each axis, or none for it. Not for version 2.
+    #[must_use]
+    pub fn dimension_names(self, names: impl Into<Vec<Option<String>>>) -> Self {
+        ArrayBuilder { dimension_names: Some(names.into()), ..self }
+    }
+
+    /// What is stored beside the array.
+    #[must_use]
+    pub fn attributes(self, attributes: Map<String, Value>) -> Self {
+        ArrayBuilder { attributes, ..self }
+    }
+
+    /// What is refused.
+    #[must_use]
+    pub fn limits(self, limits: DecodeLimits) -> Self {
+        ArrayBuilder { limits, ..self }
+    }
+
+    /// The checked metadata.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Metadata`] for shapes, chunks, names and fill values that do not hold together;
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::UnknownCodec`] and [`ErrorKind::Unsupported`] for codecs that do not fit
+    /// the data type, each other or the format.
+    pub fn build(&self) -> Result<ArrayMetadata> {
+        // Step 1.
+        let chunk_shape = self.inner_chunk_shape()?;
+        let outer_shape = self.shard_shape.as_ref().unwrap_or(&chunk_shape);
+        let metadata = ArrayMetadata {
+            zarr_format: self.zarr_format,
+            shape: self.shape.clone(),
+            data_type: self.data_type.clone(),
+            chunk_grid: ChunkGrid::Regular { chunk_shape: outer_shape.clone() },
+            chunk_key_encoding: self.chunk_key_encoding.unwrap_or(match self.zarr_format {
+                ZarrFormat::V2 => ChunkKeyEncoding::V2 { separator: '.' },
+                ZarrFormat::V3 => ChunkKeyEncoding::Default { separator: '/' },
+            }),
+            fill_value: self.fill_value.clone().unwrap_or_else(|| FillValue::zero(&self.data_type)),
+            codecs: self.chain(&chunk_shape)?,
+            attributes: self.attributes.clone(),
+            dimension_names: self.dimension_names.clone(),
+        };
+        // Step 2.
+        let metadata = reread(&metadata.documents()?, &self.limits)?;
+        let largest = metadata.chunk_grid.largest_chunk();
+        Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &self.limits)?;
+        Ok(metadata)
+    }
+
+    /// The chunks that are encoded each by itself: inside the shards, where there are any.
+    fn inner_chunk_shape(&self) -> Result<Vec<u64>> {
+        // Strings and bytes are of any length: this is what a short one takes.
+        let item_nbytes = self.data_type.item_size().unwrap_or(32) as u64;
+        let is_raw = self.codecs.is_none() && self.compressors.as_ref().is_some_and(Vec::is_empty);
+        let Some(shards) = &self.shard_shape else {
+            return Ok(match &self.chunk_shape {
+                Some(chunk_shape) => chunk_shape.clone(),
+                None if is_raw => chunk_shape::raw(&self.shape, item_nbytes),
+                None => chunk_shape::compressed(&self.shape, item_nbytes),
+            });
+        };
+        let chunks =
+            self.chunk_shape.clone().unwrap_or_else(|| chunk_shape::inside_shards(shards, item_nbytes));
+        let divides = |(shard, chunk): (&u64, &u64)| *chunk > 0 && shard.is_multiple_of(*chunk) && *shard > 0;
+        if self.codecs.is_some() || chunks.len() != shards.len() || !shards.iter().zip(&chunks).all(divides) {
+            let text = match &self.codecs {
+                Some(_) => "a list of codecs says itself whether there are shards".to_owned(),
+                None => format!("shards of {shards:?} do not consist of whole chunks of {chunks:?}"),
+            };
+            return Err(ErrorKind::BadCodec(text).into());
+        }
+        Ok(chunks)
+    }
+
+    fn chain(&self, chunk_shape: &[u64]) -> Result<Vec<CodecMetadata>> {
+        if let Some(codecs) = &self.codecs {
+            return Ok(codecs.clone());
+        }
+        let mut chain = Vec::new();
+        if self.column_major && self.shape.len() > 1 {
+            let order: Vec<usize> = (0..self.shape.len()).rev().collect();
+            chain.push(CodecMetadata::new("transpose", Map::from_iter([("order".to_owned(), json!(order))])));
+        }
+        chain.extend(self.filters.iter().cloned());
+        // A filter of version 2 may make bytes of the elements itself.
+        if self.zarr_format == ZarrFormat::V3 || !self.filters.iter().any(CodecMetadata::is_array_to_bytes) {
+            let usual = || CodecMetadata::default_serializer(&self.data_type, self.big_endian);
+            chain.push(self.serializer.clone().unwrap_or_else(usual));
+        }
+        match &self.compressors {
+            Some(compressors) => chain.extend(compressors.iter().cloned()),
+            None => chain.push(CodecMetadata::default_compressor()),
+        }
+        if self.shard_shape.is_none() {
+            return Ok(chain);
+        }
+        let index = json!([
+            { "name": "bytes", "configuration": { "endian": "little" } },
+            { "name": "crc32c" },
+        ]);
+        let configuration = [
+            ("chunk_shape", json!(chunk_shape)),
+            ("codecs", chain.iter().map(CodecMetadata::document).collect()),
+            ("index_codecs", index),
+            ("index_location", json!("end")),
+        ];
+        let configuration = configuration.map(|(key, value)| (key.to_owned(), value));
+        Ok(vec![CodecMetadata::new("sharding_indexed", Map::from_iter(configuration))])
+    }
+}
+
+/// What a store that has these documents is opened as.
+fn reread(documents: &[Document], limits: &DecodeLimits) -> Result<ArrayMetadata> {
+    let named = |wanted: &str| {
+        documents.iter().find(|(name, _)| *name == wanted).map(|(_, document)| document.as_slice())
+    };
+    if let Some(zarray) = named(ZARRAY) {
+        return Ok(parse_v2_array(zarray, named(ZATTRS), &limits.metadata)?);
+    }
+    match parse_v3(named(crate::metadata::ZARR_JSON).unwrap_or_default(), &limits.metadata)? {
+        NodeMetadata::Array(array) => Ok(array),
+        NodeMetadata::Group(_) => Err(ErrorKind::Internal("an array became a group".to_owned()).into()),
+    }
+}

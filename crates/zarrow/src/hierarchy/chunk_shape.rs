@@ -1,0 +1,113 @@
+//! Chunk shapes for arrays whose creator names none.
+//!
+//! - Compressed: the longest axis is halved until a chunk has no more than [`NBYTES`]. Chunks come out nearly cubic, so
+//!   that a crop along any axes needs few of them, and large enough that a thread is busy for about a millisecond.
+//! - Raw: as many whole rows as have [`RAW_NBYTES`]. Such chunks lie in their files as the array does in memory, and are
+//!   mapped side by side; a read of less than a chunk reads only its range, so that larger ones cost nothing, and fewer
+//!   are fewer files. Their size is a multiple of the page where the rows allow it, which mapping side by side needs.
+//!
+//! An empty axis is one that will grow, and counts as a long one.
+
+/// The most bytes of a chunk that is compressed.
+const NBYTES: u64 = 1 << 20;
+/// About the bytes of a chunk that is raw.
+const RAW_NBYTES: u64 = 4 << 20;
+/// The extent that an empty axis counts as.
+const GROWING: u64 = 1 << 20;
+/// The page, or the multiple of it that every machine has.
+const PAGE: u64 = 1 << 16;
+
+/// The chunk shape of an array that is compressed.
+pub(super) fn compressed(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
+    split(grown(shape), item_nbytes, |extent| extent.div_ceil(2))
+}
+
+/// The shape of the chunks inside shards of `shard_shape`, which it divides.
+pub(super) fn inside_shards(shard_shape: &[u64], item_nbytes: u64) -> Vec<u64> {
+    split(shard_shape.to_vec(), item_nbytes, |extent| extent / smallest_factor(extent))
+}
+
+/// The chunk shape of an array that is stored as it is.
+pub(super) fn raw(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
+    let mut chunk = grown(shape);
+    let Some((rows, row)) = chunk.split_first_mut() else { return chunk };
+    let row_nbytes = row.iter().fold(item_nbytes.max(1), |nbytes, extent| nbytes.saturating_mul(*extent));
+    let fitting = (RAW_NBYTES / row_nbytes).max(1);
+    if fitting < *rows {
+        let aligned = PAGE / greatest_common_divisor(row_nbytes, PAGE);
+        *rows = if fitting >= aligned { fitting / aligned * aligned } else { fitting };
+    }
+    chunk
+}
+
+fn grown(shape: &[u64]) -> Vec<u64> {
+    shape.iter().map(|extent| if *extent == 0 { GROWING } else { *extent }).collect()
+}
+
+/// Makes the longest axis shorter until a chunk is small enough.
+fn split(mut chunk: Vec<u64>, item_nbytes: u64, shorter: impl Fn(u64) -> u64) -> Vec<u64> {
+    let nbytes = |chunk: &[u64]| {
+        chunk.iter().fold(item_nbytes.max(1), |nbytes, extent| nbytes.saturating_mul(*extent))
+    };
+    while nbytes(&chunk) > NBYTES
+        && let Some(longest) = chunk.iter_mut().rev().max_by_key(|extent| **extent)
+        && *longest > 1
+    {
+        *longest = shorter(*longest);
+    }
+    chunk
+}
+
+fn smallest_factor(number: u64) -> u64 {
+    /// Beyond it a number counts as prime, so that no shard shape takes long.
+    const MOST: u64 = 1 << 16;
+    (2..MOST)
+        .take_while(|factor| factor * factor <= number)
+        .find(|factor| number.is_multiple_of(*factor))
+        .unwrap_or(number)
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a.max(1) } else { greatest_common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn shapes_of_common_arrays() {
+        assert_eq!(compressed(&[512, 512, 512], 4), [64, 64, 64]);
+        assert_eq!(compressed(&[10_000_000], 8), [78_125]);
+        assert_eq!(compressed(&[0, 100], 8), [1024, 100]);
+        assert_eq!(compressed(&[10, 3], 8), [10, 3]);
+        assert_eq!(compressed(&[], 8), [0; 0]);
+        assert_eq!(raw(&[512, 512, 512], 4), [4, 512, 512]);
+        assert_eq!(raw(&[100_000, 3], 8), [100_000, 3]);
+        assert_eq!(raw(&[1 << 30, 3], 8), [172_032, 3]);
+        assert_eq!(raw(&[5, 1 << 40], 1), [1, 1 << 40]);
+        assert_eq!(inside_shards(&[1024, 1024], 8), [256, 512]);
+        assert_eq!(inside_shards(&[999_983 * 2], 8), [1]);
+    }
+
+    proptest! {
+        #[test]
+        fn they_fit_and_are_small(
+            shape in prop::collection::vec(prop_oneof![0..5u64, 0..3000u64, any::<u64>()], 0..5),
+            item_nbytes in 1..70_000u64,
+        ) {
+            let chunk = compressed(&shape, item_nbytes);
+            let nbytes: u64 = chunk.iter().product::<u64>() * item_nbytes;
+            prop_assert!(nbytes <= NBYTES || chunk.iter().all(|extent| *extent == 1));
+            for chunk in [chunk, raw(&shape, item_nbytes)] {
+                let fits = |(chunk, extent): (&u64, &u64)| *chunk > 0 && (chunk <= extent || *extent == 0);
+                prop_assert!(chunk.iter().zip(&shape).all(fits));
+                prop_assert_eq!(chunk.len(), shape.len());
+            }
+            let shards: Vec<u64> = shape.iter().map(|extent| extent % 5000 + 1).collect();
+            let inner = inside_shards(&shards, item_nbytes);
+            prop_assert!(inner.iter().zip(&shards).all(|(inner, outer)| outer.is_multiple_of(*inner)));
+        }
+    }
+}

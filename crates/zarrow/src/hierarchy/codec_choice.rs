@@ -1,0 +1,118 @@
+//! Codecs as users choose them, with every parameter that readers want to see.
+
+use crate::error::{ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+use serde_json::{Map, Value, json};
+use zarrow_array::DataType;
+
+/// The codecs of numcodecs that Zarr version 3 knows by `numcodecs.` and their id, where users leave that out.
+const NUMCODECS: [&str; 17] = [
+    "adler32",
+    "astype",
+    "bitround",
+    "bz2",
+    "crc32",
+    "delta",
+    "fixedscaleoffset",
+    "fletcher32",
+    "jenkins_lookup3",
+    "lz4",
+    "lzma",
+    "pcodec",
+    "quantize",
+    "shuffle",
+    "zfpy",
+    "zlib",
+    "base64",
+];
+
+impl CodecMetadata {
+    /// The codec that `choice` asks for: a name (`"zstd"`), an object of `name` and `configuration` as version 3 has
+    /// it, or one of `id` and parameters as numcodecs has it. Parameters that are left out get the values that are usual
+    /// for `data_type`, zstd and crc32c among them a checksum.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] where it is none of these.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use zarrow::metadata::CodecMetadata;
+    /// let float32 = zarrow_array::Number::Float32.into();
+    /// let codec = CodecMetadata::from_choice(&json!("zstd"), &float32)?;
+    /// assert_eq!(codec.configuration["level"], 3);
+    /// assert_eq!(codec, CodecMetadata::from_choice(&json!({"id": "zstd", "level": 3}), &float32)?);
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn from_choice(choice: &Value, data_type: &DataType) -> Result<CodecMetadata> {
+        let item_size = data_type.item_size().unwrap_or(1);
+        let choice = match choice {
+            Value::String(name) => json!({ "name": name }),
+            other => other.clone(),
+        };
+        let codec = if choice.get("id").is_some() {
+            CodecMetadata::from_v2("codecs", &choice, item_size)
+        } else {
+            let mut choice = choice;
+            if let Some(Value::String(name)) = choice.get_mut("name")
+                && NUMCODECS.contains(&name.as_str())
+            {
+                *name = format!("numcodecs.{name}");
+            }
+            CodecMetadata::parse_chain(&json!([choice]), item_size).map(|mut chain| chain.swap_remove(0))
+        };
+        let mut codec = codec.map_err(|error| ErrorKind::BadCodec(error.to_string()))?;
+        complete(&mut codec.configuration, &codec.name, data_type);
+        Ok(codec)
+    }
+
+    /// The compressor of arrays whose creator names none: zstd, whose frames carry a checksum.
+    #[must_use]
+    pub fn default_compressor() -> CodecMetadata {
+        let mut configuration = Map::new();
+        complete(&mut configuration, "zstd", &DataType::Bytes);
+        CodecMetadata::new("zstd", configuration)
+    }
+
+    /// The codec that makes bytes of elements of `data_type`, big-endian where that is asked for and makes a difference.
+    #[must_use]
+    pub fn default_serializer(data_type: &DataType, big_endian: bool) -> CodecMetadata {
+        let configured = |name: &str, value: Value| {
+            let Value::Object(configuration) = value else { return CodecMetadata::new(name, Map::new()) };
+            CodecMetadata::new(name, configuration)
+        };
+        match data_type {
+            DataType::String => CodecMetadata::new("vlen-utf8", Map::new()),
+            DataType::Bytes => CodecMetadata::new("vlen-bytes", Map::new()),
+            DataType::Optional(inner) => {
+                let inner = CodecMetadata::default_serializer(inner, big_endian);
+                let configuration = json!({
+                    "mask_codecs": [{ "name": "packbits", "configuration": {} }],
+                    "data_codecs": [{ "name": inner.name, "configuration": inner.configuration }],
+                });
+                configured("zarrs.optional", configuration)
+            }
+            other if other.word_size() == 1 => CodecMetadata::new("bytes", Map::new()),
+            _ => configured("bytes", json!({ "endian": if big_endian { "big" } else { "little" } })),
+        }
+    }
+}
+
+/// Sets the parameters that are not there yet.
+fn complete(configuration: &mut Map<String, Value>, name: &str, data_type: &DataType) {
+    let item_size = data_type.item_size().unwrap_or(1);
+    let usual = match name {
+        "zstd" => json!({ "level": 3, "checksum": true }),
+        "gzip" => json!({ "level": 5 }),
+        "numcodecs.zlib" | "numcodecs.bz2" => json!({ "level": 1 }),
+        "numcodecs.lz4" => json!({ "acceleration": 1 }),
+        "blosc" => json!({
+            "cname": "zstd", "clevel": 5, "shuffle": if item_size > 1 { "shuffle" } else { "bitshuffle" },
+            "typesize": item_size, "blocksize": 0,
+        }),
+        "bytes" if data_type.word_size() > 1 => json!({ "endian": "little" }),
+        _ => return,
+    };
+    for (key, value) in usual.as_object().into_iter().flatten() {
+        configuration.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+}

@@ -1,0 +1,238 @@
+//! Consolidated metadata: made for a group, and kept true when a node below it changes.
+//!
+//! 1. The documents of all nodes below are copied as they are, so that a reader of them sees what the store has: into
+//!    `consolidated_metadata` of the group's `zarr.json`, or into its `.zmetadata`.
+//! 2. Whoever changes a node with this crate has the copies renewed in every group above it, up to the store's root, from
+//!    what the store has then: two who do so at once leave the copy of the later change. That is one look at each group
+//!    above; where one is consolidated, its document is written anew, and so a hierarchy of many nodes is best
+//!    consolidated when it is complete.
+//! 3. Before a node is erased its copies go, so that nobody is sent to chunks that are gone.
+//!
+//! Programs that do not do this leave copies stale, and a process that is killed between a change and its copies leaves
+//! the old description: consolidating anew makes it right.
+
+use super::create::DOCUMENTS;
+use super::document::{update, writer};
+use super::node_path::ancestors;
+use crate::error::{ErrorKind, Result};
+use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
+use crate::options::OpenOptions;
+use crate::store::{Store, join};
+use serde_json::json;
+
+const KEY: &str = "consolidated_metadata";
+const METADATA: &str = "metadata";
+/// Deeper than any hierarchy: links may lead in a circle.
+const MAX_DEPTH: usize = 64;
+
+/// Step 1, for the group at `path`.
+pub(crate) fn consolidate(
+    store: &dyn Store,
+    path: &str,
+    zarr_format: ZarrFormat,
+    options: &OpenOptions,
+) -> Result<()> {
+    writer(store)?;
+    let mut entries = Vec::new();
+    collect(store, path, "", zarr_format, options, 0, &mut entries)?;
+    let limit = options.limits.metadata.max_consolidated_nbytes;
+    match zarr_format {
+        ZarrFormat::V3 => {
+            let inline = json!({ "kind": "inline", "must_understand": false });
+            update(store, &join(path, ZARR_JSON), limit, options.durability, |document| {
+                let mut document = document.ok_or(ErrorKind::NotFound)?;
+                document.set(KEY, &inline);
+                let mut inline = document.object(KEY);
+                inline.set_object(METADATA, &JsonText::of(entries));
+                document.set_object(KEY, &inline);
+                Ok(Some(document))
+            })
+        }
+        ZarrFormat::V2 => {
+            let own = copies(store, path, "", zarr_format, options)?;
+            let entries = JsonText::of(own.into_iter().chain(entries));
+            let document = JsonText::of([
+                (METADATA.to_owned(), entries),
+                ("zarr_consolidated_format".to_owned(), JsonText::from_value(&json!(1))),
+            ]);
+            update(store, &join(path, ZMETADATA), limit, options.durability, |_| Ok(Some(document)))
+        }
+    }
+}
+
+/// The documents of the nodes below `path`, each with its key relative to the group that is consolidated.
+fn collect(
+    store: &dyn Store,
+    path: &str,
+    relative: &str,
+    zarr_format: ZarrFormat,
+    options: &OpenOptions,
+    depth: usize,
+    entries: &mut Vec<(String, JsonText)>,
+) -> Result<()> {
+    if depth > MAX_DEPTH {
+        let (what, actual, limit) = ("the depth of the hierarchy", depth as u64, MAX_DEPTH as u64);
+        return Err(ErrorKind::Limit { what, actual, limit }.into());
+    }
+    for name in store.list(path)?.into_iter().filter(|name| !DOCUMENTS.contains(&name.as_str())) {
+        let (path, relative) = (join(path, &name), join(relative, &name));
+        let found = copies(store, &path, &relative, zarr_format, options)
+            .map_err(|error| error.in_array(store.name(), &path))?;
+        let is_group = found.iter().any(|(key, document)| match zarr_format {
+            ZarrFormat::V2 => key.ends_with(ZGROUP),
+            ZarrFormat::V3 => document
+                .values()
+                .is_ok_and(|values| values.get("node_type").is_some_and(|node_type| node_type == "group")),
+        });
+        entries.extend(found);
+        if is_group {
+            collect(store, &path, &relative, zarr_format, options, depth + 1, entries)?;
+        }
+    }
+    Ok(())
+}
+
+/// The copies that consolidated metadata have of the node at `path`, as the store has it now: none where there is none.
+fn copies(
+    store: &dyn Store,
+    path: &str,
+    relative: &str,
+    zarr_format: ZarrFormat,
+    options: &OpenOptions,
+) -> Result<Vec<(String, JsonText)>> {
+    let document = |name: &str, limit: u64| -> Result<Option<JsonText>> {
+        let bytes = store.get(&join(path, name), limit)?;
+        Ok(bytes.map(|bytes| JsonText::parse(bytes, limit)).transpose()?)
+    };
+    let limits = &options.limits.metadata;
+    match zarr_format {
+        ZarrFormat::V3 => {
+            let Some(mut found) = document(ZARR_JSON, limits.max_consolidated_nbytes)? else {
+                return Ok(Vec::new());
+            };
+            found.remove(KEY);
+            Ok(vec![(relative.to_owned(), found)])
+        }
+        ZarrFormat::V2 => {
+            let mut copies = Vec::new();
+            for name in [ZARRAY, ZGROUP, ZATTRS] {
+                if let Some(found) = document(name, limits.max_metadata_nbytes)? {
+                    copies.push((join(relative, name), found));
+                }
+            }
+            let is_node = copies.iter().any(|(key, _)| !key.ends_with(ZATTRS));
+            Ok(if is_node { copies } else { Vec::new() })
+        }
+    }
+}
+
+/// Step 2, for the node at `path`.
+pub(crate) fn refresh(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<()> {
+    change(store, path, options, &|relative, zarr_format, entries| {
+        let found = copies(store, path, relative, zarr_format, options)?;
+        match zarr_format {
+            ZarrFormat::V3 => set_inline(entries, relative, found.first().map(|(_, document)| document)),
+            ZarrFormat::V2 => {
+                for name in [ZARRAY, ZGROUP, ZATTRS] {
+                    let key = join(relative, name);
+                    match found.iter().find(|(found, _)| *found == key) {
+                        Some((_, document)) => entries.set_object(&key, document),
+                        None => {
+                            entries.remove(&key);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Step 3, for the node at `path` and those below it.
+pub(crate) fn forget(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<()> {
+    if path.is_empty() {
+        return Ok(());
+    }
+    change(store, path, options, &|relative, zarr_format, entries| {
+        let inside = format!("{relative}/");
+        for key in entries.keys().filter(|key| key.starts_with(&inside)).collect::<Vec<_>>() {
+            entries.remove(&key);
+        }
+        if zarr_format == ZarrFormat::V3 {
+            set_inline(entries, relative, None);
+        }
+        Ok(())
+    })
+}
+
+/// A change of the entries of one group's consolidated metadata, for a node at a path relative to the group.
+type Change<'a> = dyn Fn(&str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
+
+/// Has every group above `path` that is consolidated changed, and in version 2 the group at `path` itself.
+fn change(store: &dyn Store, path: &str, options: &OpenOptions, change: &Change<'_>) -> Result<()> {
+    let limit = options.limits.metadata.max_consolidated_nbytes;
+    for group in ancestors(path).chain([path]) {
+        let relative = path[group.len()..].trim_start_matches('/');
+        let zmetadata = join(group, ZMETADATA);
+        if store.open(&zmetadata)?.is_some() {
+            update(store, &zmetadata, limit, options.durability, |document| {
+                let Some(mut document) = document else { return Ok(None) };
+                let mut entries = document.object(METADATA);
+                change(relative, ZarrFormat::V2, &mut entries)?;
+                document.set_object(METADATA, &entries);
+                Ok(Some(document))
+            })?;
+        }
+        let zarr_json = join(group, ZARR_JSON);
+        if group == path || !mentions_key(store.get(&zarr_json, limit)?) {
+            continue;
+        }
+        update(store, &zarr_json, limit, options.durability, |document| {
+            let Some(mut document) = document else { return Ok(None) };
+            let mut inline = document.object(KEY);
+            if inline.keys().all(|key| key != METADATA) {
+                return Ok(None);
+            }
+            let mut entries = inline.object(METADATA);
+            change(relative, ZarrFormat::V3, &mut entries)?;
+            inline.set_object(METADATA, &entries);
+            document.set_object(KEY, &inline);
+            Ok(Some(document))
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether it is worth to take the lock and to parse the document.
+fn mentions_key(document: Option<Vec<u8>>) -> bool {
+    document.is_some_and(|bytes| bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()))
+}
+
+/// Makes `document` the entry at `path`, or takes it out; also in the entries of groups on the way, where some writers
+/// have the metadata of what is below them once more.
+fn set_inline(entries: &mut JsonText, path: &str, document: Option<&JsonText>) {
+    match document {
+        Some(document) => {
+            let mut document = document.clone();
+            let below = entries.object(path).object(KEY);
+            if !below.is_empty() {
+                document.set_object(KEY, &below);
+            }
+            entries.set_object(path, &document);
+        }
+        None => {
+            entries.remove(path);
+        }
+    }
+    for group in ancestors(path).filter(|group| !group.is_empty()) {
+        let mut entry = entries.object(group);
+        let mut inline = entry.object(KEY);
+        let mut inner = inline.object(METADATA);
+        if !inner.is_empty() {
+            set_inline(&mut inner, &path[group.len() + 1..], document);
+            inline.set_object(METADATA, &inner);
+            entry.set_object(KEY, &inline);
+            entries.set_object(group, &entry);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Changing a hierarchy: nodes are created, described anew, resized and erased.
+//!
+//! 1. What is to be stored is checked as a whole before anything is written (`builder`), by the parser that will read
+//!    it.
+//! 2. A document is read, changed and set under its lock (`document`), so that no change of another thread or process is
+//!    lost, and each is set in one step. What this crate does not know in a document stays, byte for byte.
+//! 3. After every change of a node the consolidated metadata of the groups above it, up to the store's root, are made to
+//!    say the same (`consolidate`).
+
+pub(crate) mod attributes;
+mod builder;
+mod chunk_shape;
+mod codec_choice;
+pub(crate) mod consolidate;
+mod create;
+mod document;
+mod node_path;
+
+#[cfg(test)]
+mod tests;
+
+pub use attributes::AttributeChange;
+pub use builder::ArrayBuilder;
+pub(crate) use create::erase;
+pub use create::{Existing, create_array, create_group};

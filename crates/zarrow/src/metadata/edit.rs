@@ -1,0 +1,321 @@
+//! Changing members of a JSON object, so that every other byte stays.
+//!
+//! A document of another program may hold what this crate does not know, or cannot keep in its own types: integers
+//! beyond 64 bits, bare `NaN`, an order of keys. So a change is one of the text:
+//! 1. the text was parsed before, so that the scanner only needs to tell where members begin and end;
+//! 2. members are spans of the text, keys unescaped;
+//! 3. a value is replaced in its span, a member removed with one comma beside it, a new one added at the end,
+//!    indented like its neighbours.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::MetadataError;
+use super::json::Document;
+
+/// The text of a JSON object, to be changed.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonText(Vec<u8>);
+
+impl Default for JsonText {
+    fn default() -> JsonText {
+        JsonText(b"{}".to_vec())
+    }
+}
+
+/// A member: its key unescaped, its span from the key on, and that of its value.
+struct Member {
+    key: String,
+    span: Range<usize>,
+    value: Range<usize>,
+}
+
+impl JsonText {
+    /// The text of an object, at most `limit` bytes of it.
+    pub(crate) fn parse(bytes: Vec<u8>, limit: u64) -> Result<JsonText, MetadataError> {
+        // Step 1.
+        Document::parse(&bytes, limit)?;
+        Ok(JsonText(bytes))
+    }
+
+    /// The text as it is now.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// The text of an object.
+    pub(crate) fn from_value(value: &Value) -> JsonText {
+        JsonText(format!("{value:#}").into_bytes())
+    }
+
+    /// Whether there is no member.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members().is_empty()
+    }
+
+    /// An object of these members, each with the text of its value.
+    pub(crate) fn of(members: impl IntoIterator<Item = (String, JsonText)>) -> JsonText {
+        let mut text = b"{".to_vec();
+        for (number, (key, value)) in members.into_iter().enumerate() {
+            if number > 0 {
+                text.extend(b",\n");
+            }
+            text.extend(Value::from(key).to_string().into_bytes());
+            text.extend(b": ");
+            text.extend(value.0);
+        }
+        text.push(b'}');
+        JsonText(text)
+    }
+
+    /// The keys, as often as they are there.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = String> {
+        self.members().into_iter().map(|member| member.key)
+    }
+
+    /// The object as values, as far as they can say it.
+    pub(crate) fn values(&self) -> Result<Map<String, Value>, MetadataError> {
+        Ok(Document::parse(&self.0, u64::MAX)?.into_map())
+    }
+
+    /// The object that is the value of `key`; an empty one where there is none.
+    pub(crate) fn object(&self, key: &str) -> JsonText {
+        let value = self.members().into_iter().rfind(|member| member.key == key).map(|member| member.value);
+        let text = value.map(|span| &self.0[span]).filter(|text| text.first() == Some(&b'{'));
+        JsonText(text.unwrap_or(b"{}").to_vec())
+    }
+
+    /// Gives `key` the value, which is there once then.
+    pub(crate) fn set(&mut self, key: &str, value: &Value) {
+        self.set_text(key, &JsonText::from_value(value), true);
+    }
+
+    /// Gives `key` the object as its text is.
+    pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) {
+        self.set_text(key, object, false);
+    }
+
+    fn set_text(&mut self, key: &str, value: &JsonText, indent: bool) {
+        let members = self.members();
+        let indentation = self.indentation(&members);
+        let value = match &indentation {
+            // A change of depth: each line after the first moves in, since no string has a line break.
+            Some(indentation) if indent => {
+                value.0.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(indentation.as_slice())
+            }
+            _ => value.0.clone(),
+        };
+        let Some(last) = members.iter().rposition(|member| member.key == key) else {
+            return self.push(key, &value, members.last(), indentation);
+        };
+        self.0.splice(members[last].value.clone(), value);
+        for member in members[..last].iter().rev().filter(|member| member.key == key) {
+            self.cut(member);
+        }
+    }
+
+    /// Takes `key` out, as often as it is there; says whether it was.
+    pub(crate) fn remove(&mut self, key: &str) -> bool {
+        let members = self.members();
+        let found = members.iter().rev().filter(|member| member.key == key).map(|member| self.cut(member));
+        found.count() > 0
+    }
+
+    /// The line break and the white space before a member, where members have lines of their own.
+    fn indentation(&self, members: &[Member]) -> Option<Vec<u8>> {
+        let Some(first) = members.first() else { return None };
+        let before = &self.0[..first.span.start];
+        let line = before.iter().rposition(|byte| *byte == b'\n')?;
+        Some(before[line..].to_vec())
+    }
+
+    fn push(&mut self, key: &str, value: &[u8], last: Option<&Member>, indentation: Option<Vec<u8>>) {
+        let at = match last {
+            Some(last) => last.span.end,
+            None => self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1),
+        };
+        let mut member = if last.is_some() { b",".to_vec() } else { Vec::new() };
+        match (indentation, last) {
+            (Some(indentation), _) => member.extend(indentation),
+            (None, Some(_)) => member.push(b' '),
+            (None, None) => {}
+        }
+        member.extend(Value::from(key).to_string().into_bytes());
+        member.extend(b": ");
+        member.extend(value);
+        self.0.splice(at..at, member);
+    }
+
+    /// Takes out one member, and a comma beside it.
+    fn cut(&mut self, member: &Member) {
+        let is_space = |byte: &u8| byte.is_ascii_whitespace();
+        let before = self.0[..member.span.start].iter().rposition(|byte| !is_space(byte)).unwrap_or(0);
+        let after = self.0[member.span.end..].iter().position(|byte| !is_space(byte));
+        let after = member.span.end + after.unwrap_or(0);
+        let span = match (self.0.get(before), self.0.get(after)) {
+            (Some(b','), _) => before..member.span.end,
+            (_, Some(b',')) => {
+                let next = self.0[after + 1..].iter().position(|byte| !is_space(byte)).unwrap_or(0);
+                member.span.start..after + 1 + next
+            }
+            _ => before + 1..after,
+        };
+        self.0.drain(span);
+    }
+
+    /// Step 2.
+    fn members(&self) -> Vec<Member> {
+        let mut members = Vec::new();
+        let mut at = self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
+        while let Some(start) = self.find(at, |byte| byte == b'"' || byte == b'}') {
+            if self.0[start] == b'}' {
+                break;
+            }
+            let key_end = self.end_of_value(start);
+            let Some(colon) = self.find(key_end, |byte| byte == b':') else { break };
+            let Some(value) = self.find(colon + 1, |byte| !byte.is_ascii_whitespace()) else { break };
+            let end = self.end_of_value(value);
+            let key = serde_json::from_slice(&self.0[start..key_end]).unwrap_or_default();
+            members.push(Member { key, span: start..end, value: value..end });
+            at = end;
+        }
+        members
+    }
+
+    fn find(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
+        let rest = self.0.get(from..)?;
+        rest.iter().position(|byte| wanted(*byte)).map(|position| from + position)
+    }
+
+    /// Where the value ends that starts at `start`: a string behind its quote, an object or list behind its bracket,
+    /// anything else before what cannot be of it.
+    fn end_of_value(&self, start: usize) -> usize {
+        let (mut depth, mut in_string) = (0usize, false);
+        let mut at = start;
+        while let Some(byte) = self.0.get(at) {
+            at += 1;
+            match (in_string, byte) {
+                (true, b'\\') => at += 1,
+                (true, b'"') => in_string = false,
+                (true, _) => continue,
+                (false, b'"') => in_string = true,
+                (false, b'{' | b'[') => depth += 1,
+                (false, b'}' | b']') if depth == 0 => return at - 1,
+                (false, b'}' | b']') => depth -= 1,
+                (false, b',') if depth == 0 => return at - 1,
+                (false, byte) if depth == 0 && byte.is_ascii_whitespace() => return at - 1,
+                (false, _) => continue,
+            }
+            let ends = depth == 0 && !in_string && matches!(byte, b'"' | b'}' | b']');
+            if ends {
+                return at;
+            }
+        }
+        self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(text: &str) -> JsonText {
+        JsonText::parse(text.as_bytes().to_vec(), 1 << 20).unwrap()
+    }
+
+    fn shown(text: JsonText) -> String {
+        String::from_utf8(text.into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn only_the_member_changes() {
+        let before = "{ \"a\":NaN,\n \"b\" : [1, \"}\\\"\", {}],\n \"big\": 123456789012345678901234567890 , \"c\":1e400}";
+        let mut after = text(&before.replace("1e400", "1"));
+        after.set("b", &Value::from(2));
+        let expected = "{ \"a\":NaN,\n \"b\" : 2,\n \"big\": 123456789012345678901234567890 , \"c\":1}";
+        assert_eq!(shown(after), expected);
+    }
+
+    #[test]
+    fn new_members_are_indented_like_the_others() {
+        let mut compact = text("{\"a\": 1}");
+        compact.set("b", &serde_json::json!({"c": 1}));
+        assert_eq!(shown(compact.clone()).lines().count(), 3);
+        let mut indented = text("{\n    \"a\": 1\n}");
+        indented.set("b", &serde_json::json!({"c": [2]}));
+        let expected = "{\n    \"a\": 1,\n    \"b\": {\n      \"c\": [\n        2\n      ]\n    }\n}";
+        assert_eq!(shown(indented), expected);
+        let mut empty = text("{}");
+        empty.set("é\"", &Value::Null);
+        assert_eq!(shown(empty), "{\"é\\\"\": null}");
+    }
+
+    #[test]
+    fn members_go_with_their_comma() {
+        for (before, after) in [
+            ("{\"x\": 1}", "{}"),
+            ("{ \"x\": 1 , \"b\": 2}", "{ \"b\": 2}"),
+            ("{\"a\": 1, \"x\": 2}", "{\"a\": 1}"),
+            ("{\"a\": 1, \"x\": 2, \"x\": 3, \"b\": 4}", "{\"a\": 1, \"b\": 4}"),
+            ("{\"\\u0078\": 1}", "{}"),
+        ] {
+            let mut document = text(before);
+            assert!(document.remove("x"), "{before}");
+            assert!(!document.remove("x"));
+            assert_eq!(shown(document), after);
+        }
+    }
+
+    #[test]
+    fn a_key_that_was_there_twice_is_there_once() {
+        let mut document = text("{\"x\": 1, \"a\": {\"x\": 0}, \"x\": 3}");
+        document.set("x", &Value::from(4));
+        assert_eq!(shown(document), "{\"a\": {\"x\": 0}, \"x\": 4}");
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[a-c\"\\\\{}:,\\[\\] \n]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-c\"\\\\ ]{0,2}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_what_a_map_does(
+            map in prop::collection::btree_map("[a-c\"\\\\ ]{0,2}", values(), 0..5),
+            changes in prop::collection::vec(("[a-c\"\\\\ ]{0,2}", prop::option::of(values())), 0..6),
+            indented: bool,
+        ) {
+            let mut expected = Value::Object(map.into_iter().collect());
+            let document = if indented { format!("{expected:#}") } else { expected.to_string() };
+            let mut document = text(&document);
+            for (key, value) in changes {
+                match value {
+                    Some(value) => {
+                        document.set(&key, &value);
+                        expected[&key] = value;
+                    }
+                    None => {
+                        let was_there = expected.as_object_mut().unwrap().shift_remove(&key).is_some();
+                        prop_assert_eq!(document.remove(&key), was_there);
+                    }
+                }
+                let found: Value = serde_json::from_slice(&document.clone().into_bytes()).unwrap();
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+    }
+}
