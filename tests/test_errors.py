@@ -15,6 +15,7 @@ from zarrow import errors
 
 BUILTINS = {
     "NotFoundError": (FileNotFoundError, KeyError),
+    "NodeExistsError": (FileExistsError, ValueError),
     "NodeTypeError": (TypeError,),
     "StoreError": (OSError,),
     "InvalidKeyError": (ValueError, KeyError),

@@ -230,7 +230,7 @@ fn check_consolidated(store: &Arc<dyn Store>) {
     let root = opened(store, "");
     assert!(root.is_consolidated());
     let expected: Vec<(String, String)> = walk(&root);
-    let mut plain = memory();
+    let plain = memory();
     for key in keys(&**store, "") {
         let bytes = store.get(&key, 1 << 20).unwrap().unwrap();
         if !key.ends_with(".zmetadata") {
@@ -243,7 +243,7 @@ fn check_consolidated(store: &Arc<dyn Store>) {
         let bytes = Value::Object(document).to_string().into_bytes();
         plain.writer().unwrap().set("zarr.json", &[&bytes], Durability::None).unwrap();
     }
-    assert_eq!(expected, walk(&opened(&mut plain, "")));
+    assert_eq!(expected, walk(&opened(&plain, "")));
 }
 
 fn walk(group: &Group) -> Vec<(String, String)> {

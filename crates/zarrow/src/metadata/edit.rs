@@ -124,7 +124,7 @@ impl JsonText {
 
     /// The line break and the white space before a member, where members have lines of their own.
     fn indentation(&self, members: &[Member]) -> Option<Vec<u8>> {
-        let Some(first) = members.first() else { return None };
+        let first = members.first()?;
         let before = &self.0[..first.span.start];
         let line = before.iter().rposition(|byte| *byte == b'\n')?;
         Some(before[line..].to_vec())
