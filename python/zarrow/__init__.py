@@ -16,6 +16,9 @@ from zarrow._zarrow import (
     Tree,
     Variable,
     __version__,
+    asarray,
+    from_dlpack,
+    from_numpy,
     num_threads,
     open,
     read_many,
@@ -25,6 +28,7 @@ from zarrow._zarrow import (
 )
 from zarrow.errors import (
     CodecError,
+    DataTypeError,
     ExchangeError,
     IndexingError,
     InternalError,
@@ -46,6 +50,7 @@ from zarrow.limits import DecodeLimits
 __all__ = [
     "Array",
     "CodecError",
+    "DataTypeError",
     "DecodeLimits",
     "DecodedArray",
     "ExchangeError",
@@ -70,6 +75,9 @@ __all__ = [
     "Variable",
     "ZarrowError",
     "__version__",
+    "asarray",
+    "from_dlpack",
+    "from_numpy",
     "num_threads",
     "open",
     "read_many",

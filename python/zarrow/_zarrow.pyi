@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from zarrow._array import Array, _Index
 from zarrow._decoded_array import DecodedArray
@@ -24,6 +24,9 @@ __all__ = [
     "Tree",
     "Variable",
     "__version__",
+    "asarray",
+    "from_dlpack",
+    "from_numpy",
     "num_threads",
     "open",
     "read_many",
@@ -33,6 +36,8 @@ __all__ = [
 ]
 
 __version__: str
+
+_AnyArray: TypeAlias = Tensor | Variable | MaskedTensor | MaskedVariable
 
 def open(
     store: str | os.PathLike[str],
@@ -127,6 +132,129 @@ def read_many(items: Sequence[tuple[Array, _Index]], *, out: Any = None) -> Any:
     ((3, 2, 4, 4), 48.0)
     >>> [rows.shape for rows in zarrow.read_many([(temperature, np.s_[:, 0, 0]), (temperature, 0)])]
     [(48,), (6, 8)]
+    """
+
+def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
+    """Take any array as one of the four layouts, in its own memory where that can be.
+
+    A write through either side shows in the other, and the source stays alive as long as the result or any of
+    its faces. Memory that must not be written to stays so, and every face says it.
+
+    Parameters
+    ----------
+    x
+        An array of another library, by the first of these that it has: the buffer protocol, DLPack's table
+        of C functions (PyTorch), DLPack by capsule, `__array_interface__`, `__array__`. `numpy.ma` gives a
+        MaskedTensor. Python's numbers, text, bytes, None and sequences of them are copied, and so are
+        NumPy's objects and `StringDType`. An array of zarrow's own is given back as it is.
+    dtype
+        The type that the data must have: anything that NumPy makes a dtype of, the name of a Zarr type,
+        `"string"` or `"bytes"`. Nothing is cast; only Python's own numbers, which have no type yet, become
+        it.
+    copy
+        None: copy what cannot be shared, which is the other byte order, elements that are not a whole number
+        of elements apart (a field of packed records), and Python's objects. False: refuse it. True: always
+        copy, to memory that is aligned to 64 bytes.
+
+    Returns
+    -------
+    Tensor, Variable, MaskedTensor or MaskedVariable
+        Of the same shape and, but for Python's objects, the same type.
+
+    Raises
+    ------
+    DataTypeError
+        The data has another type than `dtype`; or the other byte order, with `copy=False` (a `TypeError` and
+        a `ValueError`).
+    ExchangeError
+        Memory that is not the CPU's, that breaks its protocol's rules, or that `copy=False` does not let be
+        copied (a `BufferError` and a `ValueError`).
+    UnsupportedError
+        A dtype of NumPy's that has no counterpart (a `NotImplementedError`).
+    TypeError
+        `x` is no array, and nothing that one can be made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import zarrow
+    >>> array = np.arange(6, dtype="f4").reshape(2, 3)
+    >>> tensor = zarrow.asarray(array)
+    >>> array[0, 0] = 9
+    >>> tensor.tolist()
+    [[9.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    >>> zarrow.asarray(["Oslo", None, "Quito"])
+    <zarrow.MaskedVariable (3,) string on cpu, 44 B>
+    ['Oslo', None, 'Quito']
+    """
+
+def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tensor:
+    """Take the tensor that an object lends by DLPack. The memory is shared, not copied.
+
+    Parameters
+    ----------
+    x
+        An object with `__dlpack__`, which is asked for the newest version that it has; or a capsule, which is
+        used up. A capsule of before DLPack 1.0 cannot say whether its memory may be written to: it is
+        read-only here as in NumPy, but for PyTorch's, which always may.
+    dtype
+        The type that the data must have, as in `asarray`.
+    copy
+        True: copy to memory of our own. False: refuse what the producer copied. None: take what comes.
+
+    Raises
+    ------
+    DataTypeError
+        The data has another type than `dtype` (a `TypeError` and a `ValueError`).
+    ExchangeError
+        Memory that is not the CPU's; a type that no array has here; a tensor that breaks DLPack's rules; a
+        capsule that was used before; a tensor of PyTorch's that is the negative or the conjugate of its
+        memory (a `BufferError`).
+    TypeError
+        `x` speaks no DLPack.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import zarrow
+    >>> array = np.arange(3)
+    >>> zarrow.from_dlpack(array).numpy().ctypes.data == array.ctypes.data
+    True
+    """
+
+def from_numpy(x: Any, dtype: Any = None) -> _AnyArray:
+    """Take the memory of a NumPy array, or of anything with `__array_interface__`. Nothing is ever copied.
+
+    All that an array is stays: its type, its strides (negative ones too), whether it may be written to.
+    Dates, which DLPack cannot name, come in too, and a `numpy.ma.MaskedArray` gives a MaskedTensor.
+
+    Parameters
+    ----------
+    x
+        The array; it stays alive as long as the result.
+    dtype
+        The type that the data must have, as in `asarray`.
+
+    Raises
+    ------
+    DataTypeError
+        The data has another type than `dtype`, or the byte order that is not the machine's (a `TypeError` and a
+        `ValueError`).
+    ExchangeError
+        The strides are no whole numbers of elements, as those of a field of packed records; text and objects,
+        which NumPy cannot lend (a `ValueError`).
+    TypeError
+        `x` has no memory that it describes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import zarrow
+    >>> days = np.array(["2026-11-21", "2026-11-22"], dtype="M8[D]")
+    >>> tensor = zarrow.from_numpy(days[::-1])
+    >>> days[0] = "1970-01-01"
+    >>> tensor.numpy()
+    array(['2026-11-22', '1970-01-01'], dtype='datetime64[D]')
     """
 
 def set_num_threads(count: int) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 __all__ = [
     "CodecError",
+    "DataTypeError",
     "ExchangeError",
     "IndexingError",
     "InternalError",
@@ -119,6 +120,10 @@ class OutOfMemoryError(ZarrowError, MemoryError):
 
 class ExchangeError(ZarrowError, BufferError, ValueError):
     """An array cannot be handed over as asked without a copy, or without losing what it says."""
+
+
+class DataTypeError(ExchangeError, TypeError):
+    """An array has another data type than was asked for, and nothing is cast."""
 
 
 class UnsupportedError(ZarrowError, NotImplementedError):

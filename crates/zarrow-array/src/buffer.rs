@@ -197,13 +197,7 @@ impl Buffer {
     /// # Errors
     /// [`Error::BadView`] where address or length is no multiple of 8.
     pub fn as_i64(&self) -> Result<&[i64]> {
-        if !self.is_aligned_to(align_of::<i64>()) || !self.length.is_multiple_of(size_of::<i64>()) {
-            return Err(Error::BadView("the buffer is not aligned for i64".into()));
-        }
-        // SAFETY: address and length were checked above, and every bit pattern is an `i64`.
-        Ok(unsafe {
-            std::slice::from_raw_parts(self.pointer.as_ptr().cast(), self.length / size_of::<i64>())
-        })
+        as_words(self)
     }
 
     /// The start of the memory, for exports that write through it: see [`SharedTensor`](crate::SharedTensor).
@@ -215,6 +209,15 @@ impl Buffer {
     #[must_use]
     pub fn is_own_allocation(&self) -> bool {
         matches!(self.owner, Owner::Allocation(_))
+    }
+}
+
+/// `bytes` as numbers of type `i64`.
+pub(crate) fn as_words(bytes: &[u8]) -> Result<&[i64]> {
+    // SAFETY: every bit pattern is an `i64`.
+    match unsafe { bytes.align_to() } {
+        ([], words, []) => Ok(words),
+        _ => Err(Error::BadView("the buffer is not aligned for i64".into())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong when arrays are built, checked or handed over.
 
 use crate::dtype::DataType;
+use zarrow_dlpack::DLDevice;
 
 /// An error of building, checking or exchanging an array.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +64,31 @@ pub enum Error {
         /// Which protocol.
         protocol: &'static str,
     },
+    /// The protocol's type is none that Zarr has.
+    #[error("{protocol} type {name} is none of those that arrays have here")]
+    UnknownType {
+        /// Which protocol.
+        protocol: &'static str,
+        /// What the protocol calls the type.
+        name: String,
+    },
+    /// The memory is not that of the CPU.
+    #[error("the memory is on {device}: only memory of the CPU is taken")]
+    Device {
+        /// Where it is.
+        device: DLDevice,
+    },
+    /// Elements do not lie at multiples of their size, as the protocol promises.
+    #[error("the elements of type {dtype} are not aligned, as {protocol} promises they are")]
+    Misaligned {
+        /// Which protocol.
+        protocol: &'static str,
+        /// What the elements are.
+        dtype: DataType,
+    },
+    /// A tensor of another library breaks the rules of DLPack.
+    #[error(transparent)]
+    DLPack(#[from] zarrow_dlpack::Error),
     /// The memory layout has no form in the protocol without a copy.
     #[error("{protocol} cannot take {what} without a copy")]
     NeedsCopy {

@@ -5,7 +5,7 @@
 //! - [`Tensor`], [`Variable`], [`MaskedTensor`], [`MaskedVariable`]: the four layouts that everything in Zarr
 //!   decodes to, and [`DecodedArray`] over them.
 //! - [`SharedTensor`]: what several libraries hold at once.
-//! - [`export`]: to DLPack and to the Arrow C data interface.
+//! - [`export`]: to DLPack and to the Arrow C data interface; [`import`]: from both, and from buffers.
 //! - with the feature `zarrs`: `DecodedArray` as a target of zarrs' retrieve methods.
 //!
 //! ```
@@ -23,10 +23,12 @@ mod error;
 mod layout;
 mod mask;
 mod recycle;
+mod shared_bytes;
 #[cfg(feature = "zarrs")]
 mod zarrs;
 
 pub mod export;
+pub mod import;
 pub mod shape;
 
 pub use alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
@@ -36,3 +38,4 @@ pub use error::{Error, Result};
 pub use layout::{DecodedArray, IndexStep, MaskedTensor, MaskedVariable, SharedTensor, Tensor, Variable};
 pub use mask::Mask;
 pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};
+pub use shared_bytes::SharedBytes;

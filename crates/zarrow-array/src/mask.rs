@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::dtype::Number;
 use crate::error::{Error, Result};
 use crate::layout::SharedTensor;
-use std::sync::Arc;
+use crate::shared_bytes::SharedBytes;
 
 /// The mask of an array, with every level of a nested optional type.
 ///
@@ -24,8 +24,8 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Mask {
-    joined: Arc<Buffer>,
-    levels: Vec<Arc<Buffer>>,
+    joined: SharedBytes,
+    levels: Vec<SharedBytes>,
 }
 
 impl Mask {
@@ -47,10 +47,10 @@ impl Mask {
                 *byte = u8::from(*byte != 0);
             }
         }
-        let levels: Vec<Arc<Buffer>> = levels.into_iter().map(Arc::new).collect();
+        let levels: Vec<SharedBytes> = levels.into_iter().map(SharedBytes::from).collect();
         let joined = match levels.as_slice() {
             [] => return Err(Error::LengthMismatch { what: "the mask buffer", expected: 1, actual: 0 }),
-            [only] => Arc::clone(only),
+            [only] => only.clone(),
             [first, rest @ ..] => {
                 let mut joined = Buffer::copy_of(first)?;
                 for level in rest {
@@ -58,13 +58,20 @@ impl Mask {
                         *byte |= more;
                     }
                 }
-                Arc::new(joined)
+                joined.into()
             }
         };
         Ok(Mask { joined, levels })
     }
 
-    /// One byte an element in C order: 1 where the value is missing at any level.
+    /// A mask of one level in memory of another library, which is kept as it is: any byte that is not 0 means
+    /// missing.
+    #[must_use]
+    pub fn shared(bytes: SharedBytes) -> Mask {
+        Mask { joined: bytes.clone(), levels: vec![bytes] }
+    }
+
+    /// One byte an element in C order: not 0 where the value is missing at any level.
     #[must_use]
     pub fn missing(&self) -> &[u8] {
         &self.joined
@@ -86,7 +93,8 @@ impl Mask {
     #[must_use]
     pub fn missing_count(&self) -> usize {
         // Chunks of 255 let the sums stay in bytes, which the compiler turns into vector code.
-        self.joined.chunks(255).map(|chunk| usize::from(chunk.iter().sum::<u8>())).sum()
+        let count = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(*byte != 0)).sum::<u8>();
+        self.joined.chunks(255).map(|chunk| usize::from(count(chunk))).sum()
     }
 
     /// Arrow's validity bitmap: least bit first, 1 where the value is there; the one copy that Arrow needs, an
@@ -97,7 +105,8 @@ impl Mask {
     pub fn validity_bitmap(&self) -> Result<Buffer> {
         let mut bitmap = Buffer::zeroed(self.joined.len().div_ceil(8))?;
         for (bits, missing) in bitmap.iter_mut().zip(self.joined.chunks(8)) {
-            *bits = missing.iter().enumerate().fold(0, |bits, (at, byte)| bits | ((byte ^ 1) << at));
+            let valid = |(at, byte): (usize, &u8)| u8::from(*byte == 0) << at;
+            *bits = missing.iter().enumerate().map(valid).fold(0, |bits, bit| bits | bit);
         }
         Ok(bitmap)
     }
@@ -107,7 +116,7 @@ impl Mask {
     /// # Errors
     /// [`Error::LengthMismatch`] where `shape` has another number of elements.
     pub fn tensor(&self, shape: &[u64]) -> Result<SharedTensor> {
-        SharedTensor::read_only(Arc::clone(&self.joined), shape, Number::Bool.into())
+        SharedTensor::read_only(&self.joined, shape, Number::Bool.into())
     }
 }
 

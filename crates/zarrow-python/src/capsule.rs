@@ -6,17 +6,15 @@
 //! Sources: array API, `__dlpack__`; Arrow PyCapsule interface.
 
 use crate::error::exchange;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
-use std::ffi::{CStr, c_void};
+use pyo3::sync::critical_section::with_critical_section;
+use pyo3::types::PyCapsule;
+use std::ffi::CStr;
 use std::ptr::{NonNull, null_mut};
 use zarrow_array::export::arrow::ArrowPair;
 use zarrow_array::export::arrow_abi::ArrowSchema;
-use zarrow_dlpack::{
-    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, Foreign, Managed, Owned,
-};
+use zarrow_dlpack::{DLManagedTensor, DLManagedTensorVersioned, Foreign, Managed, Owned};
 
 /// A managed tensor that has a capsule name.
 pub trait Named: Managed {
@@ -74,68 +72,27 @@ pub enum Consumed {
     Legacy(Foreign<DLManagedTensor>),
 }
 
-/// What a lent tensor is.
-pub struct View<'a> {
-    /// The address of the first element.
-    pub data: *mut c_void,
-    /// The device that has the memory.
-    pub device: DLDevice,
-    /// The type of the elements.
-    pub dtype: DLDataType,
-    /// Extents.
-    pub shape: &'a [i64],
-    /// Distances of neighbours, in elements.
-    pub strides: &'a [i64],
-    /// Whether the lender forbids to write.
-    pub read_only: bool,
-}
-
-impl Consumed {
-    /// What the tensor is.
-    pub fn view(&self) -> View<'_> {
-        fn of<M: Managed>(tensor: &Foreign<M>) -> View<'_> {
-            View {
-                data: tensor.data(),
-                device: tensor.device(),
-                dtype: tensor.dtype(),
-                shape: tensor.shape(),
-                strides: tensor.strides(),
-                read_only: tensor.is_read_only(),
-            }
-        }
-        match self {
-            Consumed::Versioned(tensor) => of(tensor),
-            Consumed::Legacy(tensor) => of(tensor),
-        }
-    }
-}
-
-/// Takes the tensor that `object` lends by `__dlpack__`. Nothing is copied.
+/// Takes the tensor out of a capsule. Nothing is copied.
 ///
 /// A capsule is renamed before anything that can fail: from then on its deleter is ours to call.
-pub fn consume(object: &Bound<'_, PyAny>) -> PyResult<Consumed> {
-    let py = object.py();
-    let Some(method) = object.getattr_opt("__dlpack__")? else {
-        let message = format!("{} has neither __array_interface__ nor __dlpack__", object.get_type());
-        return Err(PyTypeError::new_err(message));
-    };
-    let options = PyDict::new(py);
-    options.set_item("max_version", (DLPackVersion::CURRENT_MAJOR, DLPackVersion::CURRENT_MINOR))?;
-    let capsule = match method.call((), Some(&options)) {
-        // A producer of before DLPack 1.0 knows no versions.
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => method.call0()?,
-        other => other?,
-    };
+pub fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Consumed> {
+    with_critical_section(capsule, || consume_alone(capsule))
+}
+
+/// As [`consume`], while no other thread can take from the same capsule.
+fn consume_alone(capsule: &Bound<'_, PyAny>) -> PyResult<Consumed> {
+    let py = capsule.py();
     let refused = |error: zarrow_dlpack::Error| exchange(py, "dlpack", error.to_string());
-    if let Some(pointer) = take::<DLManagedTensorVersioned>(&capsule)? {
+    if let Some(pointer) = take::<DLManagedTensorVersioned>(capsule)? {
         // SAFETY: the capsule held the pointer for whoever renames it, which `take` did.
         return Ok(Consumed::Versioned(unsafe { Foreign::from_raw(pointer) }.map_err(refused)?));
     }
-    if let Some(pointer) = take::<DLManagedTensor>(&capsule)? {
+    if let Some(pointer) = take::<DLManagedTensor>(capsule)? {
         // SAFETY: as above.
         return Ok(Consumed::Legacy(unsafe { Foreign::from_raw(pointer) }.map_err(refused)?));
     }
-    Err(PyTypeError::new_err("__dlpack__ returned no unused DLPack capsule"))
+    let message = "this is no capsule of a DLPack tensor, or one that was used before";
+    Err(exchange(py, "dlpack", message))
 }
 
 /// The pointer of an unused capsule of this form, which is marked as used.

@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use zarrow::{Context, ErrorKind};
+use zarrow_array::DataType;
 
 /// A result whose error becomes a Python exception.
 pub trait Raise<T> {
@@ -30,6 +31,10 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
                 Error::NoSuchType { .. } => ("ExchangeError", "no_such_type"),
                 Error::ReadOnly { .. } => ("ExchangeError", "read_only"),
                 Error::NeedsCopy { .. } => ("ExchangeError", "needs_copy"),
+                Error::UnknownType { .. } => ("ExchangeError", "no_such_type"),
+                Error::Device { .. } => ("ExchangeError", "device"),
+                Error::Misaligned { .. } => ("ExchangeError", "misaligned"),
+                Error::DLPack(_) => ("ExchangeError", "dlpack"),
                 _ => ("ShapeError", "shape"),
             };
             let hint = if kind == "needs_copy" { ": call .copy() first" } else { "" };
@@ -41,6 +46,18 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
 /// An array that cannot go where it was asked to go: a `BufferError`, and a `ValueError` too.
 pub fn exchange(py: Python<'_>, kind: &str, message: impl Into<String>) -> PyErr {
     exception(py, "ExchangeError", kind, message.into(), &Context::default())
+}
+
+/// An array of another data type than was asked for: an `ExchangeError`, and a `TypeError` too.
+pub fn data_type_mismatch(py: Python<'_>, expected: &DataType, found: &DataType) -> PyErr {
+    let message = format!("the data is of type {found}, and not {expected}: nothing is cast");
+    exception(py, "DataTypeError", "data_type", message, &Context::default())
+}
+
+/// Elements in the byte order that the machine does not have, where they may not be copied: the same error.
+pub fn byte_order(py: Python<'_>) -> PyErr {
+    let message = "the elements are in a byte order that is not the machine's: zarrow.asarray(x) copies them";
+    exception(py, "DataTypeError", "data_type", message.into(), &Context::default())
 }
 
 /// An index that cannot be used: an `IndexError`.

@@ -13,12 +13,14 @@ mod buffer_protocol;
 mod c_entry;
 mod capsule;
 mod consumer;
+mod data_type;
 mod decoded_array;
 mod dlpack;
 mod error;
 mod exchange_table;
 mod fast_method;
 mod group;
+mod import;
 mod interrupt;
 mod json;
 mod masked_tensor;
@@ -52,6 +54,8 @@ mod _zarrow {
     use crate::decoded_array::DecodedArray;
     #[pymodule_export]
     use crate::group::Group;
+    #[pymodule_export]
+    use crate::import::{asarray, from_dlpack, from_numpy};
     #[pymodule_export]
     use crate::masked_tensor::MaskedTensor;
     #[pymodule_export]

@@ -24,11 +24,20 @@ impl MaskedTensor {
 
     /// The Python object over `masked`. Nothing is copied.
     pub fn create(py: Python<'_>, masked: zarrow_array::MaskedTensor) -> PyResult<Bound<'_, MaskedTensor>> {
-        let shape: Box<[u64]> = masked.data().shape().into();
         let (data, mask) = masked.into_parts();
-        let data = data.into_shared().raise(py)?;
+        MaskedTensor::of_parts(py, data.into_shared().raise(py)?, mask)
+    }
+
+    /// The Python object over `data` and a `mask` of as many elements. Nothing is copied.
+    pub fn of_parts(py: Python<'_>, data: SharedTensor, mask: Mask) -> PyResult<Bound<'_, MaskedTensor>> {
+        let shape: Box<[u64]> = data.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(&shape, data.dtype(), data.nbytes() + mask.missing().len());
         Bound::new(py, (MaskedTensor { data, mask, shape }, base))
+    }
+
+    /// The elements, and which of them are missing.
+    pub fn parts(&self) -> (&SharedTensor, &Mask) {
+        (&self.data, &self.mask)
     }
 }
 

@@ -5,12 +5,45 @@ use crate::numpy_api;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 use zarrow_array::{DataType, Number, SharedTensor};
 
 /// The module `numpy`.
 pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+}
+
+/// A class of NumPy's, found once.
+fn class<'py>(
+    py: Python<'py>,
+    found: &'static PyOnceLock<Py<PyType>>,
+    name: &str,
+) -> PyResult<&'py Bound<'py, PyType>> {
+    let find = || PyResult::Ok(module(py)?.getattr(name)?.cast_into::<PyType>()?.unbind());
+    Ok(found.get_or_try_init(py, find)?.bind(py))
+}
+
+/// The class `numpy.ndarray`.
+fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    class(py, &CLASS, "ndarray")
+}
+
+/// Whether `object` is a `numpy.ndarray`, and of no class derived from it.
+pub fn is_exact_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.is_exact_instance(array_class(object.py())?))
+}
+
+/// Whether `object` is a `numpy.ndarray`.
+pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.is_instance(array_class(object.py())?)
+}
+
+/// Whether `object` is one of NumPy's scalars.
+pub fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    object.is_instance(class(object.py(), &CLASS, "generic")?)
 }
 
 /// The `numpy.dtype` of the elements: `StringDType` for strings, `object` for bytes of any length.

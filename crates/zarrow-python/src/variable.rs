@@ -26,6 +26,11 @@ impl Variable {
         let base = DecodedArray::new(variable.shape(), variable.dtype(), nbytes);
         Bound::new(py, (Variable { variable }, base))
     }
+
+    /// The memory.
+    pub fn inner(&self) -> &zarrow_array::Variable {
+        &self.variable
+    }
 }
 
 /// Element `index` as `str` or `bytes`.
@@ -51,7 +56,7 @@ pub fn to_numpy<'py>(
     if missing.is_none() && *variable.dtype() == DataType::String {
         return numpy_string::strings(py, variable)?.call_method1("reshape", (variable.shape().to_vec(),));
     }
-    let is_missing = |index: usize| missing.is_some_and(|mask| mask.get(index) == Some(&1));
+    let is_missing = |index: usize| missing.and_then(|mask| mask.get(index)).is_some_and(|byte| *byte != 0);
     let elements = PyList::empty(py);
     for index in 0..variable.size() {
         if is_missing(index) {

@@ -25,7 +25,7 @@ pub fn dtype(dtype: &DataType) -> Result<DLDataType> {
 /// The tensor in the versioned form (DLPack 1.x), which says when memory is read-only. Nothing is copied.
 ///
 /// # Errors
-/// [`Error::NoSuchType`].
+/// [`Error::NoSuchType`]; [`Error::NeedsCopy`] for elements that are not aligned.
 pub fn versioned(tensor: &SharedTensor) -> Result<Owned<DLManagedTensorVersioned>> {
     export(tensor, if tensor.is_read_only() { READ_ONLY } else { 0 })
 }
@@ -33,7 +33,7 @@ pub fn versioned(tensor: &SharedTensor) -> Result<Owned<DLManagedTensorVersioned
 /// As [`versioned`], for a tensor that was copied for this very export: the consumer is its only holder.
 ///
 /// # Errors
-/// [`Error::NoSuchType`].
+/// [`Error::NoSuchType`]; [`Error::NeedsCopy`] for elements that are not aligned.
 pub fn versioned_copy(tensor: &SharedTensor) -> Result<Owned<DLManagedTensorVersioned>> {
     export(tensor, IS_COPIED)
 }
@@ -50,6 +50,9 @@ pub fn legacy(tensor: &SharedTensor) -> Result<Owned<DLManagedTensor>> {
 }
 
 fn export<M: Managed>(tensor: &SharedTensor, flags: u64) -> Result<Owned<M>> {
+    if !tensor.is_aligned() {
+        return Err(Error::NeedsCopy { protocol: "DLPack", what: "elements that are not aligned" });
+    }
     let description = Description {
         data: tensor.pointer().as_ptr().cast(),
         device: DLDevice::CPU,

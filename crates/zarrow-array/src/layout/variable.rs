@@ -1,11 +1,10 @@
 //! Strings or bytes of any length: offsets and bytes, as Arrow's large types have them.
 
-use crate::buffer::Buffer;
 use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
 use crate::layout::SharedTensor;
 use crate::shape;
-use std::sync::Arc;
+use crate::shared_bytes::SharedBytes;
 
 /// An array of strings or byte strings.
 ///
@@ -23,8 +22,8 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Variable {
-    offsets: Arc<Buffer>,
-    data: Arc<Buffer>,
+    offsets: SharedBytes,
+    data: SharedBytes,
     shape: Vec<u64>,
     dtype: DataType,
 }
@@ -35,7 +34,13 @@ impl Variable {
     /// # Errors
     /// [`Error::NoSuchType`] where the type is neither string nor bytes; [`Error::LengthMismatch`],
     /// [`Error::BadOffset`], [`Error::NotUtf8`] as the fields' rules say.
-    pub fn new(offsets: Buffer, data: Buffer, shape: Vec<u64>, dtype: DataType) -> Result<Variable> {
+    pub fn new(
+        offsets: impl Into<SharedBytes>,
+        data: impl Into<SharedBytes>,
+        shape: Vec<u64>,
+        dtype: DataType,
+    ) -> Result<Variable> {
+        let (offsets, data) = (offsets.into(), data.into());
         if !matches!(dtype, DataType::String | DataType::Bytes) {
             return Err(Error::NoSuchType { protocol: "a variable-length array", dtype });
         }
@@ -52,7 +57,7 @@ impl Variable {
         if dtype == DataType::String {
             check_utf8(offsets.as_i64()?, &data)?;
         }
-        Ok(Variable { offsets: Arc::new(offsets), data: Arc::new(data), shape, dtype })
+        Ok(Variable { offsets, data, shape, dtype })
     }
 
     /// As [`new`](Variable::new), for buffers whose rules were established when they were filled.
@@ -61,8 +66,13 @@ impl Variable {
     /// `offsets` has one `i64` more than `shape` has elements, aligned; they rise from 0 and end within `data`;
     /// and where the type is string, each element is UTF-8.
     #[must_use]
-    pub unsafe fn new_unchecked(offsets: Buffer, data: Buffer, shape: Vec<u64>, dtype: DataType) -> Variable {
-        Variable { offsets: Arc::new(offsets), data: Arc::new(data), shape, dtype }
+    pub unsafe fn new_unchecked(
+        offsets: impl Into<SharedBytes>,
+        data: impl Into<SharedBytes>,
+        shape: Vec<u64>,
+        dtype: DataType,
+    ) -> Variable {
+        Variable { offsets: offsets.into(), data: data.into(), shape, dtype }
     }
 
     /// Extents, outermost axis first.
@@ -110,7 +120,7 @@ impl Variable {
     /// [`Error::ShapeOverflow`], which no array in memory has.
     pub fn offsets_tensor(&self) -> Result<SharedTensor> {
         let count = self.offsets().len() as u64;
-        SharedTensor::read_only(Arc::clone(&self.offsets), &[count], Number::Int64.into())
+        SharedTensor::read_only(&self.offsets, &[count], Number::Int64.into())
     }
 
     /// The data as a read-only tensor of bytes, of the same memory.
@@ -118,13 +128,13 @@ impl Variable {
     /// # Errors
     /// [`Error::ShapeOverflow`], which no array in memory has.
     pub fn data_tensor(&self) -> Result<SharedTensor> {
-        SharedTensor::read_only(Arc::clone(&self.data), &[self.data.len() as u64], Number::UInt8.into())
+        SharedTensor::read_only(&self.data, &[self.data.len() as u64], Number::UInt8.into())
     }
 
-    /// The owners of offsets and data, to keep the memory alive.
+    /// The offsets and the data, to be kept alive by others too.
     #[must_use]
-    pub fn owners(&self) -> (Arc<Buffer>, Arc<Buffer>) {
-        (Arc::clone(&self.offsets), Arc::clone(&self.data))
+    pub fn parts(&self) -> (&SharedBytes, &SharedBytes) {
+        (&self.offsets, &self.data)
     }
 }
 
@@ -163,6 +173,7 @@ fn check_utf8(offsets: &[i64], data: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Buffer;
 
     fn variable(offsets: &[i64], data: &[u8], dtype: DataType) -> Result<Variable> {
         let bytes: Vec<u8> = offsets.iter().flat_map(|offset| offset.to_ne_bytes()).collect();

@@ -1,6 +1,6 @@
 //! NumPy type strings (`<f4`, `|S5`, `<M8[10us]`), by which Zarr version 2 names its data types.
 
-use zarrow_array::{DataType, Number, TimeUnit};
+use zarrow_array::{DataType, Number};
 
 /// The byte order that a type string begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +42,10 @@ impl TypeString {
         }
         let order = ByteOrder::of(text)?;
         let code = text.get(1..)?;
-        let mut rest = code.chars();
-        let (kind, rest) = (rest.next()?, rest.as_str());
-        let data_type = match kind {
-            'O' => return Some(TypeString::Object),
-            'U' => DataType::FixedLengthUtf32 { length: length(rest)? },
-            'S' | 'a' => DataType::NullTerminatedBytes { length: length(rest)? },
-            'V' => DataType::RawBytes { length: length(rest)? },
-            'M' => time(rest).map(|(unit, scale)| DataType::DateTime64 { unit, scale })?,
-            'm' => time(rest).map(|(unit, scale)| DataType::TimeDelta64 { unit, scale })?,
-            _ => Number::ALL.iter().copied().find(|number| number.names().numpy == Some(code))?.into(),
-        };
+        if code.starts_with('O') {
+            return Some(TypeString::Object);
+        }
+        let data_type = DataType::from_numpy_code(code)?;
         let order = match order {
             // Some writers leave the byte order out; the machines that they run on are little-endian.
             ByteOrder::None if data_type.word_size() > 1 => ByteOrder::Little,
@@ -79,21 +72,4 @@ pub(super) fn type_string(data_type: &DataType, order: ByteOrder) -> Option<Stri
         ByteOrder::Little | ByteOrder::None => '<',
     };
     Some(format!("{order}{code}"))
-}
-
-fn length(digits: &str) -> Option<u32> {
-    digits.parse().ok().filter(|length| *length > 0)
-}
-
-/// The unit and scale of `8[10us]`; without brackets there is no unit.
-fn time(text: &str) -> Option<(TimeUnit, u32)> {
-    let text = text.strip_prefix('8')?;
-    if text.is_empty() {
-        return Some((TimeUnit::Generic, 1));
-    }
-    let text = text.strip_prefix('[')?.strip_suffix(']')?;
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (scale, unit) = text.split_at(digits);
-    let scale = if scale.is_empty() { 1 } else { scale.parse::<i32>().ok().filter(|scale| *scale > 0)? };
-    Some((TimeUnit::from_code(unit)?, scale.unsigned_abs()))
 }

@@ -11,9 +11,9 @@ use crate::export::arrow_abi::{ArrayNode, ArrowSchema, Owner, SchemaNode};
 use crate::layout::Variable;
 use crate::mask::Mask;
 use crate::shape;
+use crate::shared_bytes::SharedBytes;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 
 /// An array of strings or bytes as an Arrow array; with a mask, its missing elements are null.
 ///
@@ -60,24 +60,25 @@ pub fn variable_memory(variable: &Variable, mask: Option<&Mask>, form: ArrowForm
         return Err(no_axis());
     }
     let validity = Validity::of_mask(mask, variable.size())?;
-    let (offsets, data) = variable.owners();
-    let address = |buffer: &Arc<Buffer>| buffer.as_ptr().cast::<c_void>();
+    let (offsets, data) = variable.parts();
+    let (offsets, data) = (offsets.clone(), data.clone());
+    let address = |buffer: &SharedBytes| buffer.as_ptr().cast::<c_void>();
     let (buffers, owners) = match form.text {
         TextForm::Large => (vec![address(&offsets), address(&data)], vec![offsets, data]),
         TextForm::Small => {
-            let offsets = Arc::new(small_offsets(variable)?);
+            let offsets = SharedBytes::from(small_offsets(variable)?);
             (vec![address(&offsets), address(&data)], vec![offsets, data])
         }
         TextForm::Views => {
             let (views, parts) = views(variable)?;
             let lengths: Vec<u8> = parts.iter().flat_map(|(_, length)| length.to_ne_bytes()).collect();
-            let (views, lengths) = (Arc::new(views), Arc::new(Buffer::copy_of(&lengths)?));
+            let (views, lengths) = (SharedBytes::from(views), SharedBytes::from(Buffer::copy_of(&lengths)?));
             let parts = parts.iter().map(|(start, _)| data[*start..].as_ptr().cast::<c_void>());
             let buffers = [address(&views)].into_iter().chain(parts).chain([address(&lengths)]);
             (buffers.collect(), vec![views, lengths, data])
         }
     };
-    let owners = owners.into_iter().map(|owner| Owner::new(owner)).collect();
+    let owners = owners.into_iter().map(|bytes: SharedBytes| Owner::new(bytes.owner())).collect();
     let form = if shape.len() > 1 { rows(form, variable.dtype()) } else { RowForm::Flat };
     Ok(wrapped(leaf(variable.size() as i64, validity, buffers, owners), form, &shape))
 }

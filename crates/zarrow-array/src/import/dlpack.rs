@@ -1,0 +1,151 @@
+//! A DLPack tensor of another library as a [`SharedTensor`]: same address, same strides, the lender's deleter run
+//! when the last view is gone.
+//!
+//! Source: the DLPack 1.3 header, and the array API's `from_dlpack`.
+
+use crate::dtype::Number;
+use crate::error::{Error, Result};
+use crate::layout::SharedTensor;
+use std::sync::Arc;
+use zarrow_dlpack::{
+    DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned, Foreign, IS_SUBBYTE_TYPE_PADDED,
+    Managed,
+};
+
+/// The tensor of a versioned struct (DLPack 1.x), read-only where it says so. Nothing is copied.
+///
+/// # Errors
+/// [`Error::Device`] for memory that the CPU does not have; [`Error::UnknownType`]; [`Error::Misaligned`]. The lender's deleter has then run.
+pub fn versioned(foreign: Foreign<DLManagedTensorVersioned>) -> Result<SharedTensor> {
+    let read_only = foreign.is_read_only();
+    tensor(foreign, read_only)
+}
+
+/// The tensor of a struct of DLPack 0.x, which cannot say whether its memory may be written to: only a lender that
+/// is known always to allow it is `writable`. Nothing is copied.
+///
+/// # Errors
+/// As [`versioned`].
+pub fn legacy(foreign: Foreign<DLManagedTensor>, writable: bool) -> Result<SharedTensor> {
+    tensor(foreign, !writable)
+}
+
+fn tensor<M: Managed>(foreign: Foreign<M>, read_only: bool) -> Result<SharedTensor> {
+    let (device, dtype) = (foreign.device(), foreign.dtype());
+    if !is_host(device) {
+        return Err(Error::Device { device });
+    }
+    let unknown = |name: String| Error::UnknownType { protocol: "the DLPack", name };
+    if dtype.is_sub_byte() && foreign.flags() & IS_SUBBYTE_TYPE_PADDED == 0 {
+        return Err(unknown(format!("{dtype} (several elements a byte)")));
+    }
+    let number = Number::from_dlpack(dtype).ok_or_else(|| unknown(dtype.to_string()))?;
+    let pointer = foreign.data().cast::<u8>();
+    // The geometry lives in the lender's struct, which moves into the owner; the struct itself stays where it is.
+    let owner = Arc::new(foreign);
+    let (shape, strides) = (owner.shape(), owner.strides());
+    // SAFETY: the lender promised that the elements stay valid until its deleter runs, which it does when `owner` is
+    // dropped; a lender without READ_ONLY allows writing, and one of which nothing is known is read-only.
+    let tensor = unsafe {
+        SharedTensor::from_foreign(owner.clone(), pointer, shape, strides, number.into(), read_only)
+    }?;
+    if tensor.is_aligned() {
+        Ok(tensor)
+    } else {
+        Err(Error::Misaligned { protocol: "DLPack", dtype: number.into() })
+    }
+}
+
+/// Whether the memory is the CPU's: pinned memory is.
+fn is_host(device: DLDevice) -> bool {
+    matches!(device.device_type, DLDeviceType::CPU | DLDeviceType::CUDA_HOST | DLDeviceType::ROCM_HOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, Tensor, export};
+    use zarrow_dlpack::{DLDataType, Description, Owned, READ_ONLY};
+
+    fn lend<M: Managed>(description: Description<'_>, owner: Arc<Vec<i64>>) -> Foreign<M> {
+        // SAFETY: the descriptions of these tests stay within the vector; the pointer is consumed here only.
+        unsafe { Foreign::from_raw(Owned::new(description, owner).into_raw()).unwrap() }
+    }
+
+    fn description<'a>(memory: &Arc<Vec<i64>>, shape: &'a [i64], strides: &'a [i64]) -> Description<'a> {
+        Description {
+            data: memory.as_ptr().cast_mut().cast(),
+            device: DLDevice::CPU,
+            dtype: DLDataType::new(zarrow_dlpack::DLDataTypeCode::INT, 64),
+            shape,
+            strides,
+            flags: 0,
+        }
+    }
+
+    #[test]
+    fn memory_comes_in_at_its_address_and_goes_with_its_last_view() {
+        let memory = Arc::new((0..12).collect::<Vec<i64>>());
+        let mut lent = description(&memory, &[2, 3], &[-6, 2]);
+        // SAFETY: element 6 is inside the vector.
+        lent.data = unsafe { memory.as_ptr().add(6) }.cast_mut().cast();
+        let tensor = versioned(lend(lent, Arc::clone(&memory))).unwrap();
+        assert_eq!((tensor.shape(), tensor.strides()), (&[2, 3][..], &[-6, 2][..]));
+        assert_eq!(tensor.pointer().as_ptr().cast_const(), memory[6..].as_ptr().cast());
+        assert!(!tensor.is_read_only());
+        let row =
+            tensor.view(&[crate::IndexStep::At(1), crate::IndexStep::Range { start: 2, step: 1, count: 1 }]);
+        drop(tensor);
+        assert_eq!(Arc::strong_count(&memory), 2);
+        // SAFETY: nobody writes to the vector.
+        let copied = unsafe { row.unwrap().copy().unwrap() };
+        assert_eq!(Arc::strong_count(&memory), 1);
+        // SAFETY: as above.
+        assert_eq!(unsafe { copied.bytes() }, Some(&4i64.to_ne_bytes()[..]));
+    }
+
+    #[test]
+    fn what_the_lender_forbids_stays_forbidden() {
+        let memory = Arc::new(vec![0i64; 4]);
+        let lent = || description(&memory, &[4], &[1]);
+        let read_only = Description { flags: READ_ONLY, ..lent() };
+        assert!(versioned(lend(read_only, memory.clone())).unwrap().is_read_only());
+        assert!(legacy(lend(lent(), memory.clone()), false).unwrap().is_read_only());
+        assert!(!legacy(lend(lent(), memory.clone()), true).unwrap().is_read_only());
+    }
+
+    #[test]
+    fn what_has_no_layout_is_refused_and_given_back() {
+        let memory = Arc::new(vec![0i64; 4]);
+        let refused = |change: &dyn Fn(&mut Description<'_>)| {
+            let mut lent = description(&memory, &[2], &[1]);
+            change(&mut lent);
+            let error = versioned(lend(lent, memory.clone())).unwrap_err();
+            assert_eq!(Arc::strong_count(&memory), 1, "{error}");
+            error
+        };
+        assert!(matches!(refused(&|lent| lent.device = DLDevice::CUDA), Error::Device { .. }));
+        assert!(matches!(
+            refused(&|lent| lent.data = lent.data.wrapping_byte_add(1)),
+            Error::Misaligned { .. }
+        ));
+        let complex32 = DLDataType::new(zarrow_dlpack::DLDataTypeCode::COMPLEX, 32);
+        assert!(matches!(refused(&|lent| lent.dtype = complex32), Error::UnknownType { .. }));
+        let int4 = DLDataType::new(zarrow_dlpack::DLDataTypeCode::INT, 4);
+        assert!(matches!(refused(&|lent| lent.dtype = int4), Error::UnknownType { .. }));
+        let pinned = Description { device: DLDevice::CUDA_HOST, ..description(&memory, &[2], &[1]) };
+        assert!(versioned(lend(pinned, memory.clone())).is_ok());
+    }
+
+    #[test]
+    fn every_number_comes_back() {
+        for number in Number::ALL {
+            let buffer = Buffer::zeroed(2 * number.names().item_size).unwrap();
+            let ours = Tensor::new(buffer, vec![2], (*number).into()).unwrap().into_shared().unwrap();
+            let lent = export::dlpack::versioned(&ours).unwrap();
+            // SAFETY: the pointer was exported here, and is consumed once.
+            let back = versioned(unsafe { Foreign::from_raw(lent.into_raw()) }.unwrap()).unwrap();
+            assert_eq!((back.dtype(), back.pointer()), (ours.dtype(), ours.pointer()));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What one element of foreign memory is, as PEP 3118 formats (`<f`, `3w`) and NumPy's type strings (`>f4`) say.
+//!
+//! Source: PEP 3118 and the `struct` module; NumPy, "The array interface protocol", `typestr`.
+
+use crate::dtype::{DataType, Number, TimeUnit};
+
+/// A type, and the byte order in which the elements lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Element {
+    /// The type.
+    pub dtype: DataType,
+    /// Whether its words lie in the byte order that the machine does not have.
+    pub is_swapped: bool,
+}
+
+impl Element {
+    fn new(dtype: DataType, order: u8) -> Element {
+        let foreign = if cfg!(target_endian = "big") { b"<".as_slice() } else { b">!" };
+        let is_swapped = dtype.word_size() > 1 && foreign.contains(&order);
+        Element { dtype, is_swapped }
+    }
+
+    /// The element of a buffer; `None` where no type here is like it: objects, structures, numbers of other sizes.
+    ///
+    /// The sizes of C's types are those that `item_size` says: ctypes writes the letters of native sizes with the
+    /// sign of standard ones.
+    ///
+    /// ```
+    /// use zarrow_array::{Number, import::element::Element};
+    /// let long = Element::of_format(b"<l", 8).unwrap();
+    /// assert_eq!((long.dtype, long.is_swapped), (Number::Int64.into(), false));
+    /// assert_eq!(Element::of_format(b"T{i:a:}", 4), None);
+    /// ```
+    #[must_use]
+    pub fn of_format(format: &[u8], item_size: usize) -> Option<Element> {
+        let (order, format) = match format {
+            [order @ (b'@' | b'=' | b'<' | b'>' | b'!'), rest @ ..] => (*order, rest),
+            rest => (b'@', rest),
+        };
+        let digits = format.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (count, letters) = format.split_at(digits);
+        let length = match str::from_utf8(count).ok()? {
+            "" => 1,
+            count => count.parse::<u32>().ok()?,
+        };
+        let dtype = match letters {
+            b"s" | b"c" => DataType::NullTerminatedBytes { length },
+            b"w" | b"u" => DataType::FixedLengthUtf32 { length },
+            b"x" => DataType::RawBytes { length },
+            _ if length != 1 => return None,
+            b"?" => Number::Bool.into(),
+            b"b" | b"h" | b"i" | b"l" | b"q" | b"n" => sized("i", item_size)?,
+            b"B" | b"H" | b"I" | b"L" | b"Q" | b"N" => sized("u", item_size)?,
+            b"e" | b"f" | b"d" | b"g" => sized("f", item_size)?,
+            b"Ze" | b"Zf" | b"Zd" | b"Zg" => sized("c", item_size)?,
+            _ => return None,
+        };
+        (item_size > 0 && dtype.item_size() == Some(item_size)).then(|| Element::new(dtype, order))
+    }
+
+    /// The element of an array that NumPy's type string describes; `None` where no type here is like it.
+    ///
+    /// ```
+    /// use zarrow_array::{DataType, TimeUnit, import::element::Element};
+    /// let time = Element::of_type_string(">M8[10us]").unwrap();
+    /// assert_eq!(time.dtype, DataType::DateTime64 { unit: TimeUnit::Microsecond, scale: 10 });
+    /// assert!(time.is_swapped);
+    /// ```
+    #[must_use]
+    pub fn of_type_string(text: &str) -> Option<Element> {
+        let (order, code) = (*text.as_bytes().first()?, text.get(1..)?);
+        if !b"<>|=".contains(&order) {
+            return None;
+        }
+        let dtype = DataType::from_numpy_code(code)?;
+        Some(Element::new(dtype, order))
+    }
+}
+
+/// The number of `kind` (NumPy's letter) with `item_size` bytes.
+fn sized(kind: &str, item_size: usize) -> Option<DataType> {
+    let is_it = |number: &&Number| {
+        let names = number.names();
+        names.item_size == item_size && names.numpy.is_some_and(|code| code.starts_with(kind))
+    };
+    Number::ALL.iter().find(is_it).map(|number| (*number).into())
+}
+
+impl DataType {
+    /// The type that NumPy calls `code` (`f4`, `M8[10us]`, `U5`): the inverse of [`numpy_code`](Self::numpy_code).
+    #[must_use]
+    pub fn from_numpy_code(code: &str) -> Option<DataType> {
+        let length = |digits: &str| digits.parse().ok().filter(|length| *length > 0);
+        let mut letters = code.chars();
+        let (kind, rest) = (letters.next()?, letters.as_str());
+        Some(match kind {
+            'U' => DataType::FixedLengthUtf32 { length: length(rest)? },
+            'S' | 'a' => DataType::NullTerminatedBytes { length: length(rest)? },
+            'V' => DataType::RawBytes { length: length(rest)? },
+            'M' => time(rest).map(|(unit, scale)| DataType::DateTime64 { unit, scale })?,
+            'm' => time(rest).map(|(unit, scale)| DataType::TimeDelta64 { unit, scale })?,
+            _ => Number::ALL.iter().copied().find(|number| number.names().numpy == Some(code))?.into(),
+        })
+    }
+}
+
+/// The unit and scale of `8[10us]`; without brackets there is no unit.
+fn time(text: &str) -> Option<(TimeUnit, u32)> {
+    let text = text.strip_prefix('8')?;
+    if text.is_empty() {
+        return Some((TimeUnit::Generic, 1));
+    }
+    let text = text.strip_prefix('[')?.strip_suffix(']')?;
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (scale, unit) = text.split_at(digits);
+    // NumPy keeps the scale in a C int.
+    let scale = if scale.is_empty() { 1 } else { scale.parse::<i32>().ok().filter(|scale| *scale > 0)? };
+    Some((TimeUnit::from_code(unit)?, scale.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_with_a_name_comes_back() {
+        for number in Number::ALL {
+            let names = number.names();
+            if let Some(format) = names.pep3118 {
+                let element = Element::of_format(format.as_bytes(), names.item_size).unwrap();
+                assert_eq!(element, Element { dtype: (*number).into(), is_swapped: false });
+            }
+        }
+        for code in ["f4", "U5", "S3", "V7", "M8", "m8[s]", "M8[25ns]", "b1", "c16"] {
+            assert_eq!(DataType::from_numpy_code(code).unwrap().numpy_code().as_deref(), Some(code));
+        }
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_buffer() {
+        assert_eq!(Element::of_format(b"l", 4).unwrap().dtype, Number::Int32.into());
+        assert_eq!(Element::of_format(b"<L", 8).unwrap().dtype, Number::UInt64.into());
+        assert_eq!(Element::of_format(b"3s", 3).unwrap().dtype, DataType::NullTerminatedBytes { length: 3 });
+        assert_eq!(Element::of_format(b"u", 4).unwrap().dtype, DataType::FixedLengthUtf32 { length: 1 });
+        let wrong: [(&[u8], usize); 12] = [
+            (b"i", 3),
+            (b"g", 16),
+            (b"3s", 4),
+            (b"99999999999s", 3),
+            (b"2i", 8),
+            (b"O", 8),
+            (b"", 1),
+            (b"<", 1),
+            (b"ii", 8),
+            (b"(2)i", 8),
+            (b"0s", 0),
+            (b"Zi", 8),
+        ];
+        for (format, item_size) in wrong {
+            assert_eq!(Element::of_format(format, item_size), None, "{}", format.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn byte_order_matters_where_there_is_one() {
+        let foreign = if cfg!(target_endian = "big") { "<" } else { ">" };
+        assert!(Element::of_type_string(&format!("{foreign}i2")).unwrap().is_swapped);
+        assert!(Element::of_format(format!("{foreign}3w").as_bytes(), 12).unwrap().is_swapped);
+        assert!(!Element::of_type_string(&format!("{foreign}i1")).unwrap().is_swapped);
+        assert!(!Element::of_type_string("|S3").unwrap().is_swapped);
+        for text in ["", "f4", "<f3", "<O8", "|V0", "<é", "<M8[fortnight]", "<M8[0s]", "<f4é"] {
+            assert_eq!(Element::of_type_string(text), None, "{text}");
+        }
+    }
+}

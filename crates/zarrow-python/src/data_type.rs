@@ -1,0 +1,65 @@
+//! Data types as Python has them: NumPy's dtypes, and what stands for one.
+
+use crate::error::unsupported;
+use crate::numpy;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use zarrow_array::import::element::Element;
+use zarrow_array::{DataType, Number};
+
+/// What the elements of a `numpy.dtype` are; `None` where no fixed-size type here is like it.
+pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
+    let code: String = dtype.getattr("str")?.extract()?;
+    let element = Element::of_type_string(&code);
+    match element {
+        Some(Element { dtype: DataType::RawBytes { .. }, .. }) | None => {}
+        known => return Ok(known),
+    }
+    // The types of ml_dtypes say no more than their size by their code.
+    let name: String = dtype.getattr("name")?.extract()?;
+    if let Some(number) = Number::from_zarr_name(&name) {
+        return Ok(Some(Element { dtype: number.into(), is_swapped: false }));
+    }
+    let is_plain = name.starts_with("void") && dtype.getattr("names")?.is_none();
+    Ok(element.filter(|_| is_plain))
+}
+
+/// The type that an argument `dtype=` asks for: a name of Zarr's or NumPy's, or whatever NumPy makes a dtype of.
+pub fn requested(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
+    let py = object.py();
+    let name = match object.cast::<PyString>() {
+        Ok(name) => name.to_str()?.to_owned(),
+        // PyTorch's types say their name by their text only.
+        Err(_) => object.str()?.to_str()?.strip_prefix("torch.").unwrap_or_default().to_owned(),
+    };
+    match name.as_str() {
+        "string" => return Ok(DataType::String),
+        "bytes" => return Ok(DataType::Bytes),
+        name => {
+            if let Some(number) = Number::from_zarr_name(name) {
+                return Ok(number.into());
+            }
+        }
+    }
+    let dtype = numpy::module(py)?.getattr("dtype")?.call1((object,))?;
+    match dtype.getattr("str")?.cast::<PyString>()?.to_str()? {
+        // `str`, `bytes`, and NumPy's own strings, of any length.
+        "<U0" | ">U0" => return Ok(DataType::String),
+        "|S0" => return Ok(DataType::Bytes),
+        code if code.contains('T') => return Ok(DataType::String),
+        _ => {}
+    }
+    match of_numpy(&dtype)? {
+        Some(Element { is_swapped: true, .. }) => Err(PyValueError::new_err(format!(
+            "{dtype} has a byte order that is not the machine's, which no array in memory has here"
+        ))),
+        Some(element) => Ok(element.dtype),
+        None => Err(unknown(&dtype)),
+    }
+}
+
+/// Refuses a dtype that has no counterpart.
+pub fn unknown(dtype: &Bound<'_, PyAny>) -> PyErr {
+    unsupported(dtype.py(), format!("the NumPy dtype {dtype}"))
+}

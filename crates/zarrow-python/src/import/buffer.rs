@@ -1,0 +1,101 @@
+//! The buffer protocol, from the side of the one who asks.
+//!
+//! 1. A view of any strides is asked for, with its format; the object may refuse, as NumPy's dates do.
+//! 2. The format says what an element is, or nothing that is known here.
+//! 3. Strides in bytes become strides in elements.
+//!
+//! Source: PEP 3118 and "Buffer Protocol" of the C API.
+
+use super::owner::BufferView;
+use super::{Lent, Odd};
+use crate::error::Raise;
+use crate::numpy;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::ffi::CStr;
+use std::sync::Arc;
+use zarrow_array::import::element::Element;
+use zarrow_array::{SharedBytes, SharedTensor};
+
+/// The most axes of a buffer, as in C Python.
+const MAX_NDIM: usize = 64;
+
+/// The memory of `object`; `None` where it has no buffer, or one whose elements have no type here.
+///
+/// Text, and scalars of NumPy, are values and no memory, although they have a buffer.
+pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+    // SAFETY: attached, with a live object.
+    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyString>()
+        || numpy::is_scalar(object)?
+    {
+        return Ok(None);
+    }
+    let view = match BufferView::new(object, ffi::PyBUF_RECORDS_RO) {
+        Ok(view) => view,
+        Err(refused) if is_refusal(object.py(), &refused) => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    of_view(object.py(), view)
+}
+
+/// Whether an object said that it has no buffer of this kind.
+fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyBufferError>(py)
+        || error.is_instance_of::<PyValueError>(py)
+        || error.is_instance_of::<PyTypeError>(py)
+}
+
+/// Steps 2 and 3.
+fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
+    let buffer = view.get();
+    let format = match buffer.format.is_null() {
+        true => b"B",
+        // SAFETY: a format is a string of C that lives as long as the view.
+        false => unsafe { CStr::from_ptr(buffer.format) }.to_bytes(),
+    };
+    let element = usize::try_from(buffer.itemsize).ok().and_then(|size| Element::of_format(format, size));
+    let Some(element) = element.filter(|_| buffer.suboffsets.is_null()) else { return Ok(None) };
+    if element.is_swapped {
+        return Ok(Some(Lent::Odd(Odd::ByteOrder)));
+    }
+    let ndim = usize::try_from(buffer.ndim).ok().filter(|ndim| *ndim <= MAX_NDIM);
+    let ndim = ndim.ok_or_else(|| PyBufferError::new_err(format!("a buffer of {} axes", buffer.ndim)))?;
+    let item_size = buffer.itemsize as i64;
+    let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
+    let mut step = item_size;
+    for axis in (0..ndim).rev() {
+        // SAFETY: a shape and strides that are not null have `ndim` numbers, and live as long as the view.
+        unsafe {
+            shape[axis] = match buffer.shape.is_null() {
+                true => buffer.len as i64 / item_size,
+                false => *buffer.shape.add(axis) as i64,
+            };
+            strides[axis] = if buffer.strides.is_null() { step } else { *buffer.strides.add(axis) as i64 };
+        }
+        step = step.saturating_mul(shape[axis].max(1));
+    }
+    let (shape, strides) = (&shape[..ndim], &mut strides[..ndim]);
+    if !super::to_elements(shape, strides, item_size) {
+        return Ok(Some(Lent::Odd(Odd::Strides)));
+    }
+    let (pointer, read_only) = (buffer.buf.cast(), buffer.readonly != 0);
+    // SAFETY: the object keeps the memory of its view, as it described it, until it is released, and allows writing
+    // unless it says otherwise.
+    let tensor = unsafe {
+        SharedTensor::from_foreign(view.clone(), pointer, shape, strides, element.dtype, read_only)
+    };
+    Ok(Some(Lent::Shared(tensor.raise(py)?)))
+}
+
+/// The bytes of an object whose buffer is contiguous.
+pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
+    let view = BufferView::new(object, ffi::PyBUF_SIMPLE)?;
+    let (pointer, length) = (view.get().buf.cast_const().cast(), view.get().len.max(0) as usize);
+    // SAFETY: the object keeps the bytes of its view until it is released. A program that writes to them meanwhile
+    // is seen as with NumPy: some bytes old, some new.
+    unsafe { SharedBytes::from_foreign(view, pointer, length) }.raise(object.py())
+}

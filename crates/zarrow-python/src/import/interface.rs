@@ -1,0 +1,99 @@
+//! NumPy's `__array_interface__`, from the side of the one who asks.
+//!
+//! The memory is kept by the object that described it: the dictionary itself owns nothing.
+//!
+//! Source: NumPy, "The array interface protocol", version 3.
+
+use super::owner::Held;
+use super::{Lent, Odd};
+use crate::data_type;
+use crate::error::{Raise, exchange};
+use crate::numpy;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use zarrow_array::import::element::Element;
+use zarrow_array::{DataType, SharedTensor};
+
+/// The memory that `object` describes; `None` where it describes none, or elements that have no type here.
+///
+/// A scalar of NumPy's describes memory that is gone when it has done so: it is a value, and no memory.
+pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+    if numpy::is_scalar(object)? {
+        return Ok(None);
+    }
+    let Some(interface) = object.getattr_opt("__array_interface__")? else { return Ok(None) };
+    let interface = interface.cast::<PyDict>()?;
+    let typestr: String = require(interface, "typestr")?.extract()?;
+    let element = match Element::of_type_string(&typestr) {
+        // NumPy writes types that it does not know as bytes without a meaning: the array's own dtype knows better.
+        Some(Element { dtype: DataType::RawBytes { .. }, .. }) => match object.getattr_opt("dtype")? {
+            Some(dtype) => data_type::of_numpy(&dtype)?,
+            None => Element::of_type_string(&typestr),
+        },
+        element => element,
+    };
+    match element {
+        Some(element) => describe(object, interface, element),
+        None => Ok(None),
+    }
+}
+
+/// The memory of a `numpy.ndarray`; `None` where its type is none that memory is lent of.
+pub fn of_numpy(array: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+    let Some(element) = data_type::of_numpy(&array.getattr("dtype")?)? else { return Ok(None) };
+    let interface = array.getattr("__array_interface__")?;
+    describe(array, interface.cast()?, element)
+}
+
+fn require<'py>(interface: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, PyAny>> {
+    let value = interface.get_item(key)?.filter(|value| !value.is_none());
+    value.ok_or_else(|| PyTypeError::new_err(format!("__array_interface__ has no {key}")))
+}
+
+fn describe(
+    object: &Bound<'_, PyAny>,
+    interface: &Bound<'_, PyDict>,
+    element: Element,
+) -> PyResult<Option<Lent>> {
+    let py = object.py();
+    if interface.get_item("mask")?.is_some_and(|mask| !mask.is_none()) {
+        return Err(exchange(py, "masked", "an __array_interface__ with a mask, which would be lost"));
+    }
+    // A buffer in place of an address is left to NumPy, which reads it.
+    let data = require(interface, "data")?;
+    let Ok(data) = data.cast::<PyTuple>() else { return Ok(None) };
+    let (address, read_only): (usize, bool) = data.extract()?;
+    let shape: Vec<i64> = require(interface, "shape")?.extract()?;
+    if element.is_swapped {
+        return Ok(Some(Lent::Odd(Odd::ByteOrder)));
+    }
+    let item_size = element.dtype.item_size().unwrap_or(0) as i64;
+    let strides = interface.get_item("strides")?.filter(|strides| !strides.is_none());
+    let mut strides: Vec<i64> = match strides {
+        Some(strides) => strides.extract()?,
+        None => c_strides(&shape, item_size),
+    };
+    if strides.len() != shape.len() {
+        return Err(PyValueError::new_err("__array_interface__ has not a stride for each axis"));
+    }
+    if !super::to_elements(&shape, &mut strides, item_size) {
+        return Ok(Some(Lent::Odd(Odd::Strides)));
+    }
+    let pointer = std::ptr::with_exposed_provenance_mut(address);
+    // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says
+    // otherwise: the protocol asks that of it.
+    let tensor = unsafe {
+        SharedTensor::from_foreign(Held::new(object), pointer, &shape, &strides, element.dtype, read_only)
+    };
+    Ok(Some(Lent::Shared(tensor.raise(py)?)))
+}
+
+/// Strides of C order in bytes; what does not fit is no array, which the tensor's own check finds.
+fn c_strides(shape: &[i64], item_size: i64) -> Vec<i64> {
+    let mut strides = vec![item_size; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1));
+    }
+    strides
+}

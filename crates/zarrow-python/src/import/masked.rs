@@ -1,0 +1,57 @@
+//! Arrays of `numpy.ma`: data and mask, both in their own memory where that can be.
+//!
+//! The mask has the meaning that it has here, True where an element is missing.
+
+use super::{needs_copy, of_numpy};
+use crate::error::Raise;
+use crate::import::buffer;
+use crate::numpy;
+use pyo3::prelude::*;
+use zarrow_array::import::Imported;
+use zarrow_array::{Buffer, Mask, MaskedVariable, SharedBytes};
+
+/// Data and mask of a `numpy.ma.MaskedArray`; `None` for any other array.
+pub fn parts<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    if numpy::is_exact_array(array)?
+        || !array.is_instance(&numpy::module(array.py())?.getattr("ma")?.getattr("MaskedArray")?)?
+    {
+        return Ok(None);
+    }
+    Ok(Some((array.getattr("data")?, array.getattr("mask")?)))
+}
+
+/// The masked layout of `data` with `mask`, which is `numpy.ma.nomask` where nothing is missing.
+pub fn array(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
+    let py = data.py();
+    let data = of_numpy(data, copy)?;
+    let bytes = bytes(mask, data.size(), copy)?;
+    Ok(match data {
+        Imported::Tensor(tensor) => Imported::MaskedTensor(tensor, Mask::shared(bytes)),
+        Imported::Variable(variable) => {
+            Imported::MaskedVariable(MaskedVariable::new(variable, Mask::shared(bytes)).raise(py)?)
+        }
+        // An element is missing where it is None, and where the mask says so.
+        Imported::MaskedVariable(masked) => {
+            let mut joined = Buffer::copy_of(masked.mask().missing()).raise(py)?;
+            joined.iter_mut().zip(bytes.iter()).for_each(|(missing, more)| *missing |= more);
+            let mask = Mask::new(vec![joined]).raise(py)?;
+            Imported::MaskedVariable(MaskedVariable::new(masked.data().clone(), mask).raise(py)?)
+        }
+        masked @ Imported::MaskedTensor(..) => masked,
+    })
+}
+
+/// One byte an element, for `size` elements.
+fn bytes(mask: &Bound<'_, PyAny>, size: usize, copy: Option<bool>) -> PyResult<SharedBytes> {
+    let py = mask.py();
+    if !numpy::is_array(mask)? {
+        return Ok(Buffer::zeroed(size).raise(py)?.into());
+    }
+    if mask.getattr("flags")?.getattr("c_contiguous")?.is_truthy()? {
+        return buffer::bytes(mask);
+    }
+    if copy == Some(false) {
+        return Err(needs_copy(py, "a mask whose elements are not side by side"));
+    }
+    buffer::bytes(&mask.call_method0("copy")?)
+}

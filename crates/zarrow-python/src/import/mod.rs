@@ -1,0 +1,309 @@
+//! Arrays of other libraries as the four layouts: the one way in, for `asarray` and its kin, for `out=` and for
+//! what is written.
+//!
+//! Each protocol is asked in turn, and the first that can say what the array is gives its memory:
+//!
+//! 1. Arrays of ours are taken as they are.
+//! 2. The buffer protocol, which is the fastest; NumPy's arrays of types that it cannot name say their address.
+//! 3. DLPack by the type's table of C functions.
+//! 4. Arrow, which alone has missing elements, text and times.
+//! 5. DLPack by capsule, then `__array_interface__`.
+//! 6. What NumPy can make an array of: by `__array__`, or from Python's own objects.
+
+mod buffer;
+mod dlpack;
+mod interface;
+mod masked;
+mod owner;
+mod text;
+mod torch;
+
+use crate::data_type;
+use crate::error::{Raise, byte_order, data_type_mismatch, exchange};
+use crate::masked_tensor::MaskedTensor;
+use crate::masked_variable::MaskedVariable;
+use crate::numpy;
+use crate::tensor::Tensor;
+use crate::variable::Variable;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use zarrow_array::import::Imported;
+use zarrow_array::{Buffer, DataType, SharedTensor, shape};
+
+/// Memory that a protocol lends.
+enum Lent {
+    /// A tensor of it.
+    Shared(SharedTensor),
+    /// It lies so that no tensor is like it, and only a copy can be had.
+    Odd(Odd),
+}
+
+/// Why no tensor is like some memory.
+#[derive(Clone, Copy)]
+enum Odd {
+    /// The byte order is not the machine's.
+    ByteOrder,
+    /// The elements are not a whole number of elements apart.
+    Strides,
+}
+
+impl Odd {
+    /// What is said where nothing may be copied.
+    fn refusal(self, py: Python<'_>) -> PyErr {
+        match self {
+            Odd::ByteOrder => byte_order(py),
+            Odd::Strides => needs_copy(py, "elements whose distance is no number of elements"),
+        }
+    }
+}
+
+/// Take any array as one of the four layouts, in its own memory where that can be.
+#[pyfunction]
+#[pyo3(signature = (x, dtype = None, copy = None))]
+pub fn asarray<'py>(
+    x: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let expected = dtype.map(data_type::requested).transpose()?;
+    if copy != Some(true) && is_ours(x) {
+        check_type(x, expected.as_ref())?;
+        return Ok(x.clone());
+    }
+    let array = array(x, expected.as_ref(), copy)?;
+    check(x.py(), &array, expected.as_ref())?;
+    wrap(x.py(), array)
+}
+
+/// Take the tensor that an object lends by DLPack, or that a capsule holds.
+#[pyfunction]
+#[pyo3(signature = (x, dtype = None, *, copy = None))]
+pub fn from_dlpack<'py>(
+    x: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let Some(tensor) = dlpack::tensor(x, copy)? else {
+        let message = format!("{} is neither a DLPack capsule nor has it __dlpack__", x.get_type());
+        return Err(PyTypeError::new_err(message));
+    };
+    finish(py, Imported::Tensor(tensor), dtype, copy)
+}
+
+/// Take the memory of a NumPy array, or of anything with `__array_interface__`. Nothing is ever copied.
+#[pyfunction]
+#[pyo3(signature = (x, dtype = None))]
+pub fn from_numpy<'py>(
+    x: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let array = if numpy::is_array(x)? {
+        of_numpy(x, Some(false))?
+    } else {
+        match interface::tensor(x)? {
+            Some(Lent::Shared(tensor)) => Imported::Tensor(tensor),
+            Some(Lent::Odd(odd)) => return Err(odd.refusal(py)),
+            None => {
+                let message =
+                    format!("{} has no __array_interface__ that says where its memory is", x.get_type());
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+    };
+    finish(py, array, dtype, None)
+}
+
+/// The memory that `object` lends as a tensor: nothing is copied, and nothing made.
+pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
+    let found = match ours(object) {
+        Some(array) => Some(array),
+        None => lent(object, Some(false))?,
+    };
+    let kind = object.get_type();
+    match found {
+        Some(Imported::Tensor(tensor)) => Ok(tensor),
+        Some(_) => Err(PyTypeError::new_err(format!("{kind} is no plain memory, but has a mask or text"))),
+        None => Err(PyTypeError::new_err(format!("{kind} lends its memory by no protocol"))),
+    }
+}
+
+/// Any array as one of the four layouts; for Python's own objects, of the type that is `expected`.
+///
+/// The type is not checked otherwise. `copy` is that of `asarray`.
+pub fn array<'py>(
+    object: &Bound<'py, PyAny>,
+    expected: Option<&DataType>,
+    copy: Option<bool>,
+) -> PyResult<Imported> {
+    let py = object.py();
+    if let Some(ours) = ours(object) {
+        return if copy == Some(true) { copied(py, ours) } else { Ok(ours) };
+    }
+    if let Some(lent) = lent(object, copy)? {
+        return if copy == Some(true) { copied(py, lent) } else { Ok(lent) };
+    }
+    made(object, expected, copy)
+}
+
+/// Steps 2 to 5.
+fn lent(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<Imported>> {
+    let py = object.py();
+    if numpy::is_array(object)? {
+        return of_numpy(object, copy).map(Some);
+    }
+    let odd = |odd: Odd| match copy {
+        Some(false) => Err(odd.refusal(py)),
+        _ => turned(object).map(|tensor| Some(Imported::Tensor(tensor))),
+    };
+    match buffer::tensor(object)? {
+        Some(Lent::Shared(tensor)) => return Ok(Some(Imported::Tensor(tensor))),
+        Some(Lent::Odd(why)) => return odd(why),
+        None => {}
+    }
+    if let Some(tensor) = dlpack::tensor(object, copy)? {
+        return Ok(Some(Imported::Tensor(tensor)));
+    }
+    match interface::tensor(object)? {
+        Some(Lent::Shared(tensor)) => Ok(Some(Imported::Tensor(tensor))),
+        Some(Lent::Odd(why)) => odd(why),
+        None => Ok(None),
+    }
+}
+
+/// A NumPy array in its own memory, unless that lies oddly and `copy` allows one.
+fn of_numpy(array: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
+    let py = array.py();
+    if let Some((data, mask)) = masked::parts(array)? {
+        return masked::array(&data, &mask, copy);
+    }
+    let lent = match buffer::tensor(array)? {
+        Some(lent) => lent,
+        None => match interface::of_numpy(array)? {
+            Some(lent) => lent,
+            None if copy == Some(false) => {
+                return Err(needs_copy(py, "objects and text, which NumPy cannot lend,"));
+            }
+            None => return text::array(array, None),
+        },
+    };
+    match lent {
+        Lent::Shared(tensor) => Ok(Imported::Tensor(tensor)),
+        Lent::Odd(odd) if copy == Some(false) => Err(odd.refusal(py)),
+        Lent::Odd(_) => Ok(Imported::Tensor(turned(array)?)),
+    }
+}
+
+/// Step 6.
+fn made(object: &Bound<'_, PyAny>, expected: Option<&DataType>, copy: Option<bool>) -> PyResult<Imported> {
+    let py = object.py();
+    let has_array = object.hasattr("__array__")? || object.hasattr("__array_interface__")?;
+    if !has_array || numpy::is_scalar(object)? {
+        if copy == Some(false) {
+            return Err(needs_copy(py, "an object that is no array"));
+        }
+        return text::from_python(object, expected);
+    }
+    let arguments = pyo3::types::PyDict::new(py);
+    arguments.set_item("copy", copy)?;
+    let array = numpy::module(py)?.getattr("asarray")?.call((object,), Some(&arguments))?;
+    of_numpy(&array, copy)
+}
+
+/// A copy, by NumPy, of an array that lies oddly: native byte order, C order, memory of ours.
+fn turned(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
+    let py = object.py();
+    let numpy = numpy::module(py)?;
+    let array = numpy.call_method1("asarray", (object,))?;
+    let Some(element) = data_type::of_numpy(&array.getattr("dtype")?)? else {
+        return Err(data_type::unknown(&array.getattr("dtype")?));
+    };
+    let extents: Vec<u64> = array.getattr("shape")?.extract()?;
+    let nbytes = shape::nbytes(&extents, element.dtype.item_size().unwrap_or(0)).raise(py)?;
+    let buffer = Buffer::zeroed(nbytes).raise(py)?;
+    let tensor =
+        zarrow_array::Tensor::new(buffer, extents, element.dtype).and_then(|tensor| tensor.into_shared());
+    let target = Tensor::create(py, tensor.raise(py)?)?;
+    numpy.call_method1("copyto", (numpy::view(&target)?, array, "equiv"))?;
+    Ok(target.get().shared().clone())
+}
+
+/// The same elements in memory of their own.
+fn copied(py: Python<'_>, array: Imported) -> PyResult<Imported> {
+    // SAFETY: no face of the crate writes during the call; a program that writes through another library meanwhile
+    // copies a mixture of old and new bytes, as with NumPy.
+    py.detach(|| unsafe { array.copy() }).raise(py)
+}
+
+fn needs_copy(py: Python<'_>, what: &str) -> PyErr {
+    exchange(py, "needs_copy", format!("{what} can only be copied: zarrow.asarray(x) does so"))
+}
+
+/// What all functions of one protocol end with.
+fn finish<'py>(
+    py: Python<'py>,
+    array: Imported,
+    dtype: Option<&Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(dtype) = dtype {
+        check(py, &array, Some(&data_type::requested(dtype)?))?;
+    }
+    wrap(py, if copy == Some(true) { copied(py, array)? } else { array })
+}
+
+fn check(py: Python<'_>, array: &Imported, expected: Option<&DataType>) -> PyResult<()> {
+    match expected {
+        Some(expected) if expected != array.dtype() => Err(data_type_mismatch(py, expected, array.dtype())),
+        _ => Ok(()),
+    }
+}
+
+fn is_ours(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<crate::decoded_array::DecodedArray>()
+}
+
+fn check_type(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<()> {
+    match ours(object) {
+        Some(array) => check(object.py(), &array, expected),
+        None => Ok(()),
+    }
+}
+
+/// Step 1.
+fn ours(object: &Bound<'_, PyAny>) -> Option<Imported> {
+    if let Ok(tensor) = object.cast::<Tensor>() {
+        return Some(Imported::Tensor(tensor.get().shared().clone()));
+    }
+    if let Ok(variable) = object.cast::<Variable>() {
+        return Some(Imported::Variable(variable.get().inner().clone()));
+    }
+    if let Ok(masked) = object.cast::<MaskedTensor>() {
+        let (data, mask) = masked.get().parts();
+        return Some(Imported::MaskedTensor(data.clone(), mask.clone()));
+    }
+    let masked = object.cast::<MaskedVariable>().ok()?;
+    Some(Imported::MaskedVariable(masked.get().inner().clone()))
+}
+
+/// The Python object over the memory. Nothing is copied.
+fn wrap(py: Python<'_>, array: Imported) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match array {
+        Imported::Tensor(tensor) => Tensor::create(py, tensor)?.into_any(),
+        Imported::Variable(variable) => Variable::create(py, variable)?.into_any(),
+        Imported::MaskedTensor(data, mask) => MaskedTensor::of_parts(py, data, mask)?.into_any(),
+        Imported::MaskedVariable(masked) => MaskedVariable::create(py, masked)?.into_any(),
+    })
+}
+
+/// Turns strides in bytes into strides in elements; false where one is no whole number of them.
+///
+/// What an axis of less than two elements has for its stride does not matter.
+fn to_elements(shape: &[i64], strides: &mut [i64], item_size: i64) -> bool {
+    shape.iter().zip(strides).all(|(extent, stride)| {
+        let even = *stride % item_size == 0 || *extent < 2 || shape.contains(&0);
+        *stride /= item_size;
+        even
+    })
+}
