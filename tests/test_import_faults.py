@@ -1,4 +1,4 @@
-"""Seven faults that an import and an export of DLPack are known to have had elsewhere, and do not have here."""
+"""Seven faults that imports and exports of DLPack are known to have had elsewhere, and do not have here."""
 
 from __future__ import annotations
 

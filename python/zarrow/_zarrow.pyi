@@ -238,8 +238,8 @@ def from_numpy(x: Any, dtype: Any = None) -> _AnyArray:
     Raises
     ------
     DataTypeError
-        The data has another type than `dtype`, or the byte order that is not the machine's (a `TypeError` and a
-        `ValueError`).
+        The data has another type than `dtype`, or the byte order that is not the machine's (a `TypeError`
+        and a `ValueError`).
     ExchangeError
         The strides are no whole numbers of elements, as those of a field of packed records; text and objects,
         which NumPy cannot lend (a `ValueError`).

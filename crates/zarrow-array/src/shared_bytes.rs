@@ -119,7 +119,7 @@ mod tests {
         // SAFETY: no byte is read.
         let at =
             |pointer: *const u8, length| unsafe { SharedBytes::from_foreign(Arc::new(()), pointer, length) };
-        assert_eq!(at(std::ptr::null(), 0).unwrap().as_i64().unwrap(), []);
+        assert!(at(std::ptr::null(), 0).unwrap().as_i64().unwrap().is_empty());
         assert!(at(std::ptr::null(), 1).is_err());
         assert!(at(std::ptr::without_provenance(usize::MAX), 2).is_err());
         assert!(at(std::ptr::without_provenance(8), usize::MAX / 2 + 1).is_err());

@@ -34,11 +34,6 @@ impl MaskedTensor {
         let base = DecodedArray::new(&shape, data.dtype(), data.nbytes() + mask.missing().len());
         Bound::new(py, (MaskedTensor { data, mask, shape }, base))
     }
-
-    /// The elements, and which of them are missing.
-    pub fn parts(&self) -> (&SharedTensor, &Mask) {
-        (&self.data, &self.mask)
-    }
 }
 
 #[pymethods]

@@ -33,11 +33,6 @@ impl MaskedVariable {
         Bound::new(py, (MaskedVariable { masked }, base))
     }
 
-    /// The memory.
-    pub fn inner(&self) -> &zarrow_array::MaskedVariable {
-        &self.masked
-    }
-
     /// Element `index`, `None` where it is missing.
     fn element<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         if self.masked.mask().missing().get(index).is_some_and(|byte| *byte != 0) {

@@ -26,11 +26,6 @@ impl Variable {
         let base = DecodedArray::new(variable.shape(), variable.dtype(), nbytes);
         Bound::new(py, (Variable { variable }, base))
     }
-
-    /// The memory.
-    pub fn inner(&self) -> &zarrow_array::Variable {
-        &self.variable
-    }
 }
 
 /// Element `index` as `str` or `bytes`.
