@@ -261,8 +261,9 @@ impl Array {
         let grid = sharding.grid(&outer)?;
         let shard: Vec<u64> = cell.iter().zip(&grid).map(|(index, count)| index / count).collect();
         let Some(value) = reader.open(&shard)? else { return Ok(None) };
-        let index = reader
-            .index(&shard, &*value, |input| read_index(sharding, &outer, input, &mut Worker::default()))?;
+        let index = reader.index(&shard, &*value, None, |input| {
+            read_index(sharding, &outer, input, &mut Worker::default())
+        })?;
         let at = cell.iter().zip(&grid).fold(0u64, |at, (index, count)| at * count + index % count);
         Ok(index.get(at as usize).map(|range| (value, Some(range))))
     }

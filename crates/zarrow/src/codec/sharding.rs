@@ -10,6 +10,7 @@ use crate::codec::chain::Chain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
+use crate::store::First;
 use zarrow_array::{DataType, shape};
 
 /// Bytes of one entry of an index.
@@ -84,12 +85,25 @@ impl Sharding {
         })
     }
 
+    /// Where the index of a shard of `shard_shape` lies, before its size is known.
+    ///
+    /// # Errors
+    /// As [`grid`](Sharding::grid).
+    pub fn index_place(&self, shard_shape: &[u64]) -> Result<First> {
+        let length = self.index_nbytes(&self.grid(shard_shape)?)? as u64;
+        Ok(if self.at_end { First::End(length) } else { First::Range(0, length) })
+    }
+
+    fn index_nbytes(&self, grid: &[u64]) -> Result<usize> {
+        Ok(shape::nbytes(grid, ENTRY)? + 4 * self.checksums)
+    }
+
     /// Where the index of a shard of `nbytes` bytes and this grid lies: offset and length.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] where the shard is smaller than its index.
     pub fn index_range(&self, grid: &[u64], nbytes: u64) -> Result<(u64, usize)> {
-        let length = shape::nbytes(grid, ENTRY)? + 4 * self.checksums;
+        let length = self.index_nbytes(grid)?;
         match nbytes.checked_sub(length as u64) {
             Some(rest) => Ok((if self.at_end { rest } else { 0 }, length)),
             None => {

@@ -84,12 +84,13 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
 /// As [`read_many`]; some elements may have been written then.
 pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() -> bool) -> Result<()> {
     let mut chunks: HashMap<(usize, Vec<u64>), Wanted> = HashMap::new();
-    let mut threads = 1usize;
+    let (mut threads, mut most) = (1usize, 1usize);
     let mut readers: HashMap<usize, Reader<'_>> = HashMap::new();
     for (number, item) in items.iter().enumerate() {
         let Some(part) = whole_part(item.selection) else { continue };
         readers.insert(item.array, item.reader);
-        threads = threads.saturating_add(item.reader.threads(&part)).min(pool::num_threads());
+        most = most.max(item.reader.most_threads());
+        threads = threads.saturating_add(item.reader.threads(&part)).min(most);
         let cells = item.reader.cells(&part)?;
         for at in 0..cells.count() {
             let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());

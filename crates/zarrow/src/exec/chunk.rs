@@ -5,49 +5,28 @@
 //!    the range of bytes that is wanted is read, and its elements are moved to their places.
 //! 3. Compressed elements are decompressed straight to their place where they are one run; else to the worker's
 //!    memory, from where they are moved. However many parts are wanted, the chunk is decompressed once.
-//! 4. A shard's inner chunks are read by its index, each by the same steps, however deep.
+//! 4. A shard's inner chunks are read as [`shard`](super::shard) says, each by the same steps, however deep.
 //! 5. Other layouts are decoded whole, and handed on.
 
-use crate::codec::{ArrayToBytes, Chain, Output, ShardIndex, Sharding, between_limit, decode, decode_range};
+use crate::codec::{ArrayToBytes, Chain, Output, between_limit, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
-use crate::exec::part::{AxisPart, Cells, PerAxis, run_of};
+use crate::exec::part::{AxisPart, PerAxis, run_of};
 use crate::exec::placement::swap_in_place;
-use crate::exec::range::{read_range, small_span};
+use crate::exec::range::{first_range, read_range, small_span};
 use crate::exec::scratch::Worker;
-use crate::exec::sink::{Sink, c_strides};
+use crate::exec::shard::Share;
+use crate::exec::sink::c_strides;
 use crate::exec::want::Want;
 use crate::exec::whole::decode_whole;
 use crate::metadata::FillValue;
-use std::collections::BTreeMap;
+use crate::store::First;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use zarrow_array::{Buffer, UninitBuffer, shape};
-
-/// A share of a shard's inner chunks: the `number`th of `count`, by an index that all shares have in common.
-#[derive(Clone, Copy)]
-pub struct Share<'a> {
-    /// Which one.
-    pub number: u64,
-    /// Of how many.
-    pub count: u64,
-    /// The shard's index.
-    pub index: &'a ShardIndex,
-}
-
-impl Share<'_> {
-    /// The numbers of this share among `total`.
-    fn range(self, total: u64) -> std::ops::Range<u64> {
-        let bound = |number: u64| {
-            let product = u128::from(total) * u128::from(number) / u128::from(self.count);
-            u64::try_from(product).unwrap_or(u64::MAX)
-        };
-        bound(self.number)..bound(self.number + 1)
-    }
-}
 
 /// A chunk, or an inner chunk.
 #[derive(Clone, Copy)]
@@ -83,8 +62,13 @@ impl Slot<'_> {
         buffer
     }
 
+    /// Whether the chunk is there.
+    pub fn has(&self) -> bool {
+        self.get().is_some()
+    }
+
     /// The slot of the inner chunk `number`.
-    fn inner(&self, number: u64) -> Slot<'_> {
+    pub fn inner(&self, number: u64) -> Slot<'_> {
         Slot { cache: self.cache, key: [&self.key[..], &[number]].concat() }
     }
 }
@@ -101,10 +85,12 @@ impl Chunk<'_> {
         share: Option<Share<'_>>,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Some(order) = &self.chain.order else { return self.read_stored(input, wants, share, worker) };
+        if self.chain.order.is_none() {
+            return self.read_stored(input, wants, share, worker);
+        }
         let shape = self.stored_shape();
-        let permuted = |want: &Want<'_>| order.iter().map(|axis| want.part()[*axis]).collect();
-        let parts: Vec<Vec<AxisPart>> = wants.iter().map(permuted).collect();
+        let parts: Vec<PerAxis<AxisPart>> =
+            wants.iter().map(|want| stored_part(self.chain, want.part())).collect();
         // SAFETY: each has the places of the want that it stands for, which is not used meanwhile.
         let wants = parts.iter().zip(&*wants).map(|(part, want)| unsafe { Want::new(part, want.sink()) });
         let mut wants: Vec<Want<'_>> = wants.collect();
@@ -112,10 +98,28 @@ impl Chunk<'_> {
     }
 
     /// The shape in the order in which the axes are stored.
-    fn stored_shape(&self) -> Vec<u64> {
+    pub fn stored_shape(&self) -> Vec<u64> {
         match &self.chain.order {
             Some(order) => order.iter().map(|axis| self.shape[*axis]).collect(),
             None => self.shape.to_vec(),
+        }
+    }
+
+    /// What a read of `wants` reads first of the stored bytes.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::ShapeOverflow`], and what the codec of a shard gives.
+    pub fn first(&self, wants: &[Want<'_>]) -> Result<First> {
+        let shape = self.stored_shape();
+        match (&self.chain.array_to_bytes, self.chain.bytes_to_bytes.as_slice(), wants) {
+            (ArrayToBytes::Sharding(sharding), [], _) => sharding.index_place(&shape),
+            (ArrayToBytes::Bytes { .. }, [], [want]) if !want.is_whole(self.shape) => {
+                let part = stored_part(self.chain, want.part());
+                let (offset, length) =
+                    first_range(&part, &c_strides(&shape, self.item_size()), self.item_size());
+                Ok(First::Range(offset, length))
+            }
+            _ => Ok(First::Whole(self.encoded_limit()? as u64)),
         }
     }
 
@@ -274,114 +278,12 @@ impl Chunk<'_> {
         let source = Source { bytes, origin: 0, strides: &strides, swap };
         wants.iter_mut().try_for_each(|want| want.scatter(&source))
     }
-
-    /// The index of this chunk, where it is a shard that was not compressed as a whole.
-    ///
-    /// # Errors
-    /// Any [`ErrorKind`] that an index can give.
-    pub fn shard_index(&self, input: &Input<'_>, worker: &mut Worker) -> Result<ShardIndex> {
-        match &self.chain.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) => read_index(sharding, &self.stored_shape(), input, worker),
-            _ => Err(ErrorKind::Internal("an index of what is no shard".into()).into()),
-        }
-    }
-
-    /// Step 4.
-    fn read_shard(
-        &self,
-        sharding: &Sharding,
-        input: &Input<'_>,
-        wants: &mut [Want<'_>],
-        share: Option<Share<'_>>,
-        worker: &mut Worker,
-    ) -> Result<()> {
-        let input = input.measured()?;
-        let grid = sharding.grid(self.shape)?;
-        let own_index;
-        let index = match share {
-            Some(share) => share.index,
-            None => {
-                own_index = read_index(sharding, self.shape, &input, worker)?;
-                &own_index
-            }
-        };
-        // The grid's product fitted the index, which is in memory.
-        let number =
-            |cell: &[u64]| cell.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index);
-        let mut read_inner = |at: u64, wants: &mut [Want<'_>]| {
-            self.checkpoint.pass()?;
-            match index.get(at as usize) {
-                None => wants.iter_mut().try_for_each(|want| want.fill(self.fill)),
-                Some((offset, length)) => {
-                    let inner = input.slice(offset, length)?;
-                    let slot = self.slot.map(|slot| slot.inner(at));
-                    let slot = slot.as_ref();
-                    let chunk = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot, ..*self };
-                    chunk.read(&inner, wants, None, worker)
-                }
-            }
-        };
-        let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
-        if let [want] = wants {
-            let cells = inner_cells(sharding, want.part())?;
-            for at in share.map_or(0..cells.count(), |share| share.range(cells.count())) {
-                cells.get(at, &mut cell, &mut part);
-                // SAFETY: the part has places of `want` only, which is not used meanwhile; other shares of the
-                // shard have other numbers, and so other places.
-                read_inner(number(&cell), &mut [unsafe { Want::new(&part, want.sink()) }])?;
-            }
-            return Ok(());
-        }
-        // Several parts may want the same inner chunk: gather them, so that it is decoded once.
-        let mut gathered: BTreeMap<u64, Vec<(&Sink<'_>, Vec<AxisPart>)>> = BTreeMap::new();
-        for want in &*wants {
-            let cells = inner_cells(sharding, want.part())?;
-            for at in 0..cells.count() {
-                cells.get(at, &mut cell, &mut part);
-                gathered.entry(number(&cell)).or_default().push((want.sink(), part.to_vec()));
-            }
-        }
-        let all = 0..gathered.len() as u64;
-        let own = share.map_or(all.clone(), |share| share.range(all.end));
-        for (at, wanted) in gathered.iter().skip(own.start as usize).take((own.end - own.start) as usize) {
-            // SAFETY: as above; the wants themselves have no place in common.
-            let wants = wanted.iter().map(|(sink, part)| unsafe { Want::new(part, sink) });
-            read_inner(*at, &mut wants.collect::<Vec<_>>())?;
-        }
-        Ok(())
-    }
 }
 
-/// How many inner chunks `part` of a chunk touches; 1 where it is no shard.
-pub fn inner_count(chain: &Chain, part: &[AxisPart]) -> u64 {
-    let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes else { return 1 };
-    let stored: Vec<AxisPart> = match &chain.order {
+/// A part of a chunk, its axes in the order in which they are stored.
+pub fn stored_part(chain: &Chain, part: &[AxisPart]) -> PerAxis<AxisPart> {
+    match &chain.order {
         Some(order) => order.iter().map(|axis| part[*axis]).collect(),
-        None => part.to_vec(),
-    };
-    inner_cells(sharding, &stored).map_or(u64::MAX, |cells| cells.count())
-}
-
-/// The inner chunks that a part of a shard touches.
-fn inner_cells(sharding: &Sharding, part: &[AxisPart]) -> Result<Cells> {
-    let axes = part.iter().zip(&sharding.chunk_shape).map(|(part, extent)| part.cut_regular(*extent));
-    Ok(Cells::new(axes.collect())
-        .ok_or_else(|| ErrorKind::Internal("more inner chunks than can be counted".into()))?)
-}
-
-/// Reads the index of a shard of `shape`.
-///
-/// # Errors
-/// Any [`ErrorKind`] that an index can give.
-pub fn read_index(
-    sharding: &Sharding,
-    shape: &[u64],
-    input: &Input<'_>,
-    worker: &mut Worker,
-) -> Result<ShardIndex> {
-    let input = input.measured()?;
-    let nbytes = input.nbytes()?;
-    let (offset, length) = sharding.index_range(&sharding.grid(shape)?, nbytes)?;
-    let index = input.slice(offset, length as u64)?;
-    sharding.parse_index(index.load(length, &mut worker.encoded)?, nbytes)
+        None => PerAxis::from_slice(part),
+    }
 }

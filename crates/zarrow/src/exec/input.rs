@@ -1,7 +1,11 @@
 //! The stored bytes of a chunk: a value of the store, a range of one, or bytes that are in memory already.
+//!
+//! Here threads take their turns where the store is slow: one to ask it, and one to decode what it answered.
 
 use crate::error::{ErrorKind, Result};
+use crate::exec::job::Checkpoint;
 use crate::exec::scratch::Scratch;
+use crate::exec::turns::Turn;
 use crate::store::Value;
 use std::mem::MaybeUninit;
 
@@ -15,16 +19,22 @@ pub struct Input<'a> {
 
 #[derive(Clone, Copy)]
 enum Place<'a> {
-    Value { value: &'a dyn Value, offset: u64 },
+    Value { value: &'a dyn Value, offset: u64, checkpoint: Option<&'a Checkpoint<'a>> },
     Bytes(&'a [u8]),
 }
 
 impl<'a> Input<'a> {
-    /// A whole value.
-    pub fn of_value(value: &'a dyn Value) -> Input<'a> {
+    /// A whole value, read by a task that stops at `checkpoint`.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::pass`].
+    pub fn of_value(value: &'a dyn Value, checkpoint: Option<&'a Checkpoint<'a>>) -> Result<Input<'a>> {
         match value.bytes() {
-            Some(bytes) => Input::of_bytes(bytes),
-            None => Input { place: Place::Value { value, offset: 0 }, nbytes: None },
+            Some(bytes) => {
+                take(checkpoint, Turn::Decode)?;
+                Ok(Input::of_bytes(bytes))
+            }
+            None => Ok(Input { place: Place::Value { value, offset: 0, checkpoint }, nbytes: None }),
         }
     }
 
@@ -40,7 +50,10 @@ impl<'a> Input<'a> {
     pub fn nbytes(&self) -> Result<u64> {
         match (self.nbytes, self.place) {
             (Some(nbytes), _) => Ok(nbytes),
-            (None, Place::Value { value, .. }) => value.nbytes(),
+            (None, Place::Value { value, checkpoint, .. }) => {
+                take(checkpoint, Turn::Fetch)?;
+                value.nbytes()
+            }
             (None, Place::Bytes(bytes)) => Ok(bytes.len() as u64),
         }
     }
@@ -70,8 +83,8 @@ impl<'a> Input<'a> {
             return Err(ErrorKind::Corrupt("a range reaches behind the end".into()).into());
         }
         let place = match self.place {
-            Place::Value { value, offset: start } => {
-                Place::Value { value, offset: start.saturating_add(offset) }
+            Place::Value { value, offset: start, checkpoint } => {
+                Place::Value { value, offset: start.saturating_add(offset), checkpoint }
             }
             // The range lies inside a slice, so that both bounds fit.
             Place::Bytes(bytes) => Place::Bytes(&bytes[offset as usize..(offset + length) as usize]),
@@ -86,7 +99,12 @@ impl<'a> Input<'a> {
     pub fn read<'m>(&self, offset: u64, memory: &'m mut [MaybeUninit<u8>]) -> Result<&'m mut [u8]> {
         let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
         let filled = match self.place {
-            Place::Value { value, offset: start } => value.read_at(start.saturating_add(offset), memory)?,
+            Place::Value { value, offset: start, checkpoint } => {
+                take(checkpoint, Turn::Fetch)?;
+                let filled = value.read_at(start.saturating_add(offset), memory)?;
+                take(checkpoint, Turn::Decode)?;
+                filled
+            }
             Place::Bytes(bytes) => {
                 let rest = bytes.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or(&[]);
                 let length = rest.len().min(expected);
@@ -107,9 +125,11 @@ impl<'a> Input<'a> {
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn read_whole<'m>(&self, memory: &'m mut [MaybeUninit<u8>]) -> Result<Option<&'m mut [u8]>> {
-        if let (Place::Value { value, offset: 0 }, None) = (self.place, self.nbytes) {
+        if let (Place::Value { value, offset: 0, checkpoint }, None) = (self.place, self.nbytes) {
             let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
+            take(checkpoint, Turn::Fetch)?;
             let filled = value.read_whole(memory)?;
+            take(checkpoint, Turn::Decode)?;
             // As in `read`.
             return Ok(filled.filter(|filled| filled.len() == expected && filled.as_ptr() == start));
         }
@@ -133,4 +153,8 @@ impl<'a> Input<'a> {
             }
         }
     }
+}
+
+fn take(checkpoint: Option<&Checkpoint<'_>>, turn: Turn) -> Result<()> {
+    checkpoint.map_or(Ok(()), |checkpoint| checkpoint.take(turn))
 }

@@ -3,11 +3,13 @@
 //! 1. Each thread takes the next number until there is none, a task has failed, or the caller was interrupted.
 //! 2. Long tasks pass their [`Checkpoint`] now and then, so that they stop too. On the calling thread it also asks
 //!    whether the caller was interrupted.
-//! 3. A panic, in a task or in the question, is caught and becomes an error.
+//! 3. Where the store is slow a thread takes turns at fetching and decoding: see [`turns`](super::turns).
+//! 4. A panic, in a task or in the question, is caught and becomes an error.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::pool::generation;
 use crate::exec::scratch::Worker;
+use crate::exec::turns::{Turn, Turns};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,6 +37,7 @@ pub struct Job {
     next: AtomicU64,
     stop: AtomicBool,
     error: Mutex<Option<Error>>,
+    turns: Option<Turns>,
     /// The process that began it: see step 4 of [`pool`](super::pool).
     generation: u64,
 }
@@ -45,6 +48,8 @@ pub struct Checkpoint<'a> {
     interrupted: Option<&'a dyn Fn() -> bool>,
     /// When the caller was asked last, or the clock was first looked at: short work never does.
     asked: Cell<Option<Instant>>,
+    /// The turn that the thread has (step 3).
+    turn: Cell<Option<Turn>>,
 }
 
 impl Checkpoint<'_> {
@@ -65,13 +70,45 @@ impl Checkpoint<'_> {
         }
         if self.job.stop.load(Ordering::Relaxed) { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
+
+    /// Waits for a turn, where threads take turns.
+    ///
+    /// # Errors
+    /// As [`pass`](Checkpoint::pass).
+    pub fn take(&self, turn: Turn) -> Result<()> {
+        let Some(turns) = &self.job.turns else { return Ok(()) };
+        if self.turn.get() == Some(turn) {
+            return Ok(());
+        }
+        self.give_back();
+        while !turns.take(turn) {
+            self.pass()?;
+        }
+        self.turn.set(Some(turn));
+        // Much may have happened meanwhile.
+        self.pass()
+    }
+
+    /// Whether the store is slow, so that a request costs more than many bytes.
+    pub fn store_is_slow(&self) -> bool {
+        self.job.turns.is_some()
+    }
+
+    /// Ends the turn that the thread has.
+    fn give_back(&self) {
+        if let (Some(turns), Some(turn)) = (&self.job.turns, self.turn.take())
+            && !self.job.is_of_parent()
+        {
+            turns.give(turn);
+        }
+    }
 }
 
 impl Job {
     /// Tasks numbered below `count`.
-    pub fn new(count: u64) -> Job {
+    pub fn new(count: u64, turns: Option<Turns>) -> Job {
         let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-        Job { count, next, stop, error: Mutex::new(None), generation: generation() }
+        Job { count, next, stop, error: Mutex::new(None), turns, generation: generation() }
     }
 
     /// Whether this process was forked from the one that began the job: then other threads' tasks are lost.
@@ -122,7 +159,7 @@ impl Job {
     }
 
     fn work_with(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>, worker: &mut Worker) {
-        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(None) };
+        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(None), turn: Cell::new(None) };
         while let Some(number) = self.claim() {
             match catch_unwind(AssertUnwindSafe(|| task(number, worker, &checkpoint))) {
                 Ok(Ok(())) => {}
@@ -134,6 +171,7 @@ impl Job {
                     self.fail(caught(panic));
                 }
             }
+            checkpoint.give_back();
             if number + 1 < self.count {
                 // What it finds is in the job.
                 let _ = checkpoint.pass();

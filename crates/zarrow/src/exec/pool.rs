@@ -8,11 +8,15 @@
 //!    that runs in the child forgets the parent's pool, unfreed, and counts the generation up: the child makes a
 //!    pool of its own at need. Where the fork happened inside a read, the child's copy of that read fails without
 //!    touching a lock.
+//! 5. A read from a slow store has more threads than [`num_threads`], which take turns: see
+//!    [`turns`](super::turns). Those that are more end when they have had nothing to do for some time.
 
 use crate::error::Result;
 use crate::exec::job::{INTERRUPT_INTERVAL, Job, Task, lock};
+use crate::exec::turns::Turns;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The pool of this process, null until it is needed and in a fresh child.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
@@ -48,6 +52,9 @@ pub fn num_threads() -> usize {
     threads.min(MAX_THREADS)
 }
 
+/// How long a thread that only slow stores need waits for work before it ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// More threads than any machine has, which a mistyped number shall not start.
 const MAX_THREADS: usize = 1024;
 
@@ -63,7 +70,7 @@ pub fn set_num_threads(threads: usize) {
 }
 
 /// Runs `task` for every number below `count` on at most `threads` threads, the caller's included, and returns the
-/// first error.
+/// first error. Where that is more than [`num_threads`], no more than these decode, and the others wait for the store.
 ///
 /// `interrupted` is asked on the calling thread alone.
 ///
@@ -71,7 +78,9 @@ pub fn set_num_threads(threads: usize) {
 /// What a task returned; [`ErrorKind::Interrupted`].
 pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Task<'_>) -> Result<()> {
     let helpers = (threads as u64).min(count).saturating_sub(1) as usize;
-    let job = Job::new(count);
+    let decoding = if threads > 1 { num_threads() } else { 1 };
+    let turns = (threads > decoding).then(|| Turns::new(threads - decoding, decoding));
+    let job = Job::new(count, turns);
     if helpers == 0 {
         job.work(task, Some(interrupted));
         return job.result();
@@ -212,11 +221,22 @@ impl Pool {
     /// What a thread of the pool does for ever.
     fn serve(&self) {
         let mut state = lock(&self.state);
+        let mut waited = false;
         loop {
             let Some(queued) = state.jobs.iter_mut().find(|queued| queued.wanted > 0) else {
-                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                if state.threads < num_threads() {
+                    state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                } else if waited {
+                    state.threads -= 1;
+                    return;
+                } else {
+                    let woken = self.work.wait_timeout(state, PATIENCE);
+                    let (guard, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
+                    (state, waited) = (guard, timeout.timed_out());
+                }
                 continue;
             };
+            waited = false;
             queued.wanted -= 1;
             queued.active += 1;
             let entry = queued.entry.clone();

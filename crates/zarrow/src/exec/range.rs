@@ -19,6 +19,9 @@ const FEW: u64 = 256 << 10;
 /// Bytes between two positions that are worth a request.
 const GAP: u64 = 32 << 10;
 
+/// How many times as many both are where the store is slow.
+const SLOW: u64 = 16;
+
 /// The range of bytes from the first element of a part to its last.
 fn span(part: &[AxisPart], strides: &[isize], item_size: u64) -> (u64, u64) {
     let reach = |position: fn(&AxisPart) -> u64| {
@@ -42,6 +45,12 @@ pub fn small_span(
     (length < nbytes / 2).then_some((low, length))
 }
 
+/// Where a read of a part begins, and how many bytes it reads at once where the store is slow.
+pub fn first_range(part: &[AxisPart], strides: &[isize], item_size: usize) -> (u64, u64) {
+    let (low, high) = span(part, strides, item_size as u64);
+    (low, (high - low).min(FEW * SLOW))
+}
+
 /// Reads the elements of `want` from a chunk whose axes have these strides; `format` is the bytes of an element and of
 /// a word that is reversed.
 ///
@@ -59,8 +68,9 @@ pub fn read_range(
     let part = want.part();
     let (low, high) = span(part, strides, item_size as u64);
     let wanted = part.iter().map(|axis| axis.count).product::<u64>() * item_size as u64;
+    let (few, gap) = if checkpoint.store_is_slow() { (FEW * SLOW, GAP * SLOW) } else { (FEW, GAP) };
     let cut = part.iter().position(|axis| axis.count > 1);
-    let (Some(axis), true) = (cut, high - low > FEW && wanted < (high - low) / 2) else {
+    let (Some(axis), true) = (cut, high - low > few && wanted < (high - low) / 2) else {
         checkpoint.pass()?;
         let memory = worker.decoded.take(usize::try_from(high - low).unwrap_or(usize::MAX))?;
         let bytes = &*input.read(low, memory)?;
@@ -70,7 +80,7 @@ pub fn read_range(
         return want.scatter(&Source { bytes, origin, strides, swap });
     };
     let distance = strides[axis].unsigned_abs() as u64 * part[axis].step;
-    let group = if distance >= GAP { 1 } else { (FEW / distance.max(1)).max(1) };
+    let group = if distance >= gap { 1 } else { (few / distance.max(1)).max(1) };
     let mut piece = part.to_vec();
     let mut taken = 0u64;
     while taken < part[axis].count {

@@ -9,14 +9,16 @@
 use crate::codec::{ArrayToBytes, BytesToBytes, Chain, ShardIndex};
 use crate::error::{ErrorKind, Result};
 use crate::exec::cache::Cache;
-use crate::exec::chunk::{Chunk, Share, Slot, inner_count};
+use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::input::Input;
 use crate::exec::job::{Checkpoint, lock};
 use crate::exec::part::{AxisPart, Cells, PerAxis, share_of, whole_part};
 use crate::exec::pool;
 use crate::exec::result::ResultMemory;
 use crate::exec::scratch::Worker;
+use crate::exec::shard::{GROUP, Share, inner_count};
 use crate::exec::sink::Sink;
+use crate::exec::turns::Turn;
 use crate::exec::want::Want;
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::selection::Selection;
@@ -29,6 +31,10 @@ const TASKS_PER_THREAD: u64 = 4;
 
 /// Bytes that a share of an uncompressed chunk has at least.
 const SHARE_NBYTES: u64 = 1 << 20;
+
+/// The most bytes of chunks that are fetched and not decoded yet, taken for as large as they decode to, unless it is a
+/// single one: where the store is slow.
+const UNDER_WAY: u64 = 256 << 20;
 
 /// What a read reads from.
 #[derive(Clone, Copy)]
@@ -153,12 +159,32 @@ impl<'a> Reader<'a> {
     pub fn threads(&self, part: &[AxisPart]) -> usize {
         /// Bytes that a thread should have to do.
         const WORTH: u64 = 128 << 10;
+        if self.store.concurrency().is_some() {
+            return self.most_threads();
+        }
+        let worth = self.nbytes(part.iter().map(|axis| axis.count)) / WORTH + 1;
+        usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
+    }
+
+    /// The most threads that a read has use for: those that decode, and where the store is slow those that wait for it.
+    pub fn most_threads(&self) -> usize {
+        let Some(requests) = self.store.concurrency() else { return pool::num_threads() };
+        let fetched = match &self.chain.array_to_bytes {
+            ArrayToBytes::Sharding(sharding) if self.is_sharded() => {
+                self.nbytes(sharding.chunk_shape.iter().copied()).saturating_add(GROUP)
+            }
+            _ => self.nbytes(self.metadata.chunk_grid.largest_chunk().into_iter()),
+        };
+        let most = usize::try_from(UNDER_WAY / fetched.max(1)).unwrap_or(usize::MAX).max(1);
+        pool::num_threads().saturating_add(requests.get().min(most))
+    }
+
+    /// The bytes that elements of such extents decode to.
+    fn nbytes(&self, extents: impl Iterator<Item = u64>) -> u64 {
         /// What an element of no fixed size is taken for, in bytes.
         const VARIABLE: u64 = 16;
         let item_size = self.metadata.data_type.item_size().map_or(VARIABLE, |size| size as u64);
-        let elements = part.iter().fold(1u64, |product, axis| product.saturating_mul(axis.count));
-        let worth = elements.saturating_mul(item_size) / WORTH + 1;
-        usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
+        extents.fold(item_size, u64::saturating_mul)
     }
 
     /// What a share, by number and count, reads of a part of a chunk; `None` where that is nothing. It is all of the part
@@ -179,22 +205,23 @@ impl<'a> Reader<'a> {
     /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and a
     /// part of each can be read by itself.
     pub fn shares(&self, chunks: u64, part: &[AxisPart], threads: usize) -> u64 {
-        let wanted = threads as u64 * TASKS_PER_THREAD;
+        // Threads that wait for a store have nothing else to do, and a task is a request at least.
+        let slow = self.store.concurrency().is_some();
+        let wanted = threads as u64 * if slow { 1 } else { TASKS_PER_THREAD };
+        let large = self.nbytes(part.iter().map(|axis| axis.count)) / SHARE_NBYTES;
         if threads == 1 || chunks >= wanted {
             return 1;
         }
         let shares = wanted.div_ceil(chunks.max(1));
         match (&self.chain.array_to_bytes, self.chain.bytes_to_bytes.as_slice()) {
-            (ArrayToBytes::Sharding(_), []) => shares.min(inner_count(self.chain, part)).max(1),
-            (ArrayToBytes::Bytes { .. }, []) => {
-                let nbytes = part.iter().fold(self.chain.item_size().unwrap_or(0) as u64, |product, axis| {
-                    product.saturating_mul(axis.count)
-                });
-                shares.min(nbytes / SHARE_NBYTES).max(1)
+            (ArrayToBytes::Sharding(_), []) if slow => {
+                shares.min(inner_count(self.chain, part)).min(large).max(1)
             }
+            (ArrayToBytes::Sharding(_), []) => shares.min(inner_count(self.chain, part)).max(1),
+            (ArrayToBytes::Bytes { .. }, []) => shares.min(large).max(1),
             // Each share decompresses its blocks, and loads the others: worth it only where threads would do nothing.
             (ArrayToBytes::Bytes { .. }, [BytesToBytes::Blosc])
-                if chunks < threads as u64 && self.chunks.is_none() =>
+                if chunks < threads as u64 && self.chunks.is_none() && !slow =>
             {
                 (threads as u64).div_ceil(chunks.max(1))
             }
@@ -218,13 +245,14 @@ impl<'a> Reader<'a> {
         }
         let read = |wants: &mut [Want<'_>], worker: &mut Worker| {
             let fill = &self.metadata.fill_value;
-            let Some(value) = self.open(cell)? else {
+            let shape = self.chunk_shape(cell);
+            let chunk = Chunk { chain: self.chain, fill, shape: &shape, slot: None, checkpoint };
+            let Some(value) = self.open_for(cell, &chunk, wants)? else {
                 return wants.iter_mut().try_for_each(|want| want.fill(fill));
             };
             let slot = self.slot(cell, &*value)?;
-            let (shape, slot) = (self.chunk_shape(cell), slot.as_ref());
-            let chunk = Chunk { chain: self.chain, fill, shape: &shape, slot, checkpoint };
-            chunk.read(&Input::of_value(&*value), wants, None, worker)
+            let input = Input::of_value(&*value, Some(checkpoint))?;
+            Chunk { slot: slot.as_ref(), ..chunk }.read(&input, wants, None, worker)
         };
         read(wants, worker).map_err(|error| error.in_chunk(cell))
     }
@@ -267,10 +295,11 @@ impl<'a> Reader<'a> {
         let shard = match &*opened {
             Some(shard) => Arc::clone(shard),
             None => {
-                let stored = match self.open(cell)? {
+                let stored = match self.open_for(cell, chunk, wants)? {
                     None => None,
                     Some(value) => {
-                        let index = self.index(cell, &*value, |input| chunk.shard_index(input, worker))?;
+                        let read = |input: &Input<'_>| chunk.shard_index(input, worker);
+                        let index = self.index(cell, &*value, Some(chunk.checkpoint), read)?;
                         Some((index, value))
                     }
                 };
@@ -282,7 +311,8 @@ impl<'a> Reader<'a> {
             Some((index, value)) => {
                 let slot = self.slot(cell, &**value)?;
                 let chunk = Chunk { slot: slot.as_ref(), ..*chunk };
-                chunk.read(&Input::of_value(&**value), wants, Some(Share { number, count, index }), worker)
+                let input = Input::of_value(&**value, Some(chunk.checkpoint))?;
+                chunk.read(&input, wants, Some(Share { number, count, index }), worker)
             }
             None if number == 0 => wants.iter_mut().try_for_each(|want| want.fill(chunk.fill)),
             None => Ok(()),
@@ -297,13 +327,14 @@ impl<'a> Reader<'a> {
         &self,
         cell: &[u64],
         value: &dyn Value,
+        checkpoint: Option<&Checkpoint<'_>>,
         read: impl FnOnce(&Input<'_>) -> Result<ShardIndex>,
     ) -> Result<Arc<ShardIndex>> {
         let key = value.version()?.map(|version| [cell, &version].concat());
         if let Some(index) = key.as_ref().and_then(|key| self.indexes.get(key)) {
             return Ok(index);
         }
-        let index = Arc::new(read(&Input::of_value(value))?);
+        let index = Arc::new(read(&Input::of_value(value, checkpoint)?)?);
         if let Some(key) = key {
             self.indexes.insert(key, Arc::clone(&index), index.nbytes());
         }
@@ -315,13 +346,33 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn open(&self, cell: &[u64]) -> Result<Option<Box<dyn Value + 'a>>> {
+        self.store.open(&self.key(cell))
+    }
+
+    /// Opens the chunk at `cell`, of which `wants` are wanted; a slow store fetches what is read first along.
+    fn open_for(
+        &self,
+        cell: &[u64],
+        chunk: &Chunk<'_>,
+        wants: &[Want<'_>],
+    ) -> Result<Option<Box<dyn Value + 'a>>> {
+        if !chunk.checkpoint.store_is_slow() {
+            return self.open(cell);
+        }
+        let first = chunk.first(wants)?;
+        chunk.checkpoint.take(Turn::Fetch)?;
+        self.store.open_for(&self.key(cell), first)
+    }
+
+    /// The key of the chunk at `cell`.
+    fn key(&self, cell: &[u64]) -> String {
         let mut key = String::with_capacity(self.path.len() + 32);
         if !self.path.is_empty() {
             key.push_str(self.path);
             key.push('/');
         }
         self.metadata.chunk_key_encoding.encode(cell, &mut key);
-        self.store.open(&key)
+        key
     }
 
     fn chunk_shape(&self, cell: &[u64]) -> PerAxis<u64> {

@@ -16,6 +16,7 @@ pub use writer::{Durability, Lock, StoreWriter};
 use crate::error::Result;
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
+use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 
 /// A place that holds values under keys.
@@ -30,6 +31,25 @@ pub trait Store: Send + Sync + Debug {
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) where it cannot be told, [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
+
+    /// As [`open`](Store::open), for a caller that goes on to read `first`: a store where each request takes long may
+    /// fetch that with the answer, so that no more requests are needed for it.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    fn open_for(&self, key: &str, first: First) -> Result<Option<Box<dyn Value + '_>>> {
+        let _ = first;
+        self.open(key)
+    }
+
+    /// How many requests the store likes at once, where an answer takes long beside decoding what it brings; `None`
+    /// where it answers as fast as memory or a local disk does.
+    ///
+    /// A read keeps as many requests under way, each in a thread that waits for its answer, while no more threads than
+    /// [`num_threads`](crate::num_threads) decode.
+    fn concurrency(&self) -> Option<NonZeroUsize> {
+        None
+    }
 
     /// The names directly below `prefix` (a path without a slash at its end), sorted.
     ///
@@ -66,6 +86,17 @@ pub trait Store: Send + Sync + Debug {
         let bytes = value.read_at(0, &mut bytes)?.to_vec();
         Ok(Some(bytes))
     }
+}
+
+/// What is read first of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// All of it, unless it has more bytes than this.
+    Whole(u64),
+    /// So many bytes from an offset on, or what there is of them.
+    Range(u64, u64),
+    /// So many bytes before its end, or what there is of them.
+    End(u64),
 }
 
 /// A value that is open for reading.

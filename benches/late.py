@@ -1,0 +1,41 @@
+"""A store that answers late: the files of the benchmarks by HTTP, from one server that all readers ask.
+
+Server and zarrow's reader are the Rust example `slow_store`.
+"""
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from benches.process import Process
+from benches.row import Row
+
+PROGRAM = Path("target/release/examples/slow_store")
+REQUESTS = 32
+"""How many requests zarrow has at once, as tensorstore has unless it is told otherwise."""
+
+
+class Server:
+    """Serves a folder until it is left."""
+
+    def __init__(self, folder: Path, milliseconds: int, log: Path) -> None:
+        self.process = Process([str(PROGRAM), "serve", str(folder.resolve()), str(milliseconds)], log)
+        self.port: int = self.process.receive()["port"]
+
+    @property
+    def url(self) -> str:
+        """Tell where the folder is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def request(self, row: Row) -> str:
+        """Describe the array of a row as zarrow's reader takes it."""
+        return json.dumps({"port": self.port, "path": f"{row.data}.zarr", "requests": REQUESTS})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.__exit__(kind, error, trace)
