@@ -77,7 +77,7 @@ DEMO = $(BIN)/zarrow demo --data $(DATA) --folder build/demo --masked-writer tar
 
 bench: wheel $(PEERS)/ready ## speed and memory beside other readers: ROWS="raw zstd" for some, FLAGS=--quick, --full
 	$(call step,limit of the machine)
-	cargo build $(CARGO_FLAGS) --example limit
+	cargo build $(CARGO_FLAGS) --example limit --example slow_store
 	$(call step,benchmarks)
 	@PYTHONPATH=$(PEERS)$(if $(wildcard $(TORCH)/ready),:$(TORCH)) $(BIN)/python -m benches $(FLAGS) $(ROWS)
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benches import chart, data, machine, report
+from benches import chart, data, report
 from benches.results import Results
 from benches.rounds import measure
 from benches.rows import chosen
@@ -33,8 +33,6 @@ def main() -> None:
     for series in dict.fromkeys(row.series for row in rows if row.series):
         points = [point for point in results.in_order() if point["series"] == series]
         print(report.series_table(series, points))
-    if not machine.reads_http():
-        print("\nhttp: a store that answers after 30 ms is left out, as this zarrow does not read HTTP")
     picture = CHART if results.complete and not arguments.quick else BUILD / f"benchmarks{kind}.svg"
     chart.draw(results, picture)
     print(f"\n{results.path}\n{picture}")

@@ -39,16 +39,3 @@ def build() -> str:
     import zarrow._zarrow
 
     return hashlib.sha256(Path(zarrow._zarrow.__file__).read_bytes()).hexdigest()[:12]
-
-
-def reads_http() -> bool:
-    """Tell whether this version of zarrow reads stores over HTTP, which a row is still to be written for."""
-    import zarrow
-
-    try:
-        zarrow.open("http://127.0.0.1:9/store.zarr")
-    except zarrow.UnsupportedError:
-        return False
-    except zarrow.ZarrowError:
-        return True
-    return True

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benches import limit
+from benches import late, limit
 from benches.peers import PEERS
 from benches.process import Process
 from benches.row import Row
@@ -47,14 +47,13 @@ class Samples:
 def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> list[Samples]:
     """Run a row with every peer that can take part."""
     with contextlib.ExitStack() as stack:
+        server = stack.enter_context(late.Server(folder, row.late, log)) if row.late else None
         running: list[tuple[Process, Samples]] = []
         all_samples = []
         for name in [*takers(row, folder), *([limit.NAME] if row.limit else [])]:
             samples = Samples(name, remark=PEERS[name].remarks.get(row.data, "") if name in PEERS else "")
             all_samples.append(samples)
-            process = stack.enter_context(start(name, row, scale, folder, log))
-            if name == limit.NAME:
-                process.send(limit.request(row, folder))
+            process = stack.enter_context(start(name, row, scale, folder, server, log))
             samples.missing = process.receive().get("missing")
             if samples.missing is None:
                 running.append((process, samples))
@@ -75,13 +74,23 @@ def takers(row: Row, folder: Path) -> list[str]:
         if (folder / f"{row.data}{peer.suffix}").exists()
         if peer.rows is None or row.name in peer.rows
         if row.task != "call" or row.name in peer.calls
+        if not row.late or peer.reads_http
     ]
 
 
-def start(name: str, row: Row, scale: Scale, folder: Path, log: Path) -> Process:
+def start(name: str, row: Row, scale: Scale, folder: Path, server: late.Server | None, log: Path) -> Process:
     """Start the process of a peer, or of the limit."""
-    worker = [sys.executable, "-m", "benches.worker", name, row.name, scale.name, str(folder.resolve())]
-    return Process([str(limit.PROGRAM)] if name == limit.NAME else worker, log, row.cpus)
+    if name == limit.NAME:
+        process = Process([str(limit.PROGRAM)], log, row.cpus)
+        process.send(limit.request(row, folder))
+    elif server and PEERS[name].is_zarrow:
+        process = Process([str(late.PROGRAM), "read"], log, row.cpus)
+        process.send(server.request(row))
+    else:
+        place = server.url if server else str(folder.resolve())
+        worker = [sys.executable, "-m", "benches.worker", name, row.name, scale.name, place]
+        process = Process(worker, log, row.cpus)
+    return process
 
 
 def one_round(process: Process, samples: Samples, reads: int) -> float:

@@ -33,6 +33,8 @@ class Row:
     """The way of using zarrow that the bars are about."""
     cold: bool = False
     """Whether the page cache is dropped before each read."""
+    late: int = 0
+    """By how many milliseconds each answer is late, of a store by HTTP; 0 reads files."""
     cpus: int | None = None
     """To how many CPUs the process is bound."""
     series: str | None = None

@@ -17,6 +17,7 @@ def all_rows(scale: Scale) -> list[Row]:
         *exchange(),
         *series(scale),
         *cold(scale),
+        *late(),
     ]
 
 
@@ -169,6 +170,15 @@ def series(scale: Scale) -> list[Row]:
         for n in sorted({*(2**power for power in range(here.bit_length())), here})
     ]
     return [*sizes, *counts, *threads]
+
+
+def late() -> list[Row]:
+    """Give the rows of a store that answers late: fetching and decoding overlap or add up."""
+    place = "over HTTP from the same machine, each answer after 30 ms"
+    return [
+        Row("http", f"zstd, {place}", "read", "zstd", limit="decode", ahead=1, late=30),
+        Row("http-sharded", f"shards, {place}", "read", "sharded", limit="decode", ahead=1, late=30),
+    ]
 
 
 def cold(scale: Scale) -> list[Row]:

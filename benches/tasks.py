@@ -50,6 +50,12 @@ def read(peer: Peer, row: Row, path: Path) -> Run:
     return timed(each)
 
 
+def read_late(peer: Peer, url: str) -> Run:
+    """Read all of an array that was opened by HTTP."""
+    array = peer.open_url(url)
+    return timed(lambda: peer.read(array, None))
+
+
 def open_read(peer: Peer, row: Row, path: Path) -> Run:
     """Open an array and read all of it."""
     return timed(lambda: peer.read(peer.open(path), None))

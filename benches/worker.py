@@ -1,5 +1,7 @@
 """The process of one peer in one row: `python -m benches.worker PEER ROW SCALE FOLDER`.
 
+FOLDER is a URL in the rows of a store that answers late.
+
 1. It imports the peer and prepares the task, and answers `{"ready": true}`, or why it cannot.
 2. Each line on stdin runs the task once, and is answered with `{"value": seconds, …}`.
 3. The answer to the first one also has the peak of resident memory during the run, over what was resident
@@ -20,7 +22,7 @@ from benches.peers import PEERS
 from benches.row import Row
 from benches.rows import all_rows
 from benches.scale import SCALES
-from benches.tasks import TASKS, Run
+from benches.tasks import TASKS, Run, read_late
 
 
 def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
@@ -33,7 +35,7 @@ def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
         path = Path(folder, row.data + peer.suffix)
         if reason := peer.missing():
             raise NotImplementedError(reason)
-        run = TASKS[row.task](peer, row, path)
+        run = read_late(peer, f"{folder}/{path.name}") if row.late else TASKS[row.task](peer, row, path)
         print(json.dumps({"ready": True}), file=answers)
         for number, _ in enumerate(sys.stdin):
             print(json.dumps(answer(run, row, path, first=number == 0)), file=answers)

@@ -21,6 +21,8 @@ class Peer:
     is_zarrow: ClassVar[bool] = False
     rows: ClassVar[frozenset[str] | None] = None
     """The rows that it takes part in, None for all whose data it reads."""
+    reads_http: ClassVar[bool] = False
+    """Whether it reads stores by HTTP."""
     remarks: ClassVar[dict[str, str]] = {}
     """Set of data to how this format holds it, where that differs from the others."""
     calls: ClassVar[dict[str, str]] = {}
@@ -32,6 +34,10 @@ class Peer:
 
     def open(self, path: Path) -> Any:
         """Open an array."""
+        raise NotImplementedError
+
+    def open_url(self, url: str) -> Any:
+        """Open an array by HTTP."""
         raise NotImplementedError
 
     def read(self, array: Any, selection: Selection | None) -> Any:

@@ -22,6 +22,7 @@ class ZarrPython(Peer):
 
     name = "zarr-python"
     package = "zarr"
+    reads_http = True
 
     def __init__(self) -> None:
         import zarr
@@ -32,6 +33,9 @@ class ZarrPython(Peer):
 
     def open(self, path: Path) -> Any:
         return self.zarr.open_array(path, mode="r")
+
+    def open_url(self, url: str) -> Any:
+        return self.zarr.open_array(url, mode="r")
 
     def read(self, array: Any, selection: Selection | None) -> Any:
         return array[...] if selection is None else array[selection]
@@ -94,6 +98,7 @@ class Zarrista(Peer):
 class Tensorstore(Peer):
     name = "tensorstore"
     package = "tensorstore"
+    reads_http = True
 
     def __init__(self) -> None:
         import tensorstore
@@ -101,7 +106,10 @@ class Tensorstore(Peer):
         self.tensorstore: Any = tensorstore
 
     def open(self, path: Path) -> Any:
-        return self.tensorstore.open({"driver": "zarr3", "kvstore": f"file://{path}"}).result()
+        return self.open_url(f"file://{path}")
+
+    def open_url(self, url: str) -> Any:
+        return self.tensorstore.open({"driver": "zarr3", "kvstore": url}).result()
 
     def read(self, array: Any, selection: Selection | None) -> Any:
         return (array if selection is None else array[selection]).read().result()

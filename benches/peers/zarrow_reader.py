@@ -22,6 +22,7 @@ class Zarrow(Peer):
     name = "zarrow"
     package = "zarrow"
     is_zarrow = True
+    reads_http = True  # by the Rust example that `late` starts
     calls: ClassVar = {
         "dlpack": "t.__dlpack__()",
         "numpy": "t.numpy()",

@@ -5,10 +5,11 @@
 //!    once, or patience ends: with it a test learns without a clock how many requests a reader makes at once.
 
 use super::message::Head;
-use std::fs;
+use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -114,8 +115,8 @@ impl State {
         if !matches!(method, "GET" | "HEAD") || zarrow::store::check_key(key).is_err() {
             return empty("400 Bad Request");
         }
-        let Ok(value) = fs::read(self.folder.join(key)) else { return empty("404 Not Found") };
-        let size = value.len();
+        let found = File::open(self.folder.join(key)).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let Ok((size, file)) = found else { return empty("404 Not Found") };
         let (status, range) = match head.header("range").map(|range| parse(range, size)) {
             None => ("200 OK".to_owned(), 0..size),
             Some(Some(range)) => {
@@ -125,19 +126,26 @@ impl State {
             }
             Some(None) => return empty("416 Range Not Satisfiable"),
         };
-        let length = range.len();
+        let length = range.end - range.start;
         let head = format!(
             "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nAccept-Ranges: bytes\r\nETag: \"{size}\"\r\n\r\n"
         );
-        let body = if method == "GET" { &value[range] } else { &[] };
-        [head.as_bytes(), body].concat()
+        let mut answer = head.into_bytes();
+        if method == "GET" {
+            let start = answer.len();
+            answer.resize(start + length as usize, 0);
+            if file.read_exact_at(&mut answer[start..], range.start).is_err() {
+                return empty("500 Internal Server Error");
+            }
+        }
+        answer
     }
 }
 
 /// The range that a header asks of a value of `size` bytes, `None` where there is nothing in it.
-fn parse(header: &str, size: usize) -> Option<Range<usize>> {
+fn parse(header: &str, size: u64) -> Option<Range<u64>> {
     let (start, last) = header.strip_prefix("bytes=")?.split_once('-')?;
-    let range = match (start.parse::<usize>(), last.parse::<usize>()) {
+    let range = match (start.parse::<u64>(), last.parse::<u64>()) {
         (Ok(start), Ok(last)) => start..last.checked_add(1)?.min(size),
         (Ok(start), Err(_)) => start..size,
         (Err(_), Ok(count)) => size.saturating_sub(count)..size,

@@ -278,6 +278,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::exec::job::Checkpoint;
     use crate::exec::scratch::Worker;
+    use crate::exec::turns::Turn;
     use std::time::Duration;
 
     fn never() -> bool {
@@ -346,6 +347,25 @@ mod tests {
             let result = run(3, threads, &|| true, &endless);
             assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted));
         }
+    }
+
+    #[test]
+    fn no_more_decode_than_there_are_processors() {
+        let decoding = num_threads();
+        let (now, most) =
+            ([AtomicUsize::new(0), AtomicUsize::new(0)], [AtomicUsize::new(0), AtomicUsize::new(0)]);
+        run(200, decoding + 7, &never, &|_, _, checkpoint| {
+            for (turn, kind) in [(Turn::Fetch, 0), (Turn::Decode, 1), (Turn::Fetch, 0)] {
+                checkpoint.take(turn)?;
+                most[kind].fetch_max(now[kind].fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                std::thread::yield_now();
+                now[kind].fetch_sub(1, Ordering::SeqCst);
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(most[0].load(Ordering::SeqCst) <= 7);
+        assert!(most[1].load(Ordering::SeqCst) <= decoding);
     }
 
     #[test]

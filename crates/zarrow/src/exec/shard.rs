@@ -3,7 +3,8 @@
 //! 1. The inner chunks that a part touches are those of its cells; where there are several parts they are gathered, so
 //!    that each is decoded once. One that is not stored gives the fill value.
 //! 2. Each inner chunk is read from its range of the shard, as a chunk is.
-//! 3. Where the store is slow the ranges are sorted first, and those with few bytes between them are fetched at once.
+//! 3. Where the store is slow the ranges are sorted first, since inner chunks often lie in another order than C; each
+//!    share takes its part of the sorted ones, and fetches those with few bytes between them at once.
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
@@ -177,20 +178,28 @@ impl Chunk<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let mut stored: Vec<Stored<'_>> = Vec::new();
-        self.each_inner(sharding, wants, share, |number, pieces| {
-            // SAFETY: as in `read_shard`.
-            let mut wants = unsafe { claim(pieces) };
-            let Some((offset, length)) = index.get(number as usize) else {
-                return wants.iter_mut().try_for_each(|want| want.fill(self.fill));
-            };
-            if self.slot.is_some_and(|slot| slot.inner(number).has()) {
-                return self.read_inner(sharding, number, &input.slice(offset, length)?, &mut wants, worker);
+        self.each_inner(sharding, wants, None, |number, pieces| {
+            if let Some((offset, length)) = index.get(number as usize) {
+                stored.push(Stored { offset, length, number, pieces: pieces.to_vec() });
+            } else if share.is_none_or(|share| number % share.count == share.number) {
+                // SAFETY: as in `read_shard`; each number is of one share.
+                unsafe { claim(pieces) }.iter_mut().try_for_each(|want| want.fill(self.fill))?;
             }
-            stored.push(Stored { offset, length, number, pieces: pieces.to_vec() });
             Ok(())
         })?;
-        stored.sort_unstable_by_key(|stored| stored.offset);
-        let mut rest = &stored[..];
+        // Every share sorts all of them, and to the same order, so that each is of one share.
+        stored.sort_unstable_by_key(|stored| (stored.offset, stored.number));
+        let own = share.map_or(0..stored.len() as u64, |share| share.range(stored.len() as u64));
+        let own = &stored[own.start as usize..own.end as usize];
+        let (kept, own): (Vec<_>, Vec<_>) =
+            own.iter().partition(|inner| self.slot.is_some_and(|slot| slot.inner(inner.number).has()));
+        for inner in kept {
+            let input = input.slice(inner.offset, inner.length)?;
+            // SAFETY: as above.
+            let mut wants = unsafe { claim(&inner.pieces) };
+            self.read_inner(sharding, inner.number, &input, &mut wants, worker)?;
+        }
+        let mut rest = &own[..];
         while let Some(first) = rest.first() {
             let (count, end) = group(rest);
             let (group, more) = rest.split_at(count);
@@ -202,7 +211,7 @@ impl Chunk<'_> {
                 group.iter().try_for_each(|inner| {
                     self.checkpoint.pass()?;
                     let input = Input::of_bytes(bytes).slice(inner.offset - first.offset, inner.length)?;
-                    // SAFETY: as in `read_shard`.
+                    // SAFETY: as above.
                     let mut wants = unsafe { claim(&inner.pieces) };
                     self.read_inner(sharding, inner.number, &input, &mut wants, worker)
                 })
@@ -226,7 +235,7 @@ impl Chunk<'_> {
 }
 
 /// How many of these, which are sorted, are fetched at once, and where the last of their bytes ends.
-fn group(stored: &[Stored<'_>]) -> (usize, u64) {
+fn group(stored: &[&Stored<'_>]) -> (usize, u64) {
     let mut end = stored[0].end();
     let mut count = 1;
     for next in &stored[1..] {
