@@ -55,7 +55,7 @@ fn write(folder: &Path, chunks: [u64; 2], codecs: &Value) {
     array.store_metadata().unwrap();
     let rows = SHAPE[0] - chunks[0];
     let subset = zarrs::array::ArraySubset::new_with_ranges(&[0..rows, 0..SHAPE[1]]);
-    let elements: Vec<u32> = (0..rows * SHAPE[1]).map(|at| (at * 2_654_435_761 >> 7) as u32).collect();
+    let elements: Vec<u32> = (0..rows * SHAPE[1]).map(|at| ((at * 2_654_435_761) >> 7) as u32).collect();
     array.store_array_subset(&subset, elements).unwrap();
 }
 
