@@ -8,6 +8,7 @@
 
 from zarrow._zarrow import (
     Array,
+    ArrowStream,
     DecodedArray,
     Group,
     MaskedTensor,
@@ -49,6 +50,7 @@ from zarrow.limits import DecodeLimits
 
 __all__ = [
     "Array",
+    "ArrowStream",
     "CodecError",
     "DataTypeError",
     "DecodeLimits",

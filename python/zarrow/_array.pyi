@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias, final
+from typing import Any, Literal, SupportsIndex, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import CapsuleType
+
+from zarrow._arrow_stream import ArrowStream
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType
 _Index: TypeAlias = _Part | tuple[_Part, ...]
@@ -166,6 +169,50 @@ class Array:
         IndexingError
             The grid has no such chunk (an `IndexError`).
         """
+    def to_arrow(
+        self,
+        *,
+        rows: slice | None = None,
+        layout: Literal["tensor", "nested", "flat"] = "tensor",
+        bools: Literal["bytes", "bits"] = "bytes",
+        strings: Literal["large", "small", "views"] = "large",
+        batch_rows: int | None = None,
+    ) -> ArrowStream:
+        """Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
+
+        Nothing is read before a library asks for it, and then a batch of whole chunks at a time. The array
+        itself is such a stream, with the choices that are the defaults here.
+
+        Parameters
+        ----------
+        rows
+            A slice without a step; all rows, where none is given.
+        layout, bools, strings
+            The type of the rows: see `DecodedArray.arrow`. The axes keep their names.
+        batch_rows
+            Rows of a batch: see `ArrowStream.batch_rows`.
+
+        Raises
+        ------
+        ShapeError
+            The array has no axis (a `ValueError`).
+        ExchangeError
+            Arrow has no such type; raised when a library asks for the stream (a `BufferError`).
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> import zarrow
+        >>> station = zarrow.open("data.zarr")["station"]
+        >>> pyarrow.chunked_array(station).to_pylist()
+        ['Oslo', 'Rome', 'Quito']
+        >>> station.to_arrow(rows=slice(1, None), strings="views").arrow().type
+        DataType(string_view)
+        """
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """Arrow: the type of the rows along the first axis in a capsule."""
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
+        """Arrow: a stream of the rows along the first axis in a capsule, read while it is consumed."""
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """NumPy's protocol: reads all of the array.
 

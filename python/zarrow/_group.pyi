@@ -1,9 +1,10 @@
 """The class Group."""
 
-from collections.abc import Iterator
-from typing import Any, final
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, final
 
 from zarrow._array import Array
+from zarrow._arrow_stream import ArrowStream
 from zarrow._tree import Tree
 
 @final
@@ -56,5 +57,53 @@ class Group:
         """List the arrays with their names, sorted."""
     def groups(self) -> list[tuple[str, Group]]:
         """List the groups with their names, sorted."""
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        rows: slice | None = None,
+        layout: Literal["tensor", "nested", "flat"] = "tensor",
+        bools: Literal["bytes", "bits"] = "bytes",
+        strings: Literal["large", "small", "views"] = "large",
+        batch_rows: int | None = None,
+    ) -> ArrowStream:
+        """Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
+
+        Nothing is read before a library asks for it, and then a batch of rows at a time, of all columns at
+        once. The attributes of the group are metadata of the schema, and those of an array metadata of its
+        field: strings as they are, all else as JSON.
+
+        Parameters
+        ----------
+        columns
+            Names of arrays of one length along their first axis, or their paths ("model/pressure"), in the
+            order of the columns; all arrays of the group that have an axis, where none are given.
+        rows
+            A slice without a step; all rows, where none is given.
+        layout, bools, strings
+            The types of the columns: see `DecodedArray.arrow`. For DuckDB, which takes a tensor's row for a
+            list of all its elements, `layout="nested"` keeps the shape.
+        batch_rows
+            Rows of a batch: see `ArrowStream.batch_rows`.
+
+        Raises
+        ------
+        ShapeError
+            The arrays differ in length, one of `columns` has no axis, or there is none (a `ValueError`).
+        NotFoundError, NodeTypeError
+            One of `columns` is not there (a `KeyError`), or a group.
+        ExchangeError
+            Arrow has no type for a column; raised when a library asks for the stream (a `BufferError`).
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> import zarrow
+        >>> root = zarrow.open("data.zarr")
+        >>> pyarrow.table(root.to_arrow(["station"])).to_pydict()
+        {'station': ['Oslo', 'Rome', 'Quito']}
+        >>> root.to_arrow(["nickname", "station"], rows=slice(2)).polars().shape
+        (2, 2)
+        """
     def tree(self, depth: int | None = None) -> Tree:
         """Draw what is below the group, as a tree to print; depth limits the levels."""

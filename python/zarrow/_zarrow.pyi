@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from zarrow._array import Array, _Index
+from zarrow._arrow_stream import ArrowStream
 from zarrow._decoded_array import DecodedArray
 from zarrow._group import Group
 from zarrow._masked_tensor import MaskedTensor
@@ -16,6 +17,7 @@ from zarrow.limits import DecodeLimits
 
 __all__ = [
     "Array",
+    "ArrowStream",
     "DecodedArray",
     "Group",
     "MaskedTensor",

@@ -1,16 +1,19 @@
 //! The class `Array`: a stored array, which is read by selections and by chunks.
 
+use crate::arrow_stream::ArrowStream;
 use crate::decoded_array::wrap;
 use crate::error::{Raise, indexing};
 use crate::interrupt::interruptible;
 use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
-use crate::{array_summary, json, metadata, numpy, selection};
+use crate::{array_summary, arrow, arrow_stream, json, metadata, numpy, selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyTuple};
+use pyo3::types::{PyCapsule, PyEllipsis, PySlice, PyTuple};
+use std::num::NonZeroU64;
 use zarrow::Selection;
+use zarrow::arrow::{Table, TableOptions};
 use zarrow_array::shape::element_count;
 
 /// An array in a store: its metadata is read, its chunks are read when they are asked for.
@@ -205,6 +208,37 @@ impl Array {
         numpy::new_array(py, dtype, copy, || {
             numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false)?,))
         })
+    }
+
+    /// Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
+    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bytes", strings = "large", batch_rows = None))]
+    fn to_arrow(
+        &self,
+        py: Python<'_>,
+        rows: Option<Bound<'_, PySlice>>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+        batch_rows: Option<NonZeroU64>,
+    ) -> PyResult<ArrowStream> {
+        let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
+        ArrowStream::new(Table::of_array(self.array.clone(), options).raise(py)?, rows)
+    }
+
+    /// Arrow: the type of the rows along the first axis in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow_stream::schema(py, &Table::of_array(self.array.clone(), TableOptions::default()).raise(py)?)
+    }
+
+    /// Arrow: a stream of the rows along the first axis in a capsule, read while it is consumed.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let table = Table::of_array(self.array.clone(), TableOptions::default()).raise(py)?;
+        arrow_stream::stream(py, table, requested_schema.as_ref())
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -14,6 +14,7 @@ use std::ffi::CStr;
 use std::ptr::{NonNull, null_mut};
 use zarrow_array::export::arrow::ArrowPair;
 use zarrow_array::export::arrow_abi::ArrowSchema;
+use zarrow_array::export::arrow_stream::ArrowArrayStream;
 use zarrow_dlpack::{DLManagedTensor, DLManagedTensorVersioned, Foreign, Managed, Owned};
 
 /// A managed tensor that has a capsule name.
@@ -135,6 +136,11 @@ pub fn borrow_schema<'a>(capsule: &'a Bound<'_, PyCapsule>) -> Option<&'a ArrowS
 /// The type in a capsule.
 pub fn arrow_schema(py: Python<'_>, schema: ArrowSchema) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
+}
+
+/// A stream in a capsule.
+pub fn arrow_stream(py: Python<'_>, stream: ArrowArrayStream) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
 /// The type and the memory, in a capsule each.

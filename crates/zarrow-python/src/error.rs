@@ -89,8 +89,12 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         ErrorKind::Limit { .. } => "LimitError",
         ErrorKind::Index(_) => "IndexingError",
         ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "OutOfMemoryError",
+        ErrorKind::Array(zarrow_array::Error::NoSuchType { .. } | zarrow_array::Error::NeedsCopy { .. }) => {
+            "ExchangeError"
+        }
         // What a chunk holds does not make an array of its type: offsets that run backwards, broken UTF-8.
         ErrorKind::Array(_) => "CodecError",
+        ErrorKind::Shape(_) => "ShapeError",
         ErrorKind::Unsupported(_) => "UnsupportedError",
         ErrorKind::Internal(_) => "InternalError",
         _ => "ZarrowError",

@@ -1,12 +1,15 @@
 //! The class `Group`: a folder of arrays and groups, by name.
 
+use crate::arrow_stream::ArrowStream;
 use crate::error::Raise;
 use crate::open::node;
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
-use crate::{json, metadata};
+use crate::{arrow, json, metadata};
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyIterator, PySlice};
+use std::num::NonZeroU64;
+use zarrow::arrow::TableOptions;
 use zarrow::{ErrorKind, Node};
 
 /// A group of arrays and groups in a store.
@@ -92,6 +95,25 @@ impl Group {
     /// List the groups with their names, sorted.
     fn groups<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
         self.members(py, |child| matches!(child, Node::Group(_)))
+    }
+
+    /// Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
+    #[pyo3(signature = (columns = None, *, rows = None, layout = "tensor", bools = "bytes", strings = "large",
+                        batch_rows = None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn to_arrow(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        rows: Option<Bound<'_, PySlice>>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+        batch_rows: Option<NonZeroU64>,
+    ) -> PyResult<ArrowStream> {
+        let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
+        let table = py.detach(|| self.group.table(columns.as_deref(), options)).raise(py)?;
+        ArrowStream::new(table, rows)
     }
 
     /// The attributes, as a new dict.

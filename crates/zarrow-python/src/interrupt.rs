@@ -6,6 +6,8 @@
 //! 3. What a handler raised, usually `KeyboardInterrupt`, is raised in the end, whatever the work returned.
 
 use crate::error::Raise;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::Cell;
 
@@ -31,4 +33,30 @@ pub fn interruptible<T: Send>(
         Some(error) => Err(error),
         None => result.raise(py),
     }
+}
+
+/// Whether to stop, for work that another library starts later, from whichever thread and with or without the GIL.
+///
+/// Only the thread that this is called on is asked for signals: it may take the GIL, since it either has it or lets it
+/// go, where another thread could wait for one that waits for it. An interruption is raised once more when Python goes
+/// on, because the library that called knows nothing of Python's exceptions.
+pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
+    let own = std::thread::current().id();
+    Box::new(move || {
+        if std::thread::current().id() != own {
+            return false;
+        }
+        Python::attach(|py| match py.check_signals() {
+            Ok(()) => false,
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                // SAFETY: the function may be called at any time: it sets a flag, as a signal would.
+                unsafe { ffi::PyErr_SetInterrupt() };
+                true
+            }
+            Err(error) => {
+                error.write_unraisable(py, None);
+                true
+            }
+        })
+    })
 }

@@ -8,6 +8,7 @@ mod array;
 mod array_interface;
 mod array_summary;
 mod arrow;
+mod arrow_stream;
 mod batch;
 mod buffer_protocol;
 mod c_entry;
@@ -48,6 +49,8 @@ mod _zarrow {
 
     #[pymodule_export]
     use crate::array::Array;
+    #[pymodule_export]
+    use crate::arrow_stream::ArrowStream;
     #[pymodule_export]
     use crate::batch::read_many;
     #[pymodule_export]

@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{self, Batch, Item, Sink};
 use crate::memory::Strided;
 use crate::selection::Selection;
+use zarrow_array::DecodedArray;
 
 /// Reads all items. Every chunk is fetched and decoded once, however many items want a part of it.
 ///
@@ -25,6 +26,17 @@ use crate::selection::Selection;
 /// ```
 pub fn read_many(items: &[(&Array, &Selection)], interrupted: &dyn Fn() -> bool) -> Result<Batch> {
     exec::read_many(&checked(items)?, interrupted).map_err(|error| place(items, error))
+}
+
+/// Reads all items, each into memory of its own.
+///
+/// # Errors
+/// As [`read_many`].
+pub(crate) fn read_each(
+    items: &[(&Array, &Selection)],
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Vec<DecodedArray>> {
+    exec::read_each(&checked(items)?, interrupted).map_err(|error| place(items, error))
 }
 
 /// Reads all items into memory of the caller's: item `i` to position `i` of the first axis.

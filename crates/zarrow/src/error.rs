@@ -80,6 +80,9 @@ pub enum ErrorKind {
     /// Memory that could not be had, or an array that cannot be built.
     #[error("{0}")]
     Array(zarrow_array::Error),
+    /// Arrays that are to stand side by side, and do not fit.
+    #[error("{0}")]
+    Shape(String),
     /// Something valid that this engine does not read.
     #[error("not supported: {0}")]
     Unsupported(String),
@@ -121,6 +124,7 @@ impl ErrorKind {
             ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "out_of_memory",
             ErrorKind::Array(zarrow_array::Error::NotUtf8 { .. }) => "corrupt",
             ErrorKind::Array(_) => "array",
+            ErrorKind::Shape(_) => "shape",
             ErrorKind::Unsupported(_) => "unsupported",
             ErrorKind::Interrupted => "interrupted",
             ErrorKind::Internal(_) => "internal",

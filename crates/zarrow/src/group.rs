@@ -1,6 +1,7 @@
 //! A group: a node that has nodes below it.
 
 use crate::array::Array;
+use crate::arrow::{Column, Table, TableOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hierarchy::attributes::StoredNode;
 use crate::hierarchy::consolidate::consolidate;
@@ -185,6 +186,31 @@ impl Group {
                 node(&self.store, path, metadata, &self.options)
             }
         }
+    }
+
+    /// The arrays at `columns`, or all arrays directly below that have an axis, as a table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where they differ in length, or there is none; [`ErrorKind::WrongNode`] for a group among
+    /// `columns`; and as [`get`](Group::get).
+    pub fn table(&self, columns: Option<&[String]>, options: TableOptions) -> Result<Table> {
+        let columns = match columns {
+            Some(names) => names.iter().map(|name| Column::of_node(name, self.get(name)?)).collect(),
+            None => {
+                let mut found = Vec::new();
+                for (name, child) in self.children()? {
+                    match child? {
+                        Node::Array(array) if array.shape().is_empty() => {}
+                        Node::Group(_) => {}
+                        node => found.push(Column::of_node(&name, node)?),
+                    }
+                }
+                Ok(found)
+            }
+        };
+        let table =
+            Table::new(columns?, options).map_err(|error| error.in_array(self.store.name(), &self.path))?;
+        Ok(table.with_attributes(self.metadata.attributes.clone()))
     }
 
     /// The names and nodes directly below, sorted by name. Folders that are no nodes are left out; a node that

@@ -10,6 +10,7 @@
 //! It does not know Python, and holds no thread before the first read of more than one chunk.
 
 mod array;
+pub mod arrow;
 mod batch;
 mod codec;
 mod error;

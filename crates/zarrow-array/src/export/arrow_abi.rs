@@ -346,6 +346,29 @@ impl ArrowSchema {
 }
 
 impl ArrowArray {
+    /// What stands for no array: a struct that was released.
+    #[must_use]
+    pub fn released() -> ArrowArray {
+        ArrowArray {
+            length: 0,
+            null_count: 0,
+            offset: 0,
+            n_buffers: 0,
+            n_children: 0,
+            buffers: ptr::null(),
+            children: ptr::null_mut(),
+            dictionary: ptr::null_mut(),
+            release: None,
+            private_data: ptr::null_mut(),
+        }
+    }
+
+    /// Whether this is no array, or no more.
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        self.release.is_none()
+    }
+
     /// The number of elements.
     #[must_use]
     pub fn length(&self) -> i64 {

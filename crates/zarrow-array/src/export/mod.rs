@@ -2,4 +2,5 @@
 
 pub mod arrow;
 pub mod arrow_abi;
+pub mod arrow_stream;
 pub mod dlpack;

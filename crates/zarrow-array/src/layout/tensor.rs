@@ -67,6 +67,12 @@ impl Tensor {
         &mut self.buffer
     }
 
+    /// The elements' memory, for another array to be made of. Nothing is copied.
+    #[must_use]
+    pub fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+
     /// Gives the memory up to be shared with other libraries. Nothing is copied.
     ///
     /// # Errors

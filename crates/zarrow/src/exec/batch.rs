@@ -64,6 +64,15 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
         // SAFETY: the parts of each item cover its selection, and every part was placed or filled.
         return Ok(Batch::Stacked(unsafe { memory.finish(fill, interrupted)? }));
     }
+    read_each(items, interrupted).map(Batch::Ragged)
+}
+
+/// Reads all items, each into memory of its own.
+///
+/// # Errors
+/// As [`read_many`].
+pub fn read_each(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Vec<DecodedArray>> {
+    let shapes: Vec<Vec<u64>> = items.iter().map(|item| item.selection.shape()).collect();
     let memories =
         items.iter().zip(&shapes).map(|(item, shape)| ResultMemory::new(item.element().0, &[], shape));
     let mut memories = memories.collect::<Result<Vec<_>>>()?;
@@ -75,7 +84,7 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
         // SAFETY: as above.
         unsafe { memory.finish(item.element().1, interrupted) }
     });
-    Ok(Batch::Ragged(decoded.collect::<Result<_>>()?))
+    decoded.collect()
 }
 
 /// Reads each item into the sink of its number (steps 1 and 2).
@@ -124,12 +133,13 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         // one task. Shares of a shard claim the same parts, and write through claims on their own inner chunks only.
         let wants = own.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
         let mut wants: Vec<Want<'_>> = wants.collect();
-        match share {
+        let read = match share {
             (_, 2..) if reader.is_sharded() => {
                 reader.share(cell, &mut wants, share, &open[chunk], worker, checkpoint)
             }
             _ if wants.is_empty() => Ok(()),
             _ => reader.chunk(cell, &mut wants, worker, checkpoint),
-        }
+        };
+        read.map_err(|error| error.in_array(reader.store.name(), reader.path))
     })
 }

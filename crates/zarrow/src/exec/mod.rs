@@ -24,7 +24,7 @@ mod whole;
 pub use batch::Batch;
 pub use pool::{num_threads, set_num_threads};
 
-pub(crate) use batch::{Item, read_into as read_many_into, read_many};
+pub(crate) use batch::{Item, read_each, read_into as read_many_into, read_many};
 pub(crate) use cache::Cache;
 pub(crate) use destination::Destination;
 pub(crate) use part::{AxisPart, whole_part};

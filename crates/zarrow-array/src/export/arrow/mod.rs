@@ -20,5 +20,5 @@ pub type ArrowPair = (ArrowSchema, ArrowArray);
 
 pub use field::ArrowField;
 pub use form::{ArrowForm, BoolForm, RowForm, TextForm};
-pub use tensor::{tensor, tensor_memory, tensor_schema};
+pub use tensor::{decoded_memory, tensor, tensor_memory, tensor_schema};
 pub use variable::{variable, variable_memory, variable_schema};

@@ -15,7 +15,7 @@ use crate::export::arrow::validity::Validity;
 use crate::export::arrow::variable::variable_memory;
 use crate::export::arrow::{utf32, variable};
 use crate::export::arrow_abi::{ArrayNode, ArrowSchema, Owner, SchemaNode};
-use crate::layout::SharedTensor;
+use crate::layout::{DecodedArray, SharedTensor};
 use crate::mask::Mask;
 use crate::shape;
 use std::ffi::c_void;
@@ -101,6 +101,22 @@ pub fn tensor_memory(tensor: &SharedTensor, mask: Option<&Mask>, form: ArrowForm
     };
     let form = if tensor.shape().len() > 1 { rows(form, tensor.dtype()) } else { RowForm::Flat };
     Ok(wrapped(array, form, tensor.shape()))
+}
+
+/// The memory of a decoded array in exactly this form.
+///
+/// # Errors
+/// As [`tensor`].
+pub fn decoded_memory(decoded: DecodedArray, form: ArrowForm) -> Result<ArrayNode> {
+    match decoded {
+        DecodedArray::Tensor(tensor) => tensor_memory(&tensor.into_shared()?, None, form),
+        DecodedArray::Variable(variable) => variable_memory(&variable, None, form),
+        DecodedArray::MaskedTensor(masked) => {
+            let (tensor, mask) = masked.into_parts();
+            tensor_memory(&tensor.into_shared()?, Some(&mask), form)
+        }
+        DecodedArray::MaskedVariable(masked) => variable_memory(masked.data(), Some(masked.mask()), form),
+    }
 }
 
 /// The bytes of a bool tensor as bits, 1 for any byte that is not 0.

@@ -1,0 +1,193 @@
+//! The struct of the Arrow C stream interface, over a [`BatchSource`].
+//!
+//! 1. A consumer asks for the schema, and then for one batch after the other, until it gets one that is released.
+//! 2. An error is a number of `errno` and, by `get_last_error`, its text, which lives until the next call.
+//! 3. The consumer releases the stream, from whichever thread; a panic of the source becomes an error.
+//!
+//! Source: Arrow C stream interface.
+
+use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+/// Where batches come from.
+pub trait BatchSource: Send {
+    /// The type of every batch.
+    ///
+    /// # Errors
+    /// What is wrong, to be told to the consumer.
+    fn schema(&self) -> Result<ArrowSchema, StreamError>;
+
+    /// The next batch, `None` after the last one.
+    ///
+    /// # Errors
+    /// What is wrong, to be told to the consumer.
+    fn next_batch(&mut self) -> Result<Option<ArrowArray>, StreamError>;
+}
+
+/// What a consumer is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamError {
+    /// A number of `errno`, not 0.
+    pub code: c_int,
+    /// The text.
+    pub message: String,
+}
+
+/// `struct ArrowArrayStream`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowArrayStream {
+    get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
+    private_data: *mut c_void,
+}
+
+const _: () = assert!(size_of::<ArrowArrayStream>() == 40);
+
+// SAFETY: the struct owns its source, which may be sent, and one thread at a time calls it.
+unsafe impl Send for ArrowArrayStream {}
+
+struct StreamPrivate {
+    source: Box<dyn BatchSource>,
+    error: Option<CString>,
+}
+
+impl StreamPrivate {
+    /// Runs one call, and keeps its error for `get_last_error`; 0 is success.
+    fn run(&mut self, call: impl FnOnce(&mut dyn BatchSource) -> Result<(), StreamError>) -> c_int {
+        let source = &mut *self.source;
+        let result = catch_unwind(AssertUnwindSafe(|| call(source))).unwrap_or_else(|panic| {
+            // Dropping the payload might panic again.
+            std::mem::forget(panic);
+            Err(StreamError { code: libc::EIO, message: "the source of the stream panicked".into() })
+        });
+        self.error = None;
+        let Err(StreamError { code, message }) = result else { return 0 };
+        self.error = CString::new(message.replace('\0', " ")).ok();
+        code
+    }
+}
+
+impl ArrowArrayStream {
+    /// The stream of a source.
+    #[must_use]
+    pub fn new(source: Box<dyn BatchSource>) -> ArrowArrayStream {
+        ArrowArrayStream {
+            get_schema: Some(get_schema),
+            get_next: Some(get_next),
+            get_last_error: Some(get_last_error),
+            release: Some(release),
+            private_data: Box::into_raw(Box::new(StreamPrivate { source, error: None })).cast(),
+        }
+    }
+}
+
+/// # Safety
+/// The stream is one that [`ArrowArrayStream::new`] made, not released, and no other call has it.
+unsafe fn private<'a>(stream: *mut ArrowArrayStream) -> &'a mut StreamPrivate {
+    // SAFETY: the private data of such a stream is the box made in `new`, and the interface allows one call at a time.
+    unsafe { &mut *(*stream).private_data.cast() }
+}
+
+unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
+    // SAFETY: the interface gives a stream of ours and a place for a struct, which holds none to be dropped.
+    unsafe {
+        private(stream).run(|source| {
+            out.write(source.schema()?);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
+    // SAFETY: as for `get_schema`.
+    unsafe {
+        private(stream).run(|source| {
+            out.write(source.next_batch()?.unwrap_or_else(ArrowArray::released));
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_char {
+    // SAFETY: the interface gives a stream of ours; the text lives until the next call.
+    unsafe { private(stream).error.as_ref().map_or(ptr::null(), |text| text.as_ptr()) }
+}
+
+unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
+    // SAFETY: the interface calls this once, with a stream of ours, whose box nobody else frees.
+    unsafe {
+        let private = Box::from_raw((*stream).private_data.cast::<StreamPrivate>());
+        // A source that panics when it is dropped must not unwind into C.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(private))) {
+            std::mem::forget(panic);
+        }
+        (*stream).release = None;
+        (*stream).private_data = ptr::null_mut();
+    }
+}
+
+impl Drop for ArrowArrayStream {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: a stream that is not released is released once, here.
+            unsafe { release(self) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::arrow_abi::{ArrayNode, SchemaNode};
+    use std::ffi::CStr;
+
+    struct Countdown(i64);
+
+    impl BatchSource for Countdown {
+        fn schema(&self) -> Result<ArrowSchema, StreamError> {
+            Ok(SchemaNode::plain(c"n").into_c())
+        }
+
+        fn next_batch(&mut self) -> Result<Option<ArrowArray>, StreamError> {
+            self.0 -= 1;
+            match self.0 {
+                -1 => Ok(None),
+                -2 => Err(StreamError { code: libc::ENOMEM, message: "too\0far".into() }),
+                -3 => panic!("much too far"),
+                length => Ok(Some(ArrayNode { length, ..ArrayNode::default() }.into_c())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_consumer_gets_schema_batches_and_errors() {
+        let mut stream = ArrowArrayStream::new(Box::new(Countdown(2)));
+        let (mut schema, mut array) = (std::mem::MaybeUninit::uninit(), std::mem::MaybeUninit::uninit());
+        let (get_schema, get_next, text) =
+            (stream.get_schema.unwrap(), stream.get_next.unwrap(), stream.get_last_error.unwrap());
+        // SAFETY: the calls go in the order that the interface asks for, and what each gives is read once, if its
+        // code is 0.
+        unsafe {
+            assert_eq!(get_schema(&mut stream, schema.as_mut_ptr()), 0);
+            assert_eq!(schema.assume_init().format(), c"n");
+            for length in [1, 0] {
+                assert_eq!(get_next(&mut stream, array.as_mut_ptr()), 0);
+                assert_eq!(array.assume_init_read().length(), length);
+            }
+            assert_eq!(get_next(&mut stream, array.as_mut_ptr()), 0);
+            assert!(array.assume_init_read().is_released());
+            assert!(text(&mut stream).is_null());
+            assert_eq!(get_next(&mut stream, array.as_mut_ptr()), libc::ENOMEM);
+            assert_eq!(CStr::from_ptr(text(&mut stream)), c"too far");
+            assert_eq!(get_next(&mut stream, array.as_mut_ptr()), libc::EIO);
+            assert!(CStr::from_ptr(text(&mut stream)).to_str().unwrap().contains("panicked"));
+            stream.release.unwrap()(&mut stream);
+        }
+        assert!(stream.release.is_none());
+    }
+}

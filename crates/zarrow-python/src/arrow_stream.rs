@@ -1,0 +1,108 @@
+//! The class `ArrowStream`: rows of an array or of a group, which Arrow libraries read when they want them.
+//!
+//! It holds no rows: each time that a library asks, it gets a stream of its own, which reads a batch at a time on the
+//! library's thread, without the GIL of ours.
+
+use crate::error::Raise;
+use crate::{arrow, capsule, interrupt};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PySlice};
+use std::sync::Arc;
+use zarrow::arrow::Table;
+
+/// Rows that any library with Arrow's PyCapsule interface reads, a batch at a time.
+#[pyclass(frozen, module = "zarrow")]
+pub struct ArrowStream {
+    table: Table,
+}
+
+/// The type of a table's batches in a capsule.
+pub fn schema<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyCapsule>> {
+    capsule::arrow_schema(py, table.schema().raise(py)?.into_c())
+}
+
+/// A stream of a table in a capsule, in the form that `requested` asks for where that can be had.
+pub fn stream<'py>(
+    py: Python<'py>,
+    table: Table,
+    requested: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let table = match arrow::requested(requested)? {
+        Some(schema) => table.requested(schema),
+        None => table,
+    };
+    // What is wrong with a type is told here, with a class and a kind; a stream has texts only.
+    table.schema().raise(py)?;
+    capsule::arrow_stream(py, Arc::new(table).stream(interrupt::of_this_thread()))
+}
+
+impl ArrowStream {
+    /// The rows of `table` that `rows` asks for.
+    pub fn new(table: Table, rows: Option<Bound<'_, PySlice>>) -> PyResult<ArrowStream> {
+        let Some(rows) = rows else { return Ok(ArrowStream { table }) };
+        let range = rows.indices(isize::try_from(table.rows().end).unwrap_or(isize::MAX))?;
+        if range.step != 1 {
+            return Err(PyValueError::new_err("rows must be a slice without a step"));
+        }
+        let (start, stop) = (range.start.unsigned_abs() as u64, range.stop.unsigned_abs() as u64);
+        Ok(ArrowStream { table: table.with_rows(start..stop) })
+    }
+}
+
+#[pymethods]
+impl ArrowStream {
+    /// How many rows there are.
+    #[getter]
+    fn num_rows(&self) -> u64 {
+        let rows = self.table.rows();
+        rows.end - rows.start
+    }
+
+    /// How many rows a batch has, but for the first and the last.
+    #[getter]
+    fn batch_rows(&self) -> u64 {
+        self.table.batch_rows().get()
+    }
+
+    /// The names of the columns; None where it is the rows of one array.
+    #[getter]
+    fn column_names(&self) -> Option<Vec<String>> {
+        let names = self.table.columns().map(|(column, _)| column.name().to_owned());
+        self.table.is_struct().then(|| names.collect())
+    }
+
+    /// Read all rows into a pyarrow.Table; a pyarrow.ChunkedArray where it is the rows of one array.
+    fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let function = if slf.get().table.is_struct() { "table" } else { "chunked_array" };
+        slf.py().import("pyarrow")?.call_method1(function, (slf,))
+    }
+
+    /// Read all rows into a polars.DataFrame; a polars.Series where it is the rows of one array.
+    fn polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let class = if slf.get().table.is_struct() { "DataFrame" } else { "Series" };
+        slf.py().import("polars")?.call_method1(class, (slf,))
+    }
+
+    /// Arrow: the type of the rows in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema(py, &self.table)
+    }
+
+    /// Arrow: a stream of the rows in a capsule, in the requested form where that can be had.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        stream(py, self.table.clone(), requested_schema.as_ref())
+    }
+
+    fn __repr__(&self) -> String {
+        let rows = self.num_rows();
+        let names: Vec<String> = self.column_names().unwrap_or_default();
+        let columns = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+        format!("<zarrow.ArrowStream {rows} rows{columns}, {} a batch>", self.batch_rows())
+    }
+}
