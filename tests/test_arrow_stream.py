@@ -223,7 +223,7 @@ def test_control_c_stops_a_stream(large):
         thread.start()
         try:
             while True:
-                pyarrow.table(group.to_arrow(batch_rows=50_000_000))
+                group.to_arrow(batch_rows=50_000_000).arrow()
         except KeyboardInterrupt:
             print("interrupted")
         thread.join()

@@ -15,7 +15,7 @@ class ArrowStream:
     first row on. A batch is read when the library wants it, on the library's thread and zarrow's own, and is
     handed over without a copy; so memory is bounded by what the library keeps and one batch more. What
     cannot be read ends the stream in the library's own error, with store, array, chunk and codec in its
-    text.
+    text; so does Ctrl-C, and KeyboardInterrupt follows (`arrow` and `polars` raise it at once).
 
     Examples
     --------

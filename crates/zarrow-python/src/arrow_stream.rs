@@ -48,6 +48,22 @@ impl ArrowStream {
         let (start, stop) = (range.start.unsigned_abs() as u64, range.stop.unsigned_abs() as u64);
         Ok(ArrowStream { table: table.with_rows(start..stop) })
     }
+
+    /// Has a library read the stream, by one function for a table and another for the rows of one array.
+    fn read_by<'py>(
+        &self,
+        library: &str,
+        [table, rows]: [&str; 2],
+        stream: &Bound<'py, Self>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = stream.py();
+        let function = if self.table.is_struct() { table } else { rows };
+        // Where Ctrl-C ended the stream, it is that which is raised, and not the library's error of the stream's end.
+        py.import(library)?.call_method1(function, (stream,)).map_err(|error| match py.check_signals() {
+            Ok(()) => error,
+            Err(interruption) => interruption,
+        })
+    }
 }
 
 #[pymethods]
@@ -74,14 +90,12 @@ impl ArrowStream {
 
     /// Read all rows into a pyarrow.Table; a pyarrow.ChunkedArray where it is the rows of one array.
     fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let function = if slf.get().table.is_struct() { "table" } else { "chunked_array" };
-        slf.py().import("pyarrow")?.call_method1(function, (slf,))
+        slf.get().read_by("pyarrow", ["table", "chunked_array"], slf)
     }
 
     /// Read all rows into a polars.DataFrame; a polars.Series where it is the rows of one array.
     fn polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let class = if slf.get().table.is_struct() { "DataFrame" } else { "Series" };
-        slf.py().import("polars")?.call_method1(class, (slf,))
+        slf.get().read_by("polars", ["DataFrame", "Series"], slf)
     }
 
     /// Arrow: the type of the rows in a capsule.

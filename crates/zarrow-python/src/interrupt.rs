@@ -38,8 +38,8 @@ pub fn interruptible<T: Send>(
 /// Whether to stop, for work that another library starts later, from whichever thread and with or without the GIL.
 ///
 /// Only the thread that this is called on is asked for signals: it may take the GIL, since it either has it or lets it
-/// go, where another thread could wait for one that waits for it. An interruption is raised once more when Python goes
-/// on, because the library that called knows nothing of Python's exceptions.
+/// go, where another thread could wait for one that waits for it. The library that called knows
+/// nothing of Python's exceptions, and raises its own; an interruption is raised after it, as soon as Python goes on.
 pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
     let own = std::thread::current().id();
     Box::new(move || {
