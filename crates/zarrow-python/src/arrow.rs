@@ -6,13 +6,15 @@
 use crate::capsule;
 use crate::decoded_array::DecodedArray;
 use crate::error::{Raise, exchange};
+use crate::fast_method::{FastMethod, Names, Values};
 use crate::masked_tensor::MaskedTensor;
 use crate::masked_variable::MaskedVariable;
 use crate::tensor::Tensor;
 use crate::variable::Variable;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyTuple};
+use std::ffi::CStr;
 use zarrow_array::export::arrow::{self, ArrowForm, ArrowPair, BoolForm, RowForm, TextForm};
 use zarrow_array::export::arrow_abi::ArrowSchema;
 
@@ -81,6 +83,7 @@ impl Wish {
 }
 
 /// Arrow's two structs of a decoded array.
+#[inline]
 fn pair(array: &Bound<'_, DecodedArray>, wish: &Wish) -> PyResult<ArrowPair> {
     let py = array.py();
     capsule::check_axes(py, array.get().extents().len())?;
@@ -101,8 +104,34 @@ fn pair(array: &Bound<'_, DecodedArray>, wish: &Wish) -> PyResult<ArrowPair> {
 }
 
 /// Type and memory of a decoded array.
+#[inline]
 pub fn array<'py>(array: &Bound<'py, DecodedArray>, wish: &Wish) -> PyResult<Capsules<'py>> {
     capsule::arrow_array(array.py(), pair(array, wish)?)
+}
+
+/// `DecodedArray.__arrow_c_array__`.
+pub struct ArrowCArray;
+
+impl FastMethod<1> for ArrowCArray {
+    type Class = DecodedArray;
+    const NAME: &'static CStr = c"__arrow_c_array__";
+    const DOC: &'static CStr = c"__arrow_c_array__($self, /, requested_schema=None)\n--\n\n\
+        Arrow: type and memory in a capsule each, in the form that the requested type asks for where it can be had.";
+    const PARAMETERS: [&'static str; 1] = ["requested_schema"];
+    const POSITIONAL: usize = 1;
+
+    fn names() -> &'static Names<1> {
+        static NAMES: Names<1> = Names::new();
+        &NAMES
+    }
+
+    fn answer<'py>(
+        object: &Bound<'py, DecodedArray>,
+        [schema]: Values<'_, 'py, 1>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (schema, memory) = array(object, &Wish::of_consumer(schema.as_deref())?)?;
+        Ok(PyTuple::new(object.py(), [schema, memory])?.into_any())
+    }
 }
 
 /// The type of a decoded array.

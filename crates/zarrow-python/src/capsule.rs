@@ -134,6 +134,7 @@ pub fn borrow_schema<'a>(capsule: &'a Bound<'_, PyCapsule>) -> Option<&'a ArrowS
 }
 
 /// The type in a capsule.
+#[inline]
 pub fn arrow_schema(py: Python<'_>, schema: ArrowSchema) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
@@ -144,6 +145,7 @@ pub fn arrow_stream(py: Python<'_>, stream: ArrowArrayStream) -> PyResult<Bound<
 }
 
 /// The type and the memory, in a capsule each.
+#[inline]
 pub fn arrow_array(
     py: Python<'_>,
     (schema, array): ArrowPair,

@@ -1,6 +1,6 @@
 //! What the four layouts have in common, as their base class.
 
-use crate::arrow::{self, ArrowChoice, Capsules, Wish};
+use crate::arrow::{self, ArrowChoice, Wish};
 use crate::error::{Raise, exchange};
 use crate::masked_tensor::MaskedTensor;
 use crate::masked_variable::MaskedVariable;
@@ -160,14 +160,5 @@ impl DecodedArray {
     /// Arrow: the type in a capsule.
     fn __arrow_c_schema__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyCapsule>> {
         arrow::schema(slf)
-    }
-
-    /// Arrow: type and memory in a capsule each, in the form that the requested type asks for where it can be had.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        slf: &Bound<'py, Self>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Capsules<'py>> {
-        arrow::array(slf, &Wish::of_consumer(requested_schema.as_ref())?)
     }
 }

@@ -78,6 +78,7 @@ mod _zarrow {
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::fast_method::add::<crate::dlpack::Dlpack, _>(module.py())?;
+        crate::fast_method::add::<crate::arrow::ArrowCArray, _>(module.py())?;
         crate::decoded_array::add_aliases(module)
     }
 }

@@ -128,6 +128,19 @@ struct ArrayPrivate {
     dictionary: *mut ArrowArray,
 }
 
+/// Everything that an array of one piece of memory points to.
+struct ValuesPrivate {
+    buffers: [*const c_void; 2],
+    _owner: Arc<dyn Send + Sync>,
+}
+
+/// The format of a number, which needs no memory of its own.
+pub fn letter(format: &str) -> Option<&'static CStr> {
+    const LETTERS: [&CStr; 11] = [c"c", c"C", c"s", c"S", c"i", c"I", c"l", c"L", c"e", c"f", c"g"];
+    let &[byte] = format.as_bytes() else { return None };
+    LETTERS.into_iter().find(|letter| letter.to_bytes()[0] == byte)
+}
+
 /// A string for C; one with a NUL inside ends there.
 fn c_string(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
@@ -163,6 +176,9 @@ impl SchemaNode {
     /// A field without a name, of a type that has parameters.
     #[must_use]
     pub fn formatted(format: &str) -> SchemaNode {
+        if let Some(format) = letter(format) {
+            return SchemaNode::plain(format);
+        }
         SchemaNode { format: Cow::Owned(c_string(format)), ..SchemaNode::default() }
     }
 
@@ -180,21 +196,10 @@ impl SchemaNode {
             && self.metadata.is_empty()
             && self.children.is_empty()
             && self.dictionary.is_none();
-        let mut schema = ArrowSchema {
-            format: ptr::null(),
-            name: c"".as_ptr(),
-            metadata: ptr::null(),
-            flags,
-            n_children: 0,
-            children: ptr::null_mut(),
-            dictionary: ptr::null_mut(),
-            release: Some(release_schema),
-            private_data: ptr::null_mut(),
-        };
         if let (Cow::Borrowed(format), true) = (&self.format, is_plain) {
-            schema.format = format.as_ptr();
-            return schema;
+            return ArrowSchema { flags, ..ArrowSchema::plain(format) };
         }
+        let mut schema = ArrowSchema { flags, ..ArrowSchema::plain(c"") };
         let metadata = if self.metadata.is_empty() { Vec::new() } else { encode_metadata(&self.metadata) };
         let mut private = Box::new(SchemaPrivate {
             _format: self.format,
@@ -238,6 +243,54 @@ impl ArrayNode {
             release: Some(release_array),
             private_data: Box::into_raw(private).cast(),
         }
+    }
+}
+
+impl ArrowSchema {
+    /// A field without a name, of a type that is a constant, as its node would say it.
+    #[must_use]
+    pub fn plain(format: &'static CStr) -> ArrowSchema {
+        ArrowSchema {
+            format: format.as_ptr(),
+            name: c"".as_ptr(),
+            metadata: ptr::null(),
+            flags: NULLABLE,
+            n_children: 0,
+            children: ptr::null_mut(),
+            dictionary: ptr::null_mut(),
+            release: Some(release_schema),
+            private_data: ptr::null_mut(),
+        }
+    }
+}
+
+impl ArrowArray {
+    /// An array of elements in one piece of memory, none of them null, as its node would say it.
+    #[must_use]
+    pub fn values(length: i64, data: *const c_void, owner: Arc<dyn Send + Sync>) -> ArrowArray {
+        let private = Box::into_raw(Box::new(ValuesPrivate { buffers: [ptr::null(), data], _owner: owner }));
+        ArrowArray {
+            length,
+            null_count: 0,
+            offset: 0,
+            n_buffers: 2,
+            n_children: 0,
+            // SAFETY: the box was just made.
+            buffers: unsafe { (&raw const (*private).buffers).cast() },
+            children: ptr::null_mut(),
+            dictionary: ptr::null_mut(),
+            release: Some(release_values),
+            private_data: private.cast(),
+        }
+    }
+}
+
+unsafe extern "C" fn release_values(array: *mut ArrowArray) {
+    // SAFETY: the interface calls this once, with a struct that `ArrowArray::values` made, whose box nobody else frees.
+    unsafe {
+        drop(Box::from_raw((*array).private_data.cast::<ValuesPrivate>()));
+        (*array).release = None;
+        (*array).private_data = ptr::null_mut();
     }
 }
 

@@ -14,7 +14,7 @@ use crate::export::arrow::form::{ArrowForm, BoolForm, RowForm};
 use crate::export::arrow::validity::Validity;
 use crate::export::arrow::variable::variable_memory;
 use crate::export::arrow::{utf32, variable};
-use crate::export::arrow_abi::{ArrayNode, ArrowSchema, Owner, SchemaNode};
+use crate::export::arrow_abi::{ArrayNode, ArrowArray, ArrowSchema, Owner, SchemaNode, letter};
 use crate::layout::{DecodedArray, SharedTensor};
 use crate::mask::Mask;
 use crate::shape;
@@ -47,8 +47,19 @@ pub fn tensor(
     if is_text(tensor.dtype()) && !tensor.shape().is_empty() {
         return variable::variable(&utf32::transcode(tensor)?, mask, form);
     }
+    if let Some(pair) = numbers(tensor, mask) {
+        return Ok(pair);
+    }
     let schema = tensor_type(tensor, form, dimension_names)?;
     Ok((schema.into_c(), tensor_memory(tensor, mask, form)?.into_c()))
+}
+
+/// A line of numbers without a mask, in the one allocation that it needs: the same as its nodes, which take many.
+fn numbers(tensor: &SharedTensor, mask: Option<&Mask>) -> Option<ArrowPair> {
+    let format = letter(tensor.dtype().as_number()?.names().arrow?)?;
+    let data = tensor.pointer().as_ptr().cast_const().cast();
+    (mask.is_none() && tensor.shape().len() == 1 && tensor.is_c_contiguous())
+        .then(|| (ArrowSchema::plain(format), ArrowArray::values(tensor.shape()[0], data, tensor.owner())))
 }
 
 /// The Arrow type of a tensor, without its memory.
@@ -193,6 +204,7 @@ mod tests {
     use super::*;
     use crate::export::arrow::TextForm;
     use crate::{IndexStep, Tensor, TimeUnit, Variable};
+    use std::ptr;
 
     const DEFAULT: ArrowForm =
         ArrowForm { rows: RowForm::Tensor, bools: BoolForm::Bytes, text: TextForm::Large };
@@ -205,6 +217,25 @@ mod tests {
         let nbytes = shape::nbytes(extents, 4).unwrap();
         let buffer = Buffer::zeroed(nbytes).unwrap();
         Tensor::new(buffer, extents.to_vec(), Number::Float32.into()).unwrap().into_shared().unwrap()
+    }
+
+    #[test]
+    fn a_line_of_numbers_is_what_its_node_says() {
+        let line = floats(&[5]);
+        let (schema, quick) = numbers(&line, None).unwrap();
+        let node = tensor_type(&line, DEFAULT, None).unwrap().into_c();
+        assert_eq!((schema.format(), schema.name()), (node.format(), node.name()));
+        let slow = tensor_memory(&line, None, DEFAULT).unwrap().into_c();
+        for array in [&quick, &slow] {
+            assert_eq!((array.length(), array.null_count(), array.child(0).is_none()), (5, 0, true));
+            let buffers = [0, 1, 2].map(|index| array.buffer(index));
+            assert_eq!(buffers, [Some(ptr::null()), Some(line.pointer().as_ptr() as *const _), None]);
+        }
+        assert!(numbers(&floats(&[5, 2]), None).is_none());
+        let owner = line.owner();
+        let before = Arc::strong_count(&owner);
+        drop(quick);
+        assert_eq!(Arc::strong_count(&owner), before - 1);
     }
 
     #[test]
