@@ -1,9 +1,11 @@
-//! Codecs: from the metadata's list to a chain that decodes.
+//! Codecs: from the metadata's list to a chain that decodes and encodes.
 
 mod bytes_to_bytes;
 mod chain;
+mod compress;
 mod fallback;
 pub(crate) mod native;
+pub(crate) mod native_compress;
 mod optional;
 mod order;
 mod packbits;
@@ -13,6 +15,8 @@ mod vlen;
 
 pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, decode_range};
 pub(crate) use chain::{ArrayToBytes, Chain};
+#[allow(unused_imports)]
+pub(crate) use compress::{Compressor, Encoded, encode};
 pub(crate) use optional::OptionalCodec;
 pub(crate) use sharding::{ShardIndex, Sharding};
 pub(crate) use vlen::VariableChunk;

@@ -24,7 +24,7 @@ fn corrupt(text: impl Into<String>) -> Failure {
 pub struct Zstd(zstd_safe::DCtx<'static>);
 
 /// Memory for zstd to write to.
-struct Destination<'a>(&'a mut [MaybeUninit<u8>]);
+pub struct Destination<'a>(pub &'a mut [MaybeUninit<u8>]);
 
 // SAFETY: the pointer and the capacity are those of one exclusive slice; `as_slice` claims nothing initialised.
 unsafe impl zstd_safe::WriteBuf for Destination<'_> {

@@ -30,6 +30,6 @@ pub(crate) use destination::Destination;
 pub(crate) use part::{AxisPart, whole_part};
 pub(crate) use pool::generation;
 pub(crate) use read::{Reader, read};
-pub(crate) use scratch::{Codecs, Worker};
+pub(crate) use scratch::{Codecs, Scratch, Worker};
 pub(crate) use shard::read_index;
 pub(crate) use sink::{Sink, c_strides};

@@ -1,14 +1,18 @@
-//! What each worker keeps from chunk to chunk: decompressors with warm tables, and memory with warm pages.
+//! What each worker keeps from chunk to chunk: compressors and decompressors with warm tables, and memory with warm
+//! pages.
 
 use crate::codec::native::{Deflate, Zstd};
+use crate::codec::native_compress::{DeflateCompressor, ZstdCompressor};
 use crate::error::Result;
 use std::mem::MaybeUninit;
 
-/// The decompressors of one thread, made when first used.
+/// The compressors and decompressors of one thread, made when first used.
 #[derive(Default)]
 pub struct Codecs {
     zstd: Option<Zstd>,
     deflate: Option<Deflate>,
+    zstd_compressor: Option<ZstdCompressor>,
+    deflate_compressor: Option<DeflateCompressor>,
 }
 
 impl Codecs {
@@ -26,6 +30,22 @@ impl Codecs {
             self.deflate = Deflate::new();
         }
         self.deflate.as_mut()
+    }
+
+    /// The zstd compressor; `None` where there is no memory for one.
+    pub fn zstd_compressor(&mut self) -> Option<&mut ZstdCompressor> {
+        if self.zstd_compressor.is_none() {
+            self.zstd_compressor = ZstdCompressor::new();
+        }
+        self.zstd_compressor.as_mut()
+    }
+
+    /// The deflate compressor of `level`; `None` where there is no memory for one.
+    pub fn deflate_compressor(&mut self, level: i32) -> Option<&mut DeflateCompressor> {
+        if self.deflate_compressor.as_ref().is_none_or(|compressor| compressor.level() != level) {
+            self.deflate_compressor = DeflateCompressor::new(level);
+        }
+        self.deflate_compressor.as_mut()
     }
 }
 
@@ -63,7 +83,7 @@ impl Scratch {
 /// What one thread works with.
 #[derive(Default)]
 pub struct Worker {
-    /// The decompressors.
+    /// The compressors and decompressors.
     pub codecs: Codecs,
     /// A chunk as it is stored.
     pub encoded: Scratch,

@@ -114,7 +114,7 @@ impl CodecMetadata {
     }
 
     /// The parameter `name`, where it is text.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.configuration.get(name).and_then(Value::as_str)
     }
 

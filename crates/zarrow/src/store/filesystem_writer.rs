@@ -17,7 +17,7 @@ use crate::store::filesystem::FilesystemStore;
 use crate::store::leftover::{
     is_reserved, is_still, remove, sweep_below, sweep_folder, try_flock, unique_name,
 };
-use crate::store::{Durability, Lock, StoreWriter, check_key, join};
+use crate::store::{Draft, Durability, Lock, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice, retry_on_intr};
 use std::collections::HashSet;
@@ -75,8 +75,8 @@ impl FilesystemStore {
         Ok(())
     }
 
-    /// Steps 1 and 2; the open file is the value then.
-    fn set_file(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<OwnedFd> {
+    /// A file for a new value of `key` (step 1).
+    fn begin(&self, key: &str, durability: Durability) -> Result<FileDraft<'_>> {
         check_key(key)?;
         let (parent, _) = split(key);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -88,26 +88,12 @@ impl FilesystemStore {
                 file => file?,
             };
             // Where there are no locks there is no sweeping either.
-            let _ = try_flock(&file);
-            let written = write_parts(&file, parts)
-                .and_then(|()| set_time(&file))
-                .and_then(|()| match durability {
-                    Durability::None => Ok(()),
-                    Durability::File | Durability::Full => retry_on_intr(|| rustix::fs::fsync(&file)),
-                })
-                .and_then(|()| rustix::fs::renameat(self.root(), &path, self.root(), key));
-            match written {
-                Ok(()) => {
-                    self.sync_folders(parent, durability)?;
-                    self.sweep_once(parent);
-                    return Ok(file);
-                }
-                // Swept by somebody who came between its making and its locking.
-                Err(Errno::NOENT) => {}
-                Err(error) => {
-                    let _ = rustix::fs::unlinkat(self.root(), &path, AtFlags::empty());
-                    return Err(write(error).into());
-                }
+            let is_ours = try_flock(&file).unwrap_or(true);
+            let generation = crate::exec::generation();
+            let draft = FileDraft { store: self, key: key.to_owned(), path, file, durability, generation };
+            // A sweep may have come between the making of the file and the locking.
+            if is_ours && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0 {
+                return Ok(draft);
             }
         }
     }
@@ -148,22 +134,70 @@ impl FilesystemStore {
     }
 }
 
+/// A new value in a file of its own, which is removed unless it was published.
+struct FileDraft<'a> {
+    store: &'a FilesystemStore,
+    key: String,
+    path: String,
+    file: OwnedFd,
+    durability: Durability,
+    generation: u64,
+}
+
+impl FileDraft<'_> {
+    /// Steps 1 and 2, at their end.
+    fn finish(&mut self) -> Result<()> {
+        set_time(&self.file).map_err(write)?;
+        if self.durability != Durability::None {
+            retry_on_intr(|| rustix::fs::fsync(&self.file)).map_err(write)?;
+        }
+        let root = self.store.root();
+        rustix::fs::renameat(root, &self.path, root, &self.key).map_err(write)?;
+        self.path.clear();
+        let (parent, _) = split(&self.key);
+        self.store.sync_folders(parent, self.durability)?;
+        self.store.sweep_once(parent);
+        Ok(())
+    }
+}
+
+impl Draft for FileDraft<'_> {
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
+        Ok(write_parts(&self.file, offset, parts).map_err(write)?)
+    }
+
+    fn publish(mut self: Box<Self>) -> Result<()> {
+        self.finish()
+    }
+}
+
+impl Drop for FileDraft<'_> {
+    fn drop(&mut self) {
+        // In a forked child it is the parent's.
+        if !self.path.is_empty() && self.generation == crate::exec::generation() {
+            let _ = rustix::fs::unlinkat(self.store.root(), &self.path, AtFlags::empty());
+        }
+    }
+}
+
 fn is_errno(error: &Error, errno: Errno) -> bool {
     matches!(error.kind(), ErrorKind::Write(error) if error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// Writes the parts one behind the other.
-fn write_parts(file: &OwnedFd, parts: &[&[u8]]) -> Result<(), Errno> {
+/// Writes the parts one behind the other, from `offset` on.
+fn write_parts(file: &OwnedFd, offset: u64, parts: &[&[u8]]) -> Result<(), Errno> {
     /// The most that one call takes (`IOV_MAX`).
     const MOST: usize = 1024;
     let mut parts: Vec<&[u8]> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     let mut rest = &mut parts[..];
+    let mut offset = offset;
     while !rest.is_empty() {
         let slices: Vec<IoSlice<'_>> = rest.iter().take(MOST).map(|part| IoSlice::new(part)).collect();
-        let mut written = retry_on_intr(|| rustix::io::writev(file, &slices))?;
+        let mut written = retry_on_intr(|| rustix::io::pwritev(file, &slices, offset))?;
         if written == 0 {
             return Err(Errno::IO);
         }
+        offset += written as u64;
         while let Some(first) = rest.first_mut() {
             if written < first.len() {
                 *first = &first[written..];
@@ -185,8 +219,8 @@ fn set_time(file: &OwnedFd) -> Result<(), Errno> {
 }
 
 impl StoreWriter for FilesystemStore {
-    fn set(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
-        self.set_file(key, parts, durability).map(drop)
+    fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        Ok(Box::new(self.begin(key, durability)?))
     }
 
     /// Step 4.
@@ -199,8 +233,10 @@ impl StoreWriter for FilesystemStore {
     ) -> Result<()> {
         let is_set = match parts {
             Some(parts) => {
-                let file = self.set_file(key, parts, durability)?;
-                is_still(self.root(), key, &file).map_err(write)?
+                let mut draft = self.begin(key, durability)?;
+                draft.write_at(0, parts)?;
+                draft.finish()?;
+                is_still(self.root(), key, &draft.file).map_err(write)?
             }
             None => {
                 self.erase(key, durability)?;
@@ -355,28 +391,31 @@ mod tests {
     #[test]
     fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
         let (folder, store) = store();
+        // A name that no earlier test's folder of the same number had.
+        let own = unique_name().replace('.', "");
         let leave = |path: &str| {
             let path = folder.path().join("made/here").join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::File::create(path).unwrap()
         };
         leave(".zarrow-1");
-        leave("a/.zarrow-2");
-        leave("a/.zarrow-lock-c");
-        leave("a/.zarrow-3/inside/it");
-        let used = leave("a/.zarrow-used");
+        leave(&format!("{own}/.zarrow-2"));
+        leave(&format!("{own}/.zarrow-lock-c"));
+        leave(&format!("{own}/.zarrow-3/inside/it"));
+        let used = leave(&format!("{own}/.zarrow-used"));
         flock(&used, FlockOperation::LockExclusive).unwrap();
-        assert_eq!(store.list("").unwrap(), ["a"]);
-        assert_eq!((store.list("a").unwrap(), store.nbytes("").unwrap()), (vec![], 0));
-        assert!(store.get("a/.zarrow-2", 9).is_err());
+        assert_eq!(store.list("").unwrap(), [own.as_str()]);
+        assert_eq!((store.list(&own).unwrap(), store.nbytes("").unwrap()), (vec![], 0));
+        assert!(store.get(&format!("{own}/.zarrow-2"), 9).is_err());
         // The first write of this process to a folder sweeps it, and nothing of a folder that it does not write to.
-        store.set("a/c", &[b"1"], Durability::None).unwrap();
-        let mut left = names(&store, "a");
+        // Another thread that writes just then may keep one write from it.
+        (0..100).for_each(|_| store.set(&join(&own, "c"), &[b"1"], Durability::None).unwrap());
+        let mut left = names(&store, &own);
         left.sort();
         assert_eq!((left, names(&store, "").len()), (vec![".zarrow-used".into(), "c".to_owned()], 2));
         assert_eq!((store.sweep("").unwrap(), store.sweep("none").unwrap()), (1, 0));
         drop(used);
-        assert_eq!((store.sweep("").unwrap(), names(&store, "a")), (1, vec!["c".to_owned()]));
+        assert_eq!((store.sweep("").unwrap(), names(&store, &own)), (1, vec!["c".to_owned()]));
     }
 
     #[test]

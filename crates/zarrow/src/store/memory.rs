@@ -1,7 +1,7 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
 
 use crate::error::Result;
-use crate::store::{Durability, Lock, Store, StoreWriter, Value, check_key};
+use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -97,12 +97,9 @@ impl Store for MemoryStore {
 }
 
 impl StoreWriter for MemoryStore {
-    fn set(&self, key: &str, parts: &[&[u8]], _durability: Durability) -> Result<()> {
-        let nbytes = parts.iter().fold(0usize, |sum, part| sum.saturating_add(part.len()));
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
-        parts.iter().for_each(|part| bytes.extend_from_slice(part));
-        self.insert(key.to_owned(), bytes)
+    fn draft(&self, key: &str, _durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        check_key(key)?;
+        Ok(Box::new(MemoryDraft { store: self, key: key.to_owned(), bytes: Mutex::default() }))
     }
 
     fn erase(&self, key: &str, _durability: Durability) -> Result<bool> {
@@ -128,6 +125,39 @@ impl StoreWriter for MemoryStore {
 
     fn sweep(&self, _prefix: &str) -> Result<usize> {
         Ok(0)
+    }
+}
+
+/// A value that is being written.
+struct MemoryDraft<'a> {
+    store: &'a MemoryStore,
+    key: String,
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl Draft for MemoryDraft<'_> {
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
+        for part in parts {
+            let nbytes = at.saturating_add(part.len());
+            if nbytes > bytes.len() {
+                let more = nbytes - bytes.len();
+                bytes.try_reserve(more).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+                let start = at.max(bytes.len());
+                bytes.resize(start, 0);
+            }
+            let over = part.len().min(bytes.len() - at);
+            bytes[at..at + over].copy_from_slice(&part[..over]);
+            bytes.extend_from_slice(&part[over..]);
+            at = nbytes;
+        }
+        Ok(())
+    }
+
+    fn publish(self: Box<Self>) -> Result<()> {
+        let MemoryDraft { store, key, bytes } = *self;
+        store.insert(key, bytes.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -11,7 +11,7 @@ mod writer;
 pub use filesystem::FilesystemStore;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
-pub use writer::{Durability, Lock, StoreWriter};
+pub use writer::{Draft, Durability, Lock, StoreWriter};
 
 use crate::error::Result;
 use std::fmt::Debug;

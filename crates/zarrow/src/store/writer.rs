@@ -24,7 +24,18 @@ pub trait StoreWriter: Send + Sync {
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) where it cannot be written: the old value stands then.
     /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
-    fn set(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()>;
+    fn set(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
+        let draft = self.draft(key, durability)?;
+        draft.write_at(0, parts)?;
+        draft.publish()
+    }
+
+    /// A value for `key` that is written piece by piece, and takes the place of the old one in one step when it is
+    /// published.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>>;
 
     /// As [`set`](StoreWriter::set), or as [`erase`](StoreWriter::erase) where `parts` is `None`, for who does not hold
     /// the lock of `key` and did not read its value: it is never undone by another who holds the lock, has read the value
@@ -108,6 +119,21 @@ pub trait StoreWriter: Send + Sync {
             wait = (wait * 2).min(LONGEST);
         }
     }
+}
+
+/// A value that nobody sees yet. It goes away when it is dropped and was not published.
+pub trait Draft: Send + Sync {
+    /// Writes the `parts`, one behind the other, from `offset` on. What nobody writes below the end is zero.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::set`].
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()>;
+
+    /// Makes it the value of its key, whole and in one step.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::set`].
+    fn publish(self: Box<Self>) -> Result<()>;
 }
 
 /// A lock that is held, until it is dropped.

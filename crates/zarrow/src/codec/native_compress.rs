@@ -1,0 +1,207 @@
+//! The C compressors behind safe functions: each writes to the start of memory that need not be initialised, and says how
+//! many bytes it wrote, or why it did not.
+
+use crate::codec::native::{DeflateContainer, Destination};
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use zstd_safe::CParameter;
+
+/// The bytes written, or what went wrong.
+pub type Written = Result<usize, String>;
+
+/// A zstd compressor, whose tables are reused from chunk to chunk.
+pub struct ZstdCompressor(zstd_safe::CCtx<'static>);
+
+impl ZstdCompressor {
+    /// A new context; `None` where there is no memory.
+    pub fn new() -> Option<ZstdCompressor> {
+        zstd_safe::CCtx::try_create().map(ZstdCompressor)
+    }
+
+    /// Compresses `source` to one frame, which says its size, and has a checksum where asked.
+    pub fn compress(
+        &mut self,
+        level: i32,
+        checksum: bool,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+    ) -> Written {
+        let failed = |code| zstd_safe::get_error_name(code).to_owned();
+        self.0.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
+        self.0.set_parameter(CParameter::ChecksumFlag(checksum)).map_err(failed)?;
+        self.0.compress2(&mut Destination(destination), source).map_err(failed)
+    }
+}
+
+/// A deflate compressor of one level.
+pub struct DeflateCompressor {
+    pointer: NonNull<libdeflate_sys::libdeflate_compressor>,
+    level: i32,
+}
+
+// SAFETY: the compressor is memory that this value owns alone, bound to no thread.
+unsafe impl Send for DeflateCompressor {}
+
+impl DeflateCompressor {
+    /// A new context for levels from 0 to 12; `None` where there is no memory.
+    pub fn new(level: i32) -> Option<DeflateCompressor> {
+        // SAFETY: the function takes a number and returns a new object or null, also for a level that it does not have.
+        let pointer = NonNull::new(unsafe { libdeflate_sys::libdeflate_alloc_compressor(level) })?;
+        Some(DeflateCompressor { pointer, level })
+    }
+
+    /// Its level.
+    pub fn level(&self) -> i32 {
+        self.level
+    }
+
+    /// The most bytes that `nbytes` can become in either container.
+    pub fn bound(&mut self, nbytes: usize) -> usize {
+        // SAFETY: the pointer is the one that `new` got.
+        unsafe { libdeflate_sys::libdeflate_gzip_compress_bound(self.pointer.as_ptr(), nbytes) }
+    }
+
+    /// Compresses `source` to one member.
+    pub fn compress(
+        &mut self,
+        container: DeflateContainer,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+    ) -> Written {
+        let function = match container {
+            DeflateContainer::Gzip => libdeflate_sys::libdeflate_gzip_compress,
+            DeflateContainer::Zlib => libdeflate_sys::libdeflate_zlib_compress,
+        };
+        // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+        let written = unsafe {
+            function(
+                self.pointer.as_ptr(),
+                source.as_ptr().cast::<c_void>(),
+                source.len(),
+                destination.as_mut_ptr().cast::<c_void>(),
+                destination.len(),
+            )
+        };
+        if written == 0 { Err("deflate needs more memory than its bound".into()) } else { Ok(written) }
+    }
+}
+
+impl Drop for DeflateCompressor {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is the one that `new` got, freed once.
+        unsafe { libdeflate_sys::libdeflate_free_compressor(self.pointer.as_ptr()) }
+    }
+}
+
+/// What Blosc was set to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blosc {
+    /// The compressor inside.
+    pub compressor: &'static CStr,
+    /// From 0 to 9.
+    pub level: c_int,
+    /// 0 for none, 1 for bytes, 2 for bits.
+    pub shuffle: c_int,
+    /// Bytes of an element, for the shuffle.
+    pub typesize: usize,
+    /// Bytes of a block; 0 lets Blosc choose.
+    pub blocksize: usize,
+}
+
+/// The most bytes that `nbytes` can become.
+pub fn blosc_bound(nbytes: usize) -> usize {
+    nbytes.saturating_add(blosc_src::BLOSC_MAX_OVERHEAD as usize)
+}
+
+/// Compresses `source` to one Blosc buffer, on this thread.
+pub fn blosc_compress(blosc: &Blosc, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
+    if source.len() > blosc_src::BLOSC_MAX_BUFFERSIZE as usize {
+        return Err(format!("Blosc takes less than 2 GiB at once, not {} bytes", source.len()));
+    }
+    // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both; the name is a C
+    // string; and one thread means that none is started.
+    let written = unsafe {
+        blosc_src::blosc_compress_ctx(
+            blosc.level,
+            blosc.shuffle,
+            // What a byte cannot say is no type for Blosc, which would then not shuffle.
+            if blosc.typesize > blosc_src::BLOSC_MAX_TYPESIZE as usize { 1 } else { blosc.typesize },
+            source.len(),
+            source.as_ptr().cast(),
+            destination.as_mut_ptr().cast(),
+            destination.len(),
+            blosc.compressor.as_ptr(),
+            // A block is not larger than all.
+            blosc.blocksize.min(source.len()),
+            1,
+        )
+    };
+    match usize::try_from(written) {
+        Ok(written) if written > 0 => Ok(written),
+        _ => Err(format!("Blosc cannot compress {} bytes so", source.len())),
+    }
+}
+
+/// The most bytes that `nbytes` can become, its size before the block included.
+pub fn lz4_bound(nbytes: usize) -> crate::Result<usize> {
+    let nbytes = c_int::try_from(nbytes).map_err(|_| {
+        crate::ErrorKind::Unsupported(format!("LZ4 takes less than 2 GiB at once, not {nbytes} bytes"))
+    })?;
+    // SAFETY: the function takes a number and returns one.
+    let bound = unsafe { lz4_sys::LZ4_compressBound(nbytes) };
+    Ok(usize::try_from(bound).unwrap_or(0) + 4)
+}
+
+/// Compresses `source` to its size and one block, as numcodecs does.
+pub fn lz4_compress(acceleration: i32, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
+    let (Ok(read), Some((size, block))) =
+        (c_int::try_from(source.len()), destination.split_first_chunk_mut::<4>())
+    else {
+        return Err("LZ4 takes less than 2 GiB at once".into());
+    };
+    size.write_copy_of_slice(&read.to_le_bytes());
+    let space = c_int::try_from(block.len()).unwrap_or(c_int::MAX);
+    // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+    let written = unsafe {
+        lz4_sys::LZ4_compress_fast(
+            source.as_ptr().cast(),
+            block.as_mut_ptr().cast(),
+            read,
+            space,
+            acceleration,
+        )
+    };
+    match usize::try_from(written) {
+        Ok(written) if written > 0 => Ok(written + 4),
+        _ => Err(format!("LZ4 cannot compress {read} bytes")),
+    }
+}
+
+/// The most bytes that `nbytes` can become: a hundredth more and some hundred, as the library's manual says.
+pub fn bz2_bound(nbytes: usize) -> usize {
+    nbytes.saturating_add(nbytes / 50).saturating_add(1024)
+}
+
+/// Compresses `source` to one Bzip2 stream.
+pub fn bz2_compress(level: u32, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
+    let mut stream = bzip2::Compress::new(bzip2::Compression::new(level), 0);
+    loop {
+        // The library takes and gives 4 GiB at a time.
+        let read = usize::try_from(stream.total_in()).unwrap_or(usize::MAX).min(source.len());
+        let written = usize::try_from(stream.total_out()).unwrap_or(usize::MAX).min(destination.len());
+        let (input, output) = (&source[read..], &mut destination[written..]);
+        if output.is_empty() {
+            return Err("Bzip2 needs more memory than its bound".into());
+        }
+        let rest = input.len() <= u32::MAX as usize;
+        let action = if rest { bzip2::Action::Finish } else { bzip2::Action::Run };
+        match stream.compress_uninit(input, output, action) {
+            Ok(bzip2::Status::StreamEnd) => {
+                return usize::try_from(stream.total_out()).map_err(|error| error.to_string());
+            }
+            Ok(_) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
