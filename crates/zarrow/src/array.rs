@@ -2,12 +2,12 @@
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Cache, Reader, Sink, Worker, read, read_index};
+use crate::exec::{Cache, Reader, Sink, Values, Worker, Writer, read, read_index};
 use crate::hierarchy::AttributeChange;
 use crate::hierarchy::attributes::StoredNode;
 use crate::memory::{self, Located, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
-use crate::options::OpenOptions;
+use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::{Index, Selection};
 use crate::store::Store;
 use std::sync::Arc;
@@ -244,6 +244,65 @@ impl Array {
     pub fn map(&self, selection: &Selection) -> Result<Option<SharedTensor>> {
         self.check(selection)?;
         memory::map(self, selection).map_err(|error| self.place(error))
+    }
+
+    /// Writes `values` to `selection`, repeated to its shape by NumPy's rules, on as many threads as
+    /// [`num_threads`](crate::num_threads) says.
+    ///
+    /// Chunks are encoded straight from the values' memory, of which no copy is made beyond one chunk a thread. Each chunk
+    /// is old or new, whole, also where this process is killed. Of a chunk that the selection does not cover the rest is
+    /// kept: writers of parts of one chunk wait for each other, also those of other processes, by a lock.
+    ///
+    /// `interrupted` is asked now and then, on the calling thread; where it says true the write stops between chunks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] for values that do not fit the selection, or a selection of another shape than the array's;
+    /// [`ErrorKind::Unsupported`] for values of another type; [`ErrorKind::ReadOnly`]; any kind for chunks that cannot be
+    /// encoded or written, with store, array, chunk and codec: some chunks may be new then.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::{Node, Selection, Values, WriteOptions, store::{MemoryStore, Store}};
+    /// # let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
+    /// #   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+    /// #   "chunk_key_encoding": {"name": "default"}, "fill_value": 7,
+    /// #   "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#;
+    /// let store = Arc::new(MemoryStore::new([("zarr.json", metadata.to_vec())])?);
+    /// let Node::Array(array) = zarrow::open(store.clone(), "")? else { panic!() };
+    /// let bytes: Vec<u8> = [1i16, 2, 3, 4].iter().flat_map(|item| item.to_ne_bytes()).collect();
+    /// let values = Values::contiguous(&bytes, array.data_type().clone(), &[4])?;
+    /// array.write(&Selection::all(array.shape()), &values, &WriteOptions::default(), &|| false)?;
+    /// assert_eq!(store.get("c/1", 4)?, Some(vec![3, 0, 4, 0]));
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn write(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        options: &WriteOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        self.check(selection)?;
+        let write = || {
+            let (own, depth) = (self.data_type().without_optional(), self.data_type().optional_depth());
+            if values.dtype() != own || values.mask_depth() > depth {
+                let masks = if values.mask_depth() > depth { "masked " } else { "" };
+                let text = format!("writing {masks}{} to an array of {}", values.dtype(), self.data_type());
+                return Err(ErrorKind::Unsupported(text).into());
+            }
+            let values = values.broadcast(&selection.shape())?;
+            let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
+            Writer { reader: self.reader(), store, options: *options }.write(selection, &values, interrupted)
+        };
+        write().map_err(|error| self.place(error))
+    }
+
+    /// The shape of the smallest region that is written without regard to any other: of a shard where there are shards,
+    /// else of a chunk. Writers of different such regions never wait for each other; those of parts of one do.
+    /// `None` on a grid of unequal chunks.
+    #[must_use]
+    pub fn write_unit(&self) -> Option<Vec<u64>> {
+        self.outer_chunk_shape()
     }
 
     /// The compiled codecs.

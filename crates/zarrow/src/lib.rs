@@ -1,9 +1,11 @@
-//! A Zarr v2 and v3 engine: it reads arrays of every memory layout into aligned memory, ready for exchange.
+//! A Zarr v2 and v3 engine: it reads arrays of every memory layout into aligned memory, ready for exchange, and writes
+//! them from anybody's memory.
 //!
 //! - [`open`] an array or a group in a [`store`];
 //! - choose a [`Selection`] in NumPy's words;
 //! - [`Array::read`] decodes it on all cores, straight to its place where that can be, and gives one of the four
 //!   layouts of [`zarrow_array`];
+//! - [`Array::write`] encodes [`Values`] from where they lie in the caller's memory, each chunk old or new, whole;
 //! - a store that is malformed or hostile gives a typed [`Error`] with store, array, chunk and codec: never a panic,
 //!   and never an allocation that checked metadata does not justify; and what a checksum guards is exact or an error.
 //!
@@ -28,11 +30,11 @@ pub mod store;
 pub use array::Array;
 pub use batch::{read_many, read_many_strided};
 pub use error::{Context, Error, ErrorKind, Result};
-pub use exec::{Batch, num_threads, set_num_threads};
+pub use exec::{Batch, Values, num_threads, set_num_threads};
 pub use group::Group;
 pub use hierarchy::{ArrayBuilder, AttributeChange, Existing, create_array, create_group};
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use open::{Node, open, open_with};
-pub use options::{DecodeLimits, OpenOptions};
+pub use options::{DecodeLimits, OpenOptions, WriteOptions};
 pub use selection::{AxisSelection, Index, Selection};

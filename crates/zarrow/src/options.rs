@@ -1,4 +1,4 @@
-//! How a hierarchy is opened: what is refused as hostile, what is kept in memory, and how writes last.
+//! How a hierarchy is opened, with what is refused as hostile and what is kept in memory; and how it is written.
 
 use crate::metadata::MetadataLimits;
 use crate::store::Durability;
@@ -39,4 +39,14 @@ pub struct OpenOptions {
     pub cache_nbytes: usize,
     /// What has reached the disk when a write returns.
     pub durability: Durability,
+}
+
+/// How chunks are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// What has reached the disk when the write returns.
+    pub durability: Durability,
+    /// Whether chunks are stored that are nothing but the fill value. They are left out by default, and erased where
+    /// they were stored before.
+    pub write_empty_chunks: bool,
 }

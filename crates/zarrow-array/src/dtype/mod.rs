@@ -163,6 +163,15 @@ impl DataType {
         }
     }
 
+    /// How many levels of `optional` there are.
+    #[must_use]
+    pub fn optional_depth(&self) -> usize {
+        match self {
+            DataType::Optional(inner) => inner.optional_depth() + 1,
+            _ => 0,
+        }
+    }
+
     /// Whether elements have no fixed size.
     #[must_use]
     pub fn is_variable(&self) -> bool {

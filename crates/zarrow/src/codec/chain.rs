@@ -8,6 +8,7 @@
 //!    those stay ours, since they are what bounds a decoded size.
 
 use crate::codec::bytes_to_bytes::BytesToBytes;
+use crate::codec::compress::Compressor;
 use crate::codec::fallback::Fallback;
 use crate::codec::optional::OptionalCodec;
 use crate::codec::order;
@@ -17,6 +18,7 @@ use crate::codec::transpose;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
+use std::sync::OnceLock;
 use zarrow_array::DataType;
 
 /// More codecs than anybody chains.
@@ -53,6 +55,8 @@ pub struct Chain {
     pub array_to_bytes: ArrayToBytes,
     /// The codecs from bytes to bytes, in the order in which they encode.
     pub bytes_to_bytes: Vec<BytesToBytes>,
+    /// The same codecs as metadata, and as compressors once something was written.
+    compressors: (Vec<CodecMetadata>, OnceLock<Vec<Compressor>>),
     /// What is refused as hostile.
     pub limits: DecodeLimits,
 }
@@ -92,17 +96,19 @@ impl Chain {
                 data_type: data_type.clone(),
                 order,
                 array_to_bytes,
+                compressors: (rest[1..].to_vec(), OnceLock::new()),
                 bytes_to_bytes,
                 limits: *limits,
             });
         }
         let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(BytesToBytes::parse).collect();
-        let foreign = &codecs[..codecs.len() - compressors.len()];
+        let (foreign, ours) = codecs.split_at(codecs.len() - compressors.len());
         Ok(Chain {
             data_type: data_type.clone(),
             order: None,
             array_to_bytes: ArrayToBytes::Fallback(Box::new(Fallback::new(foreign, data_type, fill_value)?)),
             bytes_to_bytes: compressors.into_iter().rev().collect(),
+            compressors: (ours.to_vec(), OnceLock::new()),
             limits: *limits,
         })
     }
@@ -115,6 +121,25 @@ impl Chain {
     /// The most bytes that `encoded` bytes may decode to, by the limit of their ratio.
     pub fn ratio_limit(&self, encoded: usize) -> usize {
         usize::try_from(self.limits.max_ratio).unwrap_or(usize::MAX).saturating_mul(encoded.max(1))
+    }
+
+    /// The codecs from bytes to bytes as they encode. What they were set to is looked at when something is written: a
+    /// reader need not mind it.
+    ///
+    /// # Errors
+    /// As [`Compressor::parse`].
+    pub fn compressors(&self) -> Result<&[Compressor]> {
+        let (metadata, parsed) = &self.compressors;
+        if let Some(parsed) = parsed.get() {
+            return Ok(parsed);
+        }
+        let compressors = metadata.iter().map(Compressor::parse).collect::<Result<_>>()?;
+        Ok(parsed.get_or_init(|| compressors))
+    }
+
+    /// The name of the codec for strings or bytes.
+    pub fn vlen_name(&self) -> &'static str {
+        if self.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" }
     }
 
     /// The codecs' names, for people.

@@ -39,13 +39,6 @@ pub struct Encoded<'a> {
     pub tail: Vec<u8>,
 }
 
-impl Encoded<'_> {
-    /// All bytes.
-    pub fn nbytes(&self) -> usize {
-        self.body.len() + self.tail.len()
-    }
-}
-
 impl Compressor {
     /// Reads what the codec was set to (step 1).
     ///
@@ -53,7 +46,8 @@ impl Compressor {
     /// [`ErrorKind::BadCodec`] where that is out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that is not
     /// built in; with the codec named.
     pub fn parse(metadata: &CodecMetadata) -> Result<Compressor> {
-        let codec = BytesToBytes::parse(metadata).ok_or_else(|| ErrorKind::UnknownCodec(metadata.name.clone()))?;
+        let codec =
+            BytesToBytes::parse(metadata).ok_or_else(|| ErrorKind::UnknownCodec(metadata.name.clone()))?;
         Self::of(codec, metadata).map_err(|error| error.in_codec(codec.name()))
     }
 
@@ -231,7 +225,9 @@ mod tests {
             all.push(json!({"name": "numcodecs.zlib", "configuration": {"level": level}}));
         }
         for cname in ["lz4", "lz4hc", "blosclz", "zlib", "zstd"] {
-            for (shuffle, typesize, blocksize) in [("noshuffle", 1, 0), ("shuffle", 4, 0), ("bitshuffle", 8, 512)] {
+            for (shuffle, typesize, blocksize) in
+                [("noshuffle", 1, 0), ("shuffle", 4, 0), ("bitshuffle", 8, 512)]
+            {
                 let configuration = json!({
                     "cname": cname, "clevel": 5, "shuffle": shuffle, "typesize": typesize, "blocksize": blocksize,
                 });
@@ -279,7 +275,10 @@ mod tests {
         ] {
             let metadata = codec(&json!({"name": name, "configuration": configuration}));
             let error = Compressor::parse(&metadata).unwrap_err();
-            assert!(matches!(error.kind(), ErrorKind::BadCodec(_) | ErrorKind::Unsupported(_)), "{metadata:?}");
+            assert!(
+                matches!(error.kind(), ErrorKind::BadCodec(_) | ErrorKind::Unsupported(_)),
+                "{metadata:?}"
+            );
             assert!(error.context().codec.is_some());
         }
     }

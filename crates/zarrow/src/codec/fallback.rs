@@ -1,4 +1,4 @@
-//! Rare codecs, by the `zarrs` crate: one chunk at a time, on the calling thread, panics caught.
+//! Rare codecs, by the `zarrs` crate, decoding and encoding: one chunk at a time, on the calling thread, panics caught.
 //!
 //! Only codecs whose output is as large as their input are let through: nothing else bounds what they allocate.
 //! Compressors never come here.
@@ -30,7 +30,7 @@ const ALLOWED: &[&str] = &[
     "numcodecs.adler32",
 ];
 
-/// A list of codecs that `zarrs` decodes.
+/// A list of codecs that `zarrs` runs.
 #[derive(Debug)]
 pub struct Fallback {
     chain: CodecChain,
@@ -62,6 +62,24 @@ impl Fallback {
         let data_type =
             ZarrsType::from_metadata(&MetadataV3::new(name.as_ref())).map_err(|_| unsupported())?;
         Ok(Fallback { chain, data_type, fill_value: ZarrsFillValue::new(item.clone()), names })
+    }
+
+    /// Encodes a chunk of `shape` from its elements in C order and the machine's byte order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`], with the codecs named.
+    pub fn encode(&self, elements: &[u8], shape: &[u64]) -> Result<Vec<u8>> {
+        let failed = |text: String| Error::from(ErrorKind::Unsupported(text)).in_codec(&self.names);
+        let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|extent| NonZeroU64::new(*extent)).collect();
+        let shape = shape.ok_or_else(|| failed("an empty chunk".into()))?;
+        let options = CodecOptions::default().with_concurrent_target(1).with_chunk_concurrent_minimum(1);
+        let elements = ArrayBytes::new_flen(elements);
+        let encode = || self.chain.encode(elements, &shape, &self.data_type, &self.fill_value, &options);
+        match catch_unwind(AssertUnwindSafe(encode)) {
+            Ok(Ok(encoded)) => Ok(encoded.into_owned()),
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Err(_) => Err(failed("the encoder panicked".into())),
+        }
     }
 
     /// Decodes a chunk of `shape` to its elements in C order and the machine's byte order.

@@ -15,8 +15,7 @@ mod vlen;
 
 pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, decode_range};
 pub(crate) use chain::{ArrayToBytes, Chain};
-#[allow(unused_imports)]
-pub(crate) use compress::{Compressor, Encoded, encode};
+pub(crate) use compress::{Encoded, encode};
 pub(crate) use optional::OptionalCodec;
 pub(crate) use sharding::{ShardIndex, Sharding};
-pub(crate) use vlen::VariableChunk;
+pub(crate) use vlen::{VariableChunk, encode_variable};

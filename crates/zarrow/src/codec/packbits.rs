@@ -85,9 +85,35 @@ impl PackBits {
     }
 }
 
+impl PackBits {
+    /// Packs elements of one byte, which are 0 or not.
+    pub fn pack(self, elements: &[u8]) -> Vec<u8> {
+        let unused = ((8 - elements.len() % 8) % 8) as u8;
+        let byte = |elements: &[u8]| {
+            elements.iter().zip(0..8).fold(0, |byte, (element, bit)| byte | u8::from(*element != 0) << bit)
+        };
+        let mut packed = Vec::with_capacity(self.encoded_nbytes(elements.len()));
+        packed.extend((self.padding == Padding::FirstByte).then_some(unused));
+        packed.extend(elements.chunks(8).map(byte));
+        packed.extend((self.padding == Padding::LastByte).then_some(unused));
+        packed
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packing_and_unpacking_agree() {
+        for padding in [Padding::None, Padding::FirstByte, Padding::LastByte] {
+            for count in 0..40 {
+                let elements: Vec<u8> = (0..count).map(|at| u8::from(at % 3 == 0 || at % 7 == 2)).collect();
+                let packed = PackBits { padding }.pack(&elements);
+                assert_eq!(unpack(padding, &packed, elements.len()).unwrap(), elements);
+            }
+        }
+    }
 
     fn unpack(padding: Padding, packed: &[u8], count: usize) -> Result<Vec<u8>> {
         let mut elements = vec![MaybeUninit::uninit(); count];

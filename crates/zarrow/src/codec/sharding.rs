@@ -113,6 +113,32 @@ impl Sharding {
         }
     }
 
+    /// Where the first inner chunk of a shard of this grid may lie, and where its index does if not behind all of them.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::ShapeOverflow`].
+    pub fn data_start(&self, grid: &[u64]) -> Result<(u64, Option<u64>)> {
+        if self.at_end {
+            return Ok((0, None));
+        }
+        Ok((self.index_nbytes(grid)? as u64, Some(0)))
+    }
+
+    /// The bytes of an index: offset and length of each inner chunk, `None` for one that is not stored.
+    pub fn encode_index(&self, entries: &[Option<(u64, u64)>]) -> Vec<u8> {
+        let word = |word: u64| if self.big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+        let mut bytes = Vec::with_capacity(entries.len() * ENTRY + 4 * self.checksums);
+        for entry in entries {
+            let (offset, length) = entry.unwrap_or((u64::MAX, u64::MAX));
+            bytes.extend_from_slice(&word(offset));
+            bytes.extend_from_slice(&word(length));
+        }
+        for _ in 0..self.checksums {
+            bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        }
+        bytes
+    }
+
     /// Reads the index of a shard of `nbytes` bytes.
     ///
     /// # Errors

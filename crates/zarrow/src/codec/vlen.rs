@@ -141,6 +141,27 @@ impl VariableChunk {
     }
 }
 
+/// The bytes of a chunk of these elements.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] where an element or the chunk has 4 GiB or more; [`zarrow_array::Error::OutOfMemory`].
+pub fn encode_variable(elements: &[&[u8]]) -> Result<Vec<u8>> {
+    let nbytes =
+        elements.iter().fold(4usize, |sum, element| sum.saturating_add(element.len()).saturating_add(4));
+    if nbytes >= MISSING as usize {
+        return Err(ErrorKind::Unsupported(format!("a chunk of {nbytes} bytes of strings")).into());
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    // Both fit, since all together does.
+    bytes.extend_from_slice(&(elements.len() as u32).to_le_bytes());
+    for element in elements {
+        bytes.extend_from_slice(&(element.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(element);
+    }
+    Ok(bytes)
+}
+
 fn read_length(bytes: &[u8], at: usize) -> Option<usize> {
     let word = bytes.get(at..)?.first_chunk::<4>()?;
     usize::try_from(u32::from_le_bytes(*word)).ok()
@@ -152,12 +173,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn encode(elements: &[&[u8]]) -> Vec<u8> {
-        let mut bytes = (elements.len() as u32).to_le_bytes().to_vec();
-        for element in elements {
-            bytes.extend_from_slice(&(element.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(element);
-        }
+        let bytes = encode_variable(elements).unwrap();
+        assert_eq!(bytes.len(), elements.iter().map(|element| element.len() + 4).sum::<usize>() + 4);
         bytes
+    }
+
+    #[test]
+    fn encoded_as_numcodecs_does() {
+        assert_eq!(encode(&[b"ab", b""]), [2, 0, 0, 0, 2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0]);
     }
 
     #[test]

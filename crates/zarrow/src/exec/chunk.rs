@@ -123,7 +123,11 @@ impl Chunk<'_> {
         }
     }
 
-    fn read_stored(
+    /// As [`read`](Chunk::read), for a chunk whose shape and parts are in the order of the stored axes.
+    ///
+    /// # Errors
+    /// As [`read`](Chunk::read).
+    pub fn read_stored(
         &self,
         input: &Input<'_>,
         wants: &mut [Want<'_>],
@@ -161,7 +165,10 @@ impl Chunk<'_> {
     }
 
     /// The most bytes that this chunk can honestly be encoded to.
-    fn encoded_limit(&self) -> Result<usize> {
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::ShapeOverflow`].
+    pub fn encoded_limit(&self) -> Result<usize> {
         /// An index entry, a mask and what headers an inner chunk has, for each element at most.
         const BESIDE: usize = 32;
         if self.chain.data_type.is_variable() {
@@ -225,7 +232,7 @@ impl Chunk<'_> {
         swap: usize,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Worker { codecs, encoded, decoded } = worker;
+        let Worker { codecs, encoded, decoded, .. } = worker;
         let (chain, limit) = (&self.chain.bytes_to_bytes, self.encoded_limit()?);
         let nbytes = shape::nbytes(self.shape, self.item_size())?;
         let strides = c_strides(self.shape, self.item_size());

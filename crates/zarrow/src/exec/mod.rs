@@ -1,4 +1,4 @@
-//! Reading: from a selection to filled memory.
+//! Reading, from a selection to filled memory; and writing, from memory to chunks.
 
 mod batch;
 mod cache;
@@ -14,15 +14,18 @@ mod read;
 mod result;
 mod scratch;
 mod shard;
+mod side;
 mod sink;
 mod stream;
 mod turns;
 mod variable;
 mod want;
 mod whole;
+mod write;
 
 pub use batch::Batch;
 pub use pool::{num_threads, set_num_threads};
+pub use write::Values;
 
 pub(crate) use batch::{Item, read_each, read_into as read_many_into, read_many};
 pub(crate) use cache::Cache;
@@ -33,3 +36,4 @@ pub(crate) use read::{Reader, read};
 pub(crate) use scratch::{Codecs, Scratch, Worker};
 pub(crate) use shard::read_index;
 pub(crate) use sink::{Sink, c_strides};
+pub(crate) use write::Writer;

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 use zarrow_array::{Buffer, DecodedArray};
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
-const TASKS_PER_THREAD: u64 = 4;
+pub const TASKS_PER_THREAD: u64 = 4;
 
 /// Bytes that a share of an uncompressed chunk has at least.
 const SHARE_NBYTES: u64 = 1 << 20;
@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The key of the chunk at `cell`.
-    fn key(&self, cell: &[u64]) -> String {
+    pub fn key(&self, cell: &[u64]) -> String {
         let mut key = String::with_capacity(self.path.len() + 32);
         if !self.path.is_empty() {
             key.push_str(self.path);

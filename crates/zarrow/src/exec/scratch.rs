@@ -89,6 +89,8 @@ pub struct Worker {
     pub encoded: Scratch,
     /// A chunk as it is decoded.
     pub decoded: Scratch,
+    /// The elements of a chunk that is to be encoded.
+    pub elements: Scratch,
 }
 
 impl Worker {
@@ -96,5 +98,6 @@ impl Worker {
     pub fn trim(&mut self) {
         self.encoded.trim();
         self.decoded.trim();
+        self.elements.trim();
     }
 }

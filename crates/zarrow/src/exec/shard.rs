@@ -255,7 +255,10 @@ pub fn inner_count(chain: &Chain, part: &[AxisPart]) -> u64 {
 }
 
 /// The inner chunks that a part of a shard touches.
-fn inner_cells(sharding: &Sharding, part: &[AxisPart]) -> Result<Cells> {
+///
+/// # Errors
+/// [`ErrorKind::Internal`] where there are more than can be counted.
+pub fn inner_cells(sharding: &Sharding, part: &[AxisPart]) -> Result<Cells> {
     let axes = part.iter().zip(&sharding.chunk_shape).map(|(part, extent)| part.cut_regular(*extent));
     Ok(Cells::new(axes.collect())
         .ok_or_else(|| ErrorKind::Internal("more inner chunks than can be counted".into()))?)

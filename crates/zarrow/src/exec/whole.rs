@@ -36,9 +36,9 @@ pub fn decode_whole(chain: &Chain, encoded: &[u8], shape: &[u64], codecs: &mut C
             Ok(Decoded::Fixed { bytes, swap: 1 })
         }
         ArrayToBytes::Vlen => {
-            let name = if chain.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" };
             let bytes = growing(chain.limits.max_variable_nbytes, codecs)?;
-            let chunk = VariableChunk::parse(bytes, count).map_err(|error| error.in_codec(name))?;
+            let chunk =
+                VariableChunk::parse(bytes, count).map_err(|error| error.in_codec(chain.vlen_name()))?;
             Ok(Decoded::Variable(Arc::new(chunk)))
         }
         ArrayToBytes::Optional(optional) => {

@@ -1,0 +1,260 @@
+//! Encoding one chunk, or one inner chunk of a shard.
+//!
+//! 1. A transposed chunk is the same chunk with its axes in another order: parts and strides follow.
+//! 2. Where the part is all of the chunk and its elements are one run of bytes in the caller's memory, they are encoded
+//!    from there. Else they are gathered in memory that the thread keeps, which turns the byte order on the way.
+//! 3. What the part does not cover is what stood there before; beyond the array's edge it is the fill value.
+//! 4. A chunk of nothing but the fill value is not stored, unless that was asked for.
+//! 5. Other layouts are encoded from a list of their elements.
+
+use crate::codec::{ArrayToBytes, Chain, Encoded, Output, decode, encode};
+use crate::error::{ErrorKind, Result};
+use crate::exec::chunk::{Chunk, stored_part};
+use crate::exec::destination::Destination;
+use crate::exec::input::Input;
+use crate::exec::job::Checkpoint;
+use crate::exec::part::{AxisPart, PerAxis};
+use crate::exec::placement::swap_in_place;
+use crate::exec::scratch::Worker;
+use crate::exec::shard::read_index;
+use crate::exec::sink::{Sink, c_strides};
+use crate::exec::want::Want;
+use crate::exec::whole::decode_whole;
+use crate::exec::write::elements::Elements;
+use crate::exec::write::fill::is_filled;
+use crate::exec::write::shard::encode_shard;
+use crate::exec::write::values::{Level, mismatch};
+use crate::metadata::FillValue;
+use std::borrow::Cow;
+use std::mem::MaybeUninit;
+use zarrow_array::shape;
+
+/// A chunk, or an inner chunk, that is written.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// Its codecs.
+    pub chain: &'a Chain,
+    /// What stands where nothing is stored.
+    pub fill: &'a FillValue,
+    /// Its shape.
+    pub shape: &'a [u64],
+    /// How much of it lies inside the array, on each axis.
+    pub bounds: &'a [u64],
+    /// Whether it is stored when all of it is the fill value.
+    pub keep_filled: bool,
+    /// Where a long write stops.
+    pub checkpoint: &'a Checkpoint<'a>,
+}
+
+/// An encoded chunk.
+#[derive(Debug)]
+pub struct Bytes<'a> {
+    /// All but the checksums behind it.
+    pub body: Cow<'a, [u8]>,
+    /// The checksums.
+    pub tail: Vec<u8>,
+}
+
+impl<'a> From<Encoded<'a>> for Bytes<'a> {
+    fn from(encoded: Encoded<'a>) -> Bytes<'a> {
+        Bytes { body: Cow::Borrowed(encoded.body), tail: encoded.tail }
+    }
+}
+
+impl From<Vec<u8>> for Bytes<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes { body: Cow::Owned(bytes), tail: Vec::new() }
+    }
+}
+
+/// Whether a part is all of a chunk that lies inside the array, whichever way its elements run.
+pub fn covers(part: &[AxisPart], bounds: &[u64]) -> bool {
+    part.iter().zip(bounds).all(|(axis, bound)| axis.step == 1 && axis.start == 0 && axis.count == *bound)
+}
+
+impl<'a> Target<'a> {
+    /// Encodes the chunk with the values of `part`, over its `old` bytes where the part does not cover it; `None` where it
+    /// is not to be stored.
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`] that old bytes or codecs can give, with the codec.
+    pub fn encode<'w>(
+        &self,
+        part: &[AxisPart],
+        values: Level<'_, 'w>,
+        old: Option<&Input<'_>>,
+        worker: &'w mut Worker,
+    ) -> Result<Option<Bytes<'w>>> {
+        if self.chain.order.is_none() {
+            return self.encode_stored(part, values, old, worker);
+        }
+        let part = stored_part(self.chain, part);
+        let (shape, bounds) = self.stored();
+        Target { shape: &shape, bounds: &bounds, ..*self }.encode_stored(&part, values, old, worker)
+    }
+
+    /// Shape and bounds in the order in which the axes are stored.
+    pub fn stored(&self) -> (PerAxis<u64>, PerAxis<u64>) {
+        match &self.chain.order {
+            Some(order) => order.iter().map(|axis| (self.shape[*axis], self.bounds[*axis])).unzip(),
+            None => (PerAxis::from_slice(self.shape), PerAxis::from_slice(self.bounds)),
+        }
+    }
+
+    fn encode_stored<'w>(
+        &self,
+        part: &[AxisPart],
+        values: Level<'_, 'w>,
+        old: Option<&Input<'_>>,
+        worker: &'w mut Worker,
+    ) -> Result<Option<Bytes<'w>>> {
+        let old = old.filter(|_| !covers(part, self.bounds));
+        match &self.chain.array_to_bytes {
+            ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, *swap, worker),
+            ArrayToBytes::Sharding(sharding) => {
+                let limit = self.as_stored().encoded_limit()?;
+                let mut decoded = Vec::new();
+                let old = match old {
+                    // A shard that was compressed as a whole has to be there as a whole.
+                    Some(input) if !self.chain.bytes_to_bytes.is_empty() => {
+                        let encoded = input.load(limit, &mut worker.encoded)?;
+                        let output = Output::Growing(&mut decoded, limit);
+                        decode(&self.chain.bytes_to_bytes, encoded, output, &mut worker.codecs)?;
+                        Some(Input::of_bytes(&decoded))
+                    }
+                    other => other.copied(),
+                };
+                let old = match old {
+                    Some(input) => {
+                        Some((input.measured()?, read_index(sharding, self.shape, &input, worker)?))
+                    }
+                    None => None,
+                };
+                let old = old.as_ref().map(|(input, index)| (input, index));
+                let Some(shard) = encode_shard(self, sharding, part, values, old, worker)? else {
+                    return Ok(None);
+                };
+                if self.chain.bytes_to_bytes.is_empty() {
+                    return Ok(Some(shard.into()));
+                }
+                let Worker { codecs, encoded, .. } = worker;
+                let encoded = encode(self.chain.compressors()?, &shard, encoded, codecs)?;
+                Ok(Some([encoded.body, &encoded.tail].concat().into()))
+            }
+            _ => self.encode_elements(part, values, old, worker),
+        }
+    }
+
+    /// The chunk as one to be read.
+    pub fn as_stored(&self) -> Chunk<'a> {
+        let Target { chain, fill, shape, checkpoint, .. } = *self;
+        Chunk { chain, fill, shape, slot: None, checkpoint }
+    }
+
+    /// Steps 2 to 4.
+    fn encode_bytes<'w>(
+        &self,
+        part: &[AxisPart],
+        values: Level<'_, 'w>,
+        old: Option<&Input<'_>>,
+        swap: usize,
+        worker: &'w mut Worker,
+    ) -> Result<Option<Bytes<'w>>> {
+        let FillValue::Fixed(item) = self.fill else { return Err(mismatch()) };
+        let mut item = item.clone();
+        swap_in_place(&mut item, swap);
+        let (memory, swapped) = values.fixed(self.chain)?;
+        // Two changes of byte order are none.
+        let turn = if swapped == swap { 1 } else { swap.max(swapped) };
+        let run = if turn == 1 && covers(part, self.shape) { memory.run(part) } else { None };
+        if run.is_none() {
+            let nbytes = shape::nbytes(self.shape, item.len())?;
+            // Taken out, so that an old chunk can be read to it with what else the worker has.
+            let mut scratch = std::mem::take(&mut worker.elements);
+            self.lay_out(old, &item, swap, scratch.take(nbytes)?, covers(part, self.shape), worker)?;
+            memory.gather(part, scratch.take(nbytes)?, &c_strides(self.shape, item.len()), turn)?;
+            worker.elements = scratch;
+        }
+        let Worker { codecs, encoded, elements, .. } = worker;
+        let elements = match run {
+            Some(run) => run,
+            // SAFETY: `lay_out` has written every byte, or `gather` does: the part then covers the chunk, each of whose
+            // elements it has once.
+            None => unsafe { elements.take(shape::nbytes(self.shape, item.len())?)?.assume_init_ref() },
+        };
+        if !self.keep_filled && is_filled(elements, &item) {
+            return Ok(None);
+        }
+        Ok(Some(encode(self.chain.compressors()?, elements, encoded, codecs)?.into()))
+    }
+
+    /// What stands in the chunk before values are put into it (step 3), as it is stored; nothing where they will cover it.
+    fn lay_out(
+        &self,
+        old: Option<&Input<'_>>,
+        item: &[u8],
+        swap: usize,
+        memory: &mut [MaybeUninit<u8>],
+        is_covered: bool,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        if is_covered {
+            return Ok(());
+        }
+        let Some(old) = old else {
+            for place in memory.chunks_exact_mut(item.len().max(1)) {
+                place.write_copy_of_slice(item);
+            }
+            return Ok(());
+        };
+        let all = |(axis, extent): (usize, &u64)| AxisPart {
+            start: 0,
+            step: 1,
+            count: *extent,
+            place: 0,
+            reversed: false,
+            output: Some(axis),
+        };
+        let part: PerAxis<AxisPart> = self.shape.iter().enumerate().map(all).collect();
+        let sink = Sink::Fixed(Destination::new(memory, self.shape, item.len()));
+        // SAFETY: it is the only claim on this memory.
+        let want = unsafe { Want::new(&part, &sink) };
+        self.as_stored().read_stored(old, &mut [want], None, worker)?;
+        drop(sink);
+        // SAFETY: a read without an error has placed or filled every element that was wanted: here, all.
+        swap_in_place(unsafe { memory.assume_init_mut() }, swap);
+        Ok(())
+    }
+
+    /// Step 5.
+    fn encode_elements<'w>(
+        &self,
+        part: &[AxisPart],
+        values: Level<'_, '_>,
+        old: Option<&Input<'_>>,
+        worker: &mut Worker,
+    ) -> Result<Option<Bytes<'w>>> {
+        let count = shape::nbytes(self.shape, 1)?;
+        let decoded = match old {
+            Some(input) => {
+                let encoded = input.load(self.as_stored().encoded_limit()?, &mut worker.encoded)?;
+                Some(decode_whole(self.chain, encoded, self.shape, &mut worker.codecs)?)
+            }
+            None => None,
+        };
+        let mut elements = match &decoded {
+            Some(decoded) => Elements::of(decoded, count),
+            None => Elements::repeated(&self.chain.data_type, self.fill, count)?,
+        };
+        elements.put(values, part, self.shape, self.chain.item_size().unwrap_or(0))?;
+        if !self.keep_filled && elements.are(self.fill) {
+            return Ok(None);
+        }
+        Ok(Some(elements.encode(self.chain, self.shape, &mut worker.codecs)?.into()))
+    }
+}
+
+/// More encoded bytes than an honest chunk has.
+pub fn too_large(actual: u64, limit: u64) -> crate::Error {
+    ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into()
+}

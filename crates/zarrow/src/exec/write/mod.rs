@@ -1,0 +1,321 @@
+//! Writing one selection.
+//!
+//! 1. The selection is cut along the chunk grid, as for a read; each chunk that it touches is a task. Where there are few
+//!    chunks and they are shards, a task is a share of a shard's inner chunks.
+//! 2. A chunk that the selection covers is encoded and overwritten. Any other is locked, read, changed and set: two
+//!    writers of parts of one chunk wait for each other, in whichever thread or process they are.
+//! 3. A shard is always written under its lock, piece by piece: its shares write in their order, one after the other, what
+//!    they encoded at the same time. The last one adds the index and publishes the shard.
+//! 4. A chunk of nothing but the fill value is erased, unless it was asked for.
+//!
+//! No task waits for a lock while it holds one, and the shares of a shard are begun before those of the next: so whoever
+//! holds a lock goes on.
+
+mod chunk;
+mod elements;
+mod fill;
+mod shard;
+mod values;
+
+pub use values::Values;
+
+use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
+use crate::error::{ErrorKind, Result};
+use crate::exec::chunk::stored_part;
+use crate::exec::input::Input;
+use crate::exec::job::lock;
+use crate::exec::part::{AxisPart, PerAxis, whole_part};
+use crate::exec::pool;
+use crate::exec::read::{Reader, TASKS_PER_THREAD};
+use crate::exec::scratch::Worker;
+use crate::exec::shard::read_index;
+use crate::options::WriteOptions;
+use crate::selection::Selection;
+use crate::store::{Draft, Lock, StoreWriter, Value};
+use chunk::{Target, covers};
+use shard::{Entries, Pieces, ShardTarget};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// What a write writes to.
+pub struct Writer<'a> {
+    /// The array, and its old chunks.
+    pub reader: Reader<'a>,
+    /// The store.
+    pub store: &'a dyn StoreWriter,
+    /// How it writes.
+    pub options: WriteOptions,
+}
+
+/// Encoded bytes of a shard that are gathered before they are written.
+const PIECE: usize = 1 << 20;
+
+impl Writer<'_> {
+    /// Writes `values`, of the selection's shape and the array's type, to `selection`.
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`], with chunk and codec; chunks are old or new then, each whole.
+    pub fn write(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let Some(part) = whole_part(selection) else { return Ok(()) };
+        let cells = self.reader.cells(&part)?;
+        let threads = self.reader.threads(&part);
+        let sharding = match &self.reader.chain.array_to_bytes {
+            ArrayToBytes::Sharding(sharding) if self.reader.is_sharded() => Some(&**sharding),
+            _ => None,
+        };
+        let shares = match sharding {
+            Some(sharding) => self.shares(sharding, cells.count(), threads),
+            None => 1,
+        };
+        let shards: Vec<OpenShard<'_>> = match sharding {
+            Some(_) if shares > 1 => (0..cells.count()).map(|_| OpenShard::default()).collect(),
+            _ => Vec::new(),
+        };
+        let too_many = || ErrorKind::Internal("more chunks than can be counted".into());
+        let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
+        pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
+            let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
+            cells.get(task / shares, &mut cell, &mut part);
+            let (shape, bounds) = self.extents(&cell);
+            let target = Target {
+                chain: self.reader.chain,
+                fill: &self.reader.metadata.fill_value,
+                shape: &shape,
+                bounds: &bounds,
+                keep_filled: self.options.write_empty_chunks,
+                checkpoint,
+            };
+            let written = match sharding {
+                None => self.chunk(&cell, &target, &part, values, worker),
+                Some(sharding) => {
+                    let own = OpenShard::default();
+                    let open = shards.get((task / shares) as usize).unwrap_or(&own);
+                    let share = (task % shares, shares);
+                    self.share(&cell, &target, sharding, &part, values, share, open, worker)
+                }
+            };
+            written.map_err(|error| error.in_chunk(&cell))
+        })
+    }
+
+    /// How many tasks each of `shards` shards is.
+    fn shares(&self, sharding: &Sharding, shards: u64, threads: usize) -> u64 {
+        let wanted = threads as u64 * TASKS_PER_THREAD;
+        if threads == 1 || shards >= wanted {
+            return 1;
+        }
+        let shard = self.reader.metadata.chunk_grid.largest_chunk();
+        let elements =
+            |shape: &[u64]| shape.iter().fold(1u64, |product, extent| product.saturating_mul(*extent));
+        let inner = elements(&shard) / elements(&sharding.chunk_shape).max(1);
+        wanted.div_ceil(shards.max(1)).min(inner).max(1)
+    }
+
+    /// The shape of the chunk at `cell`, and how much of it lies inside the array.
+    fn extents(&self, cell: &[u64]) -> (PerAxis<u64>, PerAxis<u64>) {
+        let metadata = self.reader.metadata;
+        let axes = cell.iter().zip(&metadata.shape).enumerate();
+        axes.map(|(axis, (index, extent))| {
+            let (start, length) = metadata.chunk_grid.chunk_extent(axis, *index);
+            (length, length.min(extent.saturating_sub(start)))
+        })
+        .unzip()
+    }
+
+    /// Step 2.
+    fn chunk(
+        &self,
+        cell: &[u64],
+        target: &Target<'_>,
+        part: &[AxisPart],
+        values: &Values<'_>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let (key, durability) = (self.reader.key(cell), self.options.durability);
+        let pass = || target.checkpoint.pass();
+        if covers(part, target.bounds) {
+            return match target.encode(part, values.level(), None, worker)? {
+                Some(bytes) => {
+                    self.store.overwrite(&key, Some(&[&bytes.body, &bytes.tail]), durability, &pass)
+                }
+                None => self.store.overwrite(&key, None, durability, &pass),
+            };
+        }
+        let _lock = self.store.lock(&key, &pass)?;
+        let old = self.reader.store.open(&key)?;
+        let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
+        match target.encode(part, values.level(), old.as_ref(), worker)? {
+            Some(bytes) => self.store.set(&key, &[&bytes.body, &bytes.tail], durability),
+            None => self.store.erase(&key, durability).map(drop),
+        }
+    }
+
+    /// Step 3.
+    #[allow(clippy::too_many_arguments, reason = "a share is what a task is, and all of these say which")]
+    fn share<'s>(
+        &'s self,
+        cell: &[u64],
+        target: &Target<'_>,
+        sharding: &Sharding,
+        part: &[AxisPart],
+        values: &Values<'_>,
+        (number, count): (u64, u64),
+        open: &OpenShard<'s>,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let stored_part = stored_part(target.chain, part);
+        let (shape, bounds) = target.stored();
+        let target = Target { shape: &shape, bounds: &bounds, ..*target };
+        let shard = ShardTarget::new(target, sharding, &stored_part)?;
+        let covered = covers(&stored_part, &bounds);
+        let state = {
+            let mut opened = lock(&open.0);
+            match &*opened {
+                Some(state) => Arc::clone(state),
+                None => {
+                    let state = self.open_shard(cell, &target, &shard, sharding, covered, worker)?;
+                    Arc::clone(opened.insert(Arc::new(state)))
+                }
+            }
+        };
+        let old = match &state.old {
+            Some((value, index)) => Some((Input::of_value(&**value, None)?.measured()?, &**index)),
+            None => None,
+        };
+        let old = old.as_ref().map(|(input, index)| (input, *index));
+        let mut pieces = Pieces::default();
+        let numbers = share_of(shard.count(), number, count);
+        shard.encode_range(numbers, values.level(), old, worker, &mut pieces, &mut |pieces| {
+            if pieces.bytes.len() < PIECE {
+                Ok(())
+            } else {
+                state.output().write_if_next(self, number, pieces)
+            }
+        })?;
+        let mut output = state.output();
+        if output.add(self, number, pieces, count)? {
+            output.publish(self, sharding)?;
+        }
+        Ok(())
+    }
+
+    /// Locks the shard at `cell`, and opens what is there where it is not covered.
+    fn open_shard<'s>(
+        &'s self,
+        cell: &[u64],
+        target: &Target<'_>,
+        shard: &ShardTarget<'_>,
+        sharding: &Sharding,
+        covered: bool,
+        worker: &mut Worker,
+    ) -> Result<Shard<'s>> {
+        let key = self.reader.key(cell);
+        let held = self.store.lock(&key, &|| target.checkpoint.pass())?;
+        let old = match if covered { None } else { self.reader.store.open(&key)? } {
+            None => None,
+            Some(value) => {
+                let read = |input: &Input<'_>| read_index(sharding, target.shape, input, worker);
+                let index = self.reader.index(cell, &*value, None, read)?;
+                Some((value, index))
+            }
+        };
+        let (start, index_at) = sharding.data_start(shard.grid())?;
+        let entries = Entries::new(shard.count(), start)?;
+        let ready = BTreeMap::new();
+        let output = ShardOutput { key, draft: None, entries, index_at, next: 0, ready, held: Some(held) };
+        Ok(Shard { old, output: Mutex::new(output) })
+    }
+}
+
+/// The numbers of a share among `total`.
+fn share_of(total: u64, number: u64, count: u64) -> Range<u64> {
+    let bound = |number: u64| {
+        let product = u128::from(total) * u128::from(number) / u128::from(count);
+        u64::try_from(product).unwrap_or(u64::MAX)
+    };
+    bound(number)..bound(number + 1)
+}
+
+/// A shard that several tasks write, once the first of them has locked it.
+#[derive(Default)]
+struct OpenShard<'a>(Mutex<Option<Arc<Shard<'a>>>>);
+
+struct Shard<'a> {
+    /// What is there, where not all of it is written.
+    old: Option<(Box<dyn Value + 'a>, Arc<ShardIndex>)>,
+    output: Mutex<ShardOutput<'a>>,
+}
+
+impl<'a> Shard<'a> {
+    fn output(&self) -> std::sync::MutexGuard<'_, ShardOutput<'a>> {
+        lock(&self.output)
+    }
+}
+
+/// The new shard: what was written of it, and what waits for its turn.
+struct ShardOutput<'a> {
+    key: String,
+    /// Begun with the first bytes.
+    draft: Option<Box<dyn Draft + 'a>>,
+    entries: Entries,
+    /// Where the index goes, if not behind all.
+    index_at: Option<u64>,
+    /// The share that writes next.
+    next: u64,
+    /// The shares after it that are encoded.
+    ready: BTreeMap<u64, Pieces>,
+    /// The lock of the key, until the shard is published.
+    held: Option<Box<dyn Lock + 'a>>,
+}
+
+impl<'a> ShardOutput<'a> {
+    /// Writes `pieces`, and empties them.
+    fn write(&mut self, writer: &'a Writer<'_>, pieces: &mut Pieces) -> Result<()> {
+        if !pieces.lengths.is_empty() {
+            let draft = match &mut self.draft {
+                Some(draft) => draft,
+                empty => empty.insert(writer.store.draft(&self.key, writer.options.durability)?),
+            };
+            draft.write_at(self.entries.end(), &[&pieces.bytes])?;
+            self.entries.add(&pieces.lengths)?;
+            pieces.bytes.clear();
+            pieces.lengths.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes what share `number` has so far, if it is its turn.
+    fn write_if_next(&mut self, writer: &'a Writer<'_>, number: u64, pieces: &mut Pieces) -> Result<()> {
+        if self.next == number { self.write(writer, pieces) } else { Ok(()) }
+    }
+
+    /// Takes what share `number` of `count` has at its end; returns whether all have.
+    fn add(&mut self, writer: &'a Writer<'_>, number: u64, pieces: Pieces, count: u64) -> Result<bool> {
+        self.ready.insert(number, pieces);
+        while let Some(mut pieces) = self.ready.remove(&self.next) {
+            self.write(writer, &mut pieces)?;
+            self.next += 1;
+        }
+        Ok(self.next == count)
+    }
+
+    /// Adds the index, and makes the shard the one that is there; erases it where it has no inner chunk.
+    fn publish(&mut self, writer: &Writer<'_>, sharding: &Sharding) -> Result<()> {
+        match self.draft.take() {
+            Some(draft) => {
+                let index = self.entries.encode(sharding);
+                draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
+                draft.publish()?;
+            }
+            None => drop(writer.store.erase(&self.key, writer.options.durability)?),
+        }
+        self.held = None;
+        Ok(())
+    }
+}

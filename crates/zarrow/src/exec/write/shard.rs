@@ -1,0 +1,236 @@
+//! Encoding a shard: inner chunks one behind the other in the order of their numbers, and an index of where each lies.
+//!
+//! 1. Inner chunks that the part touches are encoded, each like a chunk. The others are carried over from the old shard
+//!    as they are stored there: nothing is decoded that nobody changes.
+//! 2. Encoded chunks are gathered in pieces of some size, which are written when it is their turn: the shard is never in
+//!    memory as a whole, unless it is an inner chunk itself.
+//! 3. An inner chunk of nothing but the fill value has an empty entry in the index. A shard that has no inner chunk is not
+//!    stored.
+
+use crate::codec::{ShardIndex, Sharding};
+use crate::error::{ErrorKind, Result};
+use crate::exec::input::Input;
+use crate::exec::part::{AxisPart, Cells, PerAxis};
+use crate::exec::scratch::Worker;
+use crate::exec::shard::inner_cells;
+use crate::exec::write::chunk::{Target, too_large};
+use crate::exec::write::values::Level;
+use std::ops::Range;
+
+/// Encoded inner chunks, one behind the other.
+#[derive(Default)]
+pub struct Pieces {
+    /// Their bytes, of those that were not written yet.
+    pub bytes: Vec<u8>,
+    /// The number of each and its length.
+    pub lengths: Vec<(u64, u64)>,
+}
+
+impl Pieces {
+    fn push(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<()> {
+        let nbytes = parts[0].len() + parts[1].len();
+        self.reserve(nbytes)?;
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.lengths.push((number, nbytes as u64));
+        Ok(())
+    }
+
+    fn reserve(&mut self, nbytes: usize) -> Result<()> {
+        Ok(self.bytes.try_reserve(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?)
+    }
+
+    /// Appends an encoded chunk as it is stored.
+    fn carry(&mut self, number: u64, input: &Input<'_>) -> Result<()> {
+        let nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);
+        self.reserve(nbytes)?;
+        let read = input.read(0, &mut self.bytes.spare_capacity_mut()[..nbytes])?.len();
+        // SAFETY: `read` has filled all of the spare memory that it was given, which it returned.
+        unsafe { self.bytes.set_len(self.bytes.len() + read) };
+        self.lengths.push((number, read as u64));
+        Ok(())
+    }
+}
+
+/// A shard that is written.
+pub struct ShardTarget<'a> {
+    target: Target<'a>,
+    sharding: &'a Sharding,
+    grid: Vec<u64>,
+    /// What each touched inner chunk gets.
+    cells: Cells,
+    /// The number of each touched inner chunk in the shard and among the touched ones, in rising order.
+    touched: Vec<(u64, u64)>,
+}
+
+impl<'a> ShardTarget<'a> {
+    /// The shard `target`, of which `part` is written; both in the order of the stored axes.
+    ///
+    /// # Errors
+    /// As [`Sharding::grid`]; [`ErrorKind::Internal`] where there are more inner chunks than can be counted.
+    pub fn new(target: Target<'a>, sharding: &'a Sharding, part: &[AxisPart]) -> Result<ShardTarget<'a>> {
+        let grid = sharding.grid(target.shape)?;
+        let cells = inner_cells(sharding, part)?;
+        let (mut cell, mut inner) = (PerAxis::new(), PerAxis::new());
+        let mut touched: Vec<(u64, u64)> = (0..cells.count())
+            .map(|at| {
+                cells.get(at, &mut cell, &mut inner);
+                let number =
+                    cell.iter().zip(&grid).fold(0u64, |number, (index, extent)| number * extent + index);
+                (number, at)
+            })
+            .collect();
+        touched.sort_unstable();
+        Ok(ShardTarget { target, sharding, grid, cells, touched })
+    }
+
+    /// How many inner chunks the shard has room for.
+    pub fn count(&self) -> u64 {
+        self.grid.iter().product()
+    }
+
+    /// The extents of the grid of inner chunks.
+    pub fn grid(&self) -> &[u64] {
+        &self.grid
+    }
+
+    /// Encodes the inner chunks of these numbers (steps 1 and 3) to `pieces`, and calls `flush` after each.
+    ///
+    /// # Errors
+    /// What old bytes and codecs can give, and what `flush` does.
+    pub fn encode_range(
+        &self,
+        numbers: Range<u64>,
+        values: Level<'_, '_>,
+        old: Option<(&Input<'_>, &ShardIndex)>,
+        worker: &mut Worker,
+        pieces: &mut Pieces,
+        flush: &mut dyn FnMut(&mut Pieces) -> Result<()>,
+    ) -> Result<()> {
+        // Whatever an index says, no more is carried over than an honest shard has.
+        let mut left = self.target.as_stored().encoded_limit()? as u64;
+        let mut next = self.touched.partition_point(|(number, _)| *number < numbers.start);
+        let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
+        for number in numbers {
+            let stored = match old {
+                Some((input, index)) => match index.get(number as usize) {
+                    Some((offset, length)) => Some(input.slice(offset, length)?),
+                    None => None,
+                },
+                None => None,
+            };
+            match self.touched.get(next) {
+                Some((touched, at)) if *touched == number => {
+                    next += 1;
+                    self.target.checkpoint.pass()?;
+                    self.cells.get(*at, &mut cell, &mut part);
+                    let extents = &self.sharding.chunk_shape;
+                    let inside = cell.iter().zip(extents).zip(self.target.bounds);
+                    let bounds: PerAxis<u64> = inside
+                        .map(|((index, extent), bound)| bound.saturating_sub(index * extent).min(*extent))
+                        .collect();
+                    let inner = Target {
+                        chain: &self.sharding.inner,
+                        shape: extents,
+                        bounds: &bounds,
+                        ..self.target
+                    };
+                    if let Some(bytes) = inner.encode(&part, values, stored.as_ref(), worker)? {
+                        pieces.push(number, [&bytes.body, &bytes.tail])?;
+                    }
+                }
+                _ => {
+                    let Some(stored) = stored else { continue };
+                    let nbytes = stored.nbytes()?;
+                    left = left.checked_sub(nbytes).ok_or_else(|| too_large(nbytes, left))?;
+                    pieces.carry(number, &stored)?;
+                }
+            }
+            flush(pieces)?;
+        }
+        Ok(())
+    }
+}
+
+/// The entries of a shard's index, and where the next inner chunk goes.
+pub struct Entries {
+    entries: Vec<Option<(u64, u64)>>,
+    end: u64,
+    any: bool,
+}
+
+impl Entries {
+    /// Entries of a shard of `grid`, whose inner chunks begin at `start`.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn new(count: u64, start: u64) -> Result<Entries> {
+        let nbytes = usize::try_from(count.saturating_mul(24)).unwrap_or(usize::MAX);
+        let mut entries = Vec::new();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        entries.try_reserve_exact(count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+        entries.resize(count, None);
+        Ok(Entries { entries, end: start, any: false })
+    }
+
+    /// Where the next inner chunk goes.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether there is any inner chunk.
+    pub fn any(&self) -> bool {
+        self.any
+    }
+
+    /// Notes the inner chunks of these numbers and lengths, one behind the other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where there is no such number.
+    pub fn add(&mut self, lengths: &[(u64, u64)]) -> Result<()> {
+        for (number, length) in lengths {
+            let entry = self.entries.get_mut(*number as usize);
+            let entry =
+                entry.ok_or_else(|| ErrorKind::Internal("an inner chunk outside of its shard".into()))?;
+            *entry = Some((self.end, *length));
+            self.end += length;
+            self.any = true;
+        }
+        Ok(())
+    }
+
+    /// The bytes of the index.
+    pub fn encode(&self, sharding: &Sharding) -> Vec<u8> {
+        sharding.encode_index(&self.entries)
+    }
+}
+
+/// Encodes a shard in memory, one that is an inner chunk or is compressed as a whole; `None` where it has no inner chunk.
+///
+/// # Errors
+/// As [`ShardTarget::encode_range`].
+pub fn encode_shard(
+    target: &Target<'_>,
+    sharding: &Sharding,
+    part: &[AxisPart],
+    values: Level<'_, '_>,
+    old: Option<(&Input<'_>, &ShardIndex)>,
+    worker: &mut Worker,
+) -> Result<Option<Vec<u8>>> {
+    let shard = ShardTarget::new(*target, sharding, part)?;
+    let mut pieces = Pieces::default();
+    let (start, at_start) = sharding.data_start(shard.grid())?;
+    pieces.reserve(start as usize)?;
+    pieces.bytes.resize(start as usize, 0);
+    shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
+    let mut entries = Entries::new(shard.count(), start)?;
+    entries.add(&pieces.lengths)?;
+    if !entries.any() {
+        return Ok(None);
+    }
+    let (index, mut bytes) = (entries.encode(sharding), pieces.bytes);
+    match at_start {
+        Some(_) => bytes[..index.len()].copy_from_slice(&index),
+        None => bytes.extend_from_slice(&index),
+    }
+    Ok(Some(bytes))
+}

@@ -1,0 +1,403 @@
+//! What is written: elements in the caller's memory, which are read where they lie.
+
+use crate::codec::Chain;
+use crate::error::{ErrorKind, Result};
+use crate::exec::part::{AxisPart, PerAxis};
+use crate::exec::placement::copy;
+use crate::exec::side::Side;
+use crate::exec::sink::c_strides;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use zarrow_array::{DataType, DecodedArray, Mask, Number, Tensor, Variable};
+
+/// Elements of one type and shape in the caller's memory, to be written to an array.
+///
+/// Nothing is copied to make one: not to repeat an element, to turn an axis round, or for elements in another byte order.
+///
+/// ```
+/// use zarrow::Values;
+/// use zarrow_array::Number;
+/// let row = [1i16, 2, 3];
+/// let bytes: Vec<u8> = row.iter().flat_map(|item| item.to_ne_bytes()).collect();
+/// let values = Values::contiguous(&bytes, Number::Int16.into(), &[3])?;
+/// assert_eq!(values.broadcast(&[4, 3])?.shape(), [4, 3]);
+/// assert!(values.broadcast(&[4]).is_err());
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Values<'a> {
+    dtype: DataType,
+    shape: Vec<u64>,
+    /// Where an element is missing at each level of an optional type, the outermost first.
+    masks: Vec<Memory<'a>>,
+    data: Data<'a>,
+}
+
+/// The elements behind all masks.
+#[derive(Debug, Clone)]
+pub(super) enum Data<'a> {
+    /// Elements of a fixed size, and the bytes of a word that is in the other byte order, else 1.
+    Fixed(Memory<'a>, usize),
+    /// Strings or bytes.
+    Variable(Words<'a>),
+}
+
+/// Elements of a fixed size, some distance apart.
+#[derive(Debug, Clone)]
+pub(super) struct Memory<'a> {
+    pointer: *const u8,
+    nbytes: usize,
+    item_size: usize,
+    /// Bytes to the element at position 0 of every axis.
+    origin: isize,
+    /// Bytes from one position to the next on each axis.
+    strides: PerAxis<isize>,
+    lifetime: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: the memory is only read, and whoever made the values promised that nobody writes to it.
+unsafe impl Send for Memory<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Memory<'_> {}
+
+/// Elements of variable length.
+#[derive(Debug, Clone)]
+pub(super) struct Words<'a> {
+    offsets: &'a [i64],
+    data: &'a [u8],
+    /// Elements from one position to the next on each axis.
+    strides: PerAxis<isize>,
+}
+
+impl<'a> Values<'a> {
+    /// Elements that follow one another in C order, in the machine's byte order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongSize`] where the bytes are not those of so many elements, [`ErrorKind::Unsupported`] for a type
+    /// that has no fixed size.
+    pub fn contiguous(bytes: &'a [u8], dtype: DataType, shape: &[u64]) -> Result<Values<'a>> {
+        let item_size = fixed_size(&dtype)?;
+        let expected = zarrow_array::shape::nbytes(shape, item_size)?;
+        if bytes.len() != expected {
+            return Err(ErrorKind::WrongSize { expected: expected as u64, actual: bytes.len() as u64 }.into());
+        }
+        let strides = c_strides(shape, item_size);
+        let memory = Memory {
+            pointer: bytes.as_ptr(),
+            nbytes: bytes.len(),
+            item_size,
+            origin: 0,
+            strides,
+            lifetime: PhantomData,
+        };
+        Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, 1) })
+    }
+
+    /// Elements among the `nbytes` bytes from `pointer` on: the first lies at `origin`, neighbours on each axis lie
+    /// `strides` bytes apart, which may be negative, or 0 to repeat an element. With `swapped` they are in the byte order
+    /// that is not the machine's.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a type that has no fixed size, [`ErrorKind::Index`] where there is not a stride for
+    /// each axis. Elements outside of the memory are found when they are written.
+    ///
+    /// # Safety
+    /// During `'a` the memory can be read, and nobody writes to it.
+    pub unsafe fn strided(
+        (pointer, nbytes, origin): (*const u8, usize, usize),
+        dtype: DataType,
+        shape: &[u64],
+        strides: &[isize],
+        swapped: bool,
+    ) -> Result<Values<'a>> {
+        let item_size = fixed_size(&dtype)?;
+        if strides.len() != shape.len() {
+            return Err(
+                ErrorKind::Index(format!("{} strides for {} axes", strides.len(), shape.len())).into()
+            );
+        }
+        let origin = isize::try_from(origin).unwrap_or(isize::MAX);
+        let strides = PerAxis::from_slice(strides);
+        let memory = Memory { pointer, nbytes, item_size, origin, strides, lifetime: PhantomData };
+        let swap = if swapped { dtype.word_size() } else { 1 };
+        Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, swap) })
+    }
+
+    /// The elements of a tensor.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Values::contiguous), which no tensor gives.
+    pub fn tensor(tensor: &'a Tensor) -> Result<Values<'a>> {
+        Values::contiguous(tensor.bytes(), tensor.dtype().clone(), tensor.shape())
+    }
+
+    /// Strings or bytes.
+    #[must_use]
+    pub fn variable(variable: &'a Variable) -> Values<'a> {
+        let (offsets, data) = (variable.offsets(), variable.data());
+        let words = Words { offsets, data, strides: c_strides(variable.shape(), 1) };
+        Values {
+            dtype: variable.dtype().clone(),
+            shape: variable.shape().to_vec(),
+            masks: Vec::new(),
+            data: Data::Variable(words),
+        }
+    }
+
+    /// The elements of any of the four layouts.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Values::contiguous), which no layout gives.
+    pub fn decoded(array: &'a DecodedArray) -> Result<Values<'a>> {
+        match array {
+            DecodedArray::Tensor(tensor) => Values::tensor(tensor),
+            DecodedArray::Variable(variable) => Ok(Values::variable(variable)),
+            DecodedArray::MaskedTensor(masked) => Values::tensor(masked.data())?.with_levels(masked.mask()),
+            DecodedArray::MaskedVariable(masked) => {
+                Values::variable(masked.data()).with_levels(masked.mask())
+            }
+        }
+    }
+
+    /// The same elements, with every level of a mask of C order.
+    ///
+    /// # Errors
+    /// As [`with_mask`](Values::with_mask).
+    pub fn with_levels(self, mask: &'a Mask) -> Result<Values<'a>> {
+        let shape = self.shape.clone();
+        (0..mask.depth()).try_fold(self, |values, level| {
+            let missing = mask.level(level).unwrap_or(&[]);
+            values.with_mask(&Values::contiguous(missing, Number::UInt8.into(), &shape)?)
+        })
+    }
+
+    /// The same elements, some of them missing: where `mask`, of elements of one byte, is not 0. A second mask is that
+    /// of the next level of a nested optional type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] where the mask has another shape, [`ErrorKind::Unsupported`] where its elements are no single
+    /// bytes.
+    pub fn with_mask(mut self, mask: &Values<'a>) -> Result<Values<'a>> {
+        if mask.shape != self.shape {
+            let text = format!("a mask of shape {:?} for elements of shape {:?}", mask.shape, self.shape);
+            return Err(ErrorKind::Index(text).into());
+        }
+        match &mask.data {
+            Data::Fixed(memory, _) if memory.item_size == 1 && mask.masks.is_empty() => {
+                self.masks.push(memory.clone());
+                Ok(self)
+            }
+            _ => Err(ErrorKind::Unsupported(format!("a mask of {}", mask.dtype)).into()),
+        }
+    }
+
+    /// Extents, outermost axis first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The type of the elements that are there.
+    #[must_use]
+    pub fn dtype(&self) -> &DataType {
+        &self.dtype
+    }
+
+    /// How many masks there are.
+    #[must_use]
+    pub fn mask_depth(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// The same elements repeated to `shape`, by NumPy's rules: axes are matched from the last on, and one of a single
+    /// element fits any. Axes of one element in front of the others do not count.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] where they do not fit.
+    pub fn broadcast(&self, shape: &[u64]) -> Result<Values<'a>> {
+        let surplus = self.shape.len().saturating_sub(shape.len());
+        let (front, own) = self.shape.split_at(surplus);
+        let missing = shape.len() - own.len();
+        let fits = own.iter().zip(&shape[missing..]).all(|(own, extent)| own == extent || *own == 1);
+        if !fits || front.iter().any(|extent| *extent != 1) {
+            let text = format!("values of shape {:?} do not fit a selection of shape {shape:?}", self.shape);
+            return Err(ErrorKind::Index(text).into());
+        }
+        let repeated = |strides: &[isize]| -> PerAxis<isize> {
+            let kept =
+                strides[surplus..].iter().zip(own).map(|(stride, own)| if *own == 1 { 0 } else { *stride });
+            std::iter::repeat_n(0, missing).chain(kept).collect()
+        };
+        let memory = |memory: &Memory<'a>| Memory { strides: repeated(&memory.strides), ..memory.clone() };
+        let data = match &self.data {
+            Data::Fixed(fixed, swap) => Data::Fixed(memory(fixed), *swap),
+            Data::Variable(words) => {
+                Data::Variable(Words { strides: repeated(&words.strides), ..words.clone() })
+            }
+        };
+        let masks = self.masks.iter().map(memory).collect();
+        Ok(Values { dtype: self.dtype.clone(), shape: shape.to_vec(), masks, data })
+    }
+
+    /// All levels.
+    pub(super) fn level(&self) -> Level<'_, 'a> {
+        Level { masks: &self.masks, data: &self.data }
+    }
+}
+
+fn fixed_size(dtype: &DataType) -> Result<usize> {
+    match dtype {
+        DataType::Optional(_) => None,
+        other => other.item_size(),
+    }
+    .ok_or_else(|| ErrorKind::Unsupported(format!("elements of {dtype} in one piece of memory")).into())
+}
+
+/// Values from one level of an optional type on.
+#[derive(Clone, Copy)]
+pub(super) struct Level<'v, 'a> {
+    /// The masks from this level on; where there are too few, nothing is missing.
+    pub masks: &'v [Memory<'a>],
+    /// The elements.
+    pub data: &'v Data<'a>,
+}
+
+impl<'v, 'a> Level<'v, 'a> {
+    /// The mask of this level, and the next level.
+    pub fn split(self) -> (Option<&'v Memory<'a>>, Level<'v, 'a>) {
+        match self.masks.split_first() {
+            Some((mask, masks)) => (Some(mask), Level { masks, ..self }),
+            None => (None, self),
+        }
+    }
+
+    /// Elements of a fixed size, and the bytes of a word to be turned round.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] for others, which a check before rules out.
+    pub fn fixed(self, chain: &Chain) -> Result<(&'v Memory<'a>, usize)> {
+        match self.data {
+            Data::Fixed(memory, swap) if Some(memory.item_size) == chain.item_size() => Ok((memory, *swap)),
+            _ => Err(mismatch()),
+        }
+    }
+}
+
+/// Values and an array that do not go together: a check before rules that out.
+pub(super) fn mismatch() -> crate::Error {
+    ErrorKind::Internal("values of another type than the array's".into()).into()
+}
+
+fn outside() -> crate::Error {
+    ErrorKind::Index("values lie outside of their memory".into()).into()
+}
+
+impl<'a> Memory<'a> {
+    /// Where the elements of `part` lie; `None` where that is not in the memory.
+    fn side(&self, part: &[AxisPart]) -> Option<Side> {
+        let side = Side::in_output(part, self.origin, &self.strides)?;
+        (side.range(self.item_size)?.end <= self.nbytes).then_some(side)
+    }
+
+    /// The bytes of `part`, where they are one run in the part's own C order.
+    pub fn run(&self, part: &[AxisPart]) -> Option<&'a [u8]> {
+        let side = self.side(part)?;
+        let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
+        // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a`, and is not written
+        // to, by the contract of `Values::strided`.
+        Some(unsafe { std::slice::from_raw_parts(self.pointer.add(first), nbytes) })
+    }
+
+    /// Copies the elements of `part` to their places in a chunk with these strides; the bytes of each word of `swap` are
+    /// turned round.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] where elements lie outside of the memory or of the chunk.
+    pub fn gather(
+        &self,
+        part: &[AxisPart],
+        chunk: &mut [MaybeUninit<u8>],
+        strides: &[isize],
+        swap: usize,
+    ) -> Result<()> {
+        let mut from = self.side(part).ok_or_else(outside)?;
+        let mut to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
+        if to.range(self.item_size).is_none_or(|range| range.end > chunk.len()) || strides.len() != part.len()
+        {
+            return Err(outside());
+        }
+        let (first, place) = (from.first, to.first);
+        // SAFETY: every element's range was checked on both sides. The chunk is exclusive memory, and the values' can be
+        // read, by the contract of `Values::strided`.
+        unsafe {
+            copy(
+                self.item_size,
+                swap,
+                &from.axes_to(&mut to),
+                self.pointer.wrapping_offset(first),
+                chunk.as_mut_ptr().cast::<u8>().wrapping_offset(place),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Memory<'_> {
+    /// As [`gather`](Memory::gather), over bytes that are there.
+    ///
+    /// # Errors
+    /// As [`gather`](Memory::gather).
+    pub fn gather_over(
+        &self,
+        part: &[AxisPart],
+        chunk: &mut [u8],
+        strides: &[isize],
+        swap: usize,
+    ) -> Result<()> {
+        // SAFETY: what is gathered are bytes, so that every byte stays initialised.
+        let chunk = unsafe { &mut *(std::ptr::from_mut(chunk) as *mut [MaybeUninit<u8>]) };
+        self.gather(part, chunk, strides, swap)
+    }
+
+    /// The mask of elements of which none is missing, for `part`.
+    pub fn nothing_missing(part: &[AxisPart]) -> Memory<'static> {
+        static PRESENT: [u8; 1] = [0];
+        let axes = part.iter().filter_map(|axis| axis.output).max().map_or(0, |last| last + 1);
+        let strides = PerAxis::from_elem(0, axes);
+        Memory {
+            pointer: PRESENT.as_ptr(),
+            nbytes: 1,
+            item_size: 1,
+            origin: 0,
+            strides,
+            lifetime: PhantomData,
+        }
+    }
+}
+
+impl<'a> Words<'a> {
+    /// Calls `each` with the place in a chunk, whose axes have these strides in elements, and the bytes of each element of
+    /// `part`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] where elements lie outside of the memory.
+    pub fn each(
+        &self,
+        part: &[AxisPart],
+        strides: &[isize],
+        mut each: impl FnMut(usize, &'a [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let from = Side::in_output(part, 0, &self.strides).ok_or_else(outside)?;
+        let to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
+        let count: u64 = part.iter().map(|axis| axis.count).product();
+        for (from, to) in from.iter().zip(to.iter()).take(usize::try_from(count).unwrap_or(usize::MAX)) {
+            let index = usize::try_from(from).map_err(|_| outside())?;
+            let bounds = self.offsets.get(index).zip(self.offsets.get(index.saturating_add(1)));
+            let element = bounds.and_then(|(start, end)| {
+                self.data.get(usize::try_from(*start).ok()?..usize::try_from(*end).ok()?)
+            });
+            each(usize::try_from(to).map_err(|_| outside())?, element.ok_or_else(outside)?)?;
+        }
+        Ok(())
+    }
+}
