@@ -336,6 +336,7 @@ impl<'a> Memory<'a> {
                 &from.axes_to(&mut to),
                 self.pointer.wrapping_offset(first),
                 chunk.as_mut_ptr().cast::<u8>().wrapping_offset(place),
+                false,
             );
         }
         Ok(())
