@@ -27,6 +27,7 @@ from zarrow._zarrow import (
     set_memory_cache,
     set_num_threads,
 )
+from zarrow.attributes import Attributes
 from zarrow.errors import (
     CodecError,
     DataTypeError,
@@ -51,6 +52,7 @@ from zarrow.limits import DecodeLimits
 __all__ = [
     "Array",
     "ArrowStream",
+    "Attributes",
     "CodecError",
     "DataTypeError",
     "DecodeLimits",

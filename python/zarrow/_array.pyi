@@ -10,6 +10,8 @@ from typing_extensions import CapsuleType
 
 from zarrow._arrow_stream import ArrowStream
 
+from zarrow.attributes import Attributes
+
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType
 _Index: TypeAlias = _Part | tuple[_Part, ...]
 
@@ -53,8 +55,8 @@ class Array:
     def shards(self) -> tuple[int, ...] | None:
         """The shape of a shard; None where the array has none."""
     @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes, as a new dict."""
+    def attrs(self) -> Attributes:
+        """The attributes: a mapping that reads as a dict does, and stores what is changed."""
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
         """The name of each axis, None where it has none; None where no axis has one."""
@@ -79,6 +81,8 @@ class Array:
     @property
     def zarr_format(self) -> int:
         """The version of the Zarr format: 2 or 3."""
+    def _attributes(self) -> dict[str, Any]: ...
+    def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
     def __getitem__(self, index: _Index, /) -> Any:
         """Read a selection: integers, which drop their axis, slices with any step, and `...`.

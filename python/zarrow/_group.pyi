@@ -6,6 +6,7 @@ from typing import Any, Literal, final
 from zarrow._array import Array
 from zarrow._arrow_stream import ArrowStream
 from zarrow._tree import Tree
+from zarrow.attributes import Attributes
 
 @final
 class Group:
@@ -20,8 +21,8 @@ class Group:
     """
 
     @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes, as a new dict."""
+    def attrs(self) -> Attributes:
+        """The attributes: a mapping that reads as a dict does, and stores what is changed."""
     @property
     def path(self) -> str:
         """The path in the store, without a slash before it; "" is the root."""
@@ -45,6 +46,8 @@ class Group:
             Its metadata is malformed (a `ValueError`).
         """
     def __contains__(self, path: str, /) -> bool: ...
+    def _attributes(self) -> dict[str, Any]: ...
+    def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     def keys(self) -> list[str]:

@@ -1,17 +1,19 @@
 //! The class `Array`: a stored array, which is read by selections and by chunks.
 
 use crate::arrow_stream::ArrowStream;
+use crate::current::Current;
 use crate::decoded_array::wrap;
 use crate::error::{Raise, indexing};
 use crate::interrupt::interruptible;
 use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
-use crate::{array_summary, arrow, arrow_stream, json, metadata, numpy, selection};
+use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy, selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyEllipsis, PySlice, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use zarrow::Selection;
 use zarrow::arrow::{Table, TableOptions};
 use zarrow_array::shape::element_count;
@@ -19,35 +21,47 @@ use zarrow_array::shape::element_count;
 /// An array in a store: its metadata is read, its chunks are read when they are asked for.
 #[pyclass(frozen, module = "zarrow")]
 pub struct Array {
-    array: zarrow::Array,
+    array: Current<zarrow::Array>,
 }
 
 impl Array {
     /// The Python side of `array`.
     pub fn new(array: zarrow::Array) -> Array {
-        Array { array }
+        Array { array: Current::new(array) }
     }
 
-    /// The array itself.
-    pub fn inner(&self) -> &zarrow::Array {
-        &self.array
+    /// Changes the array, which this object stands for then as it is after it.
+    pub fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut zarrow::Array) -> zarrow::Result<T> + Send,
+    ) -> PyResult<T> {
+        let mut array = (*self.inner()).clone();
+        let result = py.detach(|| change(&mut array)).raise(py)?;
+        self.array.set(array);
+        Ok(result)
+    }
+
+    /// The array as it is now.
+    pub fn inner(&self) -> Arc<zarrow::Array> {
+        self.array.get()
     }
 
     /// The selection that `index` asks for.
     pub fn selection(&self, index: &Bound<'_, PyAny>) -> PyResult<Selection> {
-        Selection::new(self.array.shape(), &selection::indices(index)?)
-            .map_err(|error| error.in_array(self.array.store().name(), self.array.path()))
+        Selection::new(self.inner().shape(), &selection::indices(index)?)
+            .map_err(|error| error.in_array(self.inner().store().name(), self.inner().path()))
             .raise(index.py())
     }
 
     fn select<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = index.py();
         let selection = self.selection(index)?;
-        wrap(py, interruptible(py, |interrupt| self.array.read(&selection, interrupt))?)
+        wrap(py, interruptible(py, |interrupt| self.inner().read(&selection, interrupt))?)
     }
 
     fn summary(&self, py: Python<'_>) -> Summary {
-        py.detach(|| array_summary::summary(&self.array))
+        py.detach(|| array_summary::summary(&self.inner()))
     }
 }
 
@@ -56,37 +70,37 @@ impl Array {
     /// The extent of each axis, outermost first.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.array.shape())
+        PyTuple::new(py, self.inner().shape())
     }
 
     /// The NumPy dtype of the elements.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        numpy::dtype(py, self.array.data_type())
+        numpy::dtype(py, self.inner().data_type())
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.array.shape().len()
+        self.inner().shape().len()
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self, py: Python<'_>) -> PyResult<u64> {
-        element_count(self.array.shape()).raise(py)
+        element_count(self.inner().shape()).raise(py)
     }
 
     /// The bytes of all elements when decoded; None where they have no fixed size.
     #[getter]
     fn nbytes(&self) -> Option<u64> {
-        self.array.nbytes()
+        self.inner().nbytes()
     }
 
     /// The bytes that the store holds for the array, metadata included; looks at every chunk.
     #[getter]
     fn nbytes_stored(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.array.stored_nbytes()).raise(py)
+        py.detach(|| self.inner().stored_nbytes()).raise(py)
     }
 
     /// The shape of what is decoded at once, inside shards if there are any.
@@ -94,65 +108,78 @@ impl Array {
     /// None for a rectilinear grid.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.array.chunk_shape().map(|shape| PyTuple::new(py, shape)).transpose()
+        self.inner().chunk_shape().map(|shape| PyTuple::new(py, shape)).transpose()
     }
 
     /// The shape of a shard; None where the array has none.
     #[getter]
     fn shards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.array.shard_shape().map(|shape| PyTuple::new(py, shape)).transpose()
+        self.inner().shard_shape().map(|shape| PyTuple::new(py, shape)).transpose()
     }
 
-    /// The attributes, as a new dict.
+    /// The attributes, a mapping that writes what is changed.
     #[getter]
-    fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, &self.array.metadata().attributes)
+    fn attrs<'py>(slf: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
+        attributes::live(slf.as_any())
+    }
+
+    /// The attributes as this object knows them, as a new dict.
+    fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::object(py, &self.inner().metadata().attributes)
+    }
+
+    /// Change the attributes, and know them as they are stored then.
+    fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
+        let change = attributes::change(how, attributes)?;
+        self.change(attributes.py(), |array| array.change_attributes(&change))
     }
 
     /// The name of each axis, None where it has none; None where no axis has one.
     #[getter]
     fn dimension_names<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let names = self.array.metadata().dimension_names.as_ref();
+        let array = self.inner();
+        let names = array.metadata().dimension_names.as_ref();
         names.map(|names| PyTuple::new(py, names)).transpose()
     }
 
     /// What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None if missing.
     #[getter]
     fn fill_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let metadata = self.array.metadata();
+        let array = self.inner();
+        let metadata = array.metadata();
         metadata::fill_value(py, &metadata.fill_value, metadata.data_type.without_optional())
     }
 
     /// The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut document = self.array.metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
+        let mut document = self.inner().metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
         document.insert("zarr_format".to_owned(), self.zarr_format().into());
         json::object(py, &document)
     }
 
     /// The path in the store, without a slash before it; "" is the root.
     #[getter]
-    fn path(&self) -> &str {
-        self.array.path()
+    fn path(&self) -> String {
+        self.inner().path().to_owned()
     }
 
     /// The path in the store, with a slash before it.
     #[getter]
     fn name(&self) -> String {
-        format!("/{}", self.array.path())
+        format!("/{}", self.inner().path())
     }
 
     /// The store, as it calls itself.
     #[getter]
     fn store(&self) -> String {
-        self.array.store().name().to_owned()
+        self.inner().store().name().to_owned()
     }
 
     /// The version of the Zarr format: 2 or 3.
     #[getter]
     fn zarr_format(&self) -> u8 {
-        metadata::version(self.array.metadata().zarr_format)
+        metadata::version(self.inner().metadata().zarr_format)
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -171,18 +198,18 @@ impl Array {
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection = self.selection(&index)?;
         if let Some(object) = out {
-            let out = Out::new(&object, self.array.data_type(), &selection.shape())?;
+            let out = Out::new(&object, self.inner().data_type(), &selection.shape())?;
             interruptible(py, |interrupt| {
                 // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and
                 // keeps it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
-                unsafe { self.array.read_strided(&selection, out.strided.clone(), interrupt) }
+                unsafe { self.inner().read_strided(&selection, out.strided.clone(), interrupt) }
             })?;
             return Ok(object);
         }
-        if mmap && let Some(mapped) = py.detach(|| self.array.map(&selection)).raise(py)? {
+        if mmap && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)? {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
-        wrap(py, interruptible(py, |interrupt| self.array.read(&selection, interrupt))?)
+        wrap(py, interruptible(py, |interrupt| self.inner().read(&selection, interrupt))?)
     }
 
     /// Read one chunk by its place in the grid, cut to the array at its end.
@@ -194,7 +221,7 @@ impl Array {
         };
         let place: Option<Vec<u64>> = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
         let place = place.ok_or_else(|| indexing(py, format!("chunk {indices:?} is outside the grid")))?;
-        wrap(py, interruptible(py, |interrupt| self.array.retrieve_chunk(&place, interrupt))?)
+        wrap(py, interruptible(py, |interrupt| self.inner().retrieve_chunk(&place, interrupt))?)
     }
 
     /// NumPy's protocol: reads all of the array.
@@ -222,12 +249,12 @@ impl Array {
         batch_rows: Option<NonZeroU64>,
     ) -> PyResult<ArrowStream> {
         let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
-        ArrowStream::new(Table::of_array(self.array.clone(), options).raise(py)?, rows)
+        ArrowStream::new(Table::of_array((*self.inner()).clone(), options).raise(py)?, rows)
     }
 
     /// Arrow: the type of the rows along the first axis in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        arrow_stream::schema(py, &Table::of_array(self.array.clone(), TableOptions::default()).raise(py)?)
+        arrow_stream::schema(py, &Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?)
     }
 
     /// Arrow: a stream of the rows along the first axis in a capsule, read while it is consumed.
@@ -237,12 +264,12 @@ impl Array {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let table = Table::of_array(self.array.clone(), TableOptions::default()).raise(py)?;
+        let table = Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?;
         arrow_stream::stream(py, table, requested_schema.as_ref())
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        match self.array.shape().first() {
+        match self.inner().shape().first() {
             Some(extent) => Ok(*extent as usize),
             None => Err(PyTypeError::new_err("an array of no axes has no len()")),
         }

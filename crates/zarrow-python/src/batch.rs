@@ -20,11 +20,9 @@ pub fn read_many<'py>(
         .iter()
         .map(|(array, index)| array.get().selection(index))
         .collect::<PyResult<Vec<Selection>>>()?;
-    let pairs: Vec<(&zarrow::Array, &Selection)> = items
-        .iter()
-        .zip(&selections)
-        .map(|((array, _), selection)| (array.get().inner(), selection))
-        .collect();
+    let arrays: Vec<_> = items.iter().map(|(array, _)| array.get().inner()).collect();
+    let pairs: Vec<(&zarrow::Array, &Selection)> =
+        arrays.iter().map(|array| &**array).zip(&selections).collect();
     if let Some(object) = out {
         let Some((first, selection)) = pairs.first() else { return Ok(object) };
         let shape = [&[pairs.len() as u64][..], &selection.shape()].concat();

@@ -1,21 +1,23 @@
 //! The class `Group`: a folder of arrays and groups, by name.
 
 use crate::arrow_stream::ArrowStream;
+use crate::current::Current;
 use crate::error::Raise;
 use crate::open::node;
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
-use crate::{arrow, json, metadata};
+use crate::{arrow, attributes, json, metadata};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PySlice};
+use pyo3::types::{PyDict, PyIterator, PySlice};
 use std::num::NonZeroU64;
 use zarrow::arrow::TableOptions;
+use std::sync::Arc;
 use zarrow::{ErrorKind, Node};
 
 /// A group of arrays and groups in a store.
 #[pyclass(frozen, mapping, module = "zarrow")]
 pub struct Group {
-    group: zarrow::Group,
+    group: Current<zarrow::Group>,
 }
 
 /// A name, and the array or group that it names.
@@ -24,12 +26,29 @@ type Member<'py> = (String, Bound<'py, PyAny>);
 impl Group {
     /// The Python side of `group`.
     pub fn new(group: zarrow::Group) -> Group {
-        Group { group }
+        Group { group: Current::new(group) }
+    }
+
+    /// Changes the group, which this object stands for then as it is after it.
+    pub fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut zarrow::Group) -> zarrow::Result<T> + Send,
+    ) -> PyResult<T> {
+        let mut group = (*self.inner()).clone();
+        let result = py.detach(|| change(&mut group)).raise(py)?;
+        self.group.set(group);
+        Ok(result)
+    }
+
+    /// The group as it is now.
+    pub fn inner(&self) -> Arc<zarrow::Group> {
+        self.group.get()
     }
 
     fn members<'py>(&self, py: Python<'py>, wanted: fn(&Node) -> bool) -> PyResult<Vec<Member<'py>>> {
         let mut members = Vec::new();
-        for (name, child) in py.detach(|| self.group.children()).raise(py)? {
+        for (name, child) in py.detach(|| self.inner().children()).raise(py)? {
             let child = child.raise(py)?;
             if wanted(&child) {
                 members.push((name, node(py, child)?));
@@ -39,22 +58,22 @@ impl Group {
     }
 
     fn rendered(&self, py: Python<'_>, depth: Option<usize>) -> PyResult<String> {
-        py.detach(|| tree::render(&self.group, depth)).raise(py)
+        py.detach(|| tree::render(&self.inner(), depth)).raise(py)
     }
 
     fn title(&self) -> String {
-        format!("<zarrow.Group /{} in {}>", self.group.path(), self.group.store().name())
+        format!("<zarrow.Group /{} in {}>", self.inner().path(), self.inner().store().name())
     }
 }
 
 #[pymethods]
 impl Group {
     fn __getitem__<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
-        node(py, py.detach(|| self.group.get(path)).raise(py)?)
+        node(py, py.detach(|| self.inner().get(path)).raise(py)?)
     }
 
     fn __contains__(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        match py.detach(|| self.group.get(path)) {
+        match py.detach(|| self.inner().get(path)) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongNode { .. }) => {
                 Ok(false)
@@ -73,7 +92,7 @@ impl Group {
 
     /// List the names of the members, sorted.
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let children = py.detach(|| self.group.children()).raise(py)?;
+        let children = py.detach(|| self.inner().children()).raise(py)?;
         Ok(children.into_iter().map(|(name, _)| name).collect())
     }
 
@@ -112,38 +131,49 @@ impl Group {
         batch_rows: Option<NonZeroU64>,
     ) -> PyResult<ArrowStream> {
         let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
-        let table = py.detach(|| self.group.table(columns.as_deref(), options)).raise(py)?;
+        let table = py.detach(|| self.inner().table(columns.as_deref(), options)).raise(py)?;
         ArrowStream::new(table, rows)
     }
 
-    /// The attributes, as a new dict.
+    /// The attributes, a mapping that writes what is changed.
     #[getter]
-    fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, self.group.attributes())
+    fn attrs<'py>(slf: &Bound<'py, Group>) -> PyResult<Bound<'py, PyAny>> {
+        attributes::live(slf.as_any())
+    }
+
+    /// The attributes as this object knows them, as a new dict.
+    fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::object(py, self.inner().attributes())
+    }
+
+    /// Change the attributes, and know them as they are stored then.
+    fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
+        let change = attributes::change(how, attributes)?;
+        self.change(attributes.py(), |group| group.change_attributes(&change))
     }
 
     /// The path in the store, without a slash before it; "" is the root.
     #[getter]
-    fn path(&self) -> &str {
-        self.group.path()
+    fn path(&self) -> String {
+        self.inner().path().to_owned()
     }
 
     /// The path in the store, with a slash before it.
     #[getter]
     fn name(&self) -> String {
-        format!("/{}", self.group.path())
+        format!("/{}", self.inner().path())
     }
 
     /// The store, as it calls itself.
     #[getter]
     fn store(&self) -> String {
-        self.group.store().name().to_owned()
+        self.inner().store().name().to_owned()
     }
 
     /// The version of the Zarr format: 2 or 3.
     #[getter]
     fn zarr_format(&self) -> u8 {
-        metadata::version(self.group.zarr_format())
+        metadata::version(self.inner().zarr_format())
     }
 
     /// Draw what is below the group, as a tree to print; depth limits the levels.
