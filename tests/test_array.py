@@ -48,7 +48,7 @@ def test_what_it_says_about_itself(array):
 
 
 def test_attributes_are_a_new_dict(array):
-    array.attrs["units"] = "changed"
+    array.attrs.asdict()["units"] = "changed"
     assert array.attrs == {"units": "K"}
 
 

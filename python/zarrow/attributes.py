@@ -26,13 +26,13 @@ class Attributes(MutableMapping[str, Any]):
     """What the user stored beside an array or a group, by name: `attrs` of both.
 
     Reading gives what the Array or Group object knows: what was stored when it was opened, and what it stored
-    itself since. Every change is stored when it is made: the attributes that are changed, and no others, so that
-    two who change different ones do not undo each other. A list or dict that is stored as a value is a new one at
-    every look: changing it changes nothing, store it again.
+    itself since. Every change is stored when it is made: the attributes that are changed, and no others, so
+    that two who change different ones do not undo each other. A list or dict that is stored as a value is a
+    new one at every look: changing it changes nothing, store it again.
 
-    Values are what JSON has: None, bool, int of at most 64 bits, float, str, lists and dicts of these with text
-    as keys. Scalars and arrays of NumPy's are stored as the numbers or lists that they are. NaN and infinity,
-    which JSON does not have, are refused: store the text "NaN".
+    Values are what JSON has: None, bool, int of at most 64 bits, float, str, lists and dicts of these with
+    text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists that they are. NaN and
+    infinity, which JSON does not have, are refused: store the text "NaN".
 
     Raises
     ------

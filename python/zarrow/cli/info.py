@@ -26,5 +26,5 @@ def run(arguments: argparse.Namespace) -> int:
     for name, value in rows.items():
         print(f"  {name:7}  {value}")
     if node.attrs:
-        print(f"attributes {json.dumps(node.attrs, ensure_ascii=False, indent=2)}")
+        print(f"attributes {json.dumps(dict(node.attrs), ensure_ascii=False, indent=2)}")
     return 0
