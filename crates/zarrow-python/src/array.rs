@@ -254,7 +254,10 @@ impl Array {
 
     /// Arrow: the type of the rows along the first axis in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        arrow_stream::schema(py, &Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?)
+        arrow_stream::schema(
+            py,
+            &Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?,
+        )
     }
 
     /// Arrow: a stream of the rows along the first axis in a capsule, read while it is consumed.

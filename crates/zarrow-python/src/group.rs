@@ -10,8 +10,8 @@ use crate::{arrow, attributes, json, metadata};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PySlice};
 use std::num::NonZeroU64;
-use zarrow::arrow::TableOptions;
 use std::sync::Arc;
+use zarrow::arrow::TableOptions;
 use zarrow::{ErrorKind, Node};
 
 /// A group of arrays and groups in a store.
