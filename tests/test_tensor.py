@@ -328,6 +328,22 @@ def test_dlpack_arguments(tensor):
         tensor.__dlpack__(None)
     with pytest.raises(TypeError):
         tensor.__dlpack__(unknown=1)
+    for wrong in ({"max_version": 1}, {"max_version": (1,)}, {"max_version": ("1", 0)}, {"copy": "yes"}):
+        with pytest.raises((TypeError, ValueError)):
+            tensor.__dlpack__(**wrong)
+
+
+def test_names_of_arguments_need_not_be_interned(tensor):
+    name = "".join(["max", "_", "version"])
+    assert name is not "".join(["max_", "version"])
+    assert '"dltensor_versioned"' in repr(tensor.__dlpack__(**{name: VERSION, "copy": None}))
+    assert len(tensor.__arrow_c_array__(**{"".join(["requested", "_schema"]): None})) == 2
+    with pytest.raises(TypeError, match=r"__arrow_c_array__\(\) got requested_schema twice"):
+        tensor.__arrow_c_array__(None, requested_schema=None)
+    with pytest.raises(TypeError, match="at most 1 argument"):
+        tensor.__arrow_c_array__(None, None)
+    with pytest.raises(TypeError, match=r"'numpy.ndarray' object"):
+        zarrow.Tensor.__dlpack__(np.zeros(3))
 
 
 def test_every_number_has_its_dlpack_type(tmp_path):

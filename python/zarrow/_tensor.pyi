@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias, final
+from typing import Any, ClassVar, SupportsIndex, TypeAlias, final
 
 import jax as _jax
 import numpy.typing as npt
@@ -158,6 +158,12 @@ class Tensor(DecodedArray):
             Another device, a stream, a type that DLPack lacks, or read-only memory in a legacy capsule,
             which cannot say so (a `BufferError`).
         """
+    __dlpack_c_exchange_api__: ClassVar[CapsuleType]
+    """DLPack: the C functions of this class (`DLPackExchangeAPI` 1.3), in a capsule.
+
+    By them other libraries lend and take tensors without calling Python. They share memory. A description
+    (`DLTensor`) of read-only memory is refused, since it cannot say so; what is lent with its owner can.
+    """
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack: the device as (type, number); (1, 0) is the CPU."""
     if sys.version_info >= (3, 12):

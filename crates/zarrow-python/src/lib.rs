@@ -1,7 +1,8 @@
 //! The Python module `zarrow._zarrow`: the engine and the four layouts as Python classes.
 //!
 //! Each class is a thin file over the crate that does the work. `unsafe` stands only where a C protocol asks for
-//! it: in `capsule`, `buffer_protocol`, `numpy_api` and `numpy_string`, `c_entry` and `fast_method`, for slices in
+//! it: in `capsule`, `buffer_protocol`, `numpy_api` and `numpy_string`, `c_entry`,
+//! `fast_method`, `exchange_api` and `exchange_table`, for slices in
 //! `selection`, and where the memory of a tensor is read or filled.
 
 mod array;
@@ -20,6 +21,7 @@ mod data_type;
 mod decoded_array;
 mod dlpack;
 mod error;
+mod exchange_api;
 mod exchange_table;
 mod fast_method;
 mod group;

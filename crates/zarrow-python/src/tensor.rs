@@ -2,7 +2,7 @@
 
 use crate::decoded_array::DecodedArray;
 use crate::error::Raise;
-use crate::{array_interface, buffer_protocol, consumer, numpy, selection};
+use crate::{array_interface, buffer_protocol, consumer, exchange_api, numpy, selection};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -178,6 +178,12 @@ impl Tensor {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         array_interface::describe(py, &self.shared)
+    }
+
+    /// DLPack: the C functions of this class, in a capsule.
+    #[classattr]
+    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        exchange_api::capsule(py)
     }
 
     /// DLPack: the device as (type, number); (1, 0) is the CPU.

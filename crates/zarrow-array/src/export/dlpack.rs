@@ -2,13 +2,15 @@
 //!
 //! Source: the DLPack 1.3 header, and the array API's `__dlpack__`.
 
-use crate::dtype::DataType;
+use crate::buffer::UninitBuffer;
+use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
 use crate::layout::SharedTensor;
+use crate::shape;
 use std::sync::Arc;
 use zarrow_dlpack::{
-    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, Description, IS_COPIED, Managed, Owned,
-    READ_ONLY,
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, Description, IS_COPIED,
+    MAX_NDIM, Managed, Owned, READ_ONLY,
 };
 
 /// The DLPack type of `dtype`.
@@ -49,18 +51,82 @@ pub fn legacy(tensor: &SharedTensor) -> Result<Owned<DLManagedTensor>> {
     export(tensor, 0)
 }
 
-fn export<M: Managed>(tensor: &SharedTensor, flags: u64) -> Result<Owned<M>> {
-    if !tensor.is_aligned() {
-        return Err(Error::NeedsCopy { protocol: "DLPack", what: "elements that are not aligned" });
+/// The tensor as DLPack describes one that somebody else keeps alive. Nothing is copied, and nothing allocated.
+///
+/// # Errors
+/// [`Error::ReadOnly`] for read-only memory, of which the description could not say so; [`Error::NoSuchType`];
+/// [`Error::BadView`] for more axes than DLPack's consumers take.
+///
+/// ```
+/// use zarrow_array::{Buffer, Number, Tensor, export};
+/// let tensor = Tensor::new(Buffer::zeroed(24)?, vec![2, 3], Number::Int32.into())?.into_shared()?;
+/// let described = export::dlpack::described(&tensor)?;
+/// assert_eq!((described.ndim, described.shape.cast_const()), (2, tensor.shape().as_ptr()));
+/// # Ok::<(), zarrow_array::Error>(())
+/// ```
+pub fn described(tensor: &SharedTensor) -> Result<DLTensor> {
+    if tensor.is_read_only() {
+        return Err(Error::ReadOnly { protocol: "a DLTensor" });
     }
-    let description = Description {
+    Ok(description(tensor, 0)?.to_tensor())
+}
+
+/// A tensor in new memory, whose elements have no values yet, C-contiguous.
+///
+/// # Errors
+/// [`Error::Device`] for memory that the CPU does not have; [`Error::UnknownType`] for a type that is none of
+/// [`Number`], or of less than a byte; [`Error::BadView`] for a negative extent or too many axes;
+/// [`Error::ShapeOverflow`]; [`Error::OutOfMemory`].
+///
+/// ```
+/// use zarrow_array::export::dlpack;
+/// use zarrow_dlpack::{DLDataType, DLDevice, Dtype};
+/// let tensor = dlpack::empty(DLDevice::CPU, DLDataType::from_dtype(Dtype::Int16), &[2, 3])?;
+/// assert_eq!(tensor.tensor().ndim, 2);
+/// # Ok::<(), zarrow_array::Error>(())
+/// ```
+pub fn empty(
+    device: DLDevice,
+    dtype: DLDataType,
+    extents: &[i64],
+) -> Result<Owned<DLManagedTensorVersioned>> {
+    if device != DLDevice::CPU {
+        return Err(Error::Device { device });
+    }
+    let number = Number::from_dlpack(dtype).filter(|_| !dtype.is_sub_byte());
+    let number =
+        number.ok_or_else(|| Error::UnknownType { protocol: "the DLPack", name: dtype.to_string() })?;
+    let bad = || Error::BadView(format!("no DLPack tensor has the shape {extents:?}"));
+    let sizes: Option<Vec<u64>> = extents.iter().map(|extent| u64::try_from(*extent).ok()).collect();
+    let sizes = sizes.filter(|sizes| sizes.len() <= MAX_NDIM).ok_or_else(bad)?;
+    let mut buffer = UninitBuffer::new(shape::nbytes(&sizes, number.names().item_size)?)?;
+    let strides = shape::c_strides(extents).ok_or_else(bad)?;
+    let data = buffer.as_mut_ptr().cast();
+    let description = Description { data, device, dtype, shape: extents, strides: &strides, flags: 0 };
+    // SAFETY: the buffer has the bytes of as many elements, at an address that stays when it moves; nobody reads them
+    // but the consumer, who has yet to write them.
+    Ok(unsafe { Owned::new(description, buffer) })
+}
+
+fn description(tensor: &SharedTensor, flags: u64) -> Result<Description<'_>> {
+    if tensor.shape().len() > MAX_NDIM {
+        return Err(Error::BadView(format!("a DLPack tensor has at most {MAX_NDIM} axes")));
+    }
+    Ok(Description {
         data: tensor.pointer().as_ptr().cast(),
         device: DLDevice::CPU,
         dtype: dtype(tensor.dtype())?,
         shape: tensor.shape(),
         strides: tensor.strides(),
         flags,
-    };
+    })
+}
+
+fn export<M: Managed>(tensor: &SharedTensor, flags: u64) -> Result<Owned<M>> {
+    if !tensor.is_aligned() {
+        return Err(Error::NeedsCopy { protocol: "DLPack", what: "elements that are not aligned" });
+    }
+    let description = description(tensor, flags)?;
     let owner: Arc<dyn Send + Sync> = tensor.owner();
     // SAFETY: shape and strides describe memory inside the owner's (every constructor of `SharedTensor`
     // checked that), and the owner, which the managed tensor now holds, keeps it alive.
@@ -95,6 +161,37 @@ mod tests {
         let consumed = unsafe { Foreign::from_raw(versioned(&mask).unwrap().into_raw()) };
         assert!(consumed.unwrap().is_read_only());
         assert!(matches!(legacy(&mask), Err(Error::ReadOnly { .. })));
+    }
+
+    #[test]
+    fn a_description_points_into_the_tensor() {
+        let whole = tensor(Number::Float32.into());
+        let column =
+            whole.view(&[crate::IndexStep::Range { start: 0, step: 1, count: 2 }, crate::IndexStep::At(2)]);
+        let column = column.unwrap();
+        let described = described(&column).unwrap();
+        assert_eq!(described.data, column.pointer().as_ptr().cast());
+        assert_eq!(described.shape.cast_const(), column.shape().as_ptr());
+        assert_eq!(described.strides.cast_const(), column.strides().as_ptr());
+        let mask = Mask::new(vec![Buffer::zeroed(3).unwrap()]).unwrap().tensor(&[3]).unwrap();
+        assert!(matches!(super::described(&mask), Err(Error::ReadOnly { .. })));
+    }
+
+    #[test]
+    fn new_tensors_are_of_what_was_asked_for() {
+        let float = dtype(&Number::Float32.into()).unwrap();
+        let made = empty(DLDevice::CPU, float, &[3, 0, 2]).unwrap();
+        assert!(made.tensor().data.is_null());
+        let scalar = empty(DLDevice::CPU, float, &[]).unwrap();
+        assert!(!scalar.tensor().data.is_null() && scalar.tensor().shape.is_null());
+        let refused = |device, dtype, shape: &[i64]| empty(device, dtype, shape).unwrap_err();
+        assert!(matches!(refused(DLDevice::CUDA, float, &[2]), Error::Device { .. }));
+        let vector = DLDataType { lanes: 4, ..float };
+        assert!(matches!(refused(DLDevice::CPU, vector, &[2]), Error::UnknownType { .. }));
+        assert!(matches!(refused(DLDevice::CPU, float, &[-1]), Error::BadView(_)));
+        assert!(matches!(refused(DLDevice::CPU, float, &[1; 65]), Error::BadView(_)));
+        assert!(matches!(refused(DLDevice::CPU, float, &[i64::MAX, 2]), Error::ShapeOverflow { .. }));
+        assert!(matches!(refused(DLDevice::CPU, float, &[1 << 50]), Error::OutOfMemory { .. }));
     }
 
     #[test]
