@@ -141,7 +141,7 @@ def change(folder: Path, number: int) -> None:
 
 def test_changes_of_processes_are_not_lost(tmp_path):
     zarr.open_group(tmp_path, mode="w")
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=change, args=(tmp_path, number)) for number in range(4)]
     for process in processes:
         process.start()

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from typing_extensions import CapsuleType
 
 from zarrow._arrow_stream import ArrowStream
-
 from zarrow.attributes import Attributes
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType
