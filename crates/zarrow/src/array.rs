@@ -68,6 +68,11 @@ impl Array {
         Ok(Array { store, path, options: *options, metadata, chain, indexes, chunks })
     }
 
+    /// How the array was opened.
+    pub(crate) fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
     /// The store that has the chunks.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {

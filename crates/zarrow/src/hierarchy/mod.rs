@@ -15,6 +15,8 @@ pub(crate) mod consolidate;
 mod create;
 mod document;
 mod node_path;
+mod outside;
+mod resize;
 
 #[cfg(test)]
 mod tests;

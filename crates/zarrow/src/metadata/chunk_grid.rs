@@ -114,6 +114,22 @@ impl ChunkGrid {
         }
     }
 
+    /// Checks that there is a chunk for every element of an array of `shape`, which has as many axes.
+    pub(super) fn check_covers(&self, shape: &[u64]) -> Result<(), MetadataError> {
+        let ChunkGrid::Rectilinear { axes } = self else { return Ok(()) };
+        let covers = |(axis, extent): (&AxisEdges, &u64)| match (axis.count, axis.runs.last()) {
+            (Some(count), Some(last)) => {
+                let length = count.saturating_sub(last.first).saturating_mul(last.extent);
+                last.start.saturating_add(length) >= *extent
+            }
+            _ => true,
+        };
+        if axes.iter().zip(shape).all(covers) {
+            return Ok(());
+        }
+        Err(MetadataError::unsupported("a shape beyond the edges of its rectilinear grid"))
+    }
+
     /// The `chunk_grid` of a version 3 document.
     pub(super) fn document(&self) -> Value {
         match self {

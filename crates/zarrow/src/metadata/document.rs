@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ArrayMetadata, GroupMetadata, MetadataError, ZarrFormat, v2_document, v3_document};
+use super::{
+    ArrayMetadata, GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, v2_document, v3_document,
+};
 
 /// The name of the document that makes a node of version 3.
 pub(crate) const ZARR_JSON: &str = "zarr.json";
@@ -34,6 +36,17 @@ impl ArrayMetadata {
             ZarrFormat::V3 => Ok(vec![(ZARR_JSON, text(v3_document::array(self)?))]),
             ZarrFormat::V2 => Ok(with_attributes(&self.attributes, ZARRAY, v2_document::array(self)?)),
         }
+    }
+
+    /// Checks that the sizes do not overflow, keep within `limits` and fit the chunk grid, as the parsers do.
+    ///
+    /// # Errors
+    /// [`MetadataError::TooLarge`], [`MetadataError::Invalid`], and [`MetadataError::Unsupported`] for a shape beyond
+    /// the edges of a rectilinear grid.
+    pub(crate) fn check(&self, limits: &MetadataLimits) -> Result<(), MetadataError> {
+        check::ndim(&self.shape, limits)?;
+        check::array(self, limits)?;
+        self.chunk_grid.check_covers(&self.shape)
     }
 
     /// The array in the words of a `zarr.json`, whichever version it is stored in.

@@ -73,8 +73,8 @@ pub trait StoreWriter: Send + Sync {
     /// The lock of `key`, which need not have a value: until it is dropped no other thread and no other process gets it;
     /// `None` where somebody has it. A process that ends, however it ends, holds no lock.
     ///
-    /// Reading and setting need no lock: it is for who reads a value, changes it and sets it. Nobody takes a second lock
-    /// while holding one.
+    /// Reading and setting need no lock: it is for who reads a value, changes it and sets it. Who holds
+    /// the lock of a chunk or of a document takes no other; who changes the shape of an array holds one around these.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set); [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the place of the

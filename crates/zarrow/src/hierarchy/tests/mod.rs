@@ -1,5 +1,7 @@
 //! Creating, changing and erasing nodes, in memory and in a folder.
 
+mod resize;
+
 use super::*;
 use crate::metadata::{CodecMetadata, FillValue, ZarrFormat};
 use crate::store::{Durability, FilesystemStore, MemoryStore, Store};
@@ -44,15 +46,11 @@ fn code<T>(result: crate::Result<T>) -> &'static str {
     result.map(drop).unwrap_err().kind().code()
 }
 
-/// All keys of the store.
+/// All keys of the store. Folders, which may be left empty, are none.
 fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
-    let join = |name: &String| crate::store::join(prefix, name);
-    let names = store.list(prefix).unwrap();
-    let nested = names.iter().map(join).flat_map(|path| {
-        let below = keys(store, &path);
-        if below.is_empty() { vec![path] } else { below }
-    });
-    nested.collect()
+    let is_value = |path: &str| store.open(path).unwrap().is_some_and(|value| value.nbytes().is_ok());
+    let paths = store.list(prefix).unwrap().into_iter().map(|name| crate::store::join(prefix, &name));
+    paths.flat_map(|path| if is_value(&path) { vec![path] } else { keys(store, &path) }).collect()
 }
 
 #[test]
