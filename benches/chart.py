@@ -29,6 +29,9 @@ COLOURS = {
     "h5py": "#7b5ea7",
     "blosc2": "#b79ad6",
     "copy by NumPy": "#555555",
+    "torch.Tensor": "#ee4c2c",
+    "tvm_ffi.Tensor": "#8c6d31",
+    "pyarrow.Array": "#17becf",
     limit.NAME: "#000000",
 }
 SERIES = ("size", "count", "threads")

@@ -4,7 +4,7 @@ import hashlib
 import os
 import platform
 import re
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 from benches.peers import PEERS
@@ -26,9 +26,10 @@ def describe() -> dict[str, str | int]:
 def versions() -> dict[str, str]:
     """Give the versions of Python and of every peer."""
     found = {"Python": platform.python_version()}
+    distributions = packages_distributions()
     for package in sorted({*(peer.package for peer in PEERS.values()), "pyarrow", "torch"}):
         try:
-            found[package] = version(package)
+            found[package] = version(distributions.get(package, [package])[0])
         except PackageNotFoundError:
             found[package] = "not installed"
     return found

@@ -124,14 +124,26 @@ def written(scale: Scale) -> list[Row]:
 def exchange() -> list[Row]:
     """Give the rows of handing memory over, of the import, and of how long Python stands still."""
     return [
-        Row("dlpack", "`__dlpack__` and dropping the capsule", "call", seconds=70e-9),
-        Row("numpy", "a NumPy array of the memory", "call", seconds=80e-9),
-        Row("torch", "a PyTorch tensor of the memory", "call", seconds=400e-9),
-        Row("from-torch", "PyTorch's memory taken over", "call", seconds=160e-9),
-        Row("arrow", "`__arrow_c_array__` of one axis of numbers", "call", seconds=150e-9),
+        call("dlpack", "`__dlpack__` and dropping the capsule", 70),
+        call("dlpack-versioned", "the same with the versioned capsule"),
+        call("numpy", "a NumPy array of the memory", 80),
+        call("numpy-dlpack", "the same by `numpy.from_dlpack`", 191),
+        call("torch", "a PyTorch tensor of the memory", 400),
+        call("torch-dlpack", "the same by `torch.from_dlpack`", to_peer=("numpy.load", 1)),
+        call("from-numpy", "NumPy's memory taken over"),
+        call("from-torch", "PyTorch's memory taken over", 160),
+        call("arrow", "`__arrow_c_array__` of one axis of numbers", 150),
+        call("tvm", "a call of tvm-ffi with it, which does nothing", 235),
         Row("import", "import, over the interpreter's start", "import_time", seconds=30e-3),
         Row("gil", "longest stall of another Python thread during the read of zstd", "stall", "zstd"),
     ]
+
+
+def call(
+    name: str, title: str, nanoseconds: float | None = None, to_peer: tuple[str, float] | None = None
+) -> Row:
+    """Give the row of a call that hands memory over."""
+    return Row(name, title, "call", seconds=nanoseconds and nanoseconds * 1e-9, to_peer=to_peer)
 
 
 def series(scale: Scale) -> list[Row]:

@@ -117,13 +117,19 @@ def call(peer: Peer, row: Row, path: Path) -> Run:
     """Call a method of a result many times."""
     if row.name not in peer.calls:
         raise NotImplementedError("has no such call")
-    t = peer.read(peer.open(path), (slice(0, SMALL_CHUNK),))
-    names: dict[str, Any] = {"t": t, peer.package: sys.modules[peer.package]}
-    if "torch" in peer.calls[row.name]:
-        import torch
-
-        names |= {"torch": torch, "torch_tensor": torch.zeros(SMALL_CHUNK)}
-    timer = timeit.Timer(peer.calls[row.name], globals=names)
+    statement = peer.calls[row.name]
+    names: dict[str, Any] = {
+        "t": peer.read(peer.open(path), (slice(0, SMALL_CHUNK),)),
+        "numpy_array": np.zeros(SMALL_CHUNK, np.float32),
+    }
+    for package in ("numpy", "pyarrow", "torch", "tvm_ffi", "zarrow"):
+        if f"{package}." in statement:
+            names[package] = importlib.import_module(package)
+    if "torch_tensor" in statement:
+        names["torch_tensor"] = importlib.import_module("torch").zeros(SMALL_CHUNK)
+    if "nop" in statement:
+        names["nop"] = importlib.import_module("tvm_ffi").get_global_func("testing.nop")
+    timer = timeit.Timer(statement, globals=names)
     return lambda: (timer.timeit(CALLS) / CALLS, None)
 
 

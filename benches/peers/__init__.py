@@ -1,5 +1,6 @@
 """The peers: each a class that opens and reads as its users would, in the order of the report."""
 
+from benches.peers.in_memory import PyArrow, PyTorch, TvmFfi
 from benches.peers.peer import Peer
 from benches.peers.single_file import Blosc2, H5py, NumpyLoad, NumpyMapped, StringCopy
 from benches.peers.zarr_reader import Fused, Tensorstore, Zarrista, ZarrPython, Zarrs
@@ -22,6 +23,9 @@ PEERS: dict[str, type[Peer]] = {
         H5py,
         Blosc2,
         StringCopy,
+        PyTorch,
+        TvmFfi,
+        PyArrow,
     )
 }
 

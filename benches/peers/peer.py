@@ -26,7 +26,11 @@ class Peer:
     remarks: ClassVar[dict[str, str]] = {}
     """Set of data to how this format holds it, where that differs from the others."""
     calls: ClassVar[dict[str, str]] = {}
-    """Row of a call to the statement that is timed, where `t` is the result of a read."""
+    """Row of a call to the statement that is timed.
+
+    In it `t` is the result of a read, `numpy_array` and `torch_tensor` are as large, `nop` is a function of
+    tvm-ffi that does nothing, and packages have their names.
+    """
 
     def missing(self) -> str | None:
         """Tell why this peer cannot run here."""

@@ -16,10 +16,17 @@ class NumpyLoad(Peer):
     name = "numpy.load"
     package = "numpy"
     suffix = ".npy"
-    rows = frozenset(
-        {"raw", "rows", "rows-open", "rows-sum", "cold-raw", "write-raw", "dlpack", "torch", "import"}
-    )
-    calls: ClassVar = {"dlpack": "t.__dlpack__()", "torch": "torch.from_numpy(t)"}
+    calls: ClassVar = {
+        "dlpack": "t.__dlpack__()",
+        "dlpack-versioned": "t.__dlpack__(max_version=(1, 0))",
+        "numpy-dlpack": "numpy.from_dlpack(t)",
+        "torch": "torch.from_numpy(t)",
+        "torch-dlpack": "torch.from_dlpack(t)",
+        "from-numpy": "numpy.from_dlpack(numpy_array)",
+        "from-torch": "numpy.from_dlpack(torch_tensor)",
+        "tvm": "nop(t)",
+    }
+    rows = frozenset({"raw", "rows", "rows-open", "rows-sum", "cold-raw", "write-raw", "import", *calls})
 
     def open(self, path: Path) -> Path:
         return path

@@ -25,10 +25,15 @@ class Zarrow(Peer):
     reads_http = True  # by the Rust example that `late` starts
     calls: ClassVar = {
         "dlpack": "t.__dlpack__()",
+        "dlpack-versioned": "t.__dlpack__(max_version=(1, 0))",
         "numpy": "t.numpy()",
+        "numpy-dlpack": "numpy.from_dlpack(t)",
         "torch": "t.torch()",
+        "torch-dlpack": "torch.from_dlpack(t)",
+        "from-numpy": "zarrow.from_numpy(numpy_array)",
         "from-torch": "zarrow.from_dlpack(torch_tensor)",
         "arrow": "t.__arrow_c_array__()",
+        "tvm": "nop(t)",
     }
 
     def __init__(self) -> None:
