@@ -36,6 +36,6 @@ pub use buffer::{Buffer, UninitBuffer};
 pub use dtype::{DataType, Number, NumberNames, TimeUnit};
 pub use error::{Error, Result};
 pub use layout::{DecodedArray, IndexStep, MaskedTensor, MaskedVariable, SharedTensor, Tensor, Variable};
-pub use mask::Mask;
+pub use mask::{Mask, count_missing, pack_validity};
 pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};
 pub use shared_bytes::SharedBytes;

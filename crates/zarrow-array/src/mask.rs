@@ -3,11 +3,13 @@
 //! Zarr's `optional` and Arrow say it the other way round (1 = valid). Only the edges convert: the decoder
 //! when it reads a validity mask, and [`Mask::validity_bitmap`] when Arrow asks.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, UninitBuffer};
 use crate::dtype::Number;
 use crate::error::{Error, Result};
 use crate::layout::SharedTensor;
 use crate::shared_bytes::SharedBytes;
+use std::mem::MaybeUninit;
+use std::sync::{Arc, OnceLock};
 
 /// The mask of an array, with every level of a nested optional type.
 ///
@@ -26,6 +28,15 @@ use crate::shared_bytes::SharedBytes;
 pub struct Mask {
     joined: SharedBytes,
     levels: Vec<SharedBytes>,
+    /// `None` where another library might write to the memory after all.
+    derived: Option<Arc<Derived>>,
+}
+
+/// What follows from a mask, each found at most once.
+#[derive(Debug, Default)]
+struct Derived {
+    missing_count: OnceLock<usize>,
+    bitmap: OnceLock<Arc<Buffer>>,
 }
 
 impl Mask {
@@ -37,15 +48,30 @@ impl Mask {
     /// [`Error::OutOfMemory`].
     pub fn new(levels: Vec<Buffer>) -> Result<Mask> {
         let mut levels = levels;
+        for byte in levels.iter_mut().flat_map(|level| level.iter_mut()) {
+            *byte = u8::from(*byte != 0);
+        }
+        Mask::decoded(levels, None)
+    }
+
+    /// As [`new`](Mask::new), for buffers whose bytes are 0 or 1 already; where there is one level, `known` may have its
+    /// [`validity_bitmap`](Mask::validity_bitmap) and its [`missing_count`](Mask::missing_count).
+    ///
+    /// # Errors
+    /// As [`new`](Mask::new), and [`Error::LengthMismatch`] for a bitmap of another length.
+    pub fn decoded(levels: Vec<Buffer>, known: Option<(Buffer, usize)>) -> Result<Mask> {
         let expected = levels.first().map_or(0, |level| level.len());
-        for level in &mut levels {
-            if level.len() != expected {
-                let actual = level.len();
-                return Err(Error::LengthMismatch { what: "the mask buffer", expected, actual });
+        let mismatch = |what, expected, actual| Err(Error::LengthMismatch { what, expected, actual });
+        if let Some(level) = levels.iter().find(|level| level.len() != expected) {
+            return mismatch("the mask buffer", expected, level.len());
+        }
+        let derived = Derived::default();
+        if let (Some((bitmap, missing_count)), [_]) = (known, levels.as_slice()) {
+            if bitmap.len() != expected.div_ceil(8) {
+                return mismatch("the validity bitmap", expected.div_ceil(8), bitmap.len());
             }
-            for byte in level.iter_mut() {
-                *byte = u8::from(*byte != 0);
-            }
+            // Neither was set before.
+            let _ = (derived.bitmap.set(Arc::new(bitmap)), derived.missing_count.set(missing_count));
         }
         let levels: Vec<SharedBytes> = levels.into_iter().map(SharedBytes::from).collect();
         let joined = match levels.as_slice() {
@@ -61,14 +87,14 @@ impl Mask {
                 joined.into()
             }
         };
-        Ok(Mask { joined, levels })
+        Ok(Mask { joined, levels, derived: Some(Arc::new(derived)) })
     }
 
     /// A mask of one level in memory of another library, which is kept as it is: any byte that is not 0 means
     /// missing.
     #[must_use]
     pub fn shared(bytes: SharedBytes) -> Mask {
-        Mask { joined: bytes.clone(), levels: vec![bytes] }
+        Mask { joined: bytes.clone(), levels: vec![bytes], derived: None }
     }
 
     /// One byte an element in C order: not 0 where the value is missing at any level.
@@ -92,21 +118,35 @@ impl Mask {
     /// How many elements are missing.
     #[must_use]
     pub fn missing_count(&self) -> usize {
-        // Chunks of 255 let the sums stay in bytes, which the compiler turns into vector code.
-        let count = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(*byte != 0)).sum::<u8>();
-        self.joined.chunks(255).map(|chunk| usize::from(count(chunk))).sum()
+        let kept = self.derived.as_ref().map(|derived| &derived.missing_count);
+        if let Some(count) = kept.and_then(OnceLock::get) {
+            return *count;
+        }
+        let count = count_missing(&self.joined);
+        if let Some(kept) = kept {
+            // Who else sets it has counted as many.
+            let _ = kept.set(count);
+        }
+        count
     }
 
-    /// Arrow's validity bitmap: least bit first, 1 where the value is there; the one copy that Arrow needs, an
-    /// eighth of the mask.
+    /// Arrow's validity bitmap: least bit first, 1 where the value is there; the one copy that Arrow needs, an eighth of
+    /// the mask. It was made when the mask was decoded, or is made when it is first asked for.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
-    pub fn validity_bitmap(&self) -> Result<Buffer> {
-        let mut bitmap = Buffer::zeroed(self.joined.len().div_ceil(8))?;
-        for (bits, missing) in bitmap.iter_mut().zip(self.joined.chunks(8)) {
-            let valid = |(at, byte): (usize, &u8)| u8::from(*byte == 0) << at;
-            *bits = missing.iter().enumerate().map(valid).fold(0, |bits, bit| bits | bit);
+    pub fn validity_bitmap(&self) -> Result<Arc<Buffer>> {
+        let kept = self.derived.as_ref().map(|derived| &derived.bitmap);
+        if let Some(bitmap) = kept.and_then(OnceLock::get) {
+            return Ok(Arc::clone(bitmap));
+        }
+        let mut bitmap = UninitBuffer::new(self.joined.len().div_ceil(8))?;
+        pack_validity(&self.joined, bitmap.as_mut_slice());
+        // SAFETY: packing has written every byte.
+        let bitmap = Arc::new(unsafe { bitmap.assume_init() });
+        if let Some(kept) = kept {
+            // Who else sets it has the same bits.
+            let _ = kept.set(Arc::clone(&bitmap));
         }
         Ok(bitmap)
     }
@@ -120,6 +160,42 @@ impl Mask {
     }
 }
 
+/// How many bytes are not 0.
+#[must_use]
+pub fn count_missing(missing: &[u8]) -> usize {
+    // Chunks of 255 let the sums stay in bytes, which the compiler turns into vector code.
+    let count = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(*byte != 0)).sum::<u8>();
+    missing.chunks(255).map(|chunk| usize::from(count(chunk))).sum()
+}
+
+/// Writes a bit for each byte of `missing` to all of `bits`, least bit first, 1 where the byte is 0; bits behind the last
+/// byte are 0. Returns how many bytes are not 0.
+///
+/// # Panics
+/// Where `bits` has not a byte for each 8 of `missing`.
+pub fn pack_validity(missing: &[u8], bits: &mut [MaybeUninit<u8>]) -> usize {
+    assert_eq!(bits.len(), missing.len().div_ceil(8), "one bit for each byte");
+    let (words, rest) = missing.as_chunks::<8>();
+    let mut valid_count = 0usize;
+    for (word, bits) in words.iter().zip(&mut *bits) {
+        const LOW: u64 = 0x0101_0101_0101_0101;
+        let word = u64::from_le_bytes(*word);
+        // The highest bit of each byte says whether any of its bits is set; then the bytes' lowest bits are moved
+        // side by side, by a product whose partial sums never meet.
+        let any = (word | ((word & (LOW * 0x7f)) + LOW * 0x7f)) >> 7;
+        let byte = ((!any & LOW).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
+        valid_count += byte.count_ones() as usize;
+        bits.write(byte);
+    }
+    if let (Some(last), false) = (bits.last_mut(), rest.is_empty()) {
+        let bit = |(at, byte): (usize, &u8)| u8::from(*byte == 0) << at;
+        let byte: u8 = rest.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit);
+        valid_count += byte.count_ones() as usize;
+        last.write(byte);
+    }
+    missing.len() - valid_count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,12 +204,42 @@ mod tests {
     fn counts_and_packs_past_a_word() {
         let bytes: Vec<u8> = (0..1000u32).map(|at| u8::from(at % 3 == 0) * 7).collect();
         let mask = Mask::new(vec![Buffer::copy_of(&bytes).unwrap()]).unwrap();
-        assert_eq!(mask.missing_count(), 334);
+        assert_eq!((mask.missing_count(), mask.missing_count()), (334, 334));
+        let again = mask.clone().validity_bitmap().unwrap();
+        assert!(Arc::ptr_eq(&again, &mask.validity_bitmap().unwrap()));
         let bitmap = mask.validity_bitmap().unwrap();
         assert_eq!(bitmap.len(), 125);
         for at in 0..1000 {
             assert_eq!((bitmap[at / 8] >> (at % 8)) & 1 == 0, at % 3 == 0, "element {at}");
         }
+    }
+
+    #[test]
+    fn every_byte_packs_as_one_bit() {
+        for byte in 0..=255u8 {
+            for at in 0..21 {
+                let mut missing = [0; 21];
+                missing[at] = byte;
+                let mask = Mask::shared(Buffer::copy_of(&missing).unwrap().into());
+                let bits = mask.validity_bitmap().unwrap();
+                let bit = |at: usize| (bits[at / 8] >> (at % 8)) & 1;
+                assert!(
+                    (0..24).all(|place| bit(place) == u8::from(place < 21 && (place != at || byte == 0)))
+                );
+                assert_eq!(mask.missing_count(), usize::from(byte != 0));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_kept() {
+        let (levels, bitmap) =
+            (vec![Buffer::copy_of(&[0, 1, 0]).unwrap()], Buffer::copy_of(&[0b101]).unwrap());
+        let address = bitmap.as_ptr();
+        let mask = Mask::decoded(levels, Some((bitmap, 1))).unwrap();
+        assert_eq!((mask.validity_bitmap().unwrap().as_ptr(), mask.missing_count()), (address, 1));
+        let long = Some((Buffer::zeroed(2).unwrap(), 0));
+        assert!(Mask::decoded(vec![Buffer::zeroed(3).unwrap()], long).is_err());
     }
 
     #[test]

@@ -16,6 +16,6 @@ mod vlen;
 pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, decode_range};
 pub(crate) use chain::{ArrayToBytes, Chain};
 pub(crate) use compress::{Encoded, encode};
-pub(crate) use optional::OptionalCodec;
+pub(crate) use optional::{HEADER as OPTIONAL_HEADER, OptionalCodec};
 pub(crate) use sharding::{ShardIndex, Sharding};
 pub(crate) use vlen::{VariableChunk, encode_variable};

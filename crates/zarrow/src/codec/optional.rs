@@ -12,6 +12,9 @@ use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use zarrow_array::{DataType, Number};
 
+/// Bytes before the mask.
+pub const HEADER: usize = 16;
+
 /// The codecs of both parts.
 #[derive(Debug)]
 pub struct OptionalCodec {
@@ -44,20 +47,18 @@ impl OptionalCodec {
         Ok(OptionalCodec { mask: chain("mask_codecs", &bool)?, data: chain("data_codecs", inner)? })
     }
 
-    /// The encoded mask and the encoded elements.
+    /// The bytes of the encoded mask and of the encoded elements, by the header of a chunk of `nbytes` bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`].
-    pub fn parts<'a>(&self, bytes: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
-        let parts = || {
-            let (header, rest) = bytes.split_first_chunk::<16>()?;
-            let (mask, data) = header.split_first_chunk::<8>()?;
-            let mask = usize::try_from(u64::from_le_bytes(*mask)).ok()?;
-            let data = usize::try_from(u64::from_le_bytes(*data.first_chunk()?)).ok()?;
-            let (mask, rest) = rest.split_at_checked(mask)?;
-            (rest.len() == data).then_some((mask, rest))
+    /// [`ErrorKind::Corrupt`] where they do not fill the chunk.
+    pub fn lengths(&self, header: &[u8], nbytes: u64) -> Result<(u64, u64)> {
+        let lengths = || {
+            let [mask, data] = header.as_chunks::<8>().0 else { return None };
+            let (mask, data) = (u64::from_le_bytes(*mask), u64::from_le_bytes(*data));
+            let sum = (HEADER as u64).checked_add(mask)?.checked_add(data)?;
+            (sum == nbytes).then_some((mask, data))
         };
-        parts().ok_or_else(|| ErrorKind::Corrupt("the lengths of mask and data do not fit".into()).into())
+        lengths().ok_or_else(|| ErrorKind::Corrupt("the lengths of mask and data do not fit".into()).into())
     }
 }
 

@@ -6,12 +6,14 @@
 //! 3. Compressed elements are decompressed straight to their place where they are one run; else to the worker's
 //!    memory, from where they are moved. However many parts are wanted, the chunk is decompressed once.
 //! 4. A shard's inner chunks are read as [`shard`](super::shard) says, each by the same steps, however deep.
-//! 5. Other layouts are decoded whole, and handed on.
+//! 5. Elements that may be missing are read as [`optional`](super::optional) says.
+//! 6. Other layouts are decoded whole, and handed on.
 
 use crate::codec::{ArrayToBytes, Chain, Output, between_limit, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
+use crate::exec::elements::decode_elements;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, PerAxis, run_of};
@@ -21,7 +23,6 @@ use crate::exec::scratch::Worker;
 use crate::exec::shard::Share;
 use crate::exec::sink::c_strides;
 use crate::exec::want::Want;
-use crate::exec::whole::decode_whole;
 use crate::metadata::FillValue;
 use crate::store::First;
 use std::mem::MaybeUninit;
@@ -151,10 +152,15 @@ impl Chunk<'_> {
                 decode(bytes_to_bytes, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
                 self.read_shard(sharding, &Input::of_bytes(&shard), wants, None, worker)
             }
+            ArrayToBytes::Optional(optional) => {
+                let input = input.within(self.encoded_limit()?)?;
+                self.read_optional(optional, &input, wants, worker)
+            }
             _ => {
-                let encoded = input.load(self.encoded_limit()?, &mut worker.encoded)?;
-                let decoded = decode_whole(self.chain, encoded, self.shape, &mut worker.codecs)?;
-                wants.iter_mut().try_for_each(|want| want.place(&decoded, self.shape))
+                let input = input.within(self.encoded_limit()?)?;
+                let all = 0..shape::nbytes(self.shape, 1)?;
+                let decoded = decode_elements(self.chain, &input, self.shape, all, worker)?;
+                wants.iter_mut().try_for_each(|want| want.place(&decoded, 0, self.shape))
             }
         }
     }

@@ -171,6 +171,42 @@ impl<'a> Destination<'a> {
         (inside && axes.len() == part.len()).then_some((usize::try_from(first).ok()?, axes))
     }
 
+    /// Calls `each` with every run of bytes that the elements of `part` fill, and where in the memory it begins, until
+    /// it says false; returns whether it never did.
+    ///
+    /// # Safety
+    /// The elements of the part have been written, and during the call nobody writes to them.
+    pub unsafe fn each_run(&self, part: &[AxisPart], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
+        let Some((mut first, steps)) = self.place(part) else { return false };
+        // Axes of several elements, the widest steps first, all of them forwards.
+        let mut axes: PerAxis<(usize, usize)> = PerAxis::new();
+        for (axis, step) in part.iter().zip(&steps).filter(|(axis, _)| axis.count > 1) {
+            let (count, width) = (axis.count as usize, step.unsigned_abs());
+            if *step < 0 {
+                first -= (count - 1) * width;
+            }
+            axes.push((width, count));
+        }
+        axes.sort_unstable_by(|a, b| b.cmp(a));
+        let mut run = self.item_size;
+        while let Some((width, count)) = axes.last().copied()
+            && width == run
+        {
+            run *= count;
+            axes.pop();
+        }
+        let total: usize = axes.iter().map(|(_, count)| count).product();
+        (0..total).all(|number| {
+            let (mut at, mut rest) = (first, number);
+            for (width, count) in axes.iter().rev() {
+                at += rest % count * width;
+                rest /= count;
+            }
+            // SAFETY: `place` checked that the part's elements lie inside the memory (point 1); the caller's contract.
+            each(at, unsafe { std::slice::from_raw_parts(self.pointer.add(at), run) })
+        })
+    }
+
     /// Sets every element of `part` to `item`.
     ///
     /// # Errors
@@ -228,6 +264,19 @@ impl<'a, T: Copy> Disjoint<'a, T> {
 }
 
 impl Disjoint<'_, MaybeUninit<u8>> {
+    /// `length` places from `start` on; `None` where there are not as many.
+    ///
+    /// # Safety
+    /// While the slice lives, nobody else writes to one of the places.
+    #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
+    pub unsafe fn slice(&self, start: usize, length: usize) -> Option<&mut [MaybeUninit<u8>]> {
+        if start.checked_add(length).is_none_or(|end| end > self.length) {
+            return None;
+        }
+        // SAFETY: the range was checked above (point 1), and no other worker has it (point 2).
+        Some(unsafe { std::slice::from_raw_parts_mut(self.pointer.add(start), length) })
+    }
+
     /// Copies `bytes` to the places from `offset` on.
     ///
     /// # Errors

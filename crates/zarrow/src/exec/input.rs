@@ -66,6 +66,20 @@ impl<'a> Input<'a> {
         Ok(Input { nbytes: Some(self.nbytes()?), ..self })
     }
 
+    /// The same bytes, which are `limit` at most.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`], [`ErrorKind::Io`].
+    pub fn within(self, limit: usize) -> Result<Input<'a>> {
+        let (input, limit) = (self.measured()?, limit as u64);
+        match input.nbytes()? {
+            actual if actual > limit => {
+                Err(ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into())
+            }
+            _ => Ok(input),
+        }
+    }
+
     /// The bytes, where they are in memory.
     pub fn bytes(&self) -> Option<&'a [u8]> {
         match self.place {
@@ -141,15 +155,12 @@ impl<'a> Input<'a> {
     /// # Errors
     /// As [`read`](Input::read), [`ErrorKind::Limit`], [`zarrow_array::Error::OutOfMemory`].
     pub fn load<'s>(&'s self, limit: usize, scratch: &'s mut Scratch) -> Result<&'s [u8]> {
-        let (actual, limit) = (self.nbytes()?, limit as u64);
-        if actual > limit {
-            return Err(ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into());
-        }
-        match self.place {
+        let input = self.within(limit)?;
+        match input.place {
             Place::Bytes(bytes) => Ok(bytes),
             Place::Value { .. } => {
-                let memory = scratch.take(usize::try_from(actual).unwrap_or(usize::MAX))?;
-                Ok(self.read(0, memory)?)
+                let memory = scratch.take(usize::try_from(input.nbytes()?).unwrap_or(usize::MAX))?;
+                Ok(input.read(0, memory)?)
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Reading, from a selection to filled memory; and writing, from memory to chunks.
 
 mod batch;
+mod bitmap;
 mod cache;
 mod chunk;
 mod destination;
+mod elements;
 mod input;
 mod job;
+mod optional;
 mod part;
 mod placement;
 mod pool;
@@ -20,7 +23,6 @@ mod stream;
 mod turns;
 mod variable;
 mod want;
-mod whole;
 mod write;
 
 pub use batch::Batch;

@@ -14,7 +14,7 @@ use crate::exec::scratch::Worker;
 use crate::exec::want::Want;
 
 /// Bytes that are read at once, whatever of them is wanted: another request would cost as much.
-const FEW: u64 = 256 << 10;
+pub const FEW: u64 = 256 << 10;
 
 /// Bytes between two positions that are worth a request.
 const GAP: u64 = 32 << 10;
@@ -23,7 +23,7 @@ const GAP: u64 = 32 << 10;
 const SLOW: u64 = 16;
 
 /// The range of bytes from the first element of a part to its last.
-fn span(part: &[AxisPart], strides: &[isize], item_size: u64) -> (u64, u64) {
+pub fn span(part: &[AxisPart], strides: &[isize], item_size: u64) -> (u64, u64) {
     let reach = |position: fn(&AxisPart) -> u64| {
         part.iter()
             .zip(strides)

@@ -5,6 +5,7 @@
 //! 3. [`ResultMemory::finish`] takes it for filled.
 
 use crate::error::Result;
+use crate::exec::bitmap::{Bitmap, BitmapMemory};
 use crate::exec::destination::Destination;
 use crate::exec::sink::Sink;
 use crate::exec::variable::VariableSink;
@@ -18,6 +19,8 @@ pub struct ResultMemory {
     shape: Vec<u64>,
     element: DataType,
     masks: Vec<UninitBuffer>,
+    /// Of the one mask; several are joined only when all are there.
+    bitmap: Option<BitmapMemory>,
     data: UninitBuffer,
     variable: Option<VariableSink>,
 }
@@ -36,9 +39,13 @@ impl ResultMemory {
             masks.push(UninitBuffer::new(shape::nbytes(&shape, 1)?)?);
             level = inner;
         }
+        let bitmap = match masks.as_slice() {
+            [mask] => Some(BitmapMemory::new(mask.len())?),
+            _ => None,
+        };
         let nbytes = element.item_size().map_or(Ok(0), |size| shape::nbytes(&shape, size))?;
         let variable = element.item_size().is_none().then(|| VariableSink::new(item));
-        Ok(ResultMemory { shape, element, masks, data: UninitBuffer::new(nbytes)?, variable })
+        Ok(ResultMemory { shape, element, masks, bitmap, data: UninitBuffer::new(nbytes)?, variable })
     }
 
     /// One sink for each of `count` equal items of shape `item`.
@@ -46,6 +53,7 @@ impl ResultMemory {
         // The product fitted when the memory was allocated.
         let elements = shape::nbytes(item, 1).unwrap_or(0);
         let mut masks: Vec<_> = self.masks.iter_mut().map(|mask| mask.as_mut_slice()).collect();
+        let mut bitmaps = self.bitmap.as_mut().map(|bitmap| bitmap.items(count, elements));
         let mut data = self.data.as_mut_slice();
         let mut sinks = Vec::with_capacity(count);
         for number in 0..count {
@@ -61,10 +69,13 @@ impl ResultMemory {
                     Sink::Variable(of_batch.unwrap_or_else(|| VariableSink::new(item)))
                 }
             };
+            let mut bitmap: Option<Bitmap<'_>> =
+                bitmaps.as_mut().and_then(|bitmaps| bitmaps.next().flatten());
             for mask in masks.iter_mut().rev() {
                 let (own, rest) = std::mem::take(mask).split_at_mut(elements);
                 *mask = rest;
-                sink = Sink::Optional { missing: Destination::new(own, item, 1), inner: Box::new(sink) };
+                let (missing, inner) = (Destination::new(own, item, 1), Box::new(sink));
+                sink = Sink::Optional { missing, bitmap: bitmap.take(), inner };
             }
             sinks.push(sink);
         }
@@ -80,10 +91,12 @@ impl ResultMemory {
     /// # Safety
     /// Every element of every sink has been placed or filled.
     pub unsafe fn finish(self, fill: &FillValue, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
-        let ResultMemory { shape, element, masks, data, variable } = self;
+        let ResultMemory { shape, element, masks, bitmap, data, variable } = self;
         // SAFETY: the caller's contract.
         let masks: Vec<Buffer> = unsafe { masks.into_iter().map(|mask| mask.assume_init()).collect() };
-        let mask = if masks.is_empty() { None } else { Some(Mask::new(masks)?) };
+        // SAFETY: as above; who writes a mask packs it.
+        let bitmap = bitmap.and_then(|bitmap| unsafe { bitmap.finish() });
+        let mask = if masks.is_empty() { None } else { Some(Mask::decoded(masks, bitmap)?) };
         let Some(sink) = variable else {
             // SAFETY: the caller's contract.
             let tensor = Tensor::new(unsafe { data.assume_init() }, shape, element)?;

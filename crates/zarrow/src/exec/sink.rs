@@ -2,6 +2,7 @@
 
 use crate::codec::VariableChunk;
 use crate::error::{ErrorKind, Result};
+use crate::exec::bitmap::Bitmap;
 use crate::exec::destination::{Destination, Source};
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::variable::VariableSink;
@@ -39,6 +40,8 @@ pub enum Sink<'a> {
     Optional {
         /// One byte an element.
         missing: Destination<'a>,
+        /// The same as Arrow has it.
+        bitmap: Option<Bitmap<'a>>,
         /// The elements.
         inner: Box<Sink<'a>>,
     },
@@ -50,18 +53,27 @@ fn mismatch() -> ErrorKind {
 }
 
 impl Sink<'_> {
-    /// Places the elements of `part` from a chunk of `shape`.
+    /// Places the elements of `part` from a chunk of `shape`, of which `decoded` has those from `first` on in C order.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] where layouts or ranges do not fit, which a checked plan rules out.
     ///
     /// # Safety
     /// During the call nobody else writes to an element of the part.
-    pub unsafe fn place(&self, decoded: &Decoded, shape: &[u64], part: &[AxisPart]) -> Result<()> {
+    pub unsafe fn place(
+        &self,
+        decoded: &Decoded,
+        first: usize,
+        shape: &[u64],
+        part: &[AxisPart],
+    ) -> Result<()> {
+        // A chunk fits into memory.
+        let origin = |item_size: usize| -((first * item_size) as isize);
         match (self, decoded) {
             (Sink::Fixed(destination), Decoded::Fixed { bytes, swap }) => {
                 let strides = c_strides(shape, destination.item_size());
-                let source = Source { bytes, origin: 0, strides: &strides, swap: *swap };
+                let origin = origin(destination.item_size());
+                let source = Source { bytes, origin, strides: &strides, swap: *swap };
                 // SAFETY: the caller's contract.
                 unsafe { destination.scatter(part, &source) }
             }
@@ -69,13 +81,14 @@ impl Sink<'_> {
                 sink.add(chunk, shape, part);
                 Ok(())
             }
-            (Sink::Optional { missing: mask, inner }, Decoded::Optional { missing, data }) => {
+            (Sink::Optional { missing: mask, bitmap, inner }, Decoded::Optional { missing, data }) => {
                 let strides = c_strides(shape, 1);
-                let source = Source { bytes: missing, origin: 0, strides: &strides, swap: 1 };
+                let source = Source { bytes: missing, origin: origin(1), strides: &strides, swap: 1 };
                 // SAFETY: the caller's contract.
                 unsafe {
                     mask.scatter(part, &source)?;
-                    inner.place(data, shape, part)
+                    pack(bitmap, mask, part);
+                    inner.place(data, first, shape, part)
                 }
             }
             _ => Err(mismatch().into()),
@@ -97,17 +110,19 @@ impl Sink<'_> {
                 sink.add_fill(part);
                 Ok(())
             }
-            (Sink::Optional { missing, inner }, FillValue::Present(value)) => {
+            (Sink::Optional { missing, bitmap, inner }, FillValue::Present(value)) => {
                 // SAFETY: the caller's contract.
                 unsafe {
                     missing.fill(part, &[0])?;
+                    pack(bitmap, missing, part);
                     inner.fill(part, value)
                 }
             }
-            (Sink::Optional { missing, inner }, FillValue::Missing) => {
+            (Sink::Optional { missing, bitmap, inner }, FillValue::Missing) => {
                 // SAFETY: the caller's contract.
                 unsafe {
                     missing.fill(part, &[1])?;
+                    pack(bitmap, missing, part);
                     inner.fill_missing(part)
                 }
             }
@@ -130,6 +145,17 @@ impl Sink<'_> {
             // SAFETY: the caller's contract.
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
         }
+    }
+}
+
+/// Packs the mask of `part`, which was just written.
+///
+/// # Safety
+/// As [`Bitmap::pack`].
+unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart]) {
+    if let Some(bitmap) = bitmap {
+        // SAFETY: the caller's contract.
+        unsafe { bitmap.pack(mask, part) }
     }
 }
 

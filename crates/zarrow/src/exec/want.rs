@@ -10,6 +10,9 @@ use crate::exec::sink::{Decoded, Sink};
 use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
 
+/// Memory to be written.
+type Places<'a> = &'a mut [MaybeUninit<u8>];
+
 /// A part of a chunk, and where it goes.
 pub struct Want<'a> {
     part: &'a [AxisPart],
@@ -62,13 +65,32 @@ impl<'a> Want<'a> {
         }
     }
 
-    /// Places the elements of a decoded chunk of `shape`.
+    /// The places of masks and of elements, where both are one run of bytes in the part's C order.
+    pub fn contiguous_optional(&mut self) -> Option<(Places<'_>, Places<'_>)> {
+        let Sink::Optional { missing, inner, .. } = self.sink else { return None };
+        let Sink::Fixed(data) = &**inner else { return None };
+        // SAFETY: as for `contiguous`; the two memories are different.
+        unsafe { Some((missing.contiguous(self.part)?, data.contiguous(self.part)?)) }
+    }
+
+    /// Packs the mask into Arrow's bitmap.
+    ///
+    /// # Safety
+    /// Every place of the mask has been written.
+    pub unsafe fn pack(&mut self) {
+        if let Sink::Optional { missing, bitmap: Some(bitmap), .. } = self.sink {
+            // SAFETY: as for `contiguous`, and the caller's contract.
+            unsafe { bitmap.pack(missing, self.part) }
+        }
+    }
+
+    /// Places the elements of a chunk of `shape`, of which `decoded` has those from `first` on in C order.
     ///
     /// # Errors
     /// As [`scatter`](Want::scatter).
-    pub fn place(&mut self, decoded: &Decoded, shape: &[u64]) -> Result<()> {
+    pub fn place(&mut self, decoded: &Decoded, first: usize, shape: &[u64]) -> Result<()> {
         // SAFETY: as for `contiguous`.
-        unsafe { self.sink.place(decoded, shape, self.part) }
+        unsafe { self.sink.place(decoded, first, shape, self.part) }
     }
 
     /// Sets all elements to the fill value.

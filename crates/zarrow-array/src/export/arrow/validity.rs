@@ -29,9 +29,7 @@ impl Validity {
         }
         match mask.missing_count() {
             0 => Ok(Validity::default()),
-            nulls => {
-                Ok(Validity { bitmap: Some(Arc::new(mask.validity_bitmap()?)), null_count: nulls as i64 })
-            }
+            nulls => Ok(Validity { bitmap: Some(mask.validity_bitmap()?), null_count: nulls as i64 }),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::codec::{ArrayToBytes, Chain, Encoded, Output, decode, encode};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::destination::Destination;
+use crate::exec::elements::decode_elements;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, PerAxis};
@@ -19,7 +20,6 @@ use crate::exec::scratch::Worker;
 use crate::exec::shard::read_index;
 use crate::exec::sink::{Sink, c_strides};
 use crate::exec::want::Want;
-use crate::exec::whole::decode_whole;
 use crate::exec::write::elements::Elements;
 use crate::exec::write::fill::is_filled;
 use crate::exec::write::shard::encode_shard;
@@ -237,8 +237,8 @@ impl<'a> Target<'a> {
         let count = shape::nbytes(self.shape, 1)?;
         let decoded = match old {
             Some(input) => {
-                let encoded = input.load(self.as_stored().encoded_limit()?, &mut worker.encoded)?;
-                Some(decode_whole(self.chain, encoded, self.shape, &mut worker.codecs)?)
+                let input = input.within(self.as_stored().encoded_limit()?)?;
+                Some(decode_elements(self.chain, &input, self.shape, 0..count, worker)?)
             }
             None => None,
         };

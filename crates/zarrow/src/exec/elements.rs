@@ -1,0 +1,165 @@
+//! Decoding elements of any layout to memory of their own: for layouts whose size is not known before, for codecs that
+//! know no other way, and for runs of elements inside a chunk of another codec.
+
+use crate::codec::{ArrayToBytes, Chain, Output, VariableChunk, decode, decode_range};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::input::Input;
+use crate::exec::optional::{decode_optional, open_optional};
+use crate::exec::scratch::{Codecs, Worker};
+use crate::exec::sink::Decoded;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
+use zarrow_array::shape;
+
+/// Decodes the elements in `run` of a chunk of `shape`, counted in C order; where they have no fixed size that is all.
+///
+/// # Errors
+/// Any [`ErrorKind`] that bytes can give, with the codec.
+pub fn decode_elements(
+    chain: &Chain,
+    input: &Input<'_>,
+    shape: &[u64],
+    run: Range<usize>,
+    worker: &mut Worker,
+) -> Result<Decoded> {
+    match &chain.array_to_bytes {
+        ArrayToBytes::Vlen => {
+            let count = shape::nbytes(shape, 1)?;
+            let encoded = input.load(usize::MAX, &mut worker.encoded)?;
+            let bytes = grow(chain, encoded, chain.limits.max_variable_nbytes, &mut worker.codecs)?;
+            let chunk =
+                VariableChunk::parse(bytes, count).map_err(|error| error.in_codec(chain.vlen_name()))?;
+            Ok(Decoded::Variable(Arc::new(chunk)))
+        }
+        ArrayToBytes::Optional(optional) => {
+            let count = shape::nbytes(shape, 1)?;
+            open_optional(chain, input, worker, |input, worker| {
+                decode_optional(optional, input, count, run, worker)
+            })
+        }
+        ArrayToBytes::Sharding(_) => {
+            Err(Error::from(ErrorKind::BadCodec("shards inside a mask".into())).in_codec("sharding_indexed"))
+        }
+        _ => {
+            let nbytes = shape::nbytes(&[run.len() as u64], chain.item_size().unwrap_or(0))?;
+            let mut swap = 1;
+            let bytes = filled(nbytes, |memory| {
+                swap = decode_fixed(chain, input, shape, run, memory, worker)?;
+                Ok(())
+            })?;
+            Ok(Decoded::Fixed { bytes, swap })
+        }
+    }
+}
+
+/// Decodes elements of a fixed size to all of `memory`, which has the bytes of those in `run`; returns the bytes of a
+/// word that is still to be reversed.
+///
+/// # Errors
+/// As [`decode_elements`].
+pub fn decode_fixed(
+    chain: &Chain,
+    input: &Input<'_>,
+    shape: &[u64],
+    run: Range<usize>,
+    memory: &mut [MaybeUninit<u8>],
+    worker: &mut Worker,
+) -> Result<usize> {
+    let count = shape::nbytes(shape, 1)?;
+    let item_size = chain.item_size().unwrap_or(0);
+    let nbytes = shape::nbytes(shape, item_size)?;
+    let place = run.start * item_size..run.end * item_size;
+    if run.end > count || memory.len() != place.len() {
+        return Err(ErrorKind::Internal("a run of elements that a chunk has not".into()).into());
+    }
+    let Worker { codecs, encoded, decoded, .. } = worker;
+    let wrong_size =
+        |actual: u64| Error::from(ErrorKind::WrongSize { expected: nbytes as u64, actual }).in_codec("bytes");
+    match (&chain.array_to_bytes, chain.bytes_to_bytes.as_slice()) {
+        (ArrayToBytes::Bytes { swap }, []) => {
+            let input = input.measured()?;
+            if input.nbytes()? != nbytes as u64 {
+                return Err(wrong_size(input.nbytes()?));
+            }
+            input.read(place.start as u64, memory)?;
+            Ok(*swap)
+        }
+        (ArrayToBytes::Bytes { swap }, codecs_after) => {
+            let encoded = input.load(usize::MAX, encoded)?;
+            let limit = chain.ratio_limit(encoded.len());
+            if nbytes > limit {
+                let (what, actual) = ("the size of a chunk that so few bytes decode to", nbytes as u64);
+                return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
+            }
+            let mut exactly = |memory: &mut [MaybeUninit<u8>]| {
+                decode(codecs_after, encoded, Output::Exact(memory), codecs)
+                    .map_err(|error| error.in_codec("bytes"))
+            };
+            if place.len() == nbytes {
+                exactly(memory)?;
+            } else if let Some(range) = decode_range(codecs_after, encoded, nbytes, place.start, memory) {
+                range?;
+            } else {
+                let all = decoded.take(nbytes)?;
+                exactly(all)?;
+                memory.copy_from_slice(&all[place]);
+            }
+            Ok(*swap)
+        }
+        (ArrayToBytes::PackBits(packing), _) => {
+            let encoded = input.load(usize::MAX, encoded)?;
+            let unpacked;
+            let packed = if chain.bytes_to_bytes.is_empty() {
+                encoded
+            } else {
+                unpacked = grow(chain, encoded, packing.encoded_nbytes(count), codecs)?;
+                &unpacked
+            };
+            if place.len() == nbytes {
+                packing.unpack(packed, memory)?;
+            } else {
+                let all = decoded.take(nbytes)?;
+                packing.unpack(packed, all)?;
+                memory.copy_from_slice(&all[place]);
+            }
+            Ok(1)
+        }
+        (ArrayToBytes::Fallback(fallback), _) => {
+            let encoded = input.load(usize::MAX, encoded)?;
+            // Filters before a compressor may widen an element, a few times at most.
+            let limit = nbytes.saturating_mul(8).saturating_add(64 << 10);
+            let bytes = fallback.decode(&grow(chain, encoded, limit, codecs)?, shape)?;
+            if bytes.len() != nbytes {
+                return Err(wrong_size(bytes.len() as u64));
+            }
+            memory.write_copy_of_slice(&bytes[place]);
+            Ok(1)
+        }
+        _ => Err(ErrorKind::Internal("elements of no fixed size".into()).into()),
+    }
+}
+
+/// Undoes the codecs after the one from array to bytes, whose output is `limit` bytes at most.
+///
+/// # Errors
+/// As [`decode`].
+pub fn grow(chain: &Chain, encoded: &[u8], limit: usize, codecs: &mut Codecs) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = limit.min(chain.ratio_limit(encoded.len()));
+    decode(&chain.bytes_to_bytes, encoded, Output::Growing(&mut bytes, limit), codecs)?;
+    Ok(bytes)
+}
+
+/// A vector of `nbytes` bytes that `fill` writes, every one where it returns without an error.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`], and what `fill` gives.
+pub fn filled(nbytes: usize, fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<()>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    fill(&mut bytes.spare_capacity_mut()[..nbytes])?;
+    // SAFETY: `decode_fixed`, which fills here, writes every byte or returns an error.
+    unsafe { bytes.set_len(nbytes) };
+    Ok(bytes)
+}
