@@ -27,6 +27,7 @@ __all__ = [
     "Variable",
     "__version__",
     "asarray",
+    "from_arrow",
     "from_dlpack",
     "from_numpy",
     "num_threads",
@@ -146,9 +147,10 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
     ----------
     x
         An array of another library, by the first of these that it has: the buffer protocol, DLPack's table
-        of C functions (PyTorch), DLPack by capsule, `__array_interface__`, `__array__`. `numpy.ma` gives a
-        MaskedTensor. Python's numbers, text, bytes, None and sequences of them are copied, and so are
-        NumPy's objects and `StringDType`. An array of zarrow's own is given back as it is.
+        of C functions (PyTorch), Arrow (see `from_arrow`), DLPack by capsule, `__array_interface__`,
+        `__array__`. `numpy.ma` gives a MaskedTensor. Python's numbers, text, bytes, None and sequences of
+        them are copied, and so are NumPy's objects and `StringDType`. An array of zarrow's own is given back
+        as it is.
     dtype
         The type that the data must have: anything that NumPy makes a dtype of, the name of a Zarr type,
         `"string"` or `"bytes"`. Nothing is cast; only Python's own numbers, which have no type yet, become
@@ -188,6 +190,46 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
     >>> zarrow.asarray(["Oslo", None, "Quito"])
     <zarrow.MaskedVariable (3,) string on cpu, 44 B>
     ['Oslo', None, 'Quito']
+    """
+
+def from_arrow(x: Any) -> _AnyArray:
+    """Take an Arrow array. Values, offsets and bytes of text are shared, and read-only, as Arrow has them.
+
+    Numbers, `arrow.bool8`, times of 64 bits, fixed-size binary, and nested fixed-size lists or
+    `arrow.fixed_shape_tensor` of them, become a Tensor at their address; large string and large binary a
+    Variable at theirs. What is null gives the masked layout, with a mask of one byte an element that is made;
+    a list that is null is one of nulls.
+
+    Copied is what Arrow has in another form: packed bools, offsets of 32 bits and those of a slice, views of
+    text, dates and times of 32 bits, dictionaries (decoded), and several chunks, which are joined by one
+    copy. Refused are lists of any length, structs (of a table, take a column), unions, decimals and nulls.
+
+    Parameters
+    ----------
+    x
+        An object with `__arrow_c_array__` or `__arrow_c_stream__` (pyarrow, polars, DuckDB, pandas), or their
+        capsules, which are used up.
+
+    Raises
+    ------
+    ExchangeError
+        A type that no array has here; an array that breaks Arrow's rules; a stream whose producer failed (a
+        `BufferError`).
+    ShapeError
+        Offsets that run backwards, text that is not UTF-8 (a `ValueError`).
+    TypeError
+        `x` is no Arrow array.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import zarrow
+    >>> zarrow.from_arrow(pa.array([1, None, 3]))
+    <zarrow.MaskedTensor (3,) int64 on cpu, 27 B>
+    [1 -- 3]
+    >>> column = pa.array(["Oslo", "Quito"], pa.large_string())
+    >>> zarrow.from_arrow(column).data.numpy().ctypes.data == column.buffers()[2].address
+    True
     """
 
 def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tensor:

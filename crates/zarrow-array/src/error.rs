@@ -78,6 +78,9 @@ pub enum Error {
         /// Where it is.
         device: DLDevice,
     },
+    /// An array of another library breaks the rules of Arrow's C data interface.
+    #[error("no Arrow array: {0}")]
+    BadArrow(String),
     /// Elements do not lie at multiples of their size, as the protocol promises.
     #[error("the elements of type {dtype} are not aligned, as {protocol} promises they are")]
     Misaligned {

@@ -35,6 +35,7 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
                 Error::Device { .. } => ("ExchangeError", "device"),
                 Error::Misaligned { .. } => ("ExchangeError", "misaligned"),
                 Error::DLPack(_) => ("ExchangeError", "dlpack"),
+                Error::BadArrow(_) => ("ExchangeError", "arrow"),
                 _ => ("ShapeError", "shape"),
             };
             let hint = if kind == "needs_copy" { ": call .copy() first" } else { "" };

@@ -12,7 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::ffi::CStr;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use zarrow_dlpack::{DLManagedTensorVersioned, DLPackExchangeAPI, Owned};
 
 /// The name of the capsule that has a table.
@@ -37,6 +37,17 @@ impl ExchangeTable {
             let header = ffi::PyCapsule_GetPointer(capsule.as_ptr(), NAME.as_ptr());
             // Step 2.
             Ok(DLPackExchangeAPI::readable(header.cast()).map(ExchangeTable))
+        }
+    }
+
+    /// The tensor that `object`, which is of the table's very class, lends. Nothing is copied.
+    pub fn lent(self, object: &Bound<'_, PyAny>) -> PyResult<NonNull<DLManagedTensorVersioned>> {
+        let lend = self.0.managed_tensor_from_py_object_no_sync.ok_or_else(missing)?;
+        let mut tensor = null_mut();
+        // SAFETY: attached, with a live object of the class that the table is of.
+        match unsafe { lend(object.as_ptr().cast(), &mut tensor) } {
+            0 => NonNull::new(tensor).ok_or_else(missing),
+            _ => Err(PyErr::fetch(object.py())),
         }
     }
 

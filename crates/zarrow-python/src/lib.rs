@@ -62,7 +62,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::group::Group;
     #[pymodule_export]
-    use crate::import::{asarray, from_dlpack, from_numpy};
+    use crate::import::{asarray, from_arrow, from_dlpack, from_numpy};
     #[pymodule_export]
     use crate::masked_tensor::MaskedTensor;
     #[pymodule_export]

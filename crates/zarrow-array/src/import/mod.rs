@@ -3,6 +3,7 @@
 //! Nothing that a producer says is believed: extents, strides, addresses and types are checked before a byte is
 //! read, and what cannot be is an error. That the addresses are the producer's memory is its promise.
 
+pub mod arrow;
 pub mod dlpack;
 pub mod element;
 mod imported;

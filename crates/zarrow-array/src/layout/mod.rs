@@ -3,6 +3,7 @@
 mod masked_tensor;
 mod masked_variable;
 mod shared_tensor;
+mod strided_copy;
 mod tensor;
 mod variable;
 mod words;

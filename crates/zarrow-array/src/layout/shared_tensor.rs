@@ -4,12 +4,14 @@
 //! a slice by an `unsafe fn`.
 
 use crate::alignment::HOST_ALIGNMENT;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, UninitBuffer};
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
+use crate::layout::strided_copy::copy_elements;
 use crate::shape;
 use crate::shared_bytes::SharedBytes;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -406,35 +408,31 @@ impl SharedTensor {
     /// [`Error::OutOfMemory`].
     pub unsafe fn copy(&self) -> Result<SharedTensor> {
         let extents: Vec<u64> = self.shape.iter().map(|extent| extent.unsigned_abs()).collect();
-        // SAFETY: the caller rules out writers.
-        if let Some(bytes) = unsafe { self.bytes() } {
-            return SharedTensor::from_buffer(Buffer::copy_of(bytes)?, &extents, self.dtype.clone());
-        }
-        let mut buffer = Buffer::zeroed(self.nbytes())?;
-        let size = self.item_size;
-        if size > 0 && !buffer.is_empty() {
-            let mut position = vec![0i64; self.shape.len()];
-            for element in buffer.chunks_exact_mut(size) {
-                let offset: i64 = position.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum();
-                // SAFETY: `position` lies inside the shape, so that the element lies inside the owner's
-                // memory; the caller rules out writers.
-                let source = unsafe {
-                    std::slice::from_raw_parts(
-                        self.pointer.as_ptr().offset(offset as isize * size as isize),
-                        size,
-                    )
-                };
-                element.copy_from_slice(source);
-                for axis in (0..position.len()).rev() {
-                    position[axis] += 1;
-                    if position[axis] < self.shape[axis] {
-                        break;
-                    }
-                    position[axis] = 0;
-                }
-            }
-        }
+        let mut buffer = UninitBuffer::new(self.nbytes())?;
+        // SAFETY: the caller rules out writers; `copy_into` then fills every byte.
+        let buffer = unsafe {
+            self.copy_into(buffer.as_mut_slice())?;
+            buffer.assume_init()
+        };
         SharedTensor::from_buffer(buffer, &extents, self.dtype.clone())
+    }
+
+    /// Fills `target` with the elements, side by side in C order.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] where `target` has not just the bytes of all elements.
+    ///
+    /// # Safety
+    /// Nobody writes to the memory during the call.
+    pub unsafe fn copy_into(&self, target: &mut [MaybeUninit<u8>]) -> Result<()> {
+        let (expected, actual) = (self.nbytes(), target.len());
+        if expected != actual {
+            return Err(Error::LengthMismatch { what: "the memory to copy to", expected, actual });
+        }
+        // SAFETY: the elements lie inside the owner's memory (every constructor checked that), which `target`, lent
+        // to the caller alone, is no part of; the caller rules out writers.
+        unsafe { copy_elements(self.pointer.as_ptr(), &self.shape, &self.strides, self.item_size, target) };
+        Ok(())
     }
 
     /// `offset` is in elements; the callers checked that the geometry stays inside the memory.

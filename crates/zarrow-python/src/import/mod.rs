@@ -10,11 +10,13 @@
 //! 5. DLPack by capsule, then `__array_interface__`.
 //! 6. What NumPy can make an array of: by `__array__`, or from Python's own objects.
 
+mod arrow;
 mod buffer;
 mod dlpack;
 mod interface;
 mod masked;
 mod owner;
+mod producer;
 mod text;
 mod torch;
 
@@ -91,6 +93,22 @@ pub fn from_dlpack<'py>(
     finish(py, Imported::Tensor(tensor), dtype, copy)
 }
 
+/// Take an Arrow array: a stream of several chunks is joined.
+#[pyfunction]
+pub fn from_arrow<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    if is_ours(x) {
+        return Ok(x.clone());
+    }
+    match arrow::array(x, true)? {
+        Some(array) => wrap(py, array),
+        None => {
+            let message = format!("{} has neither __arrow_c_array__ nor __arrow_c_stream__", x.get_type());
+            Err(PyTypeError::new_err(message))
+        }
+    }
+}
+
 /// Take the memory of a NumPy array, or of anything with `__array_interface__`. Nothing is ever copied.
 #[pyfunction]
 #[pyo3(signature = (x, dtype = None))]
@@ -161,6 +179,10 @@ fn lent(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<Import
         Some(Lent::Shared(tensor)) => return Ok(Some(Imported::Tensor(tensor))),
         Some(Lent::Odd(why)) => return odd(why),
         None => {}
+    }
+    let has_table = producer::of(object)?.table.is_some();
+    if !has_table && let Some(array) = arrow::array(object, copy != Some(false))? {
+        return Ok(Some(array));
     }
     if let Some(tensor) = dlpack::tensor(object, copy)? {
         return Ok(Some(Imported::Tensor(tensor)));

@@ -1,0 +1,62 @@
+//! Bits to bytes: validity, which Arrow has as 1 for what is there, and bools.
+
+use crate::Buffer;
+use crate::error::Result;
+
+/// Bit `at` of `bits`, the lowest first.
+///
+/// # Safety
+/// The byte with the bit may be read.
+unsafe fn bit(bits: *const u8, at: usize) -> bool {
+    // SAFETY: by this function's contract.
+    (unsafe { *bits.add(at / 8) } >> (at % 8)) & 1 == 1
+}
+
+/// Writes 1 to each of the `each` bytes of an element whose bit is 0: element `at` has bit `start + at`. The bytes,
+/// `count` of them, are made with the first such element.
+///
+/// # Safety
+/// The bits from `start` on, `length` of them, may be read.
+pub unsafe fn mark_missing(
+    bits: *const u8,
+    start: usize,
+    length: usize,
+    each: usize,
+    missing: &mut Option<Buffer>,
+    count: usize,
+) -> Result<()> {
+    let mut at = 0;
+    while at < length {
+        // SAFETY: the bit is one of the caller's.
+        let here = unsafe { bit(bits, start + at) };
+        // Where nothing is missing, eight elements are passed at once.
+        let whole_byte = (start + at).is_multiple_of(8) && length - at >= 8;
+        // SAFETY: the byte has eight of the caller's bits.
+        if whole_byte && unsafe { *bits.add((start + at) / 8) } == u8::MAX {
+            at += 8;
+            continue;
+        }
+        if !here {
+            let bytes = match missing {
+                Some(bytes) => bytes,
+                None => missing.insert(Buffer::zeroed(count)?),
+            };
+            bytes[at * each..(at + 1) * each].fill(1);
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// One byte for each of the `length` bits from `start` on: 1 where the bit is.
+///
+/// # Safety
+/// As [`mark_missing`].
+pub unsafe fn unpacked(bits: *const u8, start: usize, length: usize) -> Result<Buffer> {
+    let mut bytes = Buffer::zeroed(length)?;
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        // SAFETY: the bit is one of the caller's.
+        *byte = u8::from(unsafe { bit(bits, start + at) });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,216 @@
+//! Structs that another library filled: every number and every pointer of them is looked at before it is used.
+
+use super::bitmap;
+use crate::Buffer;
+use crate::error::{Error, Result};
+use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Moves a type out of where a producer put it, and marks that place as empty; `None` where it is.
+///
+/// # Safety
+/// `place` points to a struct of the C data interface that nobody else uses meanwhile, released or not.
+#[must_use]
+pub unsafe fn take_schema(place: *mut ArrowSchema) -> Option<ArrowSchema> {
+    // SAFETY: by this function's contract.
+    unsafe {
+        (*place).release?;
+        let schema = place.read();
+        (*place).release = None;
+        Some(schema)
+    }
+}
+
+/// Moves an array out of where a producer put it, and marks that place as empty; `None` where it is.
+///
+/// # Safety
+/// As [`take_schema`].
+#[must_use]
+pub unsafe fn take_array(place: *mut ArrowArray) -> Option<ArrowArray> {
+    // SAFETY: by this function's contract.
+    unsafe {
+        (*place).release?;
+        let array = place.read();
+        (*place).release = None;
+        Some(array)
+    }
+}
+
+/// The type of the items, where there is just one.
+pub fn only_child(schema: &ArrowSchema) -> Option<&ArrowSchema> {
+    if schema.n_children != 1 || schema.children.is_null() {
+        return None;
+    }
+    // SAFETY: until release the producer holds as many children as it says, each NULL or a live struct.
+    unsafe { (*schema.children).as_ref() }
+}
+
+/// The type of the values that the elements are indices into.
+pub fn dictionary_of(schema: &ArrowSchema) -> Option<&ArrowSchema> {
+    // SAFETY: until release the producer holds the dictionary, if there is one.
+    unsafe { schema.dictionary.as_ref() }
+}
+
+/// An array that is lent, and released with its last holder.
+pub struct Lent(ArrowArray);
+
+// SAFETY: the struct is only read, and its data are immutable to both sides.
+unsafe impl Sync for Lent {}
+
+impl Lent {
+    /// Holds `array`.
+    pub fn new(array: ArrowArray) -> Lent {
+        Lent(array)
+    }
+
+    /// An array of no elements, whatever its type.
+    pub fn empty() -> Lent {
+        Lent(ArrowArray::released())
+    }
+}
+
+/// An array, or the part of a child that belongs to some of its parents' elements.
+pub struct Part<'a> {
+    array: &'a ArrowArray,
+    owner: &'a Arc<Lent>,
+    /// The first element, counted from the start of the buffers.
+    start: i64,
+    length: i64,
+}
+
+fn bad(what: &str) -> Error {
+    Error::BadArrow(what.into())
+}
+
+impl<'a> Part<'a> {
+    /// The whole array of `owner`.
+    pub fn of(owner: &'a Arc<Lent>) -> Part<'a> {
+        let array = &owner.0;
+        Part { array, owner, start: array.offset, length: array.length }
+    }
+
+    /// What keeps the buffers alive.
+    pub fn owner(&self) -> Arc<dyn Send + Sync> {
+        Arc::clone(self.owner) as Arc<dyn Send + Sync>
+    }
+
+    /// The number of elements.
+    pub fn length(&self) -> usize {
+        usize::try_from(self.length).unwrap_or(0)
+    }
+
+    /// The first element, counted from the start of the buffers.
+    pub fn start(&self) -> usize {
+        usize::try_from(self.start).unwrap_or(0)
+    }
+
+    /// Whether there are no elements, so that no buffer is read.
+    pub fn is_empty(&self) -> bool {
+        self.length() == 0
+    }
+
+    /// The number of buffers.
+    pub fn buffer_count(&self) -> usize {
+        if self.array.buffers.is_null() { 0 } else { usize::try_from(self.array.n_buffers).unwrap_or(0) }
+    }
+
+    /// The address of a buffer, which may be NULL only where nothing is read from it.
+    pub fn buffer(&self, index: usize) -> Result<*const c_void> {
+        if index >= self.buffer_count() {
+            return Err(bad("an array with less buffers than its type has"));
+        }
+        // SAFETY: until release the producer holds as many addresses as it says.
+        Ok(unsafe { *self.array.buffers.add(index) })
+    }
+
+    /// As [`buffer`](Self::buffer), for one that is read.
+    pub fn present(&self, index: usize) -> Result<*const c_void> {
+        let address = self.buffer(index)?;
+        if address.is_null() {
+            Err(bad("an array with elements, but without their buffer"))
+        } else {
+            Ok(address)
+        }
+    }
+
+    /// The values that the elements are indices into.
+    pub fn dictionary(&self) -> Result<Part<'a>> {
+        // SAFETY: until release the producer holds the dictionary, if there is one.
+        match unsafe { self.array.dictionary.as_ref() } {
+            Some(array) => {
+                Ok(Part { array, owner: self.owner, start: array.offset, length: array.length }.checked()?)
+            }
+            // An array of no elements need not say what they are indices into.
+            None if self.is_empty() => Ok(Part { array: self.array, owner: self.owner, start: 0, length: 0 }),
+            None => Err(bad("indices without a dictionary")),
+        }
+    }
+
+    /// The elements inside `lists` of fixed sizes, and which of them are null, or in a list that is.
+    pub fn elements(&self, lists: &[i64]) -> Result<(Part<'a>, Option<Buffer>)> {
+        let mut part = Part { ..*self }.checked()?;
+        let count = lists.iter().try_fold(part.length, |count, list| count.checked_mul(*list));
+        let count = count.filter(|count| isize::try_from(*count).is_ok());
+        let count = count.ok_or_else(|| bad("more elements than memory can address"))? as usize;
+        let mut missing = None;
+        part.mark_missing(count, &mut missing)?;
+        for list in lists {
+            part = part.items(*list)?;
+            part.mark_missing(count, &mut missing)?;
+        }
+        Ok((part, missing))
+    }
+
+    fn checked(self) -> Result<Part<'a>> {
+        let end = self.start.checked_add(self.length);
+        if self.start < 0 || self.length < 0 || end.is_none() {
+            return Err(bad("an array of a negative length, or that starts before its buffers"));
+        }
+        Ok(self)
+    }
+
+    /// The items of the lists of this part.
+    fn items(&self, list: i64) -> Result<Part<'a>> {
+        if self.is_empty() {
+            // No item is read, whether there is a child for it or not.
+            return Ok(Part { length: 0, ..*self });
+        }
+        if self.array.n_children != 1 || self.array.children.is_null() {
+            return Err(bad("a list without the one array of its items"));
+        }
+        // SAFETY: until release the producer holds as many children as it says, each NULL or a live struct.
+        let child =
+            unsafe { (*self.array.children).as_ref() }.ok_or_else(|| bad("a list without its items"))?;
+        let overflow = || bad("a list that ends beyond memory");
+        let first = self.start.checked_mul(list).ok_or_else(overflow)?;
+        let length = self.length.checked_mul(list).ok_or_else(overflow)?;
+        if first.checked_add(length).is_none_or(|end| end > child.length) {
+            return Err(bad("a list with less items than its length asks for"));
+        }
+        let start = first.checked_add(child.offset).ok_or_else(overflow)?;
+        Part { array: child, owner: self.owner, start, length }.checked()
+    }
+
+    /// Notes the nulls of this level in `missing`, which has `count` elements, as many for each of this level.
+    fn mark_missing(&self, count: usize, missing: &mut Option<Buffer>) -> Result<()> {
+        if self.array.null_count == 0 || self.is_empty() || self.buffer_count() == 0 {
+            return Ok(());
+        }
+        let bits = self.buffer(0)?;
+        if bits.is_null() {
+            return Ok(());
+        }
+        // SAFETY: a validity bitmap has a bit for each element from the start of the buffers to the end of the part.
+        unsafe {
+            bitmap::mark_missing(
+                bits.cast(),
+                self.start(),
+                self.length(),
+                count / self.length(),
+                missing,
+                count,
+            )
+        }
+    }
+}

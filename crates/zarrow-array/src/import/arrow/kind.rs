@@ -1,0 +1,254 @@
+//! Which layout an Arrow type has: the axes of a row, from nested fixed-size lists or `arrow.fixed_shape_tensor`, and
+//! what an element is.
+//!
+//! An extension type that is not known here is its storage, as Arrow has it.
+
+use crate::dtype::{DataType, Number, TimeUnit};
+use crate::error::{Error, Result};
+use crate::export::arrow_abi::ArrowSchema;
+use serde_json::Value;
+
+/// The deepest nesting of lists: a tensor has as many axes at most.
+const MAX_LISTS: usize = 64;
+
+/// What an Arrow type is here.
+#[derive(Debug)]
+pub struct Kind {
+    /// The lengths of the fixed-size lists, from the outermost.
+    pub lists: Vec<i64>,
+    /// The extents of a row as it lies in memory, whose product is that of the lists.
+    pub row: Vec<i64>,
+    /// The order of all axes, the first among them, in which they are meant; `None` where it is their own.
+    pub permutation: Option<Vec<usize>>,
+    /// The elements.
+    pub element: Element,
+}
+
+/// What an element is, and how it comes here.
+#[derive(Debug)]
+pub enum Element {
+    /// Of a fixed size, as it lies.
+    Shared(DataType),
+    /// Bools of one bit.
+    Bits,
+    /// Integers of 32 bits that are times of 64 bits here.
+    Widened(DataType),
+    /// Text or bytes of any length.
+    Text {
+        /// String or bytes.
+        dtype: DataType,
+        /// How they are found.
+        offsets: Offsets,
+    },
+    /// Indices into other values.
+    Dictionary {
+        /// Which integers.
+        index: Number,
+        /// What they stand for.
+        values: Box<Kind>,
+    },
+}
+
+impl Element {
+    /// What is copied whatever the array, where something is.
+    pub fn copied(&self) -> Option<&'static str> {
+        match self {
+            Element::Bits => Some("packed bools"),
+            Element::Widened(_) => Some("times of 32 bits"),
+            Element::Text { offsets: Offsets::Narrow, .. } => Some("offsets of 32 bits"),
+            Element::Text { offsets: Offsets::Views, .. } => Some("views of text"),
+            Element::Dictionary { .. } => Some("a dictionary"),
+            Element::Shared(_) | Element::Text { offsets: Offsets::Wide, .. } => None,
+        }
+    }
+}
+
+/// How the elements of text are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offsets {
+    /// By offsets of 32 bits.
+    Narrow,
+    /// By offsets of 64 bits.
+    Wide,
+    /// By views.
+    Views,
+}
+
+impl Kind {
+    /// The kind of a type.
+    pub fn of(schema: &ArrowSchema) -> Result<Kind> {
+        let (mut lists, mut row) = (Vec::new(), Vec::new());
+        let mut permutation = None;
+        let mut at = schema;
+        while let Some(length) = list_length(at)? {
+            if lists.len() == MAX_LISTS {
+                return Err(unknown(schema));
+            }
+            if at.metadata("ARROW:extension:name") == Some(b"arrow.fixed_shape_tensor") && lists.is_empty() {
+                let tensor = TensorShape::of(at, length)?;
+                row.extend(tensor.shape);
+                permutation = tensor.permutation;
+            } else {
+                row.push(length);
+            }
+            lists.push(length);
+            at = child(at)?;
+        }
+        // Axis 0 stays the first, and what a tensor's elements have for axes of their own stays behind.
+        let permutation = permutation.map(|order| {
+            let inner = order.len() + 1..row.len() + 1;
+            std::iter::once(0).chain(order.into_iter().map(|axis| axis + 1)).chain(inner).collect()
+        });
+        Ok(Kind { lists, row, permutation, element: element(at)? })
+    }
+}
+
+fn unknown(schema: &ArrowSchema) -> Error {
+    let name = format!("{:?}", schema.format().to_string_lossy());
+    Error::UnknownType { protocol: "the Arrow", name }
+}
+
+fn bad(what: &str) -> Error {
+    Error::BadArrow(what.into())
+}
+
+/// The length of a fixed-size list; `None` for any other type.
+fn list_length(schema: &ArrowSchema) -> Result<Option<i64>> {
+    let Some(digits) = schema.format().to_bytes().strip_prefix(b"+w:") else { return Ok(None) };
+    let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse::<i64>().ok());
+    length.filter(|length| *length >= 0).map(Some).ok_or_else(|| unknown(schema))
+}
+
+fn child(schema: &ArrowSchema) -> Result<&ArrowSchema> {
+    super::foreign::only_child(schema).ok_or_else(|| bad("a list without the one type of its items"))
+}
+
+/// What the metadata of `arrow.fixed_shape_tensor` say.
+struct TensorShape {
+    shape: Vec<i64>,
+    permutation: Option<Vec<usize>>,
+}
+
+impl TensorShape {
+    fn of(schema: &ArrowSchema, length: i64) -> Result<TensorShape> {
+        let wrong = || bad("the metadata of a fixed_shape_tensor do not fit its storage");
+        let text = schema.metadata("ARROW:extension:metadata").ok_or_else(wrong)?;
+        let metadata: Value = serde_json::from_slice(text).map_err(|_| wrong())?;
+        let integers = |key: &str| -> Result<Option<Vec<i64>>> {
+            let Some(list) = metadata.get(key).filter(|list| !list.is_null()) else { return Ok(None) };
+            let list = list.as_array().ok_or_else(wrong)?;
+            list.iter()
+                .map(|value| value.as_i64().filter(|value| *value >= 0))
+                .collect::<Option<_>>()
+                .map(Some)
+                .ok_or_else(wrong)
+        };
+        let shape = integers("shape")?.filter(|shape| shape.len() <= MAX_LISTS).ok_or_else(wrong)?;
+        let product = match shape.contains(&0) {
+            true => Some(0),
+            false => shape.iter().try_fold(1i64, |product, extent| product.checked_mul(*extent)),
+        };
+        if product != Some(length) {
+            return Err(wrong());
+        }
+        let permutation = integers("permutation")?
+            .map(|order| order.into_iter().map(|axis| axis as usize).collect::<Vec<usize>>());
+        if let Some(order) = &permutation {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            if !sorted.into_iter().eq(0..shape.len()) {
+                return Err(wrong());
+            }
+            // pyarrow writes the permutation the other way round than the specification has it, and reads neither
+            // right: only those that are their own inverse mean one thing.
+            if order.iter().enumerate().any(|(at, axis)| order[*axis] != at) {
+                let name = "fixed_shape_tensor with rotated axes, which its writers do not agree on,".into();
+                return Err(Error::UnknownType { protocol: "the Arrow", name });
+            }
+        }
+        Ok(TensorShape { shape, permutation })
+    }
+}
+
+/// The elements of a type that is no list.
+fn element(schema: &ArrowSchema) -> Result<Element> {
+    let format = schema.format().to_bytes();
+    if let Some(values) = super::foreign::dictionary_of(schema) {
+        let index = primitive(format)
+            .filter(|number| !matches!(number, Number::Float16 | Number::Float32 | Number::Float64));
+        let index = index.ok_or_else(|| bad("the indices of a dictionary are no integers"))?;
+        let values = Kind::of(values)?;
+        if !values.row.is_empty() || matches!(values.element, Element::Dictionary { .. }) {
+            return Err(Error::UnknownType { protocol: "the Arrow", name: "a dictionary of lists".into() });
+        }
+        return Ok(Element::Dictionary { index, values: Box::new(values) });
+    }
+    if let Some(number) = named(schema) {
+        return Ok(Element::Shared(number.into()));
+    }
+    if let Some(number) = primitive(format) {
+        return Ok(Element::Shared(number.into()));
+    }
+    let text = |dtype, offsets| Ok(Element::Text { dtype, offsets });
+    match format {
+        b"b" => Ok(Element::Bits),
+        b"u" => text(DataType::String, Offsets::Narrow),
+        b"U" => text(DataType::String, Offsets::Wide),
+        b"vu" => text(DataType::String, Offsets::Views),
+        b"z" => text(DataType::Bytes, Offsets::Narrow),
+        b"Z" => text(DataType::Bytes, Offsets::Wide),
+        b"vz" => text(DataType::Bytes, Offsets::Views),
+        [b'w', b':', digits @ ..] => {
+            let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+            let length = length.filter(|length| *length > 0).ok_or_else(|| unknown(schema))?;
+            Ok(Element::Shared(DataType::RawBytes { length }))
+        }
+        _ => time(format).ok_or_else(|| unknown(schema)),
+    }
+}
+
+fn primitive(format: &[u8]) -> Option<Number> {
+    let is_it = |number: &&Number| number.names().arrow.is_some_and(|code| code.as_bytes() == format);
+    Number::ALL.iter().find(is_it).copied()
+}
+
+/// The number that an extension type of Arrow's stands for: bool of one byte, and those that only Zarr names.
+fn named(schema: &ArrowSchema) -> Option<Number> {
+    match schema.metadata("ARROW:extension:name")? {
+        b"arrow.bool8" if schema.format() == c"c" => Some(Number::Bool),
+        b"arrow.opaque" => {
+            let metadata: Value =
+                serde_json::from_slice(schema.metadata("ARROW:extension:metadata")?).ok()?;
+            if metadata.get("vendor_name")? != "zarr" {
+                return None;
+            }
+            let number = Number::from_zarr_name(metadata.get("type_name")?.as_str()?)?;
+            let storage = format!("w:{}", number.names().item_size);
+            (schema.format().to_bytes() == storage.as_bytes()).then_some(number)
+        }
+        _ => None,
+    }
+}
+
+/// Times: points in time since 1970 (of any time zone: they count in UTC), days, times of a day, and spans.
+fn time(format: &[u8]) -> Option<Element> {
+    let unit = match format.get(2)? {
+        b's' => TimeUnit::Second,
+        b'm' => TimeUnit::Millisecond,
+        b'u' => TimeUnit::Microsecond,
+        b'n' => TimeUnit::Nanosecond,
+        b'D' => TimeUnit::Day,
+        _ => return None,
+    };
+    let point = DataType::DateTime64 { unit, scale: 1 };
+    let span = DataType::TimeDelta64 { unit, scale: 1 };
+    Some(match (format, unit) {
+        ([b't', b's', _, b':', ..], unit) if unit != TimeUnit::Day => Element::Shared(point),
+        ([b't', b'D', _], unit) if unit != TimeUnit::Day => Element::Shared(span),
+        ([b't', b'd', b'D'], _) => Element::Widened(point),
+        ([b't', b'd', b'm'], _) => Element::Shared(point),
+        ([b't', b't', b's' | b'm'], _) => Element::Widened(span),
+        ([b't', b't', b'u' | b'n'], _) => Element::Shared(span),
+        _ => return None,
+    })
+}

@@ -1,0 +1,139 @@
+//! Arrow arrays as the four layouts: values, offsets and bytes where they lie, read-only, since Arrow's data is
+//! immutable to both sides.
+//!
+//! 1. The type says which layout (see [`kind`]): the axes of a row, and what an element is.
+//! 2. From the outermost list to the elements, offsets and lengths are followed, and what is null at any level is
+//!    noted, one byte an element.
+//! 3. The elements become a layout over the producer's memory. What Arrow has in another form than Zarr is copied:
+//!    packed bools, offsets of 32 bits, views, days and seconds of 32 bits, dictionaries.
+//! 4. Several chunks are joined by one copy.
+//!
+//! What can be checked is: lengths, offsets that rise, indices of dictionaries, UTF-8. That the buffers are as long as
+//! the lengths say is the producer's promise, as Arrow has no field for it.
+//!
+//! Sources: Arrow C data interface; canonical extension types.
+
+mod bitmap;
+mod dictionary;
+mod foreign;
+mod join;
+mod kind;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod text;
+mod values;
+
+use crate::dtype::Number;
+use crate::error::{Error, Result};
+use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
+use crate::import::Imported;
+use crate::layout::MaskedVariable;
+use crate::mask::Mask;
+use crate::{Buffer, SharedTensor};
+use foreign::{Lent, Part};
+use kind::{Element, Kind};
+use std::sync::Arc;
+
+pub use foreign::{take_array, take_schema};
+pub use stream::{read_stream, take_stream};
+
+/// The layout of one Arrow array, in the producer's memory where that can be. Where it cannot, and not `may_copy`, that
+/// is an error; a mask, which Arrow has as bits, is always made.
+///
+/// # Errors
+/// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type that no layout has; [`Error::BadArrow`] for an array that
+/// breaks Arrow's rules; [`Error::BadOffset`], [`Error::NotUtf8`], [`Error::ShapeOverflow`], [`Error::OutOfMemory`].
+///
+/// ```
+/// use zarrow_array::{Buffer, Number, Tensor, export, import};
+/// let tensor = Tensor::new(Buffer::zeroed(24)?, vec![6], Number::Int32.into())?.into_shared()?;
+/// let (schema, array) = export::arrow::tensor(&tensor, None, Default::default(), None)?;
+/// let import::Imported::Tensor(back) = import::arrow::array(&schema, array, false)? else { unreachable!() };
+/// assert_eq!((back.pointer(), back.is_read_only()), (tensor.pointer(), true));
+/// # Ok::<(), zarrow_array::Error>(())
+/// ```
+pub fn array(schema: &ArrowSchema, array: ArrowArray, may_copy: bool) -> Result<Imported> {
+    let kind = Kind::of(schema)?;
+    let owner = Arc::new(Lent::new(array));
+    layout(&kind, &Part::of(&owner), may_copy)
+}
+
+/// The layout of an array that came in chunks: that of the only one, or all joined by one copy.
+///
+/// # Errors
+/// As [`array`].
+pub fn chunks(schema: &ArrowSchema, chunks: Vec<ArrowArray>, may_copy: bool) -> Result<Imported> {
+    let kind = Kind::of(schema)?;
+    let owners: Vec<Arc<Lent>> = chunks.into_iter().map(|chunk| Arc::new(Lent::new(chunk))).collect();
+    if owners.len() > 1 && !may_copy {
+        return Err(needs_copy("an array in several chunks"));
+    }
+    let layouts = owners.iter().map(|owner| layout(&kind, &Part::of(owner), may_copy));
+    let layouts = layouts.collect::<Result<Vec<_>>>()?;
+    match <[Imported; 1]>::try_from(layouts) {
+        Ok([only]) => Ok(only),
+        Err(several) if several.is_empty() => layout(&kind, &Part::of(&Arc::new(Lent::empty())), true),
+        Err(several) => join::join(&several),
+    }
+}
+
+/// Steps 2 and 3.
+fn layout(kind: &Kind, array: &Part<'_>, may_copy: bool) -> Result<Imported> {
+    if let Some(what) = kind.element.copied().filter(|_| !may_copy) {
+        return Err(needs_copy(what));
+    }
+    let rows = array.length();
+    let (elements, mut missing) = array.elements(&kind.lists)?;
+    let mut shape = vec![rows as i64];
+    shape.extend(&kind.row);
+    let values = match &kind.element {
+        Element::Shared(dtype) => Imported::Tensor(values::shared(&elements, &shape, dtype.clone())?),
+        Element::Bits => Imported::Tensor(values::bools(&elements, &shape)?),
+        Element::Widened(dtype) => Imported::Tensor(values::widened(&elements, &shape, dtype.clone())?),
+        Element::Text { dtype, offsets } => {
+            let extents = shape.iter().map(|extent| extent.unsigned_abs()).collect();
+            Imported::Variable(text::variable(&elements, extents, dtype.clone(), *offsets, may_copy)?)
+        }
+        Element::Dictionary { index, values } => {
+            let values = layout(values, &elements.dictionary()?, may_copy)?;
+            let indices = values::shared(&elements, &[elements.length() as i64], (*index).into())?;
+            dictionary::decoded(&indices, &values, &mut missing, &shape)?
+        }
+    };
+    let values = match (values, &kind.permutation) {
+        (Imported::Tensor(tensor), Some(axes)) => {
+            missing = missing.map(|missing| permuted(missing, &shape, axes)).transpose()?;
+            Imported::Tensor(tensor.transpose(axes)?)
+        }
+        (values, _) => values,
+    };
+    masked(values, missing)
+}
+
+fn needs_copy(what: &'static str) -> Error {
+    Error::NeedsCopy { protocol: "an import", what }
+}
+
+/// The masked layout, where anything is missing.
+fn masked(values: Imported, missing: Option<Buffer>) -> Result<Imported> {
+    let Some(missing) = missing else { return Ok(values) };
+    let mask = Mask::new(vec![missing])?;
+    Ok(match values {
+        Imported::Tensor(tensor) => Imported::MaskedTensor(tensor, mask),
+        Imported::Variable(variable) => Imported::MaskedVariable(MaskedVariable::new(variable, mask)?),
+        masked => masked,
+    })
+}
+
+/// A mask in C order of the permuted axes.
+fn permuted(missing: Buffer, shape: &[i64], axes: &[usize]) -> Result<Buffer> {
+    let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
+    let tensor = SharedTensor::read_only(&missing.into(), &extents, Number::Bool.into())?.transpose(axes)?;
+    let mut buffer = crate::UninitBuffer::new(tensor.nbytes())?;
+    // SAFETY: the mask is ours, and nobody writes to it any more; every byte is filled.
+    unsafe {
+        tensor.copy_into(buffer.as_mut_slice())?;
+        Ok(buffer.assume_init())
+    }
+}

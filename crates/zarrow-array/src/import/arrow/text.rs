@@ -1,0 +1,111 @@
+//! Text and bytes of any length.
+//!
+//! 1. Offsets of 64 bits that begin with 0 are shared; those of a slice, or of 32 bits, are written anew.
+//! 2. The bytes between the first and the last offset are shared.
+//! 3. Views are gathered: their bytes lie in several buffers, or in the views themselves.
+
+use super::foreign::Part;
+use super::kind::Offsets;
+use crate::dtype::DataType;
+use crate::error::{Error, Result};
+use crate::layout::Variable;
+use crate::{Buffer, SharedBytes, shape};
+
+/// Bytes of a view.
+const VIEW_NBYTES: usize = 16;
+/// The most bytes that lie in a view itself.
+const INLINE_NBYTES: usize = 12;
+
+/// The elements.
+pub fn variable(
+    elements: &Part<'_>,
+    extents: Vec<u64>,
+    dtype: DataType,
+    offsets: Offsets,
+    may_copy: bool,
+) -> Result<Variable> {
+    if elements.is_empty() {
+        return Variable::new(Buffer::zeroed(size_of::<i64>())?, Buffer::zeroed(0)?, extents, dtype);
+    }
+    match offsets {
+        Offsets::Narrow => found::<i32>(elements, extents, dtype, may_copy),
+        Offsets::Wide => found::<i64>(elements, extents, dtype, may_copy),
+        Offsets::Views => gathered(elements, extents, dtype),
+    }
+}
+
+/// Steps 1 and 2.
+fn found<T: Copy + Into<i64>>(
+    elements: &Part<'_>,
+    extents: Vec<u64>,
+    dtype: DataType,
+    may_copy: bool,
+) -> Result<Variable> {
+    let start = elements.present(1)?.cast::<T>().wrapping_add(elements.start());
+    let count = elements.length();
+    // SAFETY: the producer holds one offset more than there are elements.
+    let offset = |at: usize| -> i64 { unsafe { start.add(at).read_unaligned() }.into() };
+    let (first, last) = (offset(0), offset(count));
+    let nbytes =
+        last.checked_sub(first).and_then(|nbytes| usize::try_from(nbytes).ok()).filter(|_| first >= 0);
+    let nbytes = nbytes.ok_or(Error::BadOffset { index: count, value: last, nbytes: 0 })?;
+    let offsets_nbytes = shape::nbytes(&[count as u64 + 1], size_of::<i64>())?;
+    let offsets = if size_of::<T>() == size_of::<i64>() && first == 0 && start.cast::<i64>().is_aligned() {
+        // SAFETY: as above; nobody writes to them.
+        unsafe { SharedBytes::from_foreign(elements.owner(), start.cast(), offsets_nbytes)? }
+    } else if !may_copy {
+        return Err(super::needs_copy("offsets that do not begin with 0"));
+    } else {
+        let mut bytes = Buffer::zeroed(offsets_nbytes)?;
+        for (at, place) in bytes.chunks_exact_mut(size_of::<i64>()).enumerate() {
+            // What wraps does not rise, which is found with the others that do not.
+            place.copy_from_slice(&offset(at).wrapping_sub(first).to_ne_bytes());
+        }
+        bytes.into()
+    };
+    let data = if nbytes == 0 { std::ptr::null() } else { elements.present(2)?.cast::<u8>() };
+    // SAFETY: the producer holds the bytes up to the last offset, and nobody writes to them.
+    let data =
+        unsafe { SharedBytes::from_foreign(elements.owner(), data.wrapping_add(first as usize), nbytes)? };
+    Variable::new(offsets, data, extents, dtype)
+}
+
+/// Step 3.
+fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<Variable> {
+    let bad = || Error::BadArrow("a view that points outside its buffers".into());
+    let start = elements.start().checked_mul(VIEW_NBYTES).ok_or_else(bad)?;
+    let views = elements.present(1)?.cast::<u8>().wrapping_add(start);
+    // Behind the data, the last buffer has the length of each.
+    let buffers = elements.buffer_count().checked_sub(3).ok_or_else(bad)?;
+    let view = |at: usize| -> Result<&[u8]> {
+        // SAFETY: the producer holds a view for each element.
+        let view: &[u8; VIEW_NBYTES] = unsafe { &*views.add(at * VIEW_NBYTES).cast() };
+        let word = |at: usize| i32::from_ne_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]);
+        let length = usize::try_from(word(0)).map_err(|_| bad())?;
+        if length <= INLINE_NBYTES {
+            return Ok(&view[4..4 + length]);
+        }
+        let (buffer, offset) = (usize::try_from(word(8)), usize::try_from(word(12)));
+        let (Ok(buffer), Ok(offset)) = (buffer, offset) else { return Err(bad()) };
+        if buffer >= buffers {
+            return Err(bad());
+        }
+        // SAFETY: the last buffer has a length for each of the others.
+        let size = unsafe { elements.present(2 + buffers)?.cast::<i64>().add(buffer).read_unaligned() };
+        if usize::try_from(size).ok().is_none_or(|size| offset + length > size) {
+            return Err(bad());
+        }
+        // SAFETY: the buffer has `size` bytes, and the element lies inside.
+        Ok(unsafe {
+            std::slice::from_raw_parts(elements.present(2 + buffer)?.cast::<u8>().add(offset), length)
+        })
+    };
+    let count = elements.length();
+    let (mut data, mut offsets) =
+        (Vec::new(), Buffer::zeroed(shape::nbytes(&[count as u64 + 1], size_of::<i64>())?)?);
+    for (at, place) in offsets.chunks_exact_mut(size_of::<i64>()).skip(1).enumerate() {
+        data.extend_from_slice(view(at)?);
+        place.copy_from_slice(&(data.len() as i64).to_ne_bytes());
+    }
+    Variable::new(offsets, Buffer::from(data), extents, dtype)
+}

@@ -1,0 +1,55 @@
+//! Elements of a fixed size.
+
+use super::bitmap;
+use super::foreign::Part;
+use crate::dtype::{DataType, Number};
+use crate::error::{Error, Result};
+use crate::layout::{SharedTensor, Tensor};
+use crate::{Buffer, shape};
+
+/// The elements where they lie, in C order of `extents`.
+pub fn shared(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
+    let overflow =
+        || Error::ShapeOverflow { shape: unsigned(extents), item_size: dtype.item_size().unwrap_or(0) };
+    let strides = shape::c_strides(extents).ok_or_else(overflow)?;
+    let pointer = match elements.is_empty() {
+        true => std::ptr::null_mut(),
+        false => {
+            let offset = elements.start().checked_mul(dtype.item_size().unwrap_or(0)).ok_or_else(overflow)?;
+            elements.present(1)?.cast_mut().cast::<u8>().wrapping_add(offset)
+        }
+    };
+    // SAFETY: the producer holds a value for each element until the owner releases the array, and nobody writes.
+    unsafe { SharedTensor::from_foreign(elements.owner(), pointer, extents, &strides, dtype, true) }
+}
+
+/// Bools of one bit as bools of one byte.
+pub fn bools(elements: &Part<'_>, extents: &[i64]) -> Result<SharedTensor> {
+    let bytes = match elements.is_empty() {
+        true => Buffer::zeroed(0)?,
+        // SAFETY: the producer holds a bit for each element.
+        false => unsafe {
+            bitmap::unpacked(elements.present(1)?.cast(), elements.start(), elements.length())?
+        },
+    };
+    Tensor::new(bytes, unsigned(extents), Number::Bool.into())?.into_shared()
+}
+
+/// Integers of 32 bits as those of 64 bits.
+pub fn widened(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
+    let count = elements.length();
+    let mut bytes = Buffer::zeroed(shape::nbytes(&[count as u64], size_of::<i64>())?)?;
+    if !elements.is_empty() {
+        let first = elements.present(1)?.cast::<i32>().wrapping_add(elements.start());
+        for (at, place) in bytes.chunks_exact_mut(size_of::<i64>()).enumerate() {
+            // SAFETY: the producer holds a value for each element.
+            let value = i64::from(unsafe { first.add(at).read_unaligned() });
+            place.copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+    Tensor::new(bytes, unsigned(extents), dtype)?.into_shared()
+}
+
+fn unsigned(extents: &[i64]) -> Vec<u64> {
+    extents.iter().map(|extent| extent.unsigned_abs()).collect()
+}

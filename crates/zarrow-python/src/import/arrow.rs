@@ -1,0 +1,74 @@
+//! Arrow's C data interface, from the side of the one who asks: arrays and streams, which are moved out of their
+//! capsules.
+//!
+//! A stream is read while Python may run: its producer may be on another thread.
+//!
+//! Source: Arrow PyCapsule interface.
+
+use crate::error::{Raise, exchange};
+use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
+use pyo3::types::{PyCapsule, PyTuple};
+use std::ffi::CStr;
+use std::ptr::NonNull;
+use zarrow_array::import::{Imported, arrow};
+
+/// The array of an object with `__arrow_c_array__` or `__arrow_c_stream__`, or of their capsules; `None` where
+/// `object` is none. What can only be copied is an error, unless it `may_copy`.
+pub fn array(object: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Option<Imported>> {
+    if let Some(method) = object.getattr_opt("__arrow_c_array__")? {
+        return of_pair(&method.call0()?, may_copy).map(Some);
+    }
+    if let Some(method) = object.getattr_opt("__arrow_c_stream__")? {
+        return of_stream(&method.call0()?, may_copy).map(Some);
+    }
+    if object.is_instance_of::<PyTuple>()
+        && object.len()? == 2
+        && object.get_item(0)?.is_instance_of::<PyCapsule>()
+    {
+        return of_pair(object, may_copy).map(Some);
+    }
+    match object.cast::<PyCapsule>() {
+        Ok(capsule) if capsule.is_valid_checked(Some(STREAM)) => of_stream(object, may_copy).map(Some),
+        _ => Ok(None),
+    }
+}
+
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+const STREAM: &CStr = c"arrow_array_stream";
+
+/// What is moved out of a capsule of this name; an error where the capsule is another, or holds nothing any more.
+fn taken<T>(
+    capsule: &Bound<'_, PyAny>,
+    name: &'static CStr,
+    take: unsafe fn(*mut T) -> Option<T>,
+) -> PyResult<T> {
+    let py = capsule.py();
+    let wrong = || {
+        let name = name.to_string_lossy();
+        exchange(py, "arrow", format!("this is no capsule {name:?}, or one that was used before"))
+    };
+    let capsule = capsule.cast::<PyCapsule>().map_err(|_| wrong())?;
+    let place: NonNull<T> = capsule.pointer_checked(Some(name)).map_err(|_| wrong())?.cast();
+    // SAFETY: a capsule of this name holds such a struct, which other threads take in such a section too.
+    with_critical_section(capsule, || unsafe { take(place.as_ptr()) }).ok_or_else(wrong)
+}
+
+fn of_pair(pair: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Imported> {
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+    let py = pair.py();
+    let schema = taken(&schema, SCHEMA, arrow::take_schema)?;
+    let array = taken(&array, ARRAY, arrow::take_array)?;
+    py.detach(move || arrow::array(&schema, array, may_copy)).raise(py)
+}
+
+fn of_stream(capsule: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Imported> {
+    let py = capsule.py();
+    let stream = taken(capsule, STREAM, arrow::take_stream)?;
+    let read = move || {
+        let (schema, chunks) = arrow::read_stream(stream)?;
+        arrow::chunks(&schema, chunks, may_copy)
+    };
+    py.detach(read).raise(py)
+}
