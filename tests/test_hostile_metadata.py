@@ -193,7 +193,10 @@ V2 = {
     "filters": None,
 }
 WRONG_V2: dict[str, Json] = {
-    "structured": {"dtype": [["a", "<i4"]]},
+    "a structure of objects": {"dtype": [["a", "|O"]]},
+    "a structure without fields": {"dtype": []},
+    "a field that lies nowhere": {"dtype": [["a", "<i4", [2**62, 8]]]},
+    "fields that multiply": {"dtype": [["a", [["b", [["c", "<i2"], ["d", "u1"]], [2**15]]], [2**15]]]},
     "objects": {"dtype": "|O"},
     "a type of 2^40 characters": {"dtype": f"<U{2**40}"},
     "a type of 2^32 - 1 characters": {"dtype": f"<U{2**32 - 1}"},

@@ -31,7 +31,24 @@ class Array:
         """The extent of each axis, outermost first."""
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of the elements."""
+        """The NumPy dtype of the elements.
+
+        It is that of what reading gives (see `DecodedArray.dtype`): in the machine's byte order, and
+        without what makes a type optional, which `data_type` tells.
+
+        Raises
+        ------
+        ImportError
+            `ml_dtypes` is needed and not installed: `pip install 'zarrow[ml-dtypes]'`.
+        """
+    @property
+    def data_type(self) -> str | dict[str, Any]:
+        """The data type as Zarr version 3 names it, whichever version is stored.
+
+        A name, or a dict of name and configuration, such as
+        `{"name": "zarrs.optional", "configuration": {"name": "int16", "configuration": {}}}`. Padding and
+        arrays inside of a structure, for which Zarr has no words, are the `offset` and `shape` of a field.
+        """
     @property
     def ndim(self) -> int:
         """The number of axes."""

@@ -23,7 +23,13 @@ class DecodedArray:
         """The NumPy dtype of the elements.
 
         `numpy.dtypes.StringDType()` for strings, `object` for bytes of any length, and the types of
-        `ml_dtypes` for bfloat16 and the 8-bit floats.
+        `ml_dtypes` for bfloat16, floats of 8 bits and fewer, integers of 2 and 4 bits and complex numbers
+        of 16-bit floats; other complex numbers are structures of `real` and `imag`.
+
+        Raises
+        ------
+        ImportError
+            `ml_dtypes` is needed and not installed: `pip install 'zarrow[ml-dtypes]'`.
         """
     @property
     def ndim(self) -> int:

@@ -50,6 +50,9 @@ pub enum Error {
     /// A view would reach outside its memory, or change the number of elements.
     #[error("{0}")]
     BadView(String),
+    /// The fields of a structured type do not hold together.
+    #[error("bad structured type: {0}")]
+    BadStruct(String),
     /// The data type has no name in the protocol.
     #[error("{protocol} has no type for {dtype}")]
     NoSuchType {

@@ -33,7 +33,7 @@ pub mod shape;
 
 pub use alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
 pub use buffer::{Buffer, UninitBuffer};
-pub use dtype::{DataType, Number, NumberNames, TimeUnit};
+pub use dtype::{DataType, Field, Number, NumberNames, Struct, TimeUnit, Words};
 pub use error::{Error, Result};
 pub use layout::{DecodedArray, IndexStep, MaskedTensor, MaskedVariable, SharedTensor, Tensor, Variable};
 pub use mask::{Mask, count_missing, pack_validity};

@@ -100,8 +100,6 @@ fn data_type_of(data_type: &ZarrsType) -> Option<DataType> {
         "numpy.datetime64" => Some(DataType::DateTime64 { unit: unit()?, scale: number("scale_factor")? }),
         "numpy.timedelta64" => Some(DataType::TimeDelta64 { unit: unit()?, scale: number("scale_factor")? }),
         "fixed_length_utf32" => Some(DataType::FixedLengthUtf32 { length: number("length_bytes")? / 4 }),
-        "complex_float32" => Some(Number::Complex64.into()),
-        "complex_float64" => Some(Number::Complex128.into()),
         name => match name.strip_prefix('r').map(str::parse::<u32>) {
             Some(Ok(bits)) if bits.is_multiple_of(8) => Some(DataType::RawBytes { length: bits / 8 }),
             _ => Number::from_zarr_name(name).map(DataType::Number),

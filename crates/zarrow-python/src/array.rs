@@ -79,6 +79,12 @@ impl Array {
         numpy::dtype(py, self.inner().data_type())
     }
 
+    /// The data type as Zarr version 3 names it: a name, or a dict of name and configuration.
+    #[getter]
+    fn data_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::value(py, &zarrow::metadata::data_type_document(self.inner().data_type()))
+    }
+
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {

@@ -2,30 +2,67 @@
 
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
-use zarrow_array::SharedTensor;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use zarrow_array::{DataType, SharedTensor, Struct};
 
 /// The description of the memory by its address.
 ///
 /// A type that NumPy has no code for is an `AttributeError`: NumPy would take `V2` for it, and never ask
 /// `__array__`.
 pub fn describe<'py>(py: Python<'py>, tensor: &SharedTensor) -> PyResult<Bound<'py, PyDict>> {
-    let Some(code) = tensor.dtype().numpy_code() else {
+    let fields = match tensor.dtype() {
+        DataType::Struct(structure) => fields(py, structure)?,
+        _ => None,
+    };
+    let code = match &fields {
+        Some(_) => Some(format!("|V{}", tensor.item_size())),
+        None => type_string(tensor.dtype()),
+    };
+    let Some(code) = code else {
         let message = format!("NumPy has no type code for {}: call .numpy()", tensor.dtype());
         return Err(PyAttributeError::new_err(message));
-    };
-    let order = match tensor.dtype().word_size() {
-        1 => '|',
-        _ if cfg!(target_endian = "big") => '>',
-        _ => '<',
     };
     let item_size = tensor.item_size() as i64;
     let strides = tensor.strides().iter().map(|stride| stride * item_size);
     let description = PyDict::new(py);
     description.set_item("version", 3)?;
-    description.set_item("typestr", format!("{order}{code}"))?;
+    description.set_item("typestr", code)?;
+    if let Some(fields) = fields {
+        description.set_item("descr", fields)?;
+    }
     description.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
     description.set_item("strides", PyTuple::new(py, strides.collect::<Vec<i64>>())?)?;
     description.set_item("data", (tensor.pointer().as_ptr().addr(), tensor.is_read_only()))?;
     Ok(description)
+}
+
+/// NumPy's type string, `None` where it has none.
+fn type_string(data_type: &DataType) -> Option<String> {
+    let order = match data_type.word_size() {
+        1 => '|',
+        _ if cfg!(target_endian = "big") => '>',
+        _ => '<',
+    };
+    Some(format!("{order}{}", data_type.numpy_code()?))
+}
+
+/// The fields as NumPy lists them; `None` where one has no code, or there is padding, for which NumPy would make up
+/// fields.
+fn fields<'py>(py: Python<'py>, structure: &Struct) -> PyResult<Option<Bound<'py, PyList>>> {
+    let list = PyList::empty(py);
+    if structure.has_padding() {
+        return Ok(None);
+    }
+    for field in structure.fields() {
+        let item = match &field.data_type {
+            DataType::Struct(inner) => fields(py, inner)?.map(Bound::into_any),
+            plain => type_string(plain).map(|code| PyString::new(py, &code).into_any()),
+        };
+        let Some(item) = item else { return Ok(None) };
+        match field.shape.is_empty() {
+            true => list.append((&*field.name, item))?,
+            false => list.append((&*field.name, item, PyTuple::new(py, &*field.shape)?))?,
+        }
+    }
+    Ok(Some(list))
 }

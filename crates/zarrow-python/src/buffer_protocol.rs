@@ -107,13 +107,7 @@ fn check(py: Python<'_>, tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) ->
     }
 }
 
-/// The format string of the elements, as NumPy writes it.
+/// The format string of the elements.
 fn format(data_type: &DataType) -> Option<CString> {
-    let format = match data_type {
-        DataType::Number(number) => number.names().pep3118?.to_owned(),
-        DataType::FixedLengthUtf32 { length } => format!("{length}w"),
-        DataType::NullTerminatedBytes { length } => format!("{length}s"),
-        _ => return None,
-    };
-    CString::new(format).ok()
+    CString::new(data_type.pep3118()?).ok()
 }

@@ -10,7 +10,19 @@ const MAX_DEPTH: usize = 100;
 
 /// A new dict of the object.
 pub fn object<'py>(py: Python<'py>, object: &Map<String, Value>) -> PyResult<Bound<'py, PyAny>> {
-    let text = serde_json::to_string(object).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    loads(py, serde_json::to_string(object))
+}
+
+/// The value as a Python object.
+pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::String(text) => Ok(PyString::new(py, text).into_any()),
+        other => loads(py, serde_json::to_string(other)),
+    }
+}
+
+fn loads(py: Python<'_>, text: serde_json::Result<String>) -> PyResult<Bound<'_, PyAny>> {
+    let text = text.map_err(|error| PyValueError::new_err(error.to_string()))?;
     py.import("json")?.call_method1("loads", (text,))
 }
 

@@ -1,12 +1,13 @@
 //! NumPy's types and views, by NumPy's own Python functions. It is imported when it is first needed.
 
-use crate::error::exchange;
+use crate::error::{exchange, unsupported};
 use crate::numpy_api;
 use crate::tensor::Tensor;
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
-use zarrow_array::{DataType, Number, SharedTensor};
+use pyo3::types::{PyDict, PyTuple, PyType};
+use zarrow_array::{DataType, Field, Number, SharedTensor, Struct};
 
 /// The module `numpy`.
 pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
@@ -51,24 +52,66 @@ pub fn dtype<'py>(py: Python<'py>, data_type: &DataType) -> PyResult<Bound<'py, 
     match data_type.without_optional() {
         DataType::Number(number) => number_dtype(py, *number),
         DataType::String => module(py)?.getattr("dtypes")?.call_method0("StringDType"),
-        DataType::Bytes => module(py)?.getattr("dtype")?.call1(("O",)),
-        other => module(py)?.getattr("dtype")?.call1((other.numpy_code(),)),
+        DataType::Bytes => make_dtype(py, "O"),
+        DataType::Struct(structure) => struct_dtype(py, structure),
+        other => make_dtype(py, other.numpy_code()),
     }
 }
 
+/// `numpy.dtype(description)`.
+fn make_dtype<'py>(py: Python<'py>, description: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyAny>> {
+    module(py)?.getattr("dtype")?.call1((description,))
+}
+
 /// The `numpy.dtype` of a number, made once.
+///
+/// Numbers that NumPy has no type for have that of `ml_dtypes`; a complex number that has none there either is a
+/// structure of `real` and `imag`.
 fn number_dtype(py: Python<'_>, number: Number) -> PyResult<Bound<'_, PyAny>> {
     static MADE: [PyOnceLock<Py<PyAny>>; Number::ALL.len()] =
         [const { PyOnceLock::new() }; Number::ALL.len()];
     let made = MADE[number as usize].get_or_try_init(py, || {
-        let dtype = module(py)?.getattr("dtype")?;
-        let dtype = match number.names().numpy {
-            Some(code) => dtype.call1((code,))?,
-            None => dtype.call1((py.import("ml_dtypes")?.getattr(number.names().zarr)?,))?,
+        let names = number.names();
+        let dtype = match (names.numpy, names.ml_dtypes, number.part()) {
+            (Some(code), ..) => make_dtype(py, code)?,
+            (None, Some(name), _) => make_dtype(py, ml_dtype(py, name)?)?,
+            (None, None, Some(part)) => {
+                let part = number_dtype(py, part)?;
+                make_dtype(py, vec![("real", &part), ("imag", &part)])?
+            }
+            (None, None, None) => return Err(unsupported(py, format!("{} as a NumPy type", names.zarr))),
         };
         PyResult::Ok(dtype.unbind())
     })?;
     Ok(made.bind(py).clone())
+}
+
+/// A type of `ml_dtypes`.
+fn ml_dtype<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let missing = |error: PyErr| {
+        let message =
+            format!("NumPy has no {name}, ml_dtypes has: pip install 'zarrow[ml-dtypes]' ({error})");
+        PyImportError::new_err(message)
+    };
+    py.import("ml_dtypes").and_then(|module| module.getattr(name)).map_err(missing)
+}
+
+/// The `numpy.dtype` of a structure, its fields at their offsets.
+fn struct_dtype<'py>(py: Python<'py>, structure: &Struct) -> PyResult<Bound<'py, PyAny>> {
+    let format = |field: &Field| {
+        let item = dtype(py, &field.data_type)?;
+        match field.shape.is_empty() {
+            true => Ok(item),
+            false => make_dtype(py, (item, PyTuple::new(py, &*field.shape)?)),
+        }
+    };
+    let fields = structure.fields();
+    let description = PyDict::new(py);
+    description.set_item("names", fields.iter().map(|field| &*field.name).collect::<Vec<_>>())?;
+    description.set_item("formats", fields.iter().map(format).collect::<PyResult<Vec<_>>>()?)?;
+    description.set_item("offsets", fields.iter().map(|field| field.offset).collect::<Vec<_>>())?;
+    description.set_item("itemsize", structure.item_size())?;
+    make_dtype(py, description)
 }
 
 /// A view of the tensor's memory, which keeps the tensor alive as its base.

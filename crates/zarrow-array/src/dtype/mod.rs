@@ -4,75 +4,15 @@
 //! reads them, and so it is no part of the type.
 
 mod number;
+mod pep3118;
+mod structure;
+mod time_unit;
 
 pub use number::{Number, NumberNames};
+pub use structure::{Field, Struct};
+pub use time_unit::TimeUnit;
 
 use std::fmt;
-
-/// The unit of a `numpy.datetime64` or `numpy.timedelta64`, by NumPy's code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TimeUnit {
-    /// Years, `Y`.
-    Year,
-    /// Months, `M`.
-    Month,
-    /// Weeks, `W`.
-    Week,
-    /// Days, `D`.
-    Day,
-    /// Hours, `h`.
-    Hour,
-    /// Minutes, `m`.
-    Minute,
-    /// Seconds, `s`.
-    Second,
-    /// Milliseconds, `ms`.
-    Millisecond,
-    /// Microseconds, `us`.
-    Microsecond,
-    /// Nanoseconds, `ns`.
-    Nanosecond,
-    /// Picoseconds, `ps`.
-    Picosecond,
-    /// Femtoseconds, `fs`.
-    Femtosecond,
-    /// Attoseconds, `as`.
-    Attosecond,
-    /// No unit yet, `generic`.
-    Generic,
-}
-
-impl TimeUnit {
-    const CODES: [(TimeUnit, &'static str); 14] = [
-        (TimeUnit::Year, "Y"),
-        (TimeUnit::Month, "M"),
-        (TimeUnit::Week, "W"),
-        (TimeUnit::Day, "D"),
-        (TimeUnit::Hour, "h"),
-        (TimeUnit::Minute, "m"),
-        (TimeUnit::Second, "s"),
-        (TimeUnit::Millisecond, "ms"),
-        (TimeUnit::Microsecond, "us"),
-        (TimeUnit::Nanosecond, "ns"),
-        (TimeUnit::Picosecond, "ps"),
-        (TimeUnit::Femtosecond, "fs"),
-        (TimeUnit::Attosecond, "as"),
-        (TimeUnit::Generic, "generic"),
-    ];
-
-    /// NumPy's code for the unit.
-    #[must_use]
-    pub fn code(self) -> &'static str {
-        Self::CODES.iter().find(|(unit, _)| *unit == self).map_or("generic", |(_, code)| code)
-    }
-
-    /// The unit that NumPy calls `code`; `μs` is taken for `us`, as NumPy does.
-    #[must_use]
-    pub fn from_code(code: &str) -> Option<TimeUnit> {
-        let code = if code == "μs" { "us" } else { code };
-        Self::CODES.iter().find(|(_, known)| *known == code).map(|(unit, _)| *unit)
-    }
-}
 
 /// What one element of an array is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -113,8 +53,29 @@ pub enum DataType {
     String,
     /// Bytes of any length.
     Bytes,
+    /// Named fields, one after another.
+    Struct(Struct),
     /// The inner type, or nothing.
     Optional(Box<DataType>),
+}
+
+/// Machine words of one size, side by side in an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Words {
+    /// Bytes from the start of the element to the first word.
+    pub offset: usize,
+    /// Bytes of one word.
+    pub size: usize,
+    /// How many words.
+    pub count: usize,
+}
+
+impl Words {
+    /// Reverses the bytes of each of the words, in one element.
+    pub fn reverse(&self, element: &mut [u8]) {
+        let run = element.get_mut(self.offset..self.offset + self.size * self.count);
+        run.into_iter().flat_map(|run| run.chunks_exact_mut(self.size.max(1))).for_each(<[u8]>::reverse);
+    }
 }
 
 impl DataType {
@@ -138,19 +99,41 @@ impl DataType {
                 Some(*length as usize)
             }
             DataType::String | DataType::Bytes => None,
+            DataType::Struct(structure) => Some(structure.item_size()),
             DataType::Optional(inner) => inner.item_size(),
         }
     }
 
-    /// Bytes of one machine word of an element: what a change of byte order reverses.
+    /// Bytes of one machine word of an element, what a change of byte order reverses: the largest in a structure.
     #[must_use]
     pub fn word_size(&self) -> usize {
         match self {
             DataType::Number(number) => number.names().word_size,
             DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => 8,
             DataType::FixedLengthUtf32 { .. } => 4,
+            DataType::Struct(_) => self.words().iter().map(|words| words.size).max().unwrap_or(1),
             DataType::Optional(inner) => inner.word_size(),
             _ => 1,
+        }
+    }
+
+    /// The machine words of one element, from its start to its end; none where it has no fixed size.
+    ///
+    /// Each field of a structure is a run of its own, however deep it lies.
+    #[must_use]
+    pub fn words(&self) -> Vec<Words> {
+        match (self, self.item_size()) {
+            (DataType::Struct(structure), _) => {
+                let mut words = Vec::new();
+                structure.collect_words(0, &mut words);
+                words
+            }
+            (DataType::Optional(inner), _) => inner.words(),
+            (_, Some(nbytes)) => {
+                let size = self.word_size();
+                vec![Words { offset: 0, size, count: nbytes / size }]
+            }
+            (_, None) => Vec::new(),
         }
     }
 
@@ -202,8 +185,20 @@ impl DataType {
             DataType::FixedLengthUtf32 { length } => Some(format!("U{length}")),
             DataType::NullTerminatedBytes { length } => Some(format!("S{length}")),
             DataType::RawBytes { length } => Some(format!("V{length}")),
-            DataType::String | DataType::Bytes | DataType::Optional(_) => None,
+            DataType::String | DataType::Bytes | DataType::Struct(_) | DataType::Optional(_) => None,
         }
+    }
+
+    /// The format of PEP 3118, `None` where it has none. Structures have one where all their fields do.
+    ///
+    /// ```
+    /// use zarrow_array::{DataType, Number};
+    /// assert_eq!(DataType::Number(Number::Complex64).pep3118().as_deref(), Some("Zf"));
+    /// assert_eq!(DataType::Number(Number::BFloat16).pep3118(), None);
+    /// ```
+    #[must_use]
+    pub fn pep3118(&self) -> Option<String> {
+        pep3118::format(self)
     }
 }
 
@@ -226,6 +221,7 @@ impl fmt::Display for DataType {
             DataType::RawBytes { length } => write!(formatter, "V{length}"),
             DataType::String => formatter.write_str("string"),
             DataType::Bytes => formatter.write_str("bytes"),
+            DataType::Struct(structure) => structure.fmt(formatter),
             DataType::Optional(inner) => write!(formatter, "optional[{inner}]"),
         }
     }

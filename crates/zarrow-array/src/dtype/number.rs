@@ -1,21 +1,32 @@
 //! The numeric data types, and the one table that says how each protocol names them.
 //!
 //! A row that has no name in a protocol cannot be handed over by it: the export says so in an error, and
-//! never sends a type that merely has the same width.
+//! never sends a type that merely has the same width. `docs/data-types.md` shows what follows for each protocol.
+//!
+//! - Numbers of fewer bits than a byte have a byte each in memory, as in `ml_dtypes` and as Zarr's `bytes` codec stores
+//!   them; the upper bits have no meaning. DLPack packs them, so that they have no DLPack type here.
+//! - Complex numbers are their two parts, the real one first. Those that neither NumPy nor `ml_dtypes` knows are a
+//!   structure of `real` and `imag` to NumPy.
 
 use zarrow_dlpack::{DLDataType, DLDataTypeCode};
 
 /// One row of the table: how the protocols name one numeric type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberNames {
-    /// The name in Zarr v3 metadata, which is also the NumPy (or `ml_dtypes`) name where there is one.
+    /// The name in Zarr v3 metadata; in Zarr v2 too, where NumPy has no type string.
     pub zarr: &'static str,
+    /// Another name that Zarr v3 metadata may have.
+    pub alias: Option<&'static str>,
     /// Bytes of one element.
     pub item_size: usize,
     /// Bytes of one machine word: what a change of byte order reverses (a complex number has two).
     pub word_size: usize,
+    /// Bits of one word that have a meaning, from the lowest on: what Zarr's `packbits` codec stores.
+    pub bits: u32,
     /// The NumPy type string without byte order, `None` where NumPy itself has no such type.
     pub numpy: Option<&'static str>,
+    /// The name in `ml_dtypes`, where NumPy itself has no such type.
+    pub ml_dtypes: Option<&'static str>,
     /// The DLPack type.
     pub dlpack: Option<DLDataType>,
     /// The format string of the Arrow C data interface.
@@ -25,7 +36,8 @@ pub struct NumberNames {
 }
 
 macro_rules! numbers {
-    ($( $variant:ident $zarr:literal $item:literal $word:literal $numpy:expr, $code:ident $bits:literal, $arrow:expr, $pep:expr; )*) => {
+    ($( $variant:ident $zarr:literal $(= $alias:literal)?, $item:literal $word:literal $bits:literal,
+        $library:ident $name:literal, $code:ident $dlpack:literal, $arrow:literal $pep3118:literal; )*) => {
         /// A data type whose elements are one number of a fixed size.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -43,40 +55,80 @@ macro_rules! numbers {
             pub const fn names(self) -> NumberNames {
                 match self {
                     $( Number::$variant => NumberNames {
-                        zarr: $zarr, item_size: $item, word_size: $word, numpy: $numpy,
-                        dlpack: Some(DLDataType::new(DLDataTypeCode::$code, $bits)), arrow: $arrow, pep3118: $pep,
+                        zarr: $zarr,
+                        alias: name(concat!($($alias)?)),
+                        item_size: $item,
+                        word_size: $word,
+                        bits: $bits,
+                        numpy: name(numbers!(@numpy $library $name)),
+                        ml_dtypes: name(numbers!(@ml_dtypes $library $name)),
+                        dlpack: numbers!(@dlpack $code $dlpack),
+                        arrow: name($arrow),
+                        pep3118: name($pep3118),
                     }, )*
                 }
             }
         }
     };
+    (@numpy NP $name:literal) => { $name };
+    (@numpy $library:ident $name:literal) => { "" };
+    (@ml_dtypes ML $name:literal) => { $name };
+    (@ml_dtypes $library:ident $name:literal) => { "" };
+    (@dlpack NONE $bits:literal) => { None };
+    (@dlpack $code:ident $bits:literal) => { Some(DLDataType::new(DLDataTypeCode::$code, $bits)) };
 }
 
+/// A cell of the table, in which `""` stands where a protocol has no name.
+const fn name(cell: &'static str) -> Option<&'static str> {
+    if cell.is_empty() { None } else { Some(cell) }
+}
+
+#[rustfmt::skip]
 numbers! {
-    //  variant         zarr name             item word numpy         DLPack code and bits        arrow       PEP 3118
-    Bool            "bool"                1 1 Some("b1"),  BOOL 8,                     None,       Some("?");
-    Int8            "int8"                1 1 Some("i1"),  INT 8,                      Some("c"),  Some("b");
-    Int16           "int16"               2 2 Some("i2"),  INT 16,                     Some("s"),  Some("h");
-    Int32           "int32"               4 4 Some("i4"),  INT 32,                     Some("i"),  Some("i");
-    Int64           "int64"               8 8 Some("i8"),  INT 64,                     Some("l"),  Some("l");
-    UInt8           "uint8"               1 1 Some("u1"),  UINT 8,                     Some("C"),  Some("B");
-    UInt16          "uint16"              2 2 Some("u2"),  UINT 16,                    Some("S"),  Some("H");
-    UInt32          "uint32"              4 4 Some("u4"),  UINT 32,                    Some("I"),  Some("I");
-    UInt64          "uint64"              8 8 Some("u8"),  UINT 64,                    Some("L"),  Some("L");
-    Float16         "float16"             2 2 Some("f2"),  FLOAT 16,                   Some("e"),  Some("e");
-    Float32         "float32"             4 4 Some("f4"),  FLOAT 32,                   Some("f"),  Some("f");
-    Float64         "float64"             8 8 Some("f8"),  FLOAT 64,                   Some("g"),  Some("d");
-    BFloat16        "bfloat16"            2 2 None,        BFLOAT 16,                  None,       None;
-    Complex64       "complex64"           8 4 Some("c8"),  COMPLEX 64,                 None,       Some("Zf");
-    Complex128      "complex128"         16 8 Some("c16"), COMPLEX 128,                None,       Some("Zd");
-    Float8E3M4      "float8_e3m4"         1 1 None,        FLOAT8_E3M4 8,              None,       None;
-    Float8E4M3      "float8_e4m3"         1 1 None,        FLOAT8_E4M3 8,              None,       None;
-    Float8E4M3B11   "float8_e4m3b11fnuz"  1 1 None,        FLOAT8_E4M3B11FNUZ 8,       None,       None;
-    Float8E4M3Fn    "float8_e4m3fn"       1 1 None,        FLOAT8_E4M3FN 8,            None,       None;
-    Float8E4M3Fnuz  "float8_e4m3fnuz"     1 1 None,        FLOAT8_E4M3FNUZ 8,          None,       None;
-    Float8E5M2      "float8_e5m2"         1 1 None,        FLOAT8_E5M2 8,              None,       None;
-    Float8E5M2Fnuz  "float8_e5m2fnuz"     1 1 None,        FLOAT8_E5M2FNUZ 8,          None,       None;
-    Float8E8M0Fnu   "float8_e8m0fnu"      1 1 None,        FLOAT8_E8M0FNU 8,           None,       None;
+    // variant              Zarr v3 name (= alias)           item, word, bits; NumPy or ml_dtypes; DLPack; Arrow, PEP 3118
+    Bool                  "bool",                            1 1  1, NP "b1",                 BOOL 8,               ""  "?";
+    Int8                  "int8",                            1 1  8, NP "i1",                 INT 8,                "c" "b";
+    Int16                 "int16",                           2 2 16, NP "i2",                 INT 16,               "s" "h";
+    Int32                 "int32",                           4 4 32, NP "i4",                 INT 32,               "i" "i";
+    Int64                 "int64",                           8 8 64, NP "i8",                 INT 64,               "l" "l";
+    UInt8                 "uint8",                           1 1  8, NP "u1",                 UINT 8,               "C" "B";
+    UInt16                "uint16",                          2 2 16, NP "u2",                 UINT 16,              "S" "H";
+    UInt32                "uint32",                          4 4 32, NP "u4",                 UINT 32,              "I" "I";
+    UInt64                "uint64",                          8 8 64, NP "u8",                 UINT 64,              "L" "L";
+    Int2                  "int2",                            1 1  2, ML "int2",               NONE 0,               ""  "";
+    Int4                  "int4",                            1 1  4, ML "int4",               NONE 0,               ""  "";
+    UInt2                 "uint2",                           1 1  2, ML "uint2",              NONE 0,               ""  "";
+    UInt4                 "uint4",                           1 1  4, ML "uint4",              NONE 0,               ""  "";
+    Float16               "float16",                         2 2 16, NP "f2",                 FLOAT 16,             "e" "e";
+    Float32               "float32",                         4 4 32, NP "f4",                 FLOAT 32,             "f" "f";
+    Float64               "float64",                         8 8 64, NP "f8",                 FLOAT 64,             "g" "d";
+    BFloat16              "bfloat16",                        2 2 16, ML "bfloat16",           BFLOAT 16,            ""  "";
+    Float8E3M4            "float8_e3m4",                     1 1  8, ML "float8_e3m4",        FLOAT8_E3M4 8,        ""  "";
+    Float8E4M3            "float8_e4m3",                     1 1  8, ML "float8_e4m3",        FLOAT8_E4M3 8,        ""  "";
+    Float8E4M3B11         "float8_e4m3b11fnuz",              1 1  8, ML "float8_e4m3b11fnuz", FLOAT8_E4M3B11FNUZ 8, ""  "";
+    Float8E4M3Fn          "float8_e4m3fn",                   1 1  8, ML "float8_e4m3fn",      FLOAT8_E4M3FN 8,      ""  "";
+    Float8E4M3Fnuz        "float8_e4m3fnuz",                 1 1  8, ML "float8_e4m3fnuz",    FLOAT8_E4M3FNUZ 8,    ""  "";
+    Float8E5M2            "float8_e5m2",                     1 1  8, ML "float8_e5m2",        FLOAT8_E5M2 8,        ""  "";
+    Float8E5M2Fnuz        "float8_e5m2fnuz",                 1 1  8, ML "float8_e5m2fnuz",    FLOAT8_E5M2FNUZ 8,    ""  "";
+    Float8E8M0Fnu         "float8_e8m0fnu",                  1 1  8, ML "float8_e8m0fnu",     FLOAT8_E8M0FNU 8,     ""  "";
+    Float6E2M3Fn          "float6_e2m3fn",                   1 1  6, ML "float6_e2m3fn",      NONE 0,               ""  "";
+    Float6E3M2Fn          "float6_e3m2fn",                   1 1  6, ML "float6_e3m2fn",      NONE 0,               ""  "";
+    Float4E2M1Fn          "float4_e2m1fn",                   1 1  4, ML "float4_e2m1fn",      NONE 0,               ""  "";
+    Complex64             "complex64" = "complex_float32",   8 4 32, NP "c8",                 COMPLEX 64,           ""  "Zf";
+    Complex128            "complex128" = "complex_float64", 16 8 64, NP "c16",                COMPLEX 128,          ""  "Zd";
+    ComplexFloat16        "complex_float16",                 4 2 16, ML "complex32",          COMPLEX 32,           ""  "";
+    ComplexBFloat16       "complex_bfloat16",                4 2 16, ML "bcomplex32",         NONE 0,               ""  "";
+    ComplexFloat8E3M4     "complex_float8_e3m4",             2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat8E4M3     "complex_float8_e4m3",             2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat8E4M3B11  "complex_float8_e4m3b11fnuz",      2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat8E4M3Fn   "complex_float8_e4m3fn",           2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat8E4M3Fnuz "complex_float8_e4m3fnuz",         2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat8E5M2     "complex_float8_e5m2",             2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat8E5M2Fnuz "complex_float8_e5m2fnuz",         2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat8E8M0Fnu  "complex_float8_e8m0fnu",          2 1  8, NO "",                   NONE 0,               ""  "";
+    ComplexFloat6E2M3Fn   "complex_float6_e2m3fn",           2 1  6, NO "",                   NONE 0,               ""  "";
+    ComplexFloat6E3M2Fn   "complex_float6_e3m2fn",           2 1  6, NO "",                   NONE 0,               ""  "";
+    ComplexFloat4E2M1Fn   "complex_float4_e2m1fn",           2 1  4, NO "",                   NONE 0,               ""  "";
 }
 
 impl Number {
@@ -85,16 +137,81 @@ impl Number {
     /// ```
     /// use zarrow_array::Number;
     /// assert_eq!(Number::from_zarr_name("int16"), Some(Number::Int16));
+    /// assert_eq!(Number::from_zarr_name("complex_float32"), Some(Number::Complex64));
     /// assert_eq!(Number::from_zarr_name("decimal"), None);
     /// ```
     #[must_use]
     pub fn from_zarr_name(name: &str) -> Option<Number> {
-        Self::ALL.iter().copied().find(|number| number.names().zarr == name)
+        Self::ALL.iter().copied().find(|number| {
+            let names = number.names();
+            names.zarr == name || names.alias == Some(name)
+        })
     }
 
     /// The numeric type that DLPack calls `dtype`, `None` where Zarr has none.
     #[must_use]
     pub fn from_dlpack(dtype: DLDataType) -> Option<Number> {
         Self::ALL.iter().copied().find(|number| number.names().dlpack == Some(dtype))
+    }
+
+    /// The type of a complex number's two parts; `None` for other numbers.
+    ///
+    /// ```
+    /// use zarrow_array::Number;
+    /// assert_eq!(Number::Complex128.part(), Some(Number::Float64));
+    /// assert_eq!(Number::Float64.part(), None);
+    /// ```
+    #[must_use]
+    pub fn part(self) -> Option<Number> {
+        let names = self.names();
+        let part = |name: &str| name.strip_prefix("complex_").and_then(Number::from_zarr_name);
+        part(names.zarr).or_else(|| names.alias.and_then(part))
+    }
+
+    /// Whether an element's words have bits without a meaning.
+    #[must_use]
+    pub const fn is_sub_byte(self) -> bool {
+        let names = self.names();
+        names.bits < 8 && !matches!(self, Number::Bool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_hold_together() {
+        for number in Number::ALL {
+            let names = number.names();
+            let parts = if number.part().is_some() { 2 } else { 1 };
+            assert_eq!(names.item_size, names.word_size * parts, "{number:?}");
+            assert_eq!(names.word_size, (names.bits as usize).div_ceil(8), "{number:?}");
+            if let Some(part) = number.part() {
+                assert_eq!((part.names().word_size, part.names().bits), (names.word_size, names.bits));
+            }
+            if let Some(dlpack) = names.dlpack {
+                assert_eq!(dlpack.item_size(), names.item_size, "{number:?}");
+                assert!(dlpack.to_dtype().is_ok(), "{number:?}");
+            }
+            assert!(names.numpy.is_none() || names.ml_dtypes.is_none());
+            assert_eq!(
+                names.numpy.is_some(),
+                names.pep3118.is_some(),
+                "NumPy writes a format for its own types"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_of_one_type_each() {
+        let mut names: Vec<&str> = Number::ALL.iter().map(|number| number.names().zarr).collect();
+        names.extend(Number::ALL.iter().filter_map(|number| number.names().alias));
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert_eq!(Number::ALL.iter().filter(|number| number.part().is_some()).count(), 15);
+        assert_eq!(Number::ALL.iter().filter(|number| number.is_sub_byte()).count(), 10);
     }
 }

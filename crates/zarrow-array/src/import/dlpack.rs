@@ -129,8 +129,8 @@ mod tests {
             refused(&|lent| lent.data = lent.data.wrapping_byte_add(1)),
             Error::Misaligned { .. }
         ));
-        let complex32 = DLDataType::new(zarrow_dlpack::DLDataTypeCode::COMPLEX, 32);
-        assert!(matches!(refused(&|lent| lent.dtype = complex32), Error::UnknownType { .. }));
+        let handle = DLDataType::new(zarrow_dlpack::DLDataTypeCode::OPAQUE_HANDLE, 64);
+        assert!(matches!(refused(&|lent| lent.dtype = handle), Error::UnknownType { .. }));
         let int4 = DLDataType::new(zarrow_dlpack::DLDataTypeCode::INT, 4);
         assert!(matches!(refused(&|lent| lent.dtype = int4), Error::UnknownType { .. }));
         let pinned = Description { device: DLDevice::CUDA_HOST, ..description(&memory, &[2], &[1]) };
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_number_comes_back() {
-        for number in Number::ALL {
+        for number in Number::ALL.iter().filter(|number| number.names().dlpack.is_some()) {
             let buffer = Buffer::zeroed(2 * number.names().item_size).unwrap();
             let ours = Tensor::new(buffer, vec![2], (*number).into()).unwrap().into_shared().unwrap();
             let lent = export::dlpack::versioned(&ours).unwrap();

@@ -276,7 +276,11 @@ impl SharedTensor {
     /// another library may not.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
-        let word = self.dtype.word_size().max(1);
+        let word = match self.dtype {
+            // Fields lie anywhere, as in NumPy.
+            DataType::Struct(_) => 1,
+            ref plain => plain.word_size().max(1),
+        };
         let steps_align = || {
             let step = |stride: &i64| (*stride as isize).wrapping_mul(self.item_size as isize);
             self.strides.iter().all(|stride| step(stride) % word as isize == 0)

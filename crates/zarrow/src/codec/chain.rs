@@ -7,6 +7,7 @@
 //! 4. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
 //!    those stay ours, since they are what bounds a decoded size.
 
+use crate::codec::byte_order::Swap;
 use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::compress::Compressor;
 use crate::codec::fallback::Fallback;
@@ -27,10 +28,10 @@ const MAX_CODECS: usize = 32;
 /// How the bytes of an array come about.
 #[derive(Debug)]
 pub enum ArrayToBytes {
-    /// The elements themselves; words of `swap` bytes are reversed to come to the machine's byte order.
+    /// The elements themselves.
     Bytes {
-        /// Bytes of a word, or 1 where the order is the machine's.
-        swap: usize,
+        /// What is reversed to come to the machine's byte order.
+        swap: Swap,
     },
     /// One bit an element.
     PackBits(PackBits),
@@ -160,7 +161,7 @@ impl ArrayToBytes {
         let unfit = || Error::from(ErrorKind::BadCodec(format!("cannot encode {data_type}")));
         let fixed = data_type.item_size().is_some() && !matches!(data_type, DataType::Optional(_));
         match metadata.name.as_str() {
-            "bytes" if fixed => Ok(Some(ArrayToBytes::Bytes { swap: swap(metadata, data_type)? })),
+            "bytes" if fixed => Ok(Some(ArrayToBytes::Bytes { swap: Swap::new(metadata, data_type)? })),
             "vlen-utf8" if *data_type == DataType::String => Ok(Some(ArrayToBytes::Vlen)),
             "vlen-bytes" if *data_type == DataType::Bytes => Ok(Some(ArrayToBytes::Vlen)),
             "zarrs.optional" | "optional" => match (data_type, fill_value) {
@@ -182,17 +183,4 @@ impl ArrayToBytes {
             _ => Ok(None),
         }
     }
-}
-
-/// What the `bytes` codec asks to be reversed on this machine.
-fn swap(metadata: &CodecMetadata, data_type: &DataType) -> Result<usize> {
-    let word = data_type.word_size();
-    let big = match metadata.configuration.get("endian").map(serde_json::Value::as_str) {
-        Some(Some("little")) => false,
-        Some(Some("big")) => true,
-        // One byte has no order, and zarr-python leaves the setting out.
-        None | Some(None) if word == 1 => return Ok(1),
-        _ => return Err(ErrorKind::BadCodec("endian must be \"little\" or \"big\"".into()).into()),
-    };
-    Ok(if big == cfg!(target_endian = "big") { 1 } else { word })
 }

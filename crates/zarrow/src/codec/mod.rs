@@ -1,5 +1,6 @@
 //! Codecs: from the metadata's list to a chain that decodes and encodes.
 
+mod byte_order;
 mod bytes_to_bytes;
 mod chain;
 mod compress;
@@ -13,6 +14,7 @@ mod sharding;
 mod transpose;
 mod vlen;
 
+pub(crate) use byte_order::Swap;
 pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, decode_range};
 pub(crate) use chain::{ArrayToBytes, Chain};
 pub(crate) use compress::{Encoded, encode};

@@ -9,7 +9,7 @@
 //! 5. Elements that may be missing are read as [`optional`](super::optional) says.
 //! 6. Other layouts are decoded whole, and handed on.
 
-use crate::codec::{ArrayToBytes, Chain, Output, between_limit, decode, decode_range};
+use crate::codec::{ArrayToBytes, Chain, Output, Swap, between_limit, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
@@ -17,7 +17,6 @@ use crate::exec::elements::decode_elements;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, PerAxis, run_of};
-use crate::exec::placement::swap_in_place;
 use crate::exec::range::{first_range, read_range, small_span};
 use crate::exec::scratch::Worker;
 use crate::exec::shard::Share;
@@ -138,9 +137,9 @@ impl Chunk<'_> {
         let Chain { array_to_bytes, bytes_to_bytes, .. } = self.chain;
         match array_to_bytes {
             ArrayToBytes::Bytes { swap } if bytes_to_bytes.is_empty() => {
-                self.read_uncompressed(input, wants, *swap, worker)
+                self.read_uncompressed(input, wants, swap, worker)
             }
-            ArrayToBytes::Bytes { swap } => self.read_compressed(input, wants, *swap, worker),
+            ArrayToBytes::Bytes { swap } => self.read_compressed(input, wants, swap, worker),
             ArrayToBytes::Sharding(sharding) if bytes_to_bytes.is_empty() => {
                 self.read_shard(sharding, input, wants, share, worker)
             }
@@ -193,7 +192,7 @@ impl Chunk<'_> {
         &self,
         input: &Input<'_>,
         wants: &mut [Want<'_>],
-        swap: usize,
+        swap: &Swap,
         worker: &mut Worker,
     ) -> Result<()> {
         let expected = shape::nbytes(self.shape, self.item_size())? as u64;
@@ -204,7 +203,7 @@ impl Chunk<'_> {
             && let Some(memory) = want.contiguous()
         {
             let Some(filled) = input.read_whole(memory)? else { return Err(wrong_size(input.nbytes()?)) };
-            swap_in_place(filled, swap);
+            swap.in_place(filled, self.item_size());
             return Ok(());
         }
         let input = input.measured()?;
@@ -215,7 +214,7 @@ impl Chunk<'_> {
             && let Some((first, _)) = run_of(want.part(), self.shape)
             && let Some(memory) = want.contiguous()
         {
-            swap_in_place(input.read(first * self.item_size() as u64, memory)?, swap);
+            swap.in_place(input.read(first * self.item_size() as u64, memory)?, self.item_size());
             return Ok(());
         }
         let strides = c_strides(self.shape, self.item_size());
@@ -235,7 +234,7 @@ impl Chunk<'_> {
         &self,
         input: &Input<'_>,
         wants: &mut [Want<'_>],
-        swap: usize,
+        swap: &Swap,
         worker: &mut Worker,
     ) -> Result<()> {
         let Worker { codecs, encoded, decoded, .. } = worker;
@@ -271,7 +270,7 @@ impl Chunk<'_> {
         {
             decode_elements(encoded, memory)?;
             // SAFETY: as above.
-            swap_in_place(unsafe { memory.assume_init_mut() }, swap);
+            swap.in_place(unsafe { memory.assume_init_mut() }, self.item_size());
             return Ok(());
         }
         if let [want] = wants

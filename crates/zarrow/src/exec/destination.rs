@@ -6,6 +6,7 @@
 //!    [`Want`](crate::exec::want::Want) keeps;
 //! 3. nobody reads the memory before all writes are done.
 
+use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::{Axis, copy};
@@ -40,8 +41,8 @@ pub struct Source<'a> {
     pub origin: isize,
     /// Bytes from one position to the next on each axis of the part.
     pub strides: &'a [isize],
-    /// Bytes that are reversed in place to come to the machine's byte order; 1 for none.
-    pub swap: usize,
+    /// What of each element is reversed on the way.
+    pub swap: &'a Swap,
 }
 
 impl<'a> Destination<'a> {
@@ -224,7 +225,9 @@ impl<'a> Destination<'a> {
         }
         let strides = PerAxis::from_elem(0isize, part.len());
         // SAFETY: the caller's contract.
-        unsafe { self.scatter(part, &Source { bytes: item, origin: 0, strides: &strides, swap: 1 }) }
+        unsafe {
+            self.scatter(part, &Source { bytes: item, origin: 0, strides: &strides, swap: &Swap::None })
+        }
     }
 }
 
@@ -316,7 +319,7 @@ mod tests {
         // SAFETY: as above.
         assert!(unsafe { destination.fill(&[part(0, 1, 3, 0), part(0, 1, 0, 1)], &[1]) }.is_err());
         for (bytes, origin) in [(&[1u8, 2, 3][..], 0), (&[1, 2, 3, 4], -1)] {
-            let source = Source { bytes, origin, strides: &[4, 1], swap: 1 };
+            let source = Source { bytes, origin, strides: &[4, 1], swap: &Swap::None };
             // SAFETY: as above.
             assert!(unsafe { destination.scatter(&[part(0, 1, 0, 0), columns], &source) }.is_err());
         }

@@ -1,7 +1,7 @@
 //! Decoding elements of any layout to memory of their own: for layouts whose size is not known before, for codecs that
 //! know no other way, and for runs of elements inside a chunk of another codec.
 
-use crate::codec::{ArrayToBytes, Chain, Output, VariableChunk, decode, decode_range};
+use crate::codec::{ArrayToBytes, Chain, Output, Swap, VariableChunk, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::input::Input;
 use crate::exec::optional::{decode_optional, open_optional};
@@ -43,7 +43,7 @@ pub fn decode_elements(
         }
         _ => {
             let nbytes = shape::nbytes(&[run.len() as u64], chain.item_size().unwrap_or(0))?;
-            let mut swap = 1;
+            let mut swap = Swap::None;
             let bytes = filled(nbytes, |memory| {
                 swap = decode_fixed(chain, input, shape, run, memory, worker)?;
                 Ok(())
@@ -53,8 +53,8 @@ pub fn decode_elements(
     }
 }
 
-/// Decodes elements of a fixed size to all of `memory`, which has the bytes of those in `run`; returns the bytes of a
-/// word that is still to be reversed.
+/// Decodes elements of a fixed size to all of `memory`, which has the bytes of those in `run`; returns what of
+/// each element is still to be reversed.
 ///
 /// # Errors
 /// As [`decode_elements`].
@@ -65,7 +65,7 @@ pub fn decode_fixed(
     run: Range<usize>,
     memory: &mut [MaybeUninit<u8>],
     worker: &mut Worker,
-) -> Result<usize> {
+) -> Result<Swap> {
     let count = shape::nbytes(shape, 1)?;
     let item_size = chain.item_size().unwrap_or(0);
     let nbytes = shape::nbytes(shape, item_size)?;
@@ -83,7 +83,7 @@ pub fn decode_fixed(
                 return Err(wrong_size(input.nbytes()?));
             }
             input.read(place.start as u64, memory)?;
-            Ok(*swap)
+            Ok(swap.clone())
         }
         (ArrayToBytes::Bytes { swap }, codecs_after) => {
             let encoded = input.load(usize::MAX, encoded)?;
@@ -105,7 +105,7 @@ pub fn decode_fixed(
                 exactly(all)?;
                 memory.copy_from_slice(&all[place]);
             }
-            Ok(*swap)
+            Ok(swap.clone())
         }
         (ArrayToBytes::PackBits(packing), _) => {
             let encoded = input.load(usize::MAX, encoded)?;
@@ -123,7 +123,7 @@ pub fn decode_fixed(
                 packing.unpack(packed, all)?;
                 memory.copy_from_slice(&all[place]);
             }
-            Ok(1)
+            Ok(Swap::None)
         }
         (ArrayToBytes::Fallback(fallback), _) => {
             let encoded = input.load(usize::MAX, encoded)?;
@@ -134,7 +134,7 @@ pub fn decode_fixed(
                 return Err(wrong_size(bytes.len() as u64));
             }
             memory.write_copy_of_slice(&bytes[place]);
-            Ok(1)
+            Ok(Swap::None)
         }
         _ => Err(ErrorKind::Internal("elements of no fixed size".into()).into()),
     }

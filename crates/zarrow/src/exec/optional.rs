@@ -8,13 +8,12 @@
 //!    places, and the elements moved apart from the last to the first, zero bytes between them.
 //! 4. Otherwise both are decoded to memory of their own, and moved to their places.
 
-use crate::codec::{ArrayToBytes, Chain, OPTIONAL_HEADER, OptionalCodec};
+use crate::codec::{ArrayToBytes, Chain, OPTIONAL_HEADER, OptionalCodec, Swap};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk::Chunk;
 use crate::exec::elements::{decode_elements, decode_fixed, filled, grow};
 use crate::exec::input::Input;
 use crate::exec::part::run_of;
-use crate::exec::placement::swap_in_place;
 use crate::exec::range::{FEW, span};
 use crate::exec::scratch::Worker;
 use crate::exec::sink::{Decoded, c_strides};
@@ -111,7 +110,7 @@ pub fn decode_optional(
         nothing(&optional.data)?
     } else if is_plain(&optional.data) {
         let item_size = optional.data.item_size().unwrap_or(0);
-        let mut swap = 1;
+        let mut swap = Swap::None;
         let bytes = filled(shape::nbytes(&[given.run.len() as u64], item_size)?, |memory| {
             swap = read_plain(&optional.data, &data, &given, memory)?;
             Ok(())
@@ -160,7 +159,7 @@ fn decode_in_place(
         decode_fixed(&optional.data, &data, &[given.all as u64], given.run.clone(), dense, worker)?
     };
     // SAFETY: both write every byte of their memory.
-    swap_in_place(unsafe { dense.assume_init_mut() }, swap);
+    swap.in_place(unsafe { dense.assume_init_mut() }, item_size);
     move_apart(elements, missing, given.run.len(), item_size);
     Ok(())
 }
@@ -264,14 +263,14 @@ fn has_fixed_elements(data: &Chain) -> bool {
     !matches!(data.array_to_bytes, ArrayToBytes::Vlen | ArrayToBytes::Optional(_) | ArrayToBytes::Sharding(_))
 }
 
-/// Reads plain elements to `memory`, which has the bytes of those of the run; returns the bytes of a word that is still to
+/// Reads plain elements to `memory`, which has the bytes of those of the run; returns what of each is still to
 /// be reversed.
 fn read_plain(
     chain: &Chain,
     data: &Input<'_>,
     given: &Given,
     memory: &mut [MaybeUninit<u8>],
-) -> Result<usize> {
+) -> Result<Swap> {
     let item_size = chain.item_size().unwrap_or(0) as u64;
     let (start, end) = (given.run.start as u64 * item_size, given.run.end as u64 * item_size);
     let actual = data.nbytes()?;
@@ -279,9 +278,9 @@ fn read_plain(
         return Err(Error::from(ErrorKind::WrongSize { expected: end, actual }).in_codec("bytes"));
     }
     data.read(start, memory)?;
-    Ok(match chain.array_to_bytes {
-        ArrayToBytes::Bytes { swap } => swap,
-        _ => 1,
+    Ok(match &chain.array_to_bytes {
+        ArrayToBytes::Bytes { swap } => swap.clone(),
+        _ => Swap::None,
     })
 }
 
@@ -299,6 +298,6 @@ fn nothing(chain: &Chain) -> Result<Decoded> {
             Decoded::Optional { missing: Vec::new(), data: Box::new(nothing(&inner.data)?) }
         }
         ArrayToBytes::Vlen => Decoded::Variable(std::sync::Arc::new(VariableChunk::parse(vec![0; 4], 0)?)),
-        _ => Decoded::Fixed { bytes: Vec::new(), swap: 1 },
+        _ => Decoded::Fixed { bytes: Vec::new(), swap: Swap::None },
     })
 }

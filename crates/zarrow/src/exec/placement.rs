@@ -4,12 +4,15 @@
 //! 2. Where the innermost axis is a run of bytes on both sides (and no byte order changes), its rows are
 //!    copied whole.
 //! 3. Otherwise elements of 1, 2, 4, 8 and 16 bytes move as one number each, and others byte by byte.
-//! 4. A change of byte order is part of the move and costs no pass of its own.
+//! 4. A change of byte order is part of the move and costs no pass of its own; but for structures, of which the fields
+//!    that are stored the other way round are moved once more, reversed.
 //! 5. Rows of a result that no cache holds are written past the caches (`stream`): an ordinary store would first read
 //!    from memory each line that it is about to overwrite.
 
+use crate::codec::Swap;
 use crate::exec::part::PerAxis;
 use crate::exec::stream;
+use zarrow_array::Words;
 
 /// One axis of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +25,41 @@ pub struct Axis {
     pub destination: isize,
 }
 
-/// Copies the elements at all positions of `axes`; reverses the bytes of each word of `swap` bytes; past the caches
-/// where `past_caches` says so and the elements are rows (step 5).
+/// Copies the elements at all positions of `axes`, and reverses in each what `swap` says; past the caches where
+/// `past_caches` says so and the elements are rows (step 5).
 ///
 /// # Safety
 /// For every position, `item_size` bytes are readable in the source and writable in the destination, and the two
-/// memories do not overlap. `swap` divides `item_size`.
+/// memories do not overlap. `swap` was made for elements of `item_size` bytes.
 pub unsafe fn copy(
+    item_size: usize,
+    swap: &Swap,
+    axes: &[Axis],
+    source: *const u8,
+    destination: *mut u8,
+    past_caches: bool,
+) {
+    // SAFETY: passed on from the caller; the words of a field lie inside the element.
+    unsafe {
+        match swap {
+            Swap::None => copy_words(item_size, 1, axes, source, destination, past_caches),
+            Swap::Words(size) => copy_words(item_size, *size, axes, source, destination, past_caches),
+            Swap::Fields(fields) => {
+                copy_words(item_size, 1, axes, source, destination, false);
+                for Words { offset, size, count } in &**fields {
+                    let (source, destination) = (source.add(*offset), destination.add(*offset));
+                    copy_words(size * count, *size, axes, source, destination, false);
+                }
+            }
+        }
+    }
+}
+
+/// Copies the elements at all positions of `axes`; reverses the bytes of each word of `swap` bytes.
+///
+/// # Safety
+/// As [`copy`]; `swap` divides `item_size`.
+unsafe fn copy_words(
     item_size: usize,
     swap: usize,
     axes: &[Axis],
@@ -169,22 +200,6 @@ unsafe fn items<const SIZE: usize, const SWAP: usize>(
     unsafe { rows(outer, source, destination, &row) }
 }
 
-/// Reverses the bytes of each word of `swap` bytes in place.
-pub fn swap_in_place(bytes: &mut [u8], swap: usize) {
-    fn words<const SWAP: usize>(bytes: &mut [u8]) {
-        for word in bytes.as_chunks_mut::<SWAP>().0 {
-            word.reverse();
-        }
-    }
-    match swap {
-        1 => {}
-        2 => words::<2>(bytes),
-        4 => words::<4>(bytes),
-        8 => words::<8>(bytes),
-        swap => bytes.chunks_exact_mut(swap.max(1)).for_each(<[u8]>::reverse),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,7 +256,9 @@ mod tests {
             let (mut fast, mut plain) = (vec![0u8; to], vec![0u8; to]);
             oracle(item, swap, &axes, &source, 0, &mut plain, first);
             // SAFETY: the axes were laid out inside both vectors.
-            unsafe { copy(item, swap, &axes, source.as_ptr(), fast.as_mut_ptr().offset(first), past_caches) };
+            unsafe {
+                copy_words(item, swap, &axes, source.as_ptr(), fast.as_mut_ptr().offset(first), past_caches);
+            }
             prop_assert_eq!(fast, plain);
         }
     }
@@ -254,12 +271,5 @@ mod tests {
             Axis { count: 8, source: 4, destination: 4 },
         ];
         assert_eq!(merge(&axes, 4, 1)[..], [Axis { count: 24, source: 4, destination: 4 }]);
-    }
-
-    #[test]
-    fn words_turn_in_place() {
-        let mut bytes = [1, 2, 3, 4, 5, 6, 7, 8];
-        swap_in_place(&mut bytes, 4);
-        assert_eq!(bytes, [4, 3, 2, 1, 8, 7, 6, 5]);
     }
 }

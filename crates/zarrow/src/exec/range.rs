@@ -5,6 +5,7 @@
 //! 2. Otherwise the outermost axis is cut: between positions, where what lies between them is worth a request of its
 //!    own; else into groups whose bytes are few.
 
+use crate::codec::Swap;
 use crate::error::Result;
 use crate::exec::destination::Source;
 use crate::exec::input::Input;
@@ -51,8 +52,8 @@ pub fn first_range(part: &[AxisPart], strides: &[isize], item_size: usize) -> (u
     (low, (high - low).min(FEW * SLOW))
 }
 
-/// Reads the elements of `want` from a chunk whose axes have these strides; `format` is the bytes of an element and of
-/// a word that is reversed.
+/// Reads the elements of `want` from a chunk whose axes have these strides; `format` is the bytes of an element and
+/// what of it is reversed.
 ///
 /// # Errors
 /// What the store gives; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
@@ -60,7 +61,7 @@ pub fn read_range(
     want: &Want<'_>,
     input: &Input<'_>,
     strides: &[isize],
-    format: (usize, usize),
+    format: (usize, &Swap),
     worker: &mut Worker,
     checkpoint: &Checkpoint<'_>,
 ) -> Result<()> {

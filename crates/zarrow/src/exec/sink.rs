@@ -1,6 +1,6 @@
 //! Where decoded elements go: the memory of the result, one piece for each part of its layout.
 
-use crate::codec::VariableChunk;
+use crate::codec::{Swap, VariableChunk};
 use crate::error::{ErrorKind, Result};
 use crate::exec::bitmap::Bitmap;
 use crate::exec::destination::{Destination, Source};
@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// A decoded chunk, in the C order of its stored axes.
 #[derive(Debug)]
 pub enum Decoded {
-    /// Elements of a fixed size, their words still to be reversed by the move.
+    /// Elements of a fixed size, still in the byte order of the store.
     Fixed {
         /// The elements.
         bytes: Vec<u8>,
-        /// Bytes of a word that is reversed, 1 for none.
-        swap: usize,
+        /// What of each element is reversed by the move.
+        swap: Swap,
     },
     /// Strings or bytes, kept until all chunks are there.
     Variable(Arc<VariableChunk>),
@@ -73,7 +73,7 @@ impl Sink<'_> {
             (Sink::Fixed(destination), Decoded::Fixed { bytes, swap }) => {
                 let strides = c_strides(shape, destination.item_size());
                 let origin = origin(destination.item_size());
-                let source = Source { bytes, origin, strides: &strides, swap: *swap };
+                let source = Source { bytes, origin, strides: &strides, swap };
                 // SAFETY: the caller's contract.
                 unsafe { destination.scatter(part, &source) }
             }
@@ -83,7 +83,8 @@ impl Sink<'_> {
             }
             (Sink::Optional { missing: mask, bitmap, inner }, Decoded::Optional { missing, data }) => {
                 let strides = c_strides(shape, 1);
-                let source = Source { bytes: missing, origin: origin(1), strides: &strides, swap: 1 };
+                let source =
+                    Source { bytes: missing, origin: origin(1), strides: &strides, swap: &Swap::None };
                 // SAFETY: the caller's contract.
                 unsafe {
                     mask.scatter(part, &source)?;

@@ -13,7 +13,7 @@
 //! a file that is truncated while it is mapped kills who touches the missing pages: hence only on request.
 
 use crate::array::Array;
-use crate::codec::{ArrayToBytes, Chain};
+use crate::codec::{ArrayToBytes, Chain, Swap};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{AxisPart, whole_part};
 use crate::metadata::{ChunkGrid, FillValue};
@@ -171,10 +171,10 @@ fn step_of(axis: &AxisPart, origin: u64) -> IndexStep {
 fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Option<Vec<u64>> {
     match &chain.array_to_bytes {
         _ if chain.order.is_some() || !chain.bytes_to_bytes.is_empty() => None,
-        ArrayToBytes::Bytes { swap: 1 } => Some(chunk_shape.to_vec()),
+        ArrayToBytes::Bytes { swap: Swap::None } => Some(chunk_shape.to_vec()),
         ArrayToBytes::Sharding(sharding) => match &sharding.inner {
             inner if inner.order.is_some() || !inner.bytes_to_bytes.is_empty() => None,
-            Chain { array_to_bytes: ArrayToBytes::Bytes { swap: 1 }, .. } => {
+            Chain { array_to_bytes: ArrayToBytes::Bytes { swap: Swap::None }, .. } => {
                 Some(sharding.chunk_shape.clone())
             }
             _ => None,

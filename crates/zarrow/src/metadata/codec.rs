@@ -52,6 +52,10 @@ impl CodecMetadata {
             configuration: extension.configuration(),
             must_understand: extension.must_understand,
         };
+        // An order for each field is what version 2 is translated to, and no codec of version 3.
+        if codec.name == "bytes" && codec.configuration.get("endian").is_some_and(Value::is_array) {
+            return Err(MetadataError::expected(KEY, "an endian of \"little\" or \"big\"", value));
+        }
         codec.into_canonical(item_size)
     }
 

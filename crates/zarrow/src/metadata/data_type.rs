@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use zarrow_array::{DataType, Number, TimeUnit};
 
-use super::MetadataError;
 use super::error::excerpt;
 use super::json::Extension;
+use super::{MetadataError, structure};
 
 const KEY: &str = "data_type";
 
 /// Reads a `data_type` (Zarr core 3.1, data types; zarr-extensions, data-types).
 ///
-/// The recursion of optional types is as deep as the JSON, which its parser bounds.
+/// The recursion of optional and structured types is as deep as the JSON, which its parser bounds.
 pub(super) fn parse(value: &Value) -> Result<DataType, MetadataError> {
     let extension = Extension::parse(KEY, value)?;
     if let Some(number) = Number::from_zarr_name(extension.name) {
@@ -33,6 +33,7 @@ pub(super) fn parse(value: &Value) -> Result<DataType, MetadataError> {
         "raw_bytes" => Ok(DataType::RawBytes { length: length(&extension)? }),
         "numpy.datetime64" => time(&extension).map(|(unit, scale)| DataType::DateTime64 { unit, scale }),
         "numpy.timedelta64" => time(&extension).map(|(unit, scale)| DataType::TimeDelta64 { unit, scale }),
+        "struct" | "structured" => structure::parse_v3(&extension),
         // zarrs writes the first name; the second is that of the extension as it is proposed.
         "zarrs.optional" | "optional" => {
             let inner = parse(&Value::Object(extension.configuration()))?;
@@ -58,6 +59,7 @@ pub(super) fn document(data_type: &DataType) -> Value {
             length("null_terminated_bytes", u64::from(*nbytes))
         }
         DataType::RawBytes { length: nbytes } => length("raw_bytes", u64::from(*nbytes)),
+        DataType::Struct(structure) => structure::document_v3(structure),
         DataType::Optional(inner) => match document(inner) {
             Value::String(name) => named("zarrs.optional", json!({ "name": name, "configuration": {} })),
             inner => named("zarrs.optional", inner),

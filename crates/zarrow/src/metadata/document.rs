@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    ArrayMetadata, GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, v2_document, v3_document,
+    ArrayMetadata, GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, structure, v2_document,
+    v3_document,
 };
 
 /// The name of the document that makes a node of version 3.
@@ -29,10 +30,14 @@ impl ArrayMetadata {
     /// version 2 cannot say.
     ///
     /// # Errors
-    /// [`MetadataError::Unsupported`] for what Zarr version 2 cannot say of an array of that version;
+    /// [`MetadataError::Unsupported`] for what the version of the array cannot say;
     /// [`MetadataError::Invalid`] for a fill value of another type.
     pub fn documents(&self) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
+            ZarrFormat::V3 if !structure::is_v3(&self.data_type) => Err(MetadataError::unsupported(format!(
+                "{} in Zarr version 3: its padding and shapes",
+                self.data_type
+            ))),
             ZarrFormat::V3 => Ok(vec![(ZARR_JSON, text(v3_document::array(self)?))]),
             ZarrFormat::V2 => Ok(with_attributes(&self.attributes, ZARRAY, v2_document::array(self)?)),
         }

@@ -1,9 +1,9 @@
 //! What an element is where no chunk is stored.
 
-use serde_json::Value;
-use zarrow_array::{DataType, Number};
+use serde_json::{Map, Value};
+use zarrow_array::{DataType, Field, Number, Struct, Words};
 
-use super::{MetadataError, ZarrFormat, base64, float8};
+use super::{MetadataError, ZarrFormat, base64, float8, structure};
 
 const KEY: &str = "fill_value";
 
@@ -84,14 +84,13 @@ fn item_document(bytes: &[u8], data_type: &DataType, format: ZarrFormat) -> Opti
     }
     match data_type {
         DataType::Number(Number::Bool) => Some(Value::from(bytes != [0])),
-        DataType::Number(number @ (Number::Complex64 | Number::Complex128)) => {
-            let part = if *number == Number::Complex64 { Number::Float32 } else { Number::Float64 };
-            let parts = bytes.chunks(part.names().item_size);
-            parts.map(|bytes| float_document(bytes, part, format)).collect()
-        }
-        DataType::Number(number) => {
-            integer_document(bytes, *number).or_else(|| float_document(bytes, *number, format))
-        }
+        DataType::Number(number) => match number.part() {
+            None => integer_document(bytes, *number).or_else(|| float_document(bytes, *number, format)),
+            Some(part) => {
+                let parts = bytes.chunks(part.names().item_size);
+                parts.map(|bytes| float_document(bytes, part, format)).collect()
+            }
+        },
         DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => {
             match i64::from_ne_bytes(bytes.try_into().ok()?) {
                 i64::MIN => Some(Value::from("NaT")),
@@ -108,6 +107,14 @@ fn item_document(bytes: &[u8], data_type: &DataType, format: ZarrFormat) -> Opti
         DataType::NullTerminatedBytes { .. } | DataType::RawBytes { .. } => {
             Some(base64::encode(bytes).into())
         }
+        DataType::Struct(structure) if format == ZarrFormat::V3 && structure::is_v3(data_type) => {
+            let value = |field: &Field| {
+                let bytes = bytes.get(field.offset..field.offset + field.nbytes()?)?;
+                Some((field.name.to_string(), item_document(bytes, &field.data_type, format)?))
+            };
+            structure.fields().iter().map(value).collect::<Option<Map<String, Value>>>().map(Value::Object)
+        }
+        DataType::Struct(_) => Some(base64::encode(bytes).into()),
         _ => None,
     }
 }
@@ -122,6 +129,15 @@ fn integer_document(bytes: &[u8], number: Number) -> Option<Value> {
         Number::UInt16 => u16::from_ne_bytes(bytes.try_into().ok()?).into(),
         Number::UInt32 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
         Number::UInt64 => u64::from_ne_bytes(bytes.try_into().ok()?).into(),
+        // Upper bits have no meaning: the lower ones are moved up and back, with their sign.
+        Number::Int2 | Number::Int4 => {
+            let unused = 8 - number.names().bits;
+            (i8::from_ne_bytes(bytes.try_into().ok()?) << unused >> unused).into()
+        }
+        Number::UInt2 | Number::UInt4 => {
+            let unused = 8 - number.names().bits;
+            (u8::from_ne_bytes(bytes.try_into().ok()?) << unused >> unused).into()
+        }
         _ => return None,
     })
 }
@@ -162,17 +178,18 @@ fn float_document(bytes: &[u8], number: Number, format: ZarrFormat) -> Option<Va
 fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u8>> {
     match data_type {
         DataType::Number(Number::Bool) => boolean(value, format).map(|value| vec![u8::from(value)]),
-        DataType::Number(number @ (Number::Complex64 | Number::Complex128)) => {
-            let part = if *number == Number::Complex64 { Number::Float32 } else { Number::Float64 };
-            let zero = Value::from(0);
-            let (real, imaginary) = match value.as_array().map(Vec::as_slice) {
-                Some([real, imaginary]) => (real, imaginary),
-                None if format == ZarrFormat::V2 => (value, &zero),
-                _ => return None,
-            };
-            Some([float(real, part)?, float(imaginary, part)?].concat())
-        }
-        DataType::Number(number) => integer(value, *number).or_else(|| float(value, *number)),
+        DataType::Number(number) => match number.part() {
+            None => integer(value, *number).or_else(|| float(value, *number)),
+            Some(part) => {
+                let zero = Value::from(0);
+                let (real, imaginary) = match value.as_array().map(Vec::as_slice) {
+                    Some([real, imaginary]) => (real, imaginary),
+                    None if format == ZarrFormat::V2 => (value, &zero),
+                    _ => return None,
+                };
+                Some([float(real, part)?, float(imaginary, part)?].concat())
+            }
+        },
         DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => match value.as_str() {
             Some("NaT") => Some(i64::MIN.to_ne_bytes().to_vec()),
             _ => integer(value, Number::Int64),
@@ -184,6 +201,32 @@ fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u
         }
         DataType::NullTerminatedBytes { length } => padded(bytes(value)?, *length as usize),
         DataType::RawBytes { length } => bytes(value).filter(|bytes| bytes.len() == *length as usize),
+        DataType::Struct(structure) => fields(value, structure, &data_type.words(), format),
+        _ => None,
+    }
+}
+
+/// An element of a structure: an object of its fields, or the base64 of all its bytes.
+fn fields(value: &Value, structure: &Struct, words: &[Words], format: ZarrFormat) -> Option<Vec<u8>> {
+    let size = structure.item_size();
+    match value {
+        // Version 2 stores the bytes of an element, version 3 did before it had objects. Very old writers wrote a 0.
+        Value::String(_) => {
+            let mut element = bytes(value).filter(|bytes| bytes.len() == size)?;
+            if format == ZarrFormat::V3 && cfg!(target_endian = "big") {
+                words.iter().for_each(|words| words.reverse(&mut element));
+            }
+            Some(element)
+        }
+        Value::Number(zero) if format == ZarrFormat::V2 && zero.as_u64() == Some(0) => Some(vec![0; size]),
+        Value::Object(values) if values.len() == structure.fields().len() => {
+            let mut element = vec![0; size];
+            for field in structure.fields() {
+                let bytes = item(values.get(&*field.name)?, &field.data_type, format)?;
+                element.get_mut(field.offset..field.offset + bytes.len())?.copy_from_slice(&bytes);
+            }
+            Some(element)
+        }
         _ => None,
     }
 }
@@ -216,6 +259,15 @@ fn integer(value: &Value, number: Number) -> Option<Vec<u8>> {
         Number::UInt16 => u16::try_from(value).ok()?.to_ne_bytes().to_vec(),
         Number::UInt32 => u32::try_from(value).ok()?.to_ne_bytes().to_vec(),
         Number::UInt64 => u64::try_from(value).ok()?.to_ne_bytes().to_vec(),
+        Number::Int2 | Number::Int4 => {
+            let limit = 1 << (number.names().bits - 1);
+            i8::try_from(value).ok().filter(|value| (-limit..limit).contains(value))?.to_ne_bytes().to_vec()
+        }
+        Number::UInt2 | Number::UInt4 => u8::try_from(value)
+            .ok()
+            .filter(|value| *value >> number.names().bits == 0)?
+            .to_ne_bytes()
+            .to_vec(),
         _ => return None,
     })
 }

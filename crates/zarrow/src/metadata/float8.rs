@@ -1,7 +1,8 @@
-//! The 8-bit floating-point formats, by which byte each has for a number.
+//! The floating-point formats of 8 bits and fewer, by which code each has for a number.
 //!
-//! 1. A format is its number of mantissa bits, its bias, and which codes are infinite or no number.
-//! 2. A number is looked up among the values of all 256 codes: one that is not exactly there has no code.
+//! 1. A format is its number of bits, how many of them are the mantissa's, its bias, and which codes are infinite or no
+//!    number.
+//! 2. A number is looked up among the values of all codes: one that is not exactly there has no code.
 
 use zarrow_array::Number;
 
@@ -14,9 +15,13 @@ enum Specials {
     AllOnes,
     /// No infinity and no negative zero, whose code is NaN (`fnuz`).
     NegativeZero,
+    /// None: every code is a finite number.
+    Finite,
 }
 
 struct Format {
+    /// The bit above the exponent.
+    sign: u8,
     mantissa_bits: u32,
     bias: i32,
     specials: Specials,
@@ -31,12 +36,15 @@ fn format(number: Number) -> Option<Format> {
         Number::Float8E4M3Fnuz => (3, 8, Specials::NegativeZero),
         Number::Float8E5M2 => (2, 15, Specials::Ieee),
         Number::Float8E5M2Fnuz => (2, 16, Specials::NegativeZero),
+        Number::Float6E2M3Fn => (3, 1, Specials::Finite),
+        Number::Float6E3M2Fn => (2, 3, Specials::Finite),
+        Number::Float4E2M1Fn => (1, 1, Specials::Finite),
         _ => return None,
     };
-    Some(Format { mantissa_bits, bias, specials })
+    Some(Format { sign: 1 << (number.names().bits - 1), mantissa_bits, bias, specials })
 }
 
-/// The byte that `number`, an 8-bit float, has for `value`, `None` where it has none.
+/// The code that `number`, a float of at most 8 bits, has for `value`, `None` where it has none.
 pub(super) fn encode(number: Number, value: f64) -> Option<u8> {
     let same = |code: &u8| {
         let decoded = decode(number, *code);
@@ -46,7 +54,8 @@ pub(super) fn encode(number: Number, value: f64) -> Option<u8> {
     if value.is_nan() {
         return nan(number);
     }
-    (0..=u8::MAX).find(same)
+    let codes = 1usize.checked_shl(number.names().bits).unwrap_or(usize::MAX);
+    (0..=u8::MAX).take(codes).find(same)
 }
 
 fn nan(number: Number) -> Option<u8> {
@@ -59,18 +68,19 @@ fn nan(number: Number) -> Option<u8> {
         Specials::Ieee => 0x7f & !((1 << (format.mantissa_bits - 1)) - 1),
         Specials::AllOnes => 0x7f,
         Specials::NegativeZero => 0x80,
+        Specials::Finite => return None,
     })
 }
 
-/// The value of a code, `None` where it is NaN.
+/// The value of a code, whose upper bits count for nothing; `None` where it is NaN.
 pub(super) fn decode(number: Number, code: u8) -> Option<f64> {
     if number == Number::Float8E8M0Fnu {
         return (code != 0xff).then(|| (f64::from(code) - 127.0).exp2());
     }
-    let Format { mantissa_bits, bias, specials } = format(number)?;
-    let sign = if code & 0x80 == 0 { 1.0 } else { -1.0 };
-    let exponent = i32::from((code & 0x7f) >> mantissa_bits);
+    let Format { sign, mantissa_bits, bias, specials } = format(number)?;
+    let exponent = i32::from((code & (sign - 1)) >> mantissa_bits);
     let mantissa = code & ((1 << mantissa_bits) - 1);
+    let sign = if code & sign == 0 { 1.0 } else { -1.0 };
     match specials {
         Specials::Ieee if exponent == 0x7f >> mantissa_bits => {
             return (mantissa == 0).then_some(sign * f64::INFINITY);

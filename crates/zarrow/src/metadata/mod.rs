@@ -20,6 +20,7 @@ mod error;
 mod fill_value;
 mod float8;
 mod json;
+mod structure;
 mod type_string;
 mod v2;
 mod v2_document;
@@ -153,6 +154,21 @@ pub fn parse_v2_group(
         None => None,
     };
     v2::group(document, attributes(zattrs, limits)?, consolidated)
+}
+
+/// The data type in the words of Zarr version 3: a name, or an object of name and configuration.
+///
+/// Padding and arrays inside of a structure, for which there are no words, are told as `offset` and `shape` of a field.
+///
+/// ```
+/// use zarrow::metadata::data_type_document;
+/// use zarrow_array::{DataType, Number};
+/// assert_eq!(data_type_document(&Number::Float32.into()), "float32");
+/// assert_eq!(data_type_document(&DataType::RawBytes { length: 3 })["configuration"]["length_bytes"], 3);
+/// ```
+#[must_use]
+pub fn data_type_document(data_type: &DataType) -> Value {
+    data_type::document(data_type)
 }
 
 fn attributes(zattrs: Option<&[u8]>, limits: &MetadataLimits) -> Result<Map<String, Value>, MetadataError> {

@@ -16,7 +16,7 @@ use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata,
-    MetadataError, MetadataLimits, ZarrFormat, check,
+    MetadataError, MetadataLimits, ZarrFormat, check, structure,
 };
 
 /// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.
@@ -33,8 +33,9 @@ pub(super) fn array(
         Some(Value::Array(filters)) => filters,
         Some(other) => return Err(MetadataError::expected("filters", "a list", &other)),
     };
-    let (data_type, byte_order) = dtype(&document.required("dtype")?, &filters)?;
+    let (data_type, byte_orders) = dtype(&document.required("dtype")?, &filters)?;
     check::item(&data_type, limits)?;
+    let fill_value = FillValue::parse(&document.required("fill_value")?, &data_type, ZarrFormat::V2)?;
     let mut stages = Vec::new();
     let item_size = data_type.item_size().unwrap_or(1);
     for filter in &filters {
@@ -49,8 +50,8 @@ pub(super) fn array(
         zarr_format: ZarrFormat::V2,
         chunk_grid: ChunkGrid::regular("chunks", &document.required("chunks")?, &shape)?,
         chunk_key_encoding: ChunkKeyEncoding::V2 { separator: separator.transpose()?.unwrap_or('.') },
-        fill_value: FillValue::parse(&document.required("fill_value")?, &data_type, ZarrFormat::V2)?,
-        codecs: chain(stages, transpose(&document.required("order")?, shape.len())?, byte_order)?,
+        fill_value: in_other_order(fill_value, &data_type, &byte_orders),
+        codecs: chain(stages, transpose(&document.required("order")?, shape.len())?, &byte_orders)?,
         attributes,
         dimension_names: None,
         shape,
@@ -70,20 +71,20 @@ pub(super) fn group(
     Ok(GroupMetadata { zarr_format: ZarrFormat::V2, attributes, consolidated })
 }
 
-/// The data type, and the byte order that it is stored in.
-fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, ByteOrder), MetadataError> {
+/// The data type, and the byte order that it is stored in: one for each run of words of a structure.
+fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, Vec<ByteOrder>), MetadataError> {
     let unsupported = || MetadataError::unsupported(format!("data type {}", excerpt(value)));
     let text = match value {
         Value::String(text) => text,
-        Value::Array(_) => return Err(unsupported()),
+        Value::Array(_) => return structure::parse_v2(value),
         _ => return Err(MetadataError::expected("dtype", "a NumPy type string", value)),
     };
     match TypeString::parse(text).ok_or_else(unsupported)? {
-        TypeString::Fixed(data_type, order) => Ok((data_type, order)),
+        TypeString::Fixed(data_type, order) => Ok((data_type, vec![order])),
         TypeString::Object => {
             match filters.first().and_then(|filter| filter.get("id")).and_then(Value::as_str) {
-                Some("vlen-utf8") => Ok((DataType::String, ByteOrder::None)),
-                Some("vlen-bytes") => Ok((DataType::Bytes, ByteOrder::None)),
+                Some("vlen-utf8") => Ok((DataType::String, vec![ByteOrder::None])),
+                Some("vlen-bytes") => Ok((DataType::Bytes, vec![ByteOrder::None])),
                 _ => Err(MetadataError::unsupported(
                     "data type \"|O\" without a vlen-utf8 or vlen-bytes filter",
                 )),
@@ -108,8 +109,9 @@ fn transpose(order: &Value, ndim: usize) -> Result<Option<CodecMetadata>, Metada
 fn chain(
     stages: Vec<CodecMetadata>,
     transpose: Option<CodecMetadata>,
-    mut byte_order: ByteOrder,
+    byte_orders: &[ByteOrder],
 ) -> Result<Vec<CodecMetadata>, MetadataError> {
+    let mut stored = bytes(byte_orders);
     let mut codecs: Vec<CodecMetadata> = transpose.into_iter().collect();
     let mut is_bytes = false;
     for stage in stages {
@@ -122,11 +124,13 @@ fn chain(
             Kind::ArrayToArray => {
                 // A filter that changes the type names what it writes, byte order included.
                 let written = stage.text("astype").or_else(|| stage.text("encode_dtype"));
-                byte_order = written.and_then(ByteOrder::of).unwrap_or(byte_order);
+                if let Some(order) = written.and_then(ByteOrder::of) {
+                    stored = bytes(&[order]);
+                }
             }
             Kind::ArrayToBytes => is_bytes = true,
             Kind::BytesToBytes if !is_bytes => {
-                codecs.push(bytes(byte_order));
+                codecs.push(stored.clone());
                 is_bytes = true;
             }
             Kind::BytesToBytes => {}
@@ -134,7 +138,7 @@ fn chain(
         codecs.push(stage);
     }
     if !is_bytes {
-        codecs.push(bytes(byte_order));
+        codecs.push(stored);
     }
     Ok(codecs)
 }
@@ -160,11 +164,31 @@ impl Kind {
     }
 }
 
-fn bytes(order: ByteOrder) -> CodecMetadata {
-    match order {
-        ByteOrder::Little => codec("bytes", "endian", json!("little")),
-        ByteOrder::Big => codec("bytes", "endian", json!("big")),
-        ByteOrder::None => CodecMetadata::new("bytes", Map::new()),
+/// The `bytes` codec, with a list of orders where the fields of a structure differ: the one thing that the chain cannot
+/// say in the words of version 3.
+fn bytes(orders: &[ByteOrder]) -> CodecMetadata {
+    let name = |order: ByteOrder| if order == ByteOrder::Big { "big" } else { "little" };
+    let mut said = orders.iter().filter(|order| **order != ByteOrder::None);
+    match said.next() {
+        None => CodecMetadata::new("bytes", Map::new()),
+        Some(first) if said.all(|order| order == first) => codec("bytes", "endian", json!(name(*first))),
+        Some(_) => codec("bytes", "endian", orders.iter().map(|order| name(*order)).collect()),
+    }
+}
+
+/// The fill value of a structure, which is stored as an element is, from the one byte order to the other.
+pub(super) fn in_other_order(fill_value: FillValue, data_type: &DataType, orders: &[ByteOrder]) -> FillValue {
+    let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+    match (fill_value, data_type) {
+        (FillValue::Fixed(mut item), DataType::Struct(_)) => {
+            for (words, order) in data_type.words().iter().zip(orders) {
+                if *order != native && *order != ByteOrder::None {
+                    words.reverse(&mut item);
+                }
+            }
+            FillValue::Fixed(item)
+        }
+        (other, _) => other,
     }
 }
 

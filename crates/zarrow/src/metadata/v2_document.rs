@@ -6,9 +6,13 @@
 //! 3. the last of the codecs that map bytes to bytes is the compressor, and what is before it are filters.
 
 use serde_json::{Map, Value, json};
+use zarrow_array::DataType;
 
 use super::type_string::{ByteOrder, type_string};
-use super::{ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat};
+use super::v2::in_other_order;
+use super::{
+    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat, structure,
+};
 
 /// The `.zarray` of an array.
 pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, MetadataError> {
@@ -23,14 +27,22 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
         return Err(unsupported("dimension_names".to_owned()));
     }
     let chain = Chain::of(array)?;
-    let dtype = type_string(&array.data_type, chain.byte_order)
-        .ok_or_else(|| unsupported(format!("data type {}", array.data_type)))?;
+    let dtype = match &array.data_type {
+        DataType::Struct(structure) => {
+            structure::document_v2(structure, &mut chain.byte_orders.iter().copied())
+        }
+        plain => {
+            type_string(plain, chain.byte_orders.first().copied().unwrap_or(ByteOrder::None)).map(Value::from)
+        }
+    };
+    let dtype = dtype.ok_or_else(|| unsupported(format!("data type {}", array.data_type)))?;
+    let fill_value = in_other_order(array.fill_value.clone(), &array.data_type, &chain.byte_orders);
     Ok(Map::from_iter([
         ("zarr_format".to_owned(), json!(2)),
         ("shape".to_owned(), json!(array.shape)),
         ("chunks".to_owned(), json!(chunk_shape)),
-        ("dtype".to_owned(), json!(dtype)),
-        ("fill_value".to_owned(), array.fill_value.document(&array.data_type, ZarrFormat::V2)?),
+        ("dtype".to_owned(), dtype),
+        ("fill_value".to_owned(), fill_value.document(&array.data_type, ZarrFormat::V2)?),
         ("order".to_owned(), json!(chain.order)),
         ("filters".to_owned(), if chain.filters.is_empty() { Value::Null } else { json!(chain.filters) }),
         ("compressor".to_owned(), json!(chain.compressor)),
@@ -41,7 +53,8 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
 /// A chain in the terms of version 2.
 struct Chain {
     order: char,
-    byte_order: ByteOrder,
+    /// One for each run of words.
+    byte_orders: Vec<ByteOrder>,
     filters: Vec<Value>,
     compressor: Option<Value>,
 }
@@ -49,8 +62,8 @@ struct Chain {
 impl Chain {
     fn of(array: &ArrayMetadata) -> Result<Chain, MetadataError> {
         let mut codecs = array.codecs.as_slice();
-        let mut chain =
-            Chain { order: 'C', byte_order: ByteOrder::None, filters: Vec::new(), compressor: None };
+        let words = array.data_type.words().len();
+        let mut chain = Chain { order: 'C', byte_orders: Vec::new(), filters: Vec::new(), compressor: None };
         // Step 1.
         if let Some((first, rest)) = codecs.split_first()
             && first.name == "transpose"
@@ -68,13 +81,17 @@ impl Chain {
         for codec in codecs {
             if codec.name == "bytes" && !is_bytes {
                 // Step 2.
-                chain.byte_order = match codec.text("endian") {
+                let order = |name: &Value| match name.as_str() {
                     Some("big") => ByteOrder::Big,
                     Some(_) => ByteOrder::Little,
                     None => ByteOrder::None,
                 };
+                chain.byte_orders = match (chain.order_before_filters(), codec.configuration.get("endian")) {
+                    (Some(before), _) => vec![before; words],
+                    (None, Some(Value::Array(orders))) => orders.iter().map(order).collect(),
+                    (None, one) => vec![order(one.unwrap_or(&Value::Null)); words],
+                };
                 is_bytes = true;
-                chain.byte_order = chain.order_before_filters().unwrap_or(chain.byte_order);
                 continue;
             }
             chain.push(codec, item_size, is_bytes)?;

@@ -7,7 +7,7 @@
 //! 4. A chunk of nothing but the fill value is not stored, unless that was asked for.
 //! 5. Other layouts are encoded from a list of their elements.
 
-use crate::codec::{ArrayToBytes, Chain, Encoded, Output, decode, encode};
+use crate::codec::{ArrayToBytes, Chain, Encoded, Output, Swap, decode, encode};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::destination::Destination;
@@ -15,7 +15,6 @@ use crate::exec::elements::decode_elements;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, PerAxis};
-use crate::exec::placement::swap_in_place;
 use crate::exec::scratch::Worker;
 use crate::exec::shard::read_index;
 use crate::exec::sink::{Sink, c_strides};
@@ -110,7 +109,7 @@ impl<'a> Target<'a> {
     ) -> Result<Option<Bytes<'w>>> {
         let old = old.filter(|_| !covers(part, self.bounds));
         match &self.chain.array_to_bytes {
-            ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, *swap, worker),
+            ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, swap, worker),
             ArrayToBytes::Sharding(sharding) => {
                 let limit = self.as_stored().encoded_limit()?;
                 let mut decoded = Vec::new();
@@ -157,22 +156,22 @@ impl<'a> Target<'a> {
         part: &[AxisPart],
         values: Level<'_, 'w>,
         old: Option<&Input<'_>>,
-        swap: usize,
+        swap: &Swap,
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w>>> {
         let FillValue::Fixed(item) = self.fill else { return Err(mismatch()) };
         let mut item = item.clone();
-        swap_in_place(&mut item, swap);
+        let item_size = item.len();
+        swap.in_place(&mut item, item_size);
         let (memory, swapped) = values.fixed(self.chain)?;
-        // Two changes of byte order are none.
-        let turn = if swapped == swap { 1 } else { swap.max(swapped) };
-        let run = if turn == 1 && covers(part, self.shape) { memory.run(part) } else { None };
+        let turn = swapped.and(swap);
+        let run = if turn == Swap::None && covers(part, self.shape) { memory.run(part) } else { None };
         if run.is_none() {
             let nbytes = shape::nbytes(self.shape, item.len())?;
             // Taken out, so that an old chunk can be read to it with what else the worker has.
             let mut scratch = std::mem::take(&mut worker.elements);
             self.lay_out(old, &item, swap, scratch.take(nbytes)?, covers(part, self.shape), worker)?;
-            memory.gather(part, scratch.take(nbytes)?, &c_strides(self.shape, item.len()), turn)?;
+            memory.gather(part, scratch.take(nbytes)?, &c_strides(self.shape, item.len()), &turn)?;
             worker.elements = scratch;
         }
         let Worker { codecs, encoded, elements, .. } = worker;
@@ -193,7 +192,7 @@ impl<'a> Target<'a> {
         &self,
         old: Option<&Input<'_>>,
         item: &[u8],
-        swap: usize,
+        swap: &Swap,
         memory: &mut [MaybeUninit<u8>],
         is_covered: bool,
         worker: &mut Worker,
@@ -222,7 +221,7 @@ impl<'a> Target<'a> {
         self.as_stored().read_stored(old, &mut [want], None, worker)?;
         drop(sink);
         // SAFETY: a read without an error has placed or filled every element that was wanted: here, all.
-        swap_in_place(unsafe { memory.assume_init_mut() }, swap);
+        swap.in_place(unsafe { memory.assume_init_mut() }, item.len());
         Ok(())
     }
 

@@ -5,10 +5,9 @@
 //! 2. Those that are written take their places.
 //! 3. An optional type is encoded as a mask and the elements that are there, each by codecs of its own.
 
-use crate::codec::{ArrayToBytes, Chain, Encoded, OptionalCodec, encode, encode_variable};
+use crate::codec::{ArrayToBytes, Chain, Encoded, OptionalCodec, Swap, encode, encode_variable};
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::AxisPart;
-use crate::exec::placement::swap_in_place;
 use crate::exec::scratch::{Codecs, Scratch};
 use crate::exec::sink::{Decoded, c_strides};
 use crate::exec::write::fill::is_filled;
@@ -75,8 +74,8 @@ impl<'a> Elements<'a> {
     pub fn of(decoded: &'a Decoded, count: usize) -> Elements<'a> {
         match decoded {
             Decoded::Fixed { bytes, swap } => {
-                let mut bytes = bytes.clone();
-                swap_in_place(&mut bytes, *swap);
+                let (mut bytes, item_size) = (bytes.clone(), bytes.len() / count.max(1));
+                swap.in_place(&mut bytes, item_size);
                 Elements::Fixed(bytes)
             }
             Decoded::Variable(chunk) => {
@@ -104,12 +103,12 @@ impl<'a> Elements<'a> {
             (Elements::Optional { missing, data }, _) => {
                 let (mask, values) = values.split();
                 let present = Memory::nothing_missing(part);
-                mask.unwrap_or(&present).gather_over(part, missing, &c_strides(shape, 1), 1)?;
+                mask.unwrap_or(&present).gather_over(part, missing, &c_strides(shape, 1), &Swap::None)?;
                 missing.iter_mut().for_each(|missing| *missing = u8::from(*missing != 0));
                 data.put(values, part, shape, item_size)
             }
             (Elements::Fixed(bytes), Data::Fixed(memory, swap)) => {
-                memory.gather_over(part, bytes, &c_strides(shape, item_size), *swap)
+                memory.gather_over(part, bytes, &c_strides(shape, item_size), swap)
             }
             (Elements::Variable(elements), Data::Variable(words)) => {
                 words.each(part, &c_strides(shape, 1), |place, element| {
@@ -174,7 +173,7 @@ impl<'a> Elements<'a> {
         let bytes = match (&chain.array_to_bytes, self) {
             (ArrayToBytes::Bytes { swap }, Elements::Fixed(bytes)) => {
                 let mut bytes = bytes;
-                swap_in_place(&mut bytes, *swap);
+                swap.in_place(&mut bytes, chain.item_size().unwrap_or(0));
                 bytes
             }
             (ArrayToBytes::PackBits(packing), Elements::Fixed(bytes)) => packing.pack(&bytes),

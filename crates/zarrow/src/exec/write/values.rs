@@ -1,6 +1,6 @@
 //! What is written: elements in the caller's memory, which are read where they lie.
 
-use crate::codec::Chain;
+use crate::codec::{Chain, Swap};
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
@@ -36,8 +36,8 @@ pub struct Values<'a> {
 /// The elements behind all masks.
 #[derive(Debug, Clone)]
 pub(super) enum Data<'a> {
-    /// Elements of a fixed size, and the bytes of a word that is in the other byte order, else 1.
-    Fixed(Memory<'a>, usize),
+    /// Elements of a fixed size, and what of each is in the other byte order.
+    Fixed(Memory<'a>, Swap),
     /// Strings or bytes.
     Variable(Words<'a>),
 }
@@ -90,7 +90,7 @@ impl<'a> Values<'a> {
             strides,
             lifetime: PhantomData,
         };
-        Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, 1) })
+        Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, Swap::None) })
     }
 
     /// Elements among the `nbytes` bytes from `pointer` on: the first lies at `origin`, neighbours on each axis lie
@@ -119,7 +119,7 @@ impl<'a> Values<'a> {
         let origin = isize::try_from(origin).unwrap_or(isize::MAX);
         let strides = PerAxis::from_slice(strides);
         let memory = Memory { pointer, nbytes, item_size, origin, strides, lifetime: PhantomData };
-        let swap = if swapped { dtype.word_size() } else { 1 };
+        let swap = if swapped { Swap::all(&dtype) } else { Swap::None };
         Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, swap) })
     }
 
@@ -230,7 +230,7 @@ impl<'a> Values<'a> {
         };
         let memory = |memory: &Memory<'a>| Memory { strides: repeated(&memory.strides), ..memory.clone() };
         let data = match &self.data {
-            Data::Fixed(fixed, swap) => Data::Fixed(memory(fixed), *swap),
+            Data::Fixed(fixed, swap) => Data::Fixed(memory(fixed), swap.clone()),
             Data::Variable(words) => {
                 Data::Variable(Words { strides: repeated(&words.strides), ..words.clone() })
             }
@@ -271,13 +271,13 @@ impl<'v, 'a> Level<'v, 'a> {
         }
     }
 
-    /// Elements of a fixed size, and the bytes of a word to be turned round.
+    /// Elements of a fixed size, and what of each is to be turned round.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] for others, which a check before rules out.
-    pub fn fixed(self, chain: &Chain) -> Result<(&'v Memory<'a>, usize)> {
+    pub fn fixed(self, chain: &Chain) -> Result<(&'v Memory<'a>, &'v Swap)> {
         match self.data {
-            Data::Fixed(memory, swap) if Some(memory.item_size) == chain.item_size() => Ok((memory, *swap)),
+            Data::Fixed(memory, swap) if Some(memory.item_size) == chain.item_size() => Ok((memory, swap)),
             _ => Err(mismatch()),
         }
     }
@@ -308,8 +308,7 @@ impl<'a> Memory<'a> {
         Some(unsafe { std::slice::from_raw_parts(self.pointer.add(first), nbytes) })
     }
 
-    /// Copies the elements of `part` to their places in a chunk with these strides; the bytes of each word of `swap` are
-    /// turned round.
+    /// Copies the elements of `part` to their places in a chunk with these strides; what `swap` says is turned round.
     ///
     /// # Errors
     /// [`ErrorKind::Index`] where elements lie outside of the memory or of the chunk.
@@ -318,7 +317,7 @@ impl<'a> Memory<'a> {
         part: &[AxisPart],
         chunk: &mut [MaybeUninit<u8>],
         strides: &[isize],
-        swap: usize,
+        swap: &Swap,
     ) -> Result<()> {
         let mut from = self.side(part).ok_or_else(outside)?;
         let mut to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
@@ -353,7 +352,7 @@ impl Memory<'_> {
         part: &[AxisPart],
         chunk: &mut [u8],
         strides: &[isize],
-        swap: usize,
+        swap: &Swap,
     ) -> Result<()> {
         // SAFETY: what is gathered are bytes, so that every byte stays initialised.
         let chunk = unsafe { &mut *(std::ptr::from_mut(chunk) as *mut [MaybeUninit<u8>]) };

@@ -4,6 +4,7 @@ mod consolidated;
 mod documents;
 mod hostile;
 mod malformed;
+mod structures;
 mod v2;
 mod v3;
 mod zarr_python;

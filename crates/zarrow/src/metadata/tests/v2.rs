@@ -32,7 +32,8 @@ fn type_strings() {
 #[test]
 fn types_that_are_not_supported() {
     for dtype in [
-        json!([["a", "<i4"]]),
+        json!([["a", "|O"]]),
+        json!([["a", "<f16"]]),
         json!("<f16"),
         json!("<c32"),
         json!("<i3"),

@@ -1,0 +1,277 @@
+//! Structured types: records of named fields, as NumPy's structured arrays.
+//!
+//! Fields lie in the order of their offsets and do not overlap. Bytes between them are padding: they belong to the
+//! element, have no meaning, and are moved with it.
+
+use super::{DataType, Words};
+use crate::error::{Error, Result};
+use crate::shape;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+/// What is shown of a type: names and nesting have no bound.
+const MAX_TEXT: usize = 256;
+
+/// A named part of every element.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// The name, which no other field of the type has.
+    pub name: Box<str>,
+    /// What one item of the field is: of a fixed size, and not optional.
+    pub data_type: DataType,
+    /// The extents of the field's items, empty for one item (NumPy's subarrays).
+    pub shape: Box<[u64]>,
+    /// Bytes from the start of the element to the field.
+    pub offset: usize,
+}
+
+/// The fields of a structured type, checked. A clone shares them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Struct {
+    fields: Arc<[Field]>,
+    item_size: usize,
+    runs: usize,
+}
+
+impl Struct {
+    /// The most runs of words that a type may have: more than any that somebody uses, where a hostile document could
+    /// ask for any number.
+    pub const MAX_RUNS: usize = 1 << 16;
+
+    /// The type of elements of `item_size` bytes with these fields.
+    ///
+    /// # Errors
+    /// [`Error::BadStruct`] where there are no fields, two have one name, one has none, is of variable length or
+    /// optional, or lies over another or outside the element.
+    ///
+    /// ```
+    /// use zarrow_array::{DataType, Field, Number, Struct};
+    /// let field = |name: &str, number: Number, offset| Field {
+    ///     name: name.into(), data_type: number.into(), shape: [].into(), offset,
+    /// };
+    /// let fields = vec![field("id", Number::UInt16, 0), field("value", Number::Float32, 4)];
+    /// let point = DataType::Struct(Struct::new(fields, 8)?);
+    /// assert_eq!(point.to_string(), "struct{id: uint16, value: float32}");
+    /// # Ok::<(), zarrow_array::Error>(())
+    /// ```
+    pub fn new(fields: Vec<Field>, item_size: usize) -> Result<Struct> {
+        let refuse = |reason: String| Err(Error::BadStruct(reason));
+        if fields.is_empty() {
+            return refuse("it has no fields".into());
+        }
+        let (mut end, mut runs) = (0usize, 0usize);
+        let mut names: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refuse(format!("two fields have the name {:?}", short(pair[0])));
+        }
+        for field in &fields {
+            let name = short(&field.name);
+            if name.is_empty() {
+                return refuse("a field has no name".into());
+            }
+            let Some(nbytes) = field.nbytes() else {
+                return refuse(format!("field {name:?} has no fixed size"));
+            };
+            if field.offset < end {
+                return refuse(format!("field {name:?} lies over the one before it"));
+            }
+            end = match field.offset.checked_add(nbytes) {
+                Some(end) if end <= item_size => end,
+                _ => return refuse(format!("field {name:?} ends outside an element of {item_size} bytes")),
+            };
+            runs = match field.runs().and_then(|more| runs.checked_add(more)) {
+                Some(runs) if runs <= Self::MAX_RUNS => runs,
+                _ => return refuse(format!("it has more than {} parts", Self::MAX_RUNS)),
+            };
+        }
+        Ok(Struct { fields: fields.into(), item_size, runs })
+    }
+
+    /// The type whose fields, each a name, a type and a shape, follow one another without padding.
+    ///
+    /// # Errors
+    /// As [`Struct::new`].
+    pub fn packed(fields: impl IntoIterator<Item = (Box<str>, DataType, Box<[u64]>)>) -> Result<Struct> {
+        let mut offset = 0usize;
+        let mut placed = Vec::new();
+        for (name, data_type, shape) in fields {
+            let field = Field { name, data_type, shape, offset };
+            let end = field.nbytes().and_then(|nbytes| offset.checked_add(nbytes));
+            offset =
+                end.ok_or_else(|| Error::BadStruct(format!("field {:?} has no fixed size", field.name)))?;
+            placed.push(field);
+        }
+        Struct::new(placed, offset)
+    }
+
+    /// The fields, in the order in which they lie.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The field called `name`.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| &*field.name == name)
+    }
+
+    /// Bytes of one element, padding included.
+    #[must_use]
+    pub fn item_size(&self) -> usize {
+        self.item_size
+    }
+
+    /// Whether there are bytes of no field, in the fields' own types too.
+    #[must_use]
+    pub fn has_padding(&self) -> bool {
+        let mut end = 0;
+        let gap = self.fields.iter().any(|field| {
+            let gap = field.offset != end;
+            end = field.offset + field.nbytes().unwrap_or(0);
+            gap || matches!(&field.data_type, DataType::Struct(inner) if inner.has_padding())
+        });
+        gap || end != self.item_size
+    }
+
+    /// Appends the words of all fields, for an element that starts at `offset`.
+    pub(super) fn collect_words(&self, offset: usize, words: &mut Vec<Words>) {
+        for field in &*self.fields {
+            let item_size = field.data_type.item_size().unwrap_or(0);
+            let count = shape::nbytes(&field.shape, 1).unwrap_or(0);
+            let start = offset + field.offset;
+            match &field.data_type {
+                DataType::Struct(inner) => {
+                    (0..count).for_each(|at| inner.collect_words(start + at * item_size, words));
+                }
+                plain => {
+                    let size = plain.word_size();
+                    words.push(Words { offset: start, size, count: count * item_size / size.max(1) });
+                }
+            }
+        }
+    }
+}
+
+impl Field {
+    /// Bytes of all items of the field; `None` where they have no fixed size, or do not fit in memory.
+    #[must_use]
+    pub fn nbytes(&self) -> Option<usize> {
+        match &self.data_type {
+            DataType::Optional(_) => None,
+            fixed => shape::nbytes(&self.shape, fixed.item_size()?).ok().filter(|nbytes| *nbytes > 0),
+        }
+    }
+
+    /// Runs of words of one size that the field has.
+    fn runs(&self) -> Option<usize> {
+        match &self.data_type {
+            DataType::Struct(inner) => inner.runs.checked_mul(shape::nbytes(&self.shape, 1).ok()?),
+            _ => Some(1),
+        }
+    }
+}
+
+/// The start of a text that may be long.
+fn short(text: &str) -> &str {
+    text.char_indices().nth(MAX_TEXT).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Text that ends where it becomes too long.
+struct Text(String);
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(short(text));
+        if self.0.len() > MAX_TEXT { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Struct {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Text(String::new());
+        let written = self.fields.iter().enumerate().try_for_each(|(at, field)| {
+            let separator = if at == 0 { "" } else { ", " };
+            write!(text, "{separator}{}: {}", field.name, field.data_type)?;
+            if field.shape.is_empty() { Ok(()) } else { write!(text, "{:?}", field.shape) }
+        });
+        let rest = if written.is_ok() { "" } else { "…" };
+        write!(formatter, "struct{{{}{rest}}}", short(&text.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Number;
+
+    fn field(name: &str, data_type: impl Into<DataType>, shape: &[u64], offset: usize) -> Field {
+        Field { name: name.into(), data_type: data_type.into(), shape: shape.into(), offset }
+    }
+
+    #[test]
+    fn words_are_those_of_every_field_at_any_depth() {
+        let inner =
+            Struct::new(vec![field("x", Number::UInt8, &[], 0), field("y", Number::Int16, &[2], 1)], 5);
+        let fields = vec![
+            field("points", DataType::Struct(inner.unwrap()), &[2], 0),
+            field("z", Number::Complex128, &[], 16),
+            field("name", DataType::FixedLengthUtf32 { length: 3 }, &[], 32),
+        ];
+        let outer = DataType::Struct(Struct::new(fields, 44).unwrap());
+        let words: Vec<_> =
+            outer.words().iter().map(|words| (words.offset, words.size, words.count)).collect();
+        assert_eq!(words, [(0, 1, 1), (1, 2, 2), (5, 1, 1), (6, 2, 2), (16, 8, 2), (32, 4, 3)]);
+        assert_eq!((outer.item_size(), outer.word_size()), (Some(44), 8));
+    }
+
+    #[test]
+    fn padding_is_seen_at_any_depth() {
+        let tight = Struct::packed([("a".into(), Number::Int16.into(), [3].into())]).unwrap();
+        assert!(!tight.has_padding());
+        let loose = Struct::new(vec![field("a", Number::Int16, &[], 0)], 4).unwrap();
+        assert!(loose.has_padding());
+        let outer = Struct::new(vec![field("inner", DataType::Struct(loose), &[], 0)], 4).unwrap();
+        assert!(outer.has_padding());
+    }
+
+    #[test]
+    fn what_does_not_hold_together_is_refused() {
+        let number = |name: &str, offset| field(name, Number::Int32, &[], offset);
+        for (fields, item_size) in [
+            (vec![], 4),
+            (vec![number("", 0)], 4),
+            (vec![number("a", 0), number("a", 4)], 8),
+            (vec![number("a", 0), number("b", 3)], 8),
+            (vec![number("b", 4), number("a", 0)], 8),
+            (vec![number("a", 0), number("b", 4)], 7),
+            (vec![field("a", DataType::String, &[], 0)], 8),
+            (vec![field("a", DataType::Optional(Box::new(Number::Int8.into())), &[], 0)], 8),
+            (vec![field("a", Number::Int8, &[0], 0)], 8),
+            (vec![field("a", Number::Int8, &[u64::MAX, 2], 0)], usize::MAX),
+        ] {
+            assert!(matches!(Struct::new(fields, item_size), Err(Error::BadStruct(_))));
+        }
+    }
+
+    #[test]
+    fn what_is_shown_has_a_bound() {
+        let mut nested = DataType::from(Number::Int16);
+        for _ in 0..100 {
+            nested = DataType::Struct(Struct::packed([("é".repeat(100).into(), nested, [].into())]).unwrap());
+        }
+        assert!(nested.to_string().len() < 3 * MAX_TEXT);
+        assert!(nested.to_string().ends_with("…}"));
+    }
+
+    #[test]
+    fn nesting_cannot_multiply_without_a_bound() {
+        let mut nested = DataType::from(Number::Int16);
+        let outcome = (0..30).try_for_each(|_| {
+            nested = DataType::Struct(Struct::packed([("a".into(), nested.clone(), [8].into())])?);
+            Ok::<(), Error>(())
+        });
+        assert!(matches!(outcome, Err(Error::BadStruct(_))));
+    }
+}

@@ -1,0 +1,179 @@
+//! Byte order: what of each stored element is reversed to come to the machine's own.
+//!
+//! 1. `endian` of the `bytes` codec is one order for all words of an element; in Zarr version 2 each field of a
+//!    structure has its own, for which the metadata hold a list: one entry for each run of
+//!    [`DataType::words`](zarrow_array::DataType::words).
+//! 2. Where no word is stored the other way round nothing is reversed; where all are, whole elements are; else a list
+//!    says where in the element those words lie.
+//! 3. Reversing is its own inverse: encoding asks the same.
+
+use crate::error::{ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+use serde_json::Value;
+use std::sync::Arc;
+use zarrow_array::{DataType, Words};
+
+/// What is reversed in each element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Swap {
+    /// Nothing.
+    None,
+    /// Every word of so many bytes; an element is words of this size only.
+    Words(usize),
+    /// The words of a structure that lie in these places.
+    Fields(Arc<[Words]>),
+}
+
+impl Swap {
+    /// What the `bytes` codec asks for on this machine.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] where the codec does not say the order of elements that have one.
+    pub fn new(metadata: &CodecMetadata, data_type: &DataType) -> Result<Swap> {
+        let refused = |text: &str| Err(ErrorKind::BadCodec(text.into()).into());
+        let words = data_type.words();
+        let is_foreign = |order: &Value| match order.as_str() {
+            Some("little") => Some(cfg!(target_endian = "big")),
+            Some("big") => Some(cfg!(target_endian = "little")),
+            _ => None,
+        };
+        let foreign = match metadata.configuration.get("endian") {
+            Some(Value::Array(orders)) => orders.iter().map(is_foreign).collect::<Option<Vec<bool>>>(),
+            Some(order) if !order.is_null() => is_foreign(order).map(|foreign| vec![foreign; words.len()]),
+            // One byte has no order, and zarr-python leaves the setting out. It does so for structures too, which it
+            // writes in little-endian order (zarr-extensions, `structured`).
+            _ if words.iter().all(|words| words.size == 1) => Some(vec![false; words.len()]),
+            _ if matches!(data_type, DataType::Struct(_)) => {
+                Some(vec![cfg!(target_endian = "big"); words.len()])
+            }
+            _ => None,
+        };
+        match foreign {
+            Some(foreign) if foreign.len() == words.len() => Ok(Swap::of(data_type, &words, &foreign)),
+            _ => refused("endian must be \"little\" or \"big\""),
+        }
+    }
+
+    /// Every word of elements of this type.
+    pub fn all(data_type: &DataType) -> Swap {
+        let words = data_type.words();
+        Swap::of(data_type, &words, &vec![true; words.len()])
+    }
+
+    /// This and then `other`, for elements of one type: what both reverse is as it was.
+    pub fn and(&self, other: &Swap) -> Swap {
+        match (self, other) {
+            (Swap::None, swap) | (swap, Swap::None) => swap.clone(),
+            (Swap::Fields(first), Swap::Fields(second)) => {
+                let only = |these: &[Words], others: &[Words]| {
+                    these.iter().filter(|words| !others.contains(words)).copied().collect::<Vec<_>>()
+                };
+                let fields = [only(first, second), only(second, first)].concat();
+                if fields.is_empty() { Swap::None } else { Swap::Fields(fields.into()) }
+            }
+            // Elements of one word size are all reversed, or none is.
+            _ => Swap::None,
+        }
+    }
+
+    /// Step 2.
+    fn of(data_type: &DataType, words: &[Words], foreign: &[bool]) -> Swap {
+        let swapped = |(words, foreign): (&Words, &bool)| (*foreign && words.size > 1).then_some(*words);
+        let fields: Vec<Words> = words.iter().zip(foreign).filter_map(swapped).collect();
+        match (fields.as_slice(), data_type) {
+            ([], _) => Swap::None,
+            ([words], data_type) if !matches!(data_type, DataType::Struct(_)) => Swap::Words(words.size),
+            _ => Swap::Fields(fields.into()),
+        }
+    }
+
+    /// Reverses the words of elements of `item_size` bytes in place.
+    pub fn in_place(&self, bytes: &mut [u8], item_size: usize) {
+        match self {
+            Swap::None => {}
+            Swap::Words(size) => reverse(bytes, *size),
+            Swap::Fields(fields) => {
+                for item in bytes.chunks_exact_mut(item_size.max(1)) {
+                    fields.iter().for_each(|words| words.reverse(item));
+                }
+            }
+        }
+    }
+}
+
+/// Reverses each word of `size` bytes.
+fn reverse(bytes: &mut [u8], size: usize) {
+    fn words<const SIZE: usize>(bytes: &mut [u8]) {
+        for word in bytes.as_chunks_mut::<SIZE>().0 {
+            word.reverse();
+        }
+    }
+    match size {
+        0 | 1 => {}
+        2 => words::<2>(bytes),
+        4 => words::<4>(bytes),
+        8 => words::<8>(bytes),
+        size => bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use zarrow_array::{Number, Struct};
+
+    fn swap(endian: Value, data_type: &DataType) -> Result<Swap> {
+        let configuration = [("endian".to_owned(), endian)].into_iter().collect();
+        Swap::new(&CodecMetadata::new("bytes", configuration), data_type)
+    }
+
+    fn record() -> DataType {
+        let field = |name: &str, number: Number| (name.into(), number.into(), [].into());
+        let fields = [field("a", Number::UInt8), field("b", Number::Int16), field("c", Number::Complex64)];
+        DataType::Struct(Struct::packed(fields).unwrap())
+    }
+
+    #[test]
+    fn words_turn_in_place() {
+        let mut bytes = [1, 2, 3, 4, 5, 6, 7, 8];
+        Swap::Words(4).in_place(&mut bytes, 8);
+        assert_eq!(bytes, [4, 3, 2, 1, 8, 7, 6, 5]);
+    }
+
+    #[test]
+    fn only_foreign_fields_of_a_structure_turn() {
+        let (foreign, native) =
+            if cfg!(target_endian = "big") { ("little", "big") } else { ("big", "little") };
+        let bytes: Vec<u8> = (0..11).collect();
+        let turned = |swap: Swap| {
+            let mut bytes = bytes.clone();
+            swap.in_place(&mut bytes, 11);
+            bytes
+        };
+        assert_eq!(swap(json!(native), &record()).unwrap(), Swap::None);
+        let all = turned(swap(json!(foreign), &record()).unwrap());
+        assert_eq!(all, [0, 2, 1, 6, 5, 4, 3, 10, 9, 8, 7]);
+        let one = turned(swap(json!([native, foreign, native]), &record()).unwrap());
+        assert_eq!(one, [0, 2, 1, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let rest = Swap::all(&record()).and(&swap(json!([native, foreign, native]), &record()).unwrap());
+        assert_eq!(turned(rest), [0, 1, 2, 6, 5, 4, 3, 10, 9, 8, 7]);
+        assert_eq!(Swap::all(&record()).and(&Swap::all(&record())), Swap::None);
+        assert_eq!(Swap::Words(4).and(&Swap::Words(4)), Swap::None);
+        assert_eq!(Swap::Words(4).and(&Swap::None), Swap::Words(4));
+    }
+
+    #[test]
+    fn the_order_must_be_said_where_there_is_one() {
+        for number in [Number::Int8, Number::Float8E5M2, Number::ComplexFloat8E5M2] {
+            assert_eq!(swap(json!(null), &number.into()).unwrap(), Swap::None);
+        }
+        let both = ["little", "big"].map(|order| swap(json!(order), &Number::Complex128.into()).unwrap());
+        assert!(both.contains(&Swap::None) && both.contains(&Swap::Words(8)));
+        assert!(swap(json!(null), &record()).is_ok());
+        for endian in [json!(null), json!("middle"), json!(1), json!([]), json!(["big", "big"])] {
+            assert!(swap(endian.clone(), &Number::Int16.into()).is_err(), "{endian}");
+        }
+        assert!(swap(json!(["big", "big"]), &record()).is_err());
+    }
+}
