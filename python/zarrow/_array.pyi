@@ -179,6 +179,80 @@ class Array:
         >>> tensor.shape, tensor.is_mapped
         ((6, 8), False)
         """
+    def __setitem__(self, index: _Index, value: Any, /) -> None:
+        """Write values to a selection: `write` with its defaults."""
+    def write(
+        self,
+        selection: _Index,
+        value: Any,
+        *,
+        durability: Literal["none", "file", "full"] | None = None,
+        write_empty_chunks: bool = False,
+    ) -> None:
+        """Write values to a selection.
+
+        Chunks are encoded on all cores, straight from the values' memory: no copy of the values is made,
+        beyond one chunk a thread, unless their type has to be cast. Each chunk is old or new, whole, for
+        every reader and also where this process is killed. Where the selection covers a part of a chunk (of
+        a shard, where there are shards), the rest is read and kept: writers of parts of one chunk wait for
+        each other by a lock, in whichever threads and processes of zarrow they are. A lock ends with the
+        process that holds it.
+
+        Parameters
+        ----------
+        selection
+            Integers, slices with any step, and `...`, as for `__getitem__`.
+        value
+            What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
+            shape of the selection by NumPy's rules. Other types are cast where NumPy calls that safe; a
+            number of Python's, or a scalar of NumPy's, where the stored type has such a number. Elements
+            that are missing (masked arrays, None) need an optional type. Nobody else may write to the
+            memory during the call, which does not hold the GIL.
+        durability
+            What has reached the disk when the call returns. "none", the default unless the array was opened
+            with another: nothing has to, as with other libraries of Zarr. A kill loses nothing, and a loss
+            of power may lose what was written last. "file": the bytes of each chunk, so that it is old or
+            new, whole, after a loss of power. "full": the names too, so that it is new.
+        write_empty_chunks
+            Store chunks that are nothing but the fill value, bit by bit. By default they are not stored,
+            and erased where they were.
+
+        Raises
+        ------
+        IndexingError
+            The selection lies outside the array (an `IndexError`).
+        ShapeError
+            The values do not fit the selection (a `ValueError`).
+        DataTypeError
+            A cast would not be safe, or elements are missing (a `TypeError`).
+        OverflowError
+            A number of Python's does not fit the stored type.
+        CodecError, UnsupportedError
+            A codec cannot encode as it is set, or a part of a chunk that stands there does not decode.
+        ReadOnlyError, StoreError
+            The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
+            "write". Some chunks may be new then, and the others are old.
+        KeyboardInterrupt
+            Ctrl-C stops a long write between chunks.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> before = temperature[24:26]
+        >>> temperature[24:26] = np.zeros((6, 8), np.float32)
+        >>> temperature.write(np.s_[24:26], before, durability="full")
+        >>> temperature.write_unit
+        (24, 6, 8)
+        """
+    @property
+    def write_unit(self) -> tuple[int, ...] | None:
+        """The shape of the smallest region to write without regard to others: of a shard, or of a chunk.
+
+        Writers of different such regions never wait for each other; those of parts of one do. None for a
+        rectilinear grid.
+        """
     def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> Any:
         """Read one chunk by its place in the grid, cut to the array at its end.
 

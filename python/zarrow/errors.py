@@ -123,7 +123,7 @@ class ExchangeError(ZarrowError, BufferError, ValueError):
 
 
 class DataTypeError(ExchangeError, TypeError):
-    """An array has another data type than was asked for, and nothing is cast."""
+    """An array has another data type than was asked for, and is not cast; when writing, not safely."""
 
 
 class UnsupportedError(ZarrowError, NotImplementedError):

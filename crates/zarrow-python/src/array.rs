@@ -8,14 +8,15 @@ use crate::interrupt::interruptible;
 use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
+use crate::written::{self, Written};
 use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy, selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use zarrow::Selection;
 use zarrow::arrow::{Table, TableOptions};
+use zarrow::{Selection, WriteOptions};
 use zarrow_array::shape::element_count;
 
 /// An array in a store: its metadata is read, its chunks are read when they are asked for.
@@ -58,6 +59,23 @@ impl Array {
         let py = index.py();
         let selection = self.selection(index)?;
         wrap(py, interruptible(py, |interrupt| self.inner().read(&selection, interrupt))?)
+    }
+
+    fn store_values(
+        &self,
+        index: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        options: WriteOptions,
+    ) -> PyResult<()> {
+        let py = index.py();
+        let selection = self.selection(index)?;
+        let array = self.inner();
+        let written = Written::new(value, array.data_type())?;
+        interruptible(py, |interrupt| {
+            // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
+            let values = unsafe { written.values() }?;
+            array.write(&selection, &values, &options, interrupt)
+        })
     }
 
     fn summary(&self, py: Python<'_>) -> Summary {
@@ -216,6 +234,35 @@ impl Array {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
         wrap(py, interruptible(py, |interrupt| self.inner().read(&selection, interrupt))?)
+    }
+
+    fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.store_values(
+            index,
+            value,
+            WriteOptions { durability: self.inner().durability(), ..WriteOptions::default() },
+        )
+    }
+
+    /// Write values to a selection.
+    #[pyo3(signature = (selection, value, *, durability = None, write_empty_chunks = false))]
+    fn write(
+        &self,
+        selection: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        durability: Option<&str>,
+        write_empty_chunks: bool,
+    ) -> PyResult<()> {
+        let durability = durability.map_or(Ok(self.inner().durability()), written::durability)?;
+        self.store_values(selection, value, WriteOptions { durability, write_empty_chunks })
+    }
+
+    /// The shape of the smallest region that can be written without regard to any other: a shard, or a chunk.
+    ///
+    /// None for a rectilinear grid.
+    #[getter]
+    fn write_unit<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.inner().write_unit().map(|shape| PyTuple::new(py, shape)).transpose()
     }
 
     /// Read one chunk by its place in the grid, cut to the array at its end.

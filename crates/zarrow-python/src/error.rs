@@ -55,6 +55,12 @@ pub fn data_type_mismatch(py: Python<'_>, expected: &DataType, found: &DataType)
     exception(py, "DataTypeError", "data_type", message, &Context::default())
 }
 
+/// Values that could change on their way to the stored type: the same error.
+pub fn unsafe_cast(py: Python<'_>, found: &str, wanted: &DataType) -> PyErr {
+    let message = format!("values of {found} are not written as {wanted}: only safe casts are made");
+    exception(py, "DataTypeError", "data_type", message, &Context::default())
+}
+
 /// Elements in the byte order that the machine does not have, where they may not be copied: the same error.
 pub fn byte_order(py: Python<'_>) -> PyErr {
     let message = "the elements are in a byte order that is not the machine's: zarrow.asarray(x) copies them";

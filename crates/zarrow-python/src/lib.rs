@@ -42,6 +42,7 @@ mod summary;
 mod tensor;
 mod tree;
 mod variable;
+mod written;
 
 use pyo3::prelude::*;
 

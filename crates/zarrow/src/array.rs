@@ -261,7 +261,7 @@ impl Array {
     /// `interrupted` is asked now and then, on the calling thread; where it says true the write stops between chunks.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] for values that do not fit the selection, or a selection of another shape than the array's;
+    /// [`ErrorKind::Shape`] for values that do not fit the selection; [`ErrorKind::Index`] for a selection of another shape;
     /// [`ErrorKind::Unsupported`] for values of another type; [`ErrorKind::ReadOnly`]; any kind for chunks that cannot be
     /// encoded or written, with store, array, chunk and codec: some chunks may be new then.
     ///
@@ -300,6 +300,12 @@ impl Array {
             Writer { reader: self.reader(), store, options: *options }.write(selection, &values, interrupted)
         };
         write().map_err(|error| self.place(error))
+    }
+
+    /// What has reached the disk when a write returns, unless it says otherwise: what was asked for at opening.
+    #[must_use]
+    pub fn durability(&self) -> crate::store::Durability {
+        self.options.durability
     }
 
     /// The shape of the smallest region that is written without regard to any other: of a shard where there are shards,

@@ -397,7 +397,7 @@ fn what_does_not_go_together_is_refused() {
         array.write(&all, values, &options, &|| interrupted).map_err(|error| error.kind().code())
     };
     assert_eq!(write(&values(&[1; 8], Number::Float16, &[4]), false), Err("unsupported"));
-    assert_eq!(write(&values(&[1; 6], Number::Int16, &[3]), false), Err("index"));
+    assert_eq!(write(&values(&[1; 6], Number::Int16, &[3]), false), Err("shape"));
     let masked =
         values(&[1; 8], Number::Int16, &[4]).with_mask(&values(&[0; 4], Number::UInt8, &[4])).unwrap();
     assert_eq!(write(&masked, false), Err("unsupported"));
@@ -405,7 +405,7 @@ fn what_does_not_go_together_is_refused() {
     // SAFETY: the memory outlives the values.
     let outside =
         unsafe { Values::strided((memory.as_ptr(), 6, 0), Number::Int16.into(), &[4], &[2], false) }.unwrap();
-    assert_eq!(write(&outside, false), Err("index"));
+    assert_eq!(write(&outside, false), Err("shape"));
     assert_eq!(store.list("").unwrap().len() - 1, usize::from(store.get("c/0", 99).unwrap().is_some()));
     assert_eq!(write(&values(&[1; 8], Number::Int16, &[1, 1, 4]), false), Ok(()));
     assert_eq!(array.write_unit(), Some(vec![2]));

@@ -17,7 +17,7 @@ mod interface;
 mod masked;
 mod owner;
 mod producer;
-mod text;
+pub mod text;
 mod torch;
 
 use crate::data_type;

@@ -30,12 +30,15 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         let dtype = numpy::dtype(py, expected)?;
         let rank = |kind: char| "biufc".find(kind).map(|rank| if rank == 2 { 1 } else { rank });
         let loses = match (rank(kind), rank(self::kind_of(&dtype)?)) {
-            (Some(found), Some(wanted)) => found > wanted && array.len()? > 0,
+            (Some(found), Some(wanted)) => found > wanted && array.getattr("size")?.extract::<usize>()? > 0,
             _ => false,
         };
         if !loses {
             let options = PyDict::new(py);
             options.set_item("dtype", dtype)?;
+            // Python's own numbers are refused where the type has no such number; NumPy's would be cut off.
+            let is_number = rank(self::kind(&array)?).is_some();
+            let object = if is_number { array.call_method0("tolist")? } else { object.clone() };
             array = asarray.call((object,), Some(&options))?;
         }
     }

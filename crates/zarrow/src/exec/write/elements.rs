@@ -90,7 +90,7 @@ impl<'a> Elements<'a> {
     /// Puts the values of `part` to their places in a chunk of `shape` (step 2).
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where values lie outside of their memory; [`ErrorKind::Internal`] for values of another
+    /// [`ErrorKind::Shape`] where values lie outside of their memory; [`ErrorKind::Internal`] for values of another
     /// layout.
     pub fn put(
         &mut self,

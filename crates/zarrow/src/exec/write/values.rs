@@ -98,7 +98,7 @@ impl<'a> Values<'a> {
     /// that is not the machine's.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a type that has no fixed size, [`ErrorKind::Index`] where there is not a stride for
+    /// [`ErrorKind::Unsupported`] for a type that has no fixed size, [`ErrorKind::Shape`] where there is not a stride for
     /// each axis. Elements outside of the memory are found when they are written.
     ///
     /// # Safety
@@ -113,7 +113,7 @@ impl<'a> Values<'a> {
         let item_size = fixed_size(&dtype)?;
         if strides.len() != shape.len() {
             return Err(
-                ErrorKind::Index(format!("{} strides for {} axes", strides.len(), shape.len())).into()
+                ErrorKind::Shape(format!("{} strides for {} axes", strides.len(), shape.len())).into()
             );
         }
         let origin = isize::try_from(origin).unwrap_or(isize::MAX);
@@ -175,12 +175,12 @@ impl<'a> Values<'a> {
     /// of the next level of a nested optional type.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where the mask has another shape, [`ErrorKind::Unsupported`] where its elements are no single
+    /// [`ErrorKind::Shape`] where the mask has another shape, [`ErrorKind::Unsupported`] where its elements are no single
     /// bytes.
     pub fn with_mask(mut self, mask: &Values<'a>) -> Result<Values<'a>> {
         if mask.shape != self.shape {
             let text = format!("a mask of shape {:?} for elements of shape {:?}", mask.shape, self.shape);
-            return Err(ErrorKind::Index(text).into());
+            return Err(ErrorKind::Shape(text).into());
         }
         match &mask.data {
             Data::Fixed(memory, _) if memory.item_size == 1 && mask.masks.is_empty() => {
@@ -213,7 +213,7 @@ impl<'a> Values<'a> {
     /// element fits any. Axes of one element in front of the others do not count.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where they do not fit.
+    /// [`ErrorKind::Shape`] where they do not fit.
     pub fn broadcast(&self, shape: &[u64]) -> Result<Values<'a>> {
         let surplus = self.shape.len().saturating_sub(shape.len());
         let (front, own) = self.shape.split_at(surplus);
@@ -221,7 +221,7 @@ impl<'a> Values<'a> {
         let fits = own.iter().zip(&shape[missing..]).all(|(own, extent)| own == extent || *own == 1);
         if !fits || front.iter().any(|extent| *extent != 1) {
             let text = format!("values of shape {:?} do not fit a selection of shape {shape:?}", self.shape);
-            return Err(ErrorKind::Index(text).into());
+            return Err(ErrorKind::Shape(text).into());
         }
         let repeated = |strides: &[isize]| -> PerAxis<isize> {
             let kept =
@@ -289,7 +289,7 @@ pub(super) fn mismatch() -> crate::Error {
 }
 
 fn outside() -> crate::Error {
-    ErrorKind::Index("values lie outside of their memory".into()).into()
+    ErrorKind::Shape("values lie outside of their memory".into()).into()
 }
 
 impl<'a> Memory<'a> {
@@ -311,7 +311,7 @@ impl<'a> Memory<'a> {
     /// Copies the elements of `part` to their places in a chunk with these strides; what `swap` says is turned round.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where elements lie outside of the memory or of the chunk.
+    /// [`ErrorKind::Shape`] where elements lie outside of the memory or of the chunk.
     pub fn gather(
         &self,
         part: &[AxisPart],
@@ -380,7 +380,7 @@ impl<'a> Words<'a> {
     /// `part`.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] where elements lie outside of the memory.
+    /// [`ErrorKind::Shape`] where elements lie outside of the memory.
     pub fn each(
         &self,
         part: &[AxisPart],

@@ -1,0 +1,28 @@
+"""The same elements in memory that is laid out in many ways."""
+
+import random
+
+import numpy as np
+
+from oracle.elements import Values
+
+
+def laid_out(rng: random.Random, values: Values) -> Values:
+    """An array that equals `values`: of any order, with steps, backwards, or in the other byte order."""
+    match rng.choice(["C", "F", "steps", "backwards", "axes", "swapped"]):
+        case "F":
+            return np.asfortranarray(values)
+        case "steps":
+            apart = np.zeros([2 * extent for extent in values.shape], values.dtype)
+            view = apart[(slice(1, None, 2),) * values.ndim + (...,)]
+            view[...] = values
+            return view
+        case "backwards":
+            turned = (*(slice(None, None, -1),) * values.ndim, ...)
+            return np.ascontiguousarray(values[turned])[turned]
+        case "axes":
+            return np.ascontiguousarray(values.T).T
+        case "swapped" if values.dtype.kind not in "OTV":
+            return values.astype(values.dtype.newbyteorder("S"))
+        case _:
+            return np.ascontiguousarray(values)
