@@ -26,6 +26,7 @@ BUILTINS = {
     "ReadOnlyError": (OSError, PermissionError),
     "ShapeError": (ValueError,),
     "OutOfMemoryError": (MemoryError,),
+    "DataTypeError": (BufferError, TypeError, ValueError),
     "ExchangeError": (BufferError, ValueError),
     "UnsupportedError": (NotImplementedError,),
     "InternalError": (RuntimeError,),
