@@ -90,16 +90,15 @@ fn compare(whole: &DecodedArray, part: &DecodedArray, selection: &Selection) {
     }
 }
 
-/// The place in an array of `shape` of every element of `selection`, by counting them all.
+/// The place in an array of `shape` of every element of a selection without points, by counting them all.
 #[must_use]
 pub fn positions(shape: &[u64], selection: &Selection) -> Vec<usize> {
     let mut places = vec![0];
     for (axis, extent) in selection.axes().iter().zip(shape) {
-        let along = (0..axis.count).map(|at| axis.start as i64 + at as i64 * axis.step);
-        let along: Vec<usize> = along.map(|at| at as usize).collect();
+        let along = axis.positions();
         places = places
             .iter()
-            .flat_map(|place| along.iter().map(move |at| place * *extent as usize + at))
+            .flat_map(|place| along.iter().map(move |at| place * *extent as usize + *at as usize))
             .collect();
     }
     places

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
-use zarrow::{Index, Selection};
+use zarrow::{AxisSelection, Index, Selection};
 use zarrow_array::IndexStep;
 
 /// The indices for a stored array, where `None` has no meaning.
@@ -23,9 +23,13 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>
     let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
     let selection = Selection::new(&extents, &indices).raise(index.py())?;
     let given = indices.iter().filter(|index| **index != Index::Ellipsis).count();
-    let mut axes = selection.axes().iter().map(|axis| match axis.dropped {
-        true => IndexStep::At(axis.start as i64),
-        false => IndexStep::Range { start: axis.start as i64, step: axis.step, count: axis.count as i64 },
+    let mut axes = selection.axes().iter().filter_map(|axis| match axis {
+        AxisSelection::Even { start, dropped: true, .. } => Some(IndexStep::At(*start as i64)),
+        AxisSelection::Even { start, step, count, .. } => {
+            Some(IndexStep::Range { start: *start as i64, step: *step, count: *count as i64 })
+        }
+        // Basic indices give neither lists nor points.
+        _ => None,
     });
     let mut steps = Vec::with_capacity(shape.len() + parts.len());
     for part in parts {
@@ -47,7 +51,7 @@ pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<usize> {
     }
     let mut position = 0;
     for (axis, extent) in selection.axes().iter().zip(shape) {
-        position = position * extent + axis.start;
+        position = position * extent + axis.position(0);
     }
     Ok(position as usize)
 }

@@ -175,6 +175,14 @@ impl Array {
         self.store.nbytes(&self.path).map_err(|error| self.place(error))
     }
 
+    /// The elements of the chunks that `indices` ask for, in the grid of chunks: of shards, where the array is sharded.
+    ///
+    /// # Errors
+    /// As [`Selection::blocks`].
+    pub fn blocks(&self, indices: &[Index]) -> Result<Selection> {
+        Selection::blocks(&self.metadata.chunk_grid, self.shape(), indices).map_err(|error| self.place(error))
+    }
+
     /// Reads `selection` into fresh memory, aligned to 64 bytes, on as many threads as [`crate::num_threads`] says.
     ///
     /// `interrupted` is asked now and then, on the calling thread; where it says true the read stops.
@@ -233,7 +241,7 @@ impl Array {
         self.check(selection)?;
         let item_size = self.tensor_item_size()?;
         // SAFETY: the caller's contract.
-        let sink = Sink::Fixed(unsafe { out.destination(item_size) });
+        let sink = Sink::Fixed(unsafe { out.destination(selection, item_size) });
         self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
     }
 

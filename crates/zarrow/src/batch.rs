@@ -65,9 +65,11 @@ pub unsafe fn read_many_strided(
         }
     }
     let item_size = first.tensor_item_size()?;
-    let sinks: Vec<Sink<'_>> = (0..items.len())
+    let sinks: Vec<Sink<'_>> = items
+        .iter()
+        .enumerate()
         // SAFETY: the caller's contract, for each item's part of the memory.
-        .map(|number| Sink::Fixed(unsafe { out.item(number).destination(item_size) }))
+        .map(|(number, (_, own))| Sink::Fixed(unsafe { out.item(number).destination(own, item_size) }))
         .collect();
     exec::read_many_into(&checked, &sinks, interrupted).map_err(|error| place(items, error))
 }

@@ -37,4 +37,4 @@ pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use open::{Node, open, open_with};
 pub use options::{DecodeLimits, OpenOptions, WriteOptions};
-pub use selection::{AxisSelection, Index, Selection};
+pub use selection::{AxisIndex, AxisSelection, Index, List, Selection};

@@ -69,7 +69,7 @@ impl Bitmap<'_> {
     ///
     /// # Safety
     /// The mask's places of the part were written before, and during the call nobody else writes to them or packs them.
-    pub unsafe fn pack(&self, mask: &Destination<'_>, part: &[AxisPart]) {
+    pub unsafe fn pack(&self, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
         if self.given_up.load(Ordering::Relaxed) {
             return;
         }
@@ -94,7 +94,8 @@ impl Bitmap<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::part::{Cells, PerAxis, whole_part};
+    use crate::exec::cells::{AxisGrid, Cells};
+    use crate::exec::part::{PerAxis, whole_part};
     use crate::selection::{Index, Selection};
     use proptest::prelude::*;
 
@@ -112,9 +113,9 @@ mod tests {
             let bit = |at: u64| (seed.rotate_left(at as u32 % 64) ^ at).count_ones() as u8 & 1;
             let mut mask: Vec<_> = (0..rows * columns).map(|at| MaybeUninit::new(bit(at))).collect();
             let indices = [Index::Slice { start: None, stop: None, step: Some(step) }, Index::Ellipsis];
-            let whole = whole_part(&Selection::new(&[rows, columns], &indices).unwrap()).unwrap();
-            let cells = whole.iter().zip(chunk).map(|(axis, extent)| axis.cut_regular(extent));
-            let cells = Cells::new(cells.collect()).unwrap();
+            let selection = Selection::new(&[rows, columns], &indices).unwrap();
+            let whole = whole_part(&selection).unwrap();
+            let cells = Cells::new(&whole, |axis| AxisGrid::Equal(chunk[axis])).unwrap();
             let mut memory = BitmapMemory::new(mask.len()).unwrap();
             let destination = Destination::new(&mut mask, &[rows, columns], 1);
             {

@@ -89,7 +89,7 @@ impl Chunk<'_> {
             return self.read_stored(input, wants, share, worker);
         }
         let shape = self.stored_shape();
-        let parts: Vec<PerAxis<AxisPart>> =
+        let parts: Vec<PerAxis<AxisPart<'_>>> =
             wants.iter().map(|want| stored_part(self.chain, want.part())).collect();
         // SAFETY: each has the places of the want that it stands for, which is not used meanwhile.
         let wants = parts.iter().zip(&*wants).map(|(part, want)| unsafe { Want::new(part, want.sink()) });
@@ -116,7 +116,7 @@ impl Chunk<'_> {
             (ArrayToBytes::Bytes { .. }, [], [want]) if !want.is_whole(self.shape) => {
                 let part = stored_part(self.chain, want.part());
                 let (offset, length) =
-                    first_range(&part, &c_strides(&shape, self.item_size()), self.item_size());
+                    first_range(&part, &c_strides(&shape, self.item_size()), self.item_size())?;
                 Ok(First::Range(offset, length))
             }
             _ => Ok(First::Whole(self.encoded_limit()? as u64)),
@@ -293,7 +293,7 @@ impl Chunk<'_> {
 }
 
 /// A part of a chunk, its axes in the order in which they are stored.
-pub fn stored_part(chain: &Chain, part: &[AxisPart]) -> PerAxis<AxisPart> {
+pub fn stored_part<'a>(chain: &Chain, part: &[AxisPart<'a>]) -> PerAxis<AxisPart<'a>> {
     match &chain.order {
         Some(order) => order.iter().map(|axis| part[*axis]).collect(),
         None => PerAxis::from_slice(part),

@@ -8,8 +8,10 @@
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
+use crate::exec::output_strides::OutputStrides;
 use crate::exec::part::{AxisPart, PerAxis};
-use crate::exec::placement::{Axis, copy};
+use crate::exec::placement::copy;
+use crate::exec::side::{Side, Steps};
 use crate::exec::sink::c_strides;
 use crate::exec::stream;
 use std::marker::PhantomData;
@@ -23,7 +25,7 @@ pub struct Destination<'a> {
     /// Bytes from the start of the memory to the position 0 on every axis.
     origin: isize,
     /// Bytes from one position to the next on each output axis.
-    strides: PerAxis<isize>,
+    strides: OutputStrides,
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
@@ -48,7 +50,7 @@ pub struct Source<'a> {
 impl<'a> Destination<'a> {
     /// C-contiguous elements of `item_size` bytes in `memory`, which has the bytes of `shape`.
     pub fn new(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], item_size: usize) -> Destination<'a> {
-        let strides = c_strides(shape, item_size);
+        let strides = c_strides(shape, item_size).into();
         let (pointer, nbytes) = (memory.as_mut_ptr().cast(), memory.len());
         Destination { pointer, nbytes, item_size, origin: 0, strides, memory: PhantomData }
     }
@@ -63,7 +65,7 @@ impl<'a> Destination<'a> {
         nbytes: usize,
         item_size: usize,
         origin: isize,
-        strides: PerAxis<isize>,
+        strides: OutputStrides,
     ) -> Destination<'a> {
         Destination { pointer, nbytes, item_size, origin, strides, memory: PhantomData }
     }
@@ -73,27 +75,10 @@ impl<'a> Destination<'a> {
         self.item_size
     }
 
-    /// Where the first element of `part` goes, and how far apart its elements are on each axis; `None` where it
-    /// would leave the memory.
-    fn place(&self, part: &[AxisPart]) -> Option<(usize, PerAxis<isize>)> {
-        let (mut first, mut low, mut high) = (self.origin, 0isize, 0isize);
-        let mut steps = PerAxis::new();
-        for axis in part {
-            let stride = match axis.output {
-                Some(output) => *self.strides.get(output)?,
-                None => 0,
-            };
-            first = first.checked_add(stride.checked_mul(isize::try_from(axis.place).ok()?)?)?;
-            let step = if axis.reversed { -stride } else { stride };
-            let reach = step.checked_mul(isize::try_from(axis.count - 1).ok()?)?;
-            let side = if reach < 0 { &mut low } else { &mut high };
-            *side = side.checked_add(reach)?;
-            steps.push(step);
-        }
-        let lowest = usize::try_from(first.checked_add(low)?).ok();
-        let end = first.checked_add(high)?.checked_add(isize::try_from(self.item_size).ok()?)?;
-        let inside = lowest.is_some() && usize::try_from(end).is_ok_and(|end| end <= self.nbytes);
-        inside.then_some((usize::try_from(first).ok()?, steps))
+    /// Where the elements of `part` go, and the bytes that have them all; `None` where they would leave the memory.
+    fn place(&self, part: &[AxisPart<'_>]) -> Option<Side> {
+        let side = Side::in_output(part, self.origin, &self.strides)?;
+        (side.range(self.item_size)?.end <= self.nbytes).then_some(side)
     }
 
     /// The memory of `part`, where it is one run of bytes in which the elements lie in the part's own C order.
@@ -101,18 +86,9 @@ impl<'a> Destination<'a> {
     /// # Safety
     /// While the slice lives, nobody else writes to an element of the part.
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
-    pub unsafe fn contiguous(&self, part: &[AxisPart]) -> Option<&mut [MaybeUninit<u8>]> {
-        let (first, steps) = self.place(part)?;
-        let mut expected = self.item_size as isize;
-        for (axis, step) in part.iter().zip(&steps).rev() {
-            if axis.count != 1 {
-                if *step != expected {
-                    return None;
-                }
-                expected = expected.checked_mul(isize::try_from(axis.count).ok()?)?;
-            }
-        }
-        let nbytes = usize::try_from(expected).ok()?;
+    pub unsafe fn contiguous(&self, part: &[AxisPart<'_>]) -> Option<&mut [MaybeUninit<u8>]> {
+        let side = self.place(part)?;
+        let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
         // SAFETY: `place` checked that the part's elements, which here are one run of `nbytes` bytes from
         // `first`, lie inside the memory (point 1); no other part has them (point 2).
         Some(unsafe { std::slice::from_raw_parts_mut(self.pointer.add(first).cast(), nbytes) })
@@ -125,69 +101,50 @@ impl<'a> Destination<'a> {
     ///
     /// # Safety
     /// During the call nobody else writes to an element of the part.
-    pub unsafe fn scatter(&self, part: &[AxisPart], source: &Source<'_>) -> Result<()> {
+    pub unsafe fn scatter(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
         let outside = || ErrorKind::Internal("a part lies outside its chunk or output".into());
-        let (first, steps) = self.place(part).ok_or_else(outside)?;
-        let (start, axes) = self.source_axes(part, &steps, source).ok_or_else(outside)?;
-        // SAFETY: `place` and `source_axes` checked every element's range on both sides (point 1), and no other
-        // part has these elements (point 2). Source and destination are different memory: the source is a chunk
-        // or a scratch, which no read fills.
+        let mut to = self.place(part).ok_or_else(outside)?;
+        let mut from = Side::in_chunk(part, source.origin, source.strides).ok_or_else(outside)?;
+        let inside = from.range(self.item_size).is_some_and(|range| range.end <= source.bytes.len());
+        if !inside || source.strides.len() != part.len() {
+            return Err(outside().into());
+        }
+        let (start, first) = (from.first, to.first);
+        // SAFETY: every element's range was checked on both sides (point 1), and no other part has these elements
+        // (point 2). Source and destination are different memory: the source is a chunk or a scratch, which no read
+        // fills. Where an axis begins may lie outside where its elements do not, so that both are computed as numbers.
         unsafe {
             copy(
                 self.item_size,
                 source.swap,
-                &axes,
-                source.bytes.as_ptr().add(start),
-                self.pointer.add(first),
+                &from.axes_to(&mut to),
+                source.bytes.as_ptr().wrapping_offset(start),
+                self.pointer.wrapping_offset(first),
                 self.nbytes >= stream::RESULT_NBYTES,
             );
         }
         Ok(())
     }
 
-    /// Where the part starts in the source, and both sides' steps; `None` where it would leave the source.
-    fn source_axes(
-        &self,
-        part: &[AxisPart],
-        steps: &[isize],
-        source: &Source<'_>,
-    ) -> Option<(usize, PerAxis<Axis>)> {
-        let (mut first, mut low, mut high) = (source.origin, 0isize, 0isize);
-        let mut axes = PerAxis::new();
-        for ((axis, destination), stride) in part.iter().zip(steps).zip(source.strides) {
-            first = first.checked_add(stride.checked_mul(isize::try_from(axis.start).ok()?)?)?;
-            let step = stride.checked_mul(isize::try_from(axis.step).ok()?)?;
-            let reach = step.checked_mul(isize::try_from(axis.count - 1).ok()?)?;
-            let side = if reach < 0 { &mut low } else { &mut high };
-            *side = side.checked_add(reach)?;
-            axes.push(Axis {
-                count: usize::try_from(axis.count).ok()?,
-                source: step,
-                destination: *destination,
-            });
-        }
-        let lowest = usize::try_from(first.checked_add(low)?).ok();
-        let end = first.checked_add(high)?.checked_add(isize::try_from(self.item_size).ok()?)?;
-        let inside = lowest.is_some() && usize::try_from(end).is_ok_and(|end| end <= source.bytes.len());
-        (inside && axes.len() == part.len()).then_some((usize::try_from(first).ok()?, axes))
-    }
-
     /// Calls `each` with every run of bytes that the elements of `part` fill, and where in the memory it begins, until
-    /// it says false; returns whether it never did.
+    /// it says false; returns whether it never did, which it is taken to do where elements lie one by one.
     ///
     /// # Safety
     /// The elements of the part have been written, and during the call nobody writes to them.
-    pub unsafe fn each_run(&self, part: &[AxisPart], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
-        let Some((mut first, steps)) = self.place(part) else { return false };
+    pub unsafe fn each_run(&self, part: &[AxisPart<'_>], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
+        let Some(side) = self.place(part) else { return false };
+        let mut first = side.first;
         // Axes of several elements, the widest steps first, all of them forwards.
         let mut axes: PerAxis<(usize, usize)> = PerAxis::new();
-        for (axis, step) in part.iter().zip(&steps).filter(|(axis, _)| axis.count > 1) {
-            let (count, width) = (axis.count as usize, step.unsigned_abs());
-            if *step < 0 {
-                first -= (count - 1) * width;
+        for steps in &side.axes {
+            let Steps::Even { count, step } = *steps else { return false };
+            if count > 1 {
+                // `place` checked that all of them lie in the memory.
+                first += step.min(0) * (count as isize - 1);
+                axes.push((step.unsigned_abs(), count));
             }
-            axes.push((width, count));
         }
+        let Ok(first) = usize::try_from(first) else { return false };
         axes.sort_unstable_by(|a, b| b.cmp(a));
         let mut run = self.item_size;
         while let Some((width, count)) = axes.last().copied()
@@ -215,7 +172,7 @@ impl<'a> Destination<'a> {
     ///
     /// # Safety
     /// As [`scatter`](Destination::scatter).
-    pub unsafe fn fill(&self, part: &[AxisPart], item: &[u8]) -> Result<()> {
+    pub unsafe fn fill(&self, part: &[AxisPart<'_>], item: &[u8]) -> Result<()> {
         // SAFETY: the caller's contract.
         if let Some(memory) = unsafe { self.contiguous(part) }
             && item.iter().all(|byte| Some(byte) == item.first())
@@ -304,8 +261,8 @@ impl Disjoint<'_, MaybeUninit<u8>> {
 mod tests {
     use super::*;
 
-    fn part(start: u64, count: u64, place: u64, output: usize) -> AxisPart {
-        AxisPart { start, step: 1, count, place, reversed: false, output: Some(output) }
+    fn part(start: u64, count: u64, place: u64, output: usize) -> AxisPart<'static> {
+        AxisPart { start, step: 1, count, place, reversed: false, output: Some(output), picks: None }
     }
 
     #[test]

@@ -240,13 +240,17 @@ fn parts<'a>(optional: &OptionalCodec, input: &Input<'a>) -> Result<(Input<'a>, 
 /// The run from the first element that is wanted to the last.
 fn run_of_all(wants: &[Want<'_>], extents: &[u64]) -> Result<Range<usize>> {
     let strides = c_strides(extents, 1);
-    let spans = wants.iter().map(|want| span(want.part(), &strides, 1));
-    let (low, high) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0));
-    let inside = |at: u64| usize::try_from(at).ok();
-    match (inside(low), inside(high), shape::nbytes(extents, 1)?) {
-        (Some(low), Some(high), count) if high <= count => Ok(low..high),
-        _ => Err(ErrorKind::Internal("a part lies outside its chunk".into()).into()),
+    let mut run = None;
+    for want in wants {
+        let own = span(want.part(), &strides, 1)?;
+        run =
+            Some(run.map_or(own.clone(), |run: Range<usize>| run.start.min(own.start)..run.end.max(own.end)));
     }
+    let (run, count) = (run.unwrap_or(0..0), shape::nbytes(extents, 1)?);
+    if run.end > count {
+        return Err(ErrorKind::Internal("a part lies outside its chunk".into()).into());
+    }
+    Ok(run)
 }
 
 /// How much of the mask is to be decoded (step 2): all of it where it says how many elements a codec has to give.

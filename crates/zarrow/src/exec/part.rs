@@ -1,8 +1,11 @@
 //! The part of a chunk that a read wants, and where each of its elements goes.
 //!
-//! A selection is one [`AxisPart`] an axis. Cutting it along a chunk grid gives, for each axis on its own, the
-//! cells that it touches and what it takes from each: a chunk's part is one such piece an axis. Cutting a
-//! chunk's part along the grid of a shard's inner chunks is the same step once more.
+//! A selection is one [`AxisPart`] an axis: positions that are evenly spaced, or [`Picks`], one by one. What
+//! [`cells`](super::cells) cuts from it for a chunk is again one [`AxisPart`] an axis.
+//!
+//! Points have picks on several axes, which are taken together: the first pick of each, the second of each, and so on.
+//! The axis that fills the output's axis counts them all, the others count one, so that counts multiply to the number
+//! of elements.
 
 use crate::selection::{AxisSelection, Selection};
 use smallvec::SmallVec;
@@ -13,10 +16,10 @@ pub type PerAxis<T> = SmallVec<[T; 4]>;
 /// The axis of the output that an axis of the array fills; a dropped axis fills none.
 pub type OutputAxis = Option<usize>;
 
-/// What is taken along one axis: positions `start + k × step` go to `place + k × direction`.
+/// What is taken along one axis: positions `start + k × step` go to `place + k × direction`, or what `picks` say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AxisPart {
-    /// The first position, counted from the start of the array or chunk.
+pub struct AxisPart<'a> {
+    /// The first position, counted from the start of the array or chunk; the lowest one of picks.
     pub start: u64,
     /// The distance of neighbours, at least 1.
     pub step: u64,
@@ -28,136 +31,162 @@ pub struct AxisPart {
     pub reversed: bool,
     /// The output's axis.
     pub output: OutputAxis,
+    /// The positions, where they are not evenly spaced.
+    pub picks: Option<Picks<'a>>,
 }
 
-impl AxisPart {
+/// Positions one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Picks<'a> {
+    /// The positions, counted `origin` before the start of the array or chunk; rising, but for points.
+    pub positions: &'a [u64],
+    /// Where each goes on the output's axis; `None` where they follow one another.
+    pub places: Option<&'a [u64]>,
+    /// What is subtracted from each position.
+    pub origin: u64,
+    /// Whether they are taken together with those of other axes.
+    pub joined: bool,
+}
+
+impl<'a> Picks<'a> {
+    /// `count` of them, after the first `skipped`.
+    pub fn skip(self, skipped: u64, count: u64) -> Picks<'a> {
+        // Picks are in memory, so that their numbers fit.
+        let range = skipped as usize..(skipped + count) as usize;
+        Picks {
+            positions: &self.positions[range.clone()],
+            places: self.places.map(|places| &places[range]),
+            ..self
+        }
+    }
+
+    /// The positions, counted from the start of the array or chunk.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
+        self.positions.iter().map(move |position| position - self.origin)
+    }
+
+    /// The lowest position.
+    fn first(self) -> u64 {
+        let first = if self.joined { self.positions.iter().min() } else { self.positions.first() };
+        first.map_or(0, |first| first - self.origin)
+    }
+
+    /// The highest position.
+    fn last(self) -> u64 {
+        let last = if self.joined { self.positions.iter().max() } else { self.positions.last() };
+        last.map_or(0, |last| last - self.origin)
+    }
+}
+
+impl<'a> AxisPart<'a> {
     /// `selection` of an axis, seen from its lowest position; `None` where it is empty.
-    fn new(selection: &AxisSelection, output: OutputAxis) -> Option<AxisPart> {
-        let AxisSelection { start, step, count, .. } = *selection;
-        let reach = count.checked_sub(1)?.checked_mul(step.unsigned_abs())?;
-        let reversed = step < 0;
-        let (start, place) = if reversed { (start.checked_sub(reach)?, count - 1) } else { (start, 0) };
-        Some(AxisPart { start, step: step.unsigned_abs(), count, place, reversed, output })
+    fn new(selection: &'a AxisSelection, output: OutputAxis) -> Option<AxisPart<'a>> {
+        let picked = |positions: &'a [u64], places, joined| {
+            let picks = Picks { positions, places, origin: 0, joined };
+            let count = if joined && output.is_none() { 1 } else { positions.len() as u64 };
+            let part = AxisPart { start: 0, step: 1, count, place: 0, reversed: false, output, picks: None };
+            (!positions.is_empty()).then(|| part.picking(picks))
+        };
+        match selection {
+            AxisSelection::Even { start, step, count, .. } => {
+                let reach = count.checked_sub(1)?.checked_mul(step.unsigned_abs())?;
+                let reversed = *step < 0;
+                let (start, place) =
+                    if reversed { (start.checked_sub(reach)?, count - 1) } else { (*start, 0) };
+                let (step, count) = (step.unsigned_abs(), *count);
+                Some(AxisPart { start, step, count, place, reversed, output, picks: None })
+            }
+            AxisSelection::List(list) => {
+                let (positions, places) = list.sorted();
+                picked(positions, places, false)
+            }
+            AxisSelection::Points(coordinates) => picked(coordinates, None, true),
+        }
+    }
+
+    /// The same part with these picks, of which there is at least one.
+    pub fn picking(self, picks: Picks<'a>) -> AxisPart<'a> {
+        AxisPart { start: picks.first(), picks: Some(picks), ..self }
+    }
+
+    /// Whether its positions are taken together with those of other axes.
+    pub fn is_joined(&self) -> bool {
+        self.picks.is_some_and(|picks| picks.joined)
     }
 
     /// The last position.
     pub fn last(&self) -> u64 {
-        self.start + (self.count - 1) * self.step
+        match self.picks {
+            None => self.start + (self.count - 1) * self.step,
+            Some(picks) => picks.last(),
+        }
     }
 
-    /// `count` of its positions, after the first `skipped`.
-    pub fn skip(&self, skipped: u64, count: u64) -> AxisPart {
+    /// `count` of its positions, after the first `skipped`; an axis that is joined is not skipped by itself.
+    pub fn skip(&self, skipped: u64, count: u64) -> AxisPart<'a> {
         let place = if self.reversed { self.place - skipped } else { self.place + skipped };
-        AxisPart { start: self.start + skipped * self.step, count, place, ..*self }
-    }
-
-    /// What of this part lies in the cell `[origin, origin + extent)`, counted from the cell's start; the
-    /// positions before the cell, `skipped` in number, were taken already.
-    fn within(&self, skipped: u64, origin: u64, extent: u64) -> AxisPart {
-        let start = self.start + skipped * self.step - origin;
-        let room = (extent - start).div_ceil(self.step);
-        AxisPart { start, ..self.skip(skipped, room.min(self.count - skipped)) }
-    }
-
-    /// The cells that this part touches and what it takes from each, in rising order; `None` where a list of them is
-    /// longer than any honest grid's.
-    ///
-    /// `cell_of` gives the cell that holds a position, with its origin and extent.
-    pub fn cut(&self, cell_of: impl Fn(u64) -> (u64, u64, u64)) -> Option<AxisCells> {
-        /// More edges than anybody writes out, since a grid of equal chunks needs none.
-        const MOST: usize = 1 << 22;
-        let mut cells = Vec::new();
-        let mut taken = 0u64;
-        while taken < self.count {
-            let (cell, origin, extent) = cell_of(self.start + taken * self.step);
-            let piece = self.within(taken, origin, extent);
-            taken += piece.count;
-            cells.push((cell, piece));
-            if cells.len() > MOST {
-                return None;
-            }
+        match self.picks {
+            None => AxisPart { start: self.start + skipped * self.step, count, place, ..*self },
+            Some(picks) => AxisPart { count, place, ..*self }.picking(picks.skip(skipped, count)),
         }
-        Some(AxisCells::Listed(cells))
     }
 
-    /// The cells of one extent that this part touches, found when asked for.
-    pub fn cut_regular(&self, extent: u64) -> AxisCells {
-        let count = match self.step <= extent {
-            true => self.last() / extent - self.start / extent + 1,
-            // No cell holds two positions.
-            false => self.count,
-        };
-        AxisCells::Regular { part: *self, extent, count }
+    /// The same part without picks, where these turn out to be evenly spaced: what is regular is read faster.
+    pub fn evened(self) -> AxisPart<'a> {
+        let Some(Picks { positions, places, origin, joined: false }) = self.picks else { return self };
+        let rises =
+            |values: &[u64], by: u64| values.windows(2).all(|pair| pair[0].checked_add(by) == Some(pair[1]));
+        let step = positions.get(..2).map_or(1, |pair| pair[1] - pair[0]);
+        let reversed = places.is_some_and(|places| places.len() > 1 && places[1] < places[0]);
+        let is_even = step > 0
+            && rises(positions, step)
+            && places.is_none_or(|places| match reversed {
+                true => places.windows(2).all(|pair| pair[1].checked_add(1) == Some(pair[0])),
+                false => rises(places, 1),
+            });
+        if !is_even {
+            return self;
+        }
+        let place = places.map_or(self.place, |places| places[0]);
+        AxisPart { start: positions[0] - origin, step, place, reversed, picks: None, ..self }
     }
 }
 
-/// The cells that a part touches on one axis.
-#[derive(Debug)]
-pub enum AxisCells {
-    /// Cells of one extent.
-    Regular {
-        /// The part of the axis.
-        part: AxisPart,
-        /// The cells' extent.
-        extent: u64,
-        /// How many are touched.
-        count: u64,
-    },
-    /// Any cells, one by one.
-    Listed(Vec<(u64, AxisPart)>),
-}
-
-impl AxisCells {
-    /// How many cells are touched.
-    pub fn count(&self) -> u64 {
-        match self {
-            AxisCells::Regular { count, .. } => *count,
-            AxisCells::Listed(cells) => cells.len() as u64,
+/// `count` positions of one axis of a part, after the first `skipped`, and all of the others: where the axis is one of
+/// points, of each of their axes.
+pub fn narrowed<'a>(part: &[AxisPart<'a>], axis: usize, skipped: u64, count: u64) -> PerAxis<AxisPart<'a>> {
+    let mut narrowed = PerAxis::from_slice(part);
+    narrowed[axis] = part[axis].skip(skipped, count);
+    if part[axis].is_joined() {
+        for (other, piece) in narrowed.iter_mut().enumerate() {
+            if let Some(picks) = piece.picks.filter(|picks| picks.joined && other != axis) {
+                *piece = piece.picking(picks.skip(skipped, count));
+            }
         }
     }
-
-    /// The cell `number`, which is below the count, and what is taken from it.
-    pub fn get(&self, number: u64) -> (u64, AxisPart) {
-        match self {
-            AxisCells::Regular { part, extent, .. } if part.step <= *extent => {
-                let cell = part.start / extent + number;
-                let origin = cell * extent;
-                let skipped = origin.saturating_sub(part.start).div_ceil(part.step);
-                (cell, part.within(skipped, origin, *extent))
-            }
-            AxisCells::Regular { part, extent, .. } => {
-                let cell = (part.start + number * part.step) / extent;
-                (cell, part.within(number, cell * extent, *extent))
-            }
-            AxisCells::Listed(cells) => cells[number as usize],
-        }
-    }
+    narrowed
 }
 
 /// The `number`th of `count` shares of a part, cut along its outermost axis of several positions; `None` where the share
 /// is empty.
-pub fn share_of(part: &[AxisPart], number: u64, count: u64) -> Option<PerAxis<AxisPart>> {
-    let mut share = PerAxis::from_slice(part);
-    match share.iter_mut().find(|axis| axis.count > 1) {
-        Some(axis) => {
-            // Counts fit into memory, and shares are few.
-            let bound =
-                |number: u64| u64::try_from(u128::from(axis.count) * u128::from(number) / u128::from(count));
-            let (first, last) = (bound(number).ok()?, bound(number + 1).ok()?);
-            *axis = axis.skip(first, last.checked_sub(first).filter(|positions| *positions > 0)?);
-        }
-        None if number > 0 => return None,
-        None => {}
-    }
-    Some(share)
+pub fn share_of<'a>(part: &[AxisPart<'a>], number: u64, count: u64) -> Option<PerAxis<AxisPart<'a>>> {
+    let Some(axis) = part.iter().position(|axis| axis.count > 1) else {
+        return (number == 0).then(|| PerAxis::from_slice(part));
+    };
+    // Counts fit into memory, and shares are few.
+    let bound =
+        |number: u64| u64::try_from(u128::from(part[axis].count) * u128::from(number) / u128::from(count));
+    let (first, last) = (bound(number).ok()?, bound(number + 1).ok()?);
+    let positions = last.checked_sub(first).filter(|positions| *positions > 0)?;
+    Some(narrowed(part, axis, first, positions))
 }
 
 /// The first element of a part and their number, where they are one run of a chunk of `shape`, in its order.
-pub fn run_of(part: &[AxisPart], shape: &[u64]) -> Option<(u64, u64)> {
+pub fn run_of(part: &[AxisPart<'_>], shape: &[u64]) -> Option<(u64, u64)> {
     let (mut first, mut count, mut stride) = (0u64, 1u64, 1u64);
     let mut whole = true;
     for (axis, extent) in part.iter().zip(shape).rev() {
-        if axis.count > 1 && (!whole || axis.step != 1) {
+        if axis.picks.is_some() || axis.count > 1 && (!whole || axis.step != 1) {
             return None;
         }
         whole &= axis.count == *extent;
@@ -168,132 +197,178 @@ pub fn run_of(part: &[AxisPart], shape: &[u64]) -> Option<(u64, u64)> {
     Some((first, count))
 }
 
+/// Whether a part is a whole chunk of `shape`, in its order.
+pub fn is_whole(part: &[AxisPart<'_>], shape: &[u64]) -> bool {
+    let whole = |(axis, extent): (&AxisPart<'_>, &u64)| {
+        axis.step == 1 && axis.count == *extent && axis.picks.is_none()
+    };
+    part.iter().zip(shape).all(whole)
+}
+
 /// One part an axis of the array; `None` where the selection is empty.
-pub fn whole_part(selection: &Selection) -> Option<PerAxis<AxisPart>> {
-    let mut next = 0usize;
+pub fn whole_part(selection: &Selection) -> Option<PerAxis<AxisPart<'_>>> {
     selection
         .axes()
         .iter()
-        .map(|axis| {
-            let output = (!axis.dropped).then(|| {
-                next += 1;
-                next - 1
-            });
-            AxisPart::new(axis, output)
-        })
+        .zip(selection.outputs())
+        .map(|(axis, output)| AxisPart::new(axis, output))
         .collect()
 }
 
-/// The cells that a part touches on each axis, whose combinations are numbered in C order: the plan of a read.
-#[derive(Debug)]
-pub struct Cells {
-    axes: PerAxis<AxisCells>,
-    count: u64,
-}
+/// Selections, and what a part takes, counted one by one: the oracle of the plan's tests.
+#[cfg(test)]
+pub mod oracle {
+    use super::{AxisPart, PerAxis};
+    use crate::selection::{AxisIndex, Index, Selection};
+    use proptest::prelude::*;
 
-impl Cells {
-    /// The combinations of these cells; `None` where there are more than can be counted.
-    pub fn new(axes: PerAxis<AxisCells>) -> Option<Cells> {
-        let count = axes.iter().try_fold(1u64, |product, axis| product.checked_mul(axis.count()))?;
-        Some(Cells { axes, count })
-    }
-
-    /// How many combinations there are.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The combination `number`: writes its cell on each axis and what is taken from it.
-    pub fn get(&self, number: u64, cell: &mut PerAxis<u64>, part: &mut PerAxis<AxisPart>) {
-        cell.clear();
-        part.clear();
-        let mut rest = number;
-        for axis in self.axes.iter().rev() {
-            let (index, piece) = axis.get(rest % axis.count());
-            rest /= axis.count();
-            cell.push(index);
-            part.push(piece);
+    /// The position in the chunk and the place in the output (as `flat_shape` has its axes) of each element of a part,
+    /// in its C order.
+    pub fn elements(part: &[AxisPart<'_>]) -> Vec<(PerAxis<u64>, PerAxis<u64>)> {
+        let outputs = part.iter().filter_map(|axis| axis.output).max().map_or(0, |last| last + 1);
+        let mut elements = vec![(PerAxis::from_elem(0, part.len()), PerAxis::from_elem(0, outputs))];
+        let counting = part.iter().position(|axis| axis.is_joined() && axis.output.is_some());
+        for (number, axis) in part.iter().enumerate() {
+            if axis.is_joined() && Some(number) != counting {
+                continue;
+            }
+            elements = elements
+                .iter()
+                .flat_map(|(position, place)| {
+                    (0..axis.count).map(move |at| {
+                        let (mut position, mut place) = (position.clone(), place.clone());
+                        let mut to = if axis.reversed { axis.place - at } else { axis.place + at };
+                        for (other, joined) in part.iter().enumerate() {
+                            match joined.picks {
+                                Some(picks) if other == number || axis.is_joined() && joined.is_joined() => {
+                                    position[other] = picks.positions[at as usize] - picks.origin;
+                                    to = picks.places.map_or(to, |places| places[at as usize]);
+                                }
+                                None if other == number => position[other] = joined.start + at * joined.step,
+                                _ => {}
+                            }
+                        }
+                        if let Some(output) = axis.output {
+                            place[output] = to;
+                        }
+                        (position, place)
+                    })
+                })
+                .collect();
         }
-        cell.reverse();
-        part.reverse();
+        elements
+    }
+
+    /// What a selection takes, counted one by one.
+    pub fn selected(selection: &Selection) -> Vec<(PerAxis<u64>, PerAxis<u64>)> {
+        let shape = selection.flat_shape();
+        let of_points = selection.axes_of_points().map(|(axis, _)| axis);
+        let axes: Vec<Vec<u64>> = selection.axes().iter().map(|axis| axis.positions()).collect();
+        let is_points = |axis| matches!(selection.axes()[axis], crate::AxisSelection::Points(_));
+        let numbers = shape.iter().fold(vec![PerAxis::new()], |before: Vec<PerAxis<u64>>, extent| {
+            let more = before.iter().flat_map(|place| {
+                (0..*extent).map(move |number| place.iter().copied().chain([number]).collect())
+            });
+            more.collect()
+        });
+        let position = |place: &PerAxis<u64>| {
+            let outputs = selection.outputs().enumerate().map(|(axis, output)| {
+                let output = if is_points(axis) { of_points } else { output };
+                axes[axis][output.map_or(0, |output| place[output] as usize)]
+            });
+            outputs.collect()
+        };
+        numbers.into_iter().map(|place| (position(&place), place)).collect()
+    }
+
+    /// Shapes, and selections of them that are basic, orthogonal or of points.
+    pub fn selections() -> impl Strategy<Value = (Vec<u64>, Selection)> {
+        let axis = (1u64..12).prop_flat_map(|extent| {
+            let length = extent as i64;
+            let slice = (0..length, 0..=length, prop::sample::select(vec![-3i64, -1, 1, 2, 5]));
+            let list = prop::collection::vec(-length..length, 0..9);
+            (Just(extent), 0..4u8, -length..length, slice, list, prop::collection::vec(-length..length, 5))
+        });
+        (prop::collection::vec(axis, 0..4), any::<bool>(), 0usize..6).prop_map(|(axes, of_points, count)| {
+            let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
+            let indices: Vec<AxisIndex<'_>> = axes
+                .iter()
+                .map(|(_, kind, at, (start, stop, step), list, points)| match kind {
+                    0 => Index::At(*at).into(),
+                    1 => Index::Slice { start: Some(*start), stop: Some(*stop), step: Some(*step) }.into(),
+                    _ if of_points => AxisIndex::List(&points[..count.min(5)]),
+                    _ => AxisIndex::List(list),
+                })
+                .collect();
+            let selection = match of_points {
+                true => Selection::points(&shape, &indices, &[count.min(5) as u64]),
+                false => Selection::orthogonal(&shape, &indices),
+            };
+            (shape, selection.unwrap())
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::oracle::{elements, selected, selections};
     use super::*;
-    use crate::selection::Index;
     use proptest::prelude::*;
 
     proptest! {
-        /// Every selected position is taken once, from the cell that holds it, and goes where NumPy puts it.
         #[test]
-        fn cutting_takes_each_position_once(
-            length in 1u64..40, extent in 1u64..9, start in proptest::option::of(-45i64..45),
-            stop in proptest::option::of(-45i64..45), step in (-7i64..8).prop_filter("not 0", |step| *step != 0),
-        ) {
-            let selection = Selection::new(&[length], &[Index::Slice { start, stop, step: Some(step) }]).unwrap();
-            let axis = selection.axes()[0];
-            let mut found = vec![None; axis.count as usize];
-            let cells = whole_part(&selection).map(|part| part[0].cut_regular(extent));
-            let cut = whole_part(&selection).and_then(|part| part[0].cut(|at| (at / extent, at / extent * extent, extent)));
-            for number in 0..cells.as_ref().map_or(0, AxisCells::count) {
-                let (cell, piece) = cells.as_ref().unwrap().get(number);
-                prop_assert_eq!(cut.as_ref().unwrap().get(number), (cell, piece));
-                prop_assert!(piece.count > 0 && piece.last() < extent);
-                for k in 0..piece.count {
-                    let place = if piece.reversed { piece.place - k } else { piece.place + k };
-                    let position = cell * extent + piece.start + k * piece.step;
-                    prop_assert_eq!(found[place as usize].replace(position), None);
-                }
+        fn whole_parts_take_what_is_selected((_, selection) in selections()) {
+            let mut taken = whole_part(&selection).map_or(Vec::new(), |part| elements(&part));
+            let mut expected = selected(&selection);
+            if selection.axes().is_empty() || selection.flat_shape().is_empty() {
+                expected.truncate(1);
             }
-            let expected: Vec<_> =
-                (0..axis.count as i64).map(|k| Some((axis.start as i64 + k * axis.step) as u64)).collect();
-            prop_assert_eq!(found, expected);
+            taken.sort();
+            expected.sort();
+            prop_assert_eq!(taken, expected);
         }
-    }
 
-    proptest! {
-        /// Shares take each position once, and a run is what a chunk's elements say it is.
+        /// Shares take each position once, in their order, and a run is what a chunk's elements say it is.
         #[test]
-        fn shares_and_runs(
-            axes in prop::collection::vec((1u64..6, 0u64..4, 1u64..3, 1u64..5), 0..4), count in 1u64..6,
-        ) {
-            let shape: Vec<u64> = axes.iter().map(|(extent, start, step, n)| extent.max(&(start + step * (n - 1) + 1)).to_owned()).collect();
-            let part: Vec<AxisPart> = axes.iter().enumerate().map(|(at, (_, start, step, n))| AxisPart {
-                start: *start, step: *step, count: *n, place: 0, reversed: false, output: Some(at),
-            }).collect();
-            let elements = |part: &[AxisPart]| {
-                part.iter().zip(&shape).fold(vec![0u64], |before, (axis, extent)| {
-                    before.iter().flat_map(|at| (0..axis.count).map(move |k| at * extent + axis.start + k * axis.step)).collect()
-                })
-            };
+        fn shares_and_runs((shape, selection) in selections(), count in 1u64..6) {
+            let Some(part) = whole_part(&selection) else { return Ok(()) };
+            let part: PerAxis<_> = part.iter().map(|axis| axis.evened()).collect();
             let all = elements(&part);
-            let shared: Vec<u64> = (0..count).filter_map(|number| share_of(&part, number, count)).flat_map(|share| elements(&share)).collect();
+            let shares = (0..count).filter_map(|number| share_of(&part, number, count));
+            let shared: Vec<_> = shares.flat_map(|share| elements(&share)).collect();
             prop_assert_eq!(&shared, &all);
-            let is_run = all.windows(2).all(|pair| pair[1] == pair[0] + 1);
+            let number = |position: &PerAxis<u64>| {
+                position.iter().zip(&shape).fold(0, |at, (position, extent)| at * extent + position)
+            };
+            let is_run = all.windows(2).all(|pair| number(&pair[1].0) == number(&pair[0].0) + 1);
             match run_of(&part, &shape) {
-                Some((first, count)) => prop_assert_eq!((first, count, is_run), (all[0], all.len() as u64, true)),
-                // A run may be missed where an axis that is cut is followed by axes of one position only.
-                None => prop_assert!(all.len() > 1),
+                Some((first, count)) => prop_assert_eq!((first, count, is_run), (number(&all[0].0), all.len() as u64, true)),
+                // A run may be missed where an axis that is cut is followed by axes of one position only, and of points.
+                None => prop_assert!(all.len() > 1 || part.iter().any(AxisPart::is_joined)),
+            }
+            let whole = all.len() as u64 == shape.iter().product::<u64>() && is_run;
+            prop_assert!(!is_whole(&part, &shape) || whole);
+        }
+
+        /// What is evenly spaced is the same part as before.
+        #[test]
+        fn evening_changes_no_element(start in 0u64..9, step in 0u64..3, count in 1u64..5, first in 0u64..9, turn: bool, odd in 0usize..12) {
+            let mut positions: Vec<u64> = (0..count).map(|at| start + at * step).collect();
+            let mut places: Vec<u64> = (0..count).map(|at| if turn { first + count - at } else { first + at }).collect();
+            if let Some(place) = places.get_mut(odd) {
+                *place += 17;
+            }
+            if let Some(position) = positions.get_mut(odd + 1) {
+                *position += 1;
+            }
+            positions.sort_unstable();
+            for places in [Some(&places[..]), None] {
+                let picks = Picks { positions: &positions, places, origin: 0, joined: false };
+                let part = AxisPart { start: 0, step: 1, count, place: 3, reversed: false, output: Some(0), picks: None }.picking(picks);
+                prop_assert_eq!(elements(&[part.evened()]), elements(&[part]));
+                let even = odd as u64 >= count && step > 0;
+                prop_assert!(!even || part.evened().picks.is_none());
             }
         }
-    }
-
-    #[test]
-    fn combinations_run_in_c_order() {
-        let axis = |cells: &[u64]| {
-            let part = AxisPart { start: 0, step: 1, count: 1, place: 0, reversed: false, output: None };
-            AxisCells::Listed(cells.iter().map(|cell| (*cell, part)).collect())
-        };
-        let cells = Cells::new(PerAxis::from_iter([axis(&[3, 5]), axis(&[0, 1, 2])])).unwrap();
-        let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
-        let all: Vec<Vec<u64>> = (0..cells.count())
-            .map(|number| {
-                cells.get(number, &mut cell, &mut part);
-                cell.to_vec()
-            })
-            .collect();
-        assert_eq!(all, [[3, 0], [3, 1], [3, 2], [5, 0], [5, 1], [5, 2]]);
     }
 }

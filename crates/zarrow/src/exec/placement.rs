@@ -1,6 +1,7 @@
 //! Moving elements from one strided place to another: the inner loop of every read that is not one run of bytes.
 //!
-//! 1. Axes of one element go; neighbours that follow one another on both sides become one axis.
+//! 1. Axes of one element go; neighbours that follow one another on both sides become one axis. An axis whose elements
+//!    lie anywhere stays as it is.
 //! 2. Where the innermost axis is a run of bytes on both sides (and no byte order changes), its rows are
 //!    copied whole.
 //! 3. Otherwise elements of 1, 2, 4, 8 and 16 bytes move as one number each, and others byte by byte.
@@ -16,13 +17,31 @@ use zarrow_array::Words;
 
 /// One axis of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Axis {
-    /// How many positions.
-    pub count: usize,
-    /// Bytes from one to the next in the source.
-    pub source: isize,
-    /// Bytes from one to the next in the destination.
-    pub destination: isize,
+pub enum Axis<'a> {
+    /// Positions that are a fixed distance apart.
+    Even {
+        /// How many positions.
+        count: usize,
+        /// Bytes from one to the next in the source.
+        source: isize,
+        /// Bytes from one to the next in the destination.
+        destination: isize,
+    },
+    /// Positions that lie anywhere.
+    Each {
+        /// Bytes from the axis's start to each in the source.
+        source: &'a [isize],
+        /// Bytes from the axis's start to each in the destination, of which there are as many.
+        destination: &'a [isize],
+    },
+}
+
+impl Axis<'_> {
+    /// Whether it is a run of items of `size` bytes on both sides.
+    fn is_run(self, size: usize) -> bool {
+        let step = size as isize;
+        matches!(self, Axis::Even { source, destination, .. } if source == step && destination == step)
+    }
 }
 
 /// Copies the elements at all positions of `axes`, and reverses in each what `swap` says; past the caches where
@@ -62,7 +81,7 @@ pub unsafe fn copy(
 unsafe fn copy_words(
     item_size: usize,
     swap: usize,
-    axes: &[Axis],
+    axes: &[Axis<'_>],
     source: *const u8,
     destination: *mut u8,
     past_caches: bool,
@@ -70,13 +89,18 @@ unsafe fn copy_words(
     let axes = merge(axes, item_size, swap);
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),
-        None => (Axis { count: 1, source: item_size as isize, destination: item_size as isize }, &[][..]),
+        None => {
+            (Axis::Even { count: 1, source: item_size as isize, destination: item_size as isize }, &[][..])
+        }
     };
     // SAFETY: the caller's contract covers every position that the rows visit, and merging changes none.
     unsafe {
         match (swap, item_size) {
-            (1, size) if inner.source == size as isize && inner.destination == size as isize => {
-                let row = inner.count * size;
+            (1, size)
+                if let Axis::Even { count, .. } = inner
+                    && inner.is_run(size) =>
+            {
+                let row = count * size;
                 if past_caches && row >= stream::LINE {
                     rows(outer, source, destination, &|from, to| stream::copy(from, to, row));
                     stream::finish();
@@ -113,21 +137,23 @@ unsafe fn copy_words(
 }
 
 /// The same positions on fewer axes.
-fn merge(axes: &[Axis], item_size: usize, swap: usize) -> PerAxis<Axis> {
-    let mut merged: PerAxis<Axis> = PerAxis::new();
-    for axis in axes.iter().filter(|axis| axis.count != 1) {
-        match merged.last_mut() {
-            Some(outer)
-                if Some(outer.source) == axis.source.checked_mul(axis.count as isize)
-                    && Some(outer.destination) == axis.destination.checked_mul(axis.count as isize) =>
+fn merge<'a>(axes: &[Axis<'a>], item_size: usize, swap: usize) -> PerAxis<Axis<'a>> {
+    let mut merged: PerAxis<Axis<'a>> = PerAxis::new();
+    for axis in axes.iter().filter(|axis| !matches!(axis, Axis::Even { count: 1, .. })) {
+        match (merged.last_mut(), *axis) {
+            (
+                Some(Axis::Even { count: outer, source: outer_source, destination: outer_destination }),
+                Axis::Even { count, source, destination },
+            ) if Some(*outer_source) == source.checked_mul(count as isize)
+                && Some(*outer_destination) == destination.checked_mul(count as isize) =>
             {
-                *outer = Axis { count: outer.count * axis.count, ..*axis };
+                (*outer, *outer_source, *outer_destination) = (*outer * count, source, destination);
             }
             _ => merged.push(*axis),
         }
     }
     // The innermost loop should be one that a vector unit can run, or at least a long one.
-    let run = |axis: &Axis| swap == 1 && axis.source == item_size as isize && axis.destination == axis.source;
+    let run = |axis: &Axis<'_>| swap == 1 && axis.is_run(item_size);
     if merged.len() > 1
         && !merged.last().is_some_and(run)
         && let Some(best) = merged.iter().rposition(run)
@@ -142,31 +168,39 @@ fn merge(axes: &[Axis], item_size: usize, swap: usize) -> PerAxis<Axis> {
 ///
 /// # Safety
 /// As [`copy`]: the positions' addresses lie inside both memories.
-unsafe fn rows(outer: &[Axis], source: *const u8, destination: *mut u8, row: &impl Fn(*const u8, *mut u8)) {
+unsafe fn rows(
+    outer: &[Axis<'_>],
+    source: *const u8,
+    destination: *mut u8,
+    row: &impl Fn(*const u8, *mut u8),
+) {
     match outer {
         [] => row(source, destination),
-        [axis, rest @ ..] => {
-            for position in 0..axis.count as isize {
-                // SAFETY: the position is one of the caller's.
-                unsafe {
-                    let from = source.offset(position * axis.source);
-                    let to = destination.offset(position * axis.destination);
-                    rows(rest, from, to, row);
-                }
-            }
-        }
+        [axis, rest @ ..] => each(*axis, source, destination, |from, to| {
+            // SAFETY: the position is one of the caller's.
+            unsafe { rows(rest, from, to, row) }
+        }),
     }
 }
 
 /// Calls `item` with both sides' addresses at every position of one axis.
 #[inline(always)]
-fn each(axis: Axis, source: *const u8, destination: *mut u8, item: impl Fn(*const u8, *mut u8)) {
-    let (mut from, mut to) = (source, destination);
-    for _ in 0..axis.count {
-        item(from, to);
-        // The address behind the last position is computed and never used.
-        from = from.wrapping_offset(axis.source);
-        to = to.wrapping_offset(axis.destination);
+fn each(axis: Axis<'_>, source: *const u8, destination: *mut u8, item: impl Fn(*const u8, *mut u8)) {
+    match axis {
+        Axis::Even { count, source: from_step, destination: to_step } => {
+            let (mut from, mut to) = (source, destination);
+            for _ in 0..count {
+                item(from, to);
+                // The address behind the last position is computed and never used.
+                from = from.wrapping_offset(from_step);
+                to = to.wrapping_offset(to_step);
+            }
+        }
+        Axis::Each { source: from, destination: to } => {
+            for (from, to) in from.iter().zip(to) {
+                item(source.wrapping_offset(*from), destination.wrapping_offset(*to));
+            }
+        }
     }
 }
 
@@ -176,8 +210,8 @@ fn each(axis: Axis, source: *const u8, destination: *mut u8, item: impl Fn(*cons
 /// As [`copy`].
 #[inline(never)]
 unsafe fn items<const SIZE: usize, const SWAP: usize>(
-    outer: &[Axis],
-    inner: Axis,
+    outer: &[Axis<'_>],
+    inner: Axis<'_>,
     source: *const u8,
     destination: *mut u8,
 ) {
@@ -206,7 +240,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// Every position by itself, every byte by itself.
-    fn oracle(item: usize, swap: usize, axes: &[Axis], source: &[u8], at: isize, out: &mut [u8], to: isize) {
+    fn oracle(
+        item: usize,
+        swap: usize,
+        axes: &[Axis<'_>],
+        source: &[u8],
+        at: isize,
+        out: &mut [u8],
+        to: isize,
+    ) {
         match axes {
             [] => {
                 for byte in 0..item {
@@ -214,9 +256,14 @@ mod tests {
                     out[to as usize + byte] = source[at as usize + from];
                 }
             }
-            [axis, rest @ ..] => {
-                for k in 0..axis.count as isize {
-                    oracle(item, swap, rest, source, at + k * axis.source, out, to + k * axis.destination);
+            [Axis::Even { count, source: from, destination }, rest @ ..] => {
+                for k in 0..*count as isize {
+                    oracle(item, swap, rest, source, at + k * from, out, to + k * destination);
+                }
+            }
+            [Axis::Each { source: from, destination }, rest @ ..] => {
+                for (from, destination) in from.iter().zip(*destination) {
+                    oracle(item, swap, rest, source, at + from, out, to + destination);
                 }
             }
         }
@@ -231,27 +278,45 @@ mod tests {
             ]),
             shape in prop::collection::vec(1usize..5, 0..5), steps in prop::collection::vec(1usize..4, 5),
             order in Just((0..5).collect::<Vec<usize>>()).prop_shuffle(), flip in prop::collection::vec(any::<bool>(), 5),
-            past_caches in any::<bool>(),
+            listed in prop::collection::vec(any::<bool>(), 5), turn in 0usize..5, past_caches in any::<bool>(),
         ) {
             let (item, swap) = sizes;
             // The source is a C-order array of `shape × steps`; the destination has its axes in another order.
             let ndim = shape.len();
-            let mut axes = vec![Axis { count: 1, source: 0, destination: 0 }; ndim];
+            let mut axes = vec![(1usize, 0isize, 0isize); ndim];
             let (mut from, mut to) = (item, item);
             for axis in (0..ndim).rev() {
-                axes[axis].count = shape[axis];
-                axes[axis].source = (from * steps[axis]) as isize;
+                axes[axis] = (shape[axis], (from * steps[axis]) as isize, 0);
                 from *= shape[axis] * steps[axis];
             }
             let mut first = 0isize;
             for axis in order.into_iter().filter(|axis| *axis < ndim) {
-                axes[axis].destination = to as isize;
+                axes[axis].2 = to as isize;
                 to *= shape[axis];
                 if flip[axis] {
-                    first += axes[axis].destination * (shape[axis] as isize - 1);
-                    axes[axis].destination = -axes[axis].destination;
+                    first += axes[axis].2 * (shape[axis] as isize - 1);
+                    axes[axis].2 = -axes[axis].2;
                 }
             }
+            // The same positions one by one, in another order.
+            let offsets: Vec<(Vec<isize>, Vec<isize>)> = axes
+                .iter()
+                .map(|(count, source, destination)| {
+                    let mut numbers: Vec<isize> = (0..*count as isize).collect();
+                    numbers.rotate_left(turn % count);
+                    let of = |step: isize| numbers.iter().map(|number| number * step).collect();
+                    (of(*source), of(*destination))
+                })
+                .collect();
+            let axes: Vec<Axis<'_>> = axes
+                .iter()
+                .zip(&offsets)
+                .zip(&listed)
+                .map(|((&(count, source, destination), offsets), listed)| match listed {
+                    true => Axis::Each { source: &offsets.0, destination: &offsets.1 },
+                    false => Axis::Even { count, source, destination },
+                })
+                .collect();
             let source: Vec<u8> = (0..from).map(|at| (at * 7 % 251) as u8).collect();
             let (mut fast, mut plain) = (vec![0u8; to], vec![0u8; to]);
             oracle(item, swap, &axes, &source, 0, &mut plain, first);
@@ -266,10 +331,10 @@ mod tests {
     #[test]
     fn whole_arrays_become_one_row() {
         let axes = [
-            Axis { count: 3, source: 32, destination: 32 },
-            Axis { count: 1, source: 9, destination: 77 },
-            Axis { count: 8, source: 4, destination: 4 },
+            Axis::Even { count: 3, source: 32, destination: 32 },
+            Axis::Even { count: 1, source: 9, destination: 77 },
+            Axis::Even { count: 8, source: 4, destination: 4 },
         ];
-        assert_eq!(merge(&axes, 4, 1)[..], [Axis { count: 24, source: 4, destination: 4 }]);
+        assert_eq!(merge(&axes, 4, 1)[..], [Axis::Even { count: 24, source: 4, destination: 4 }]);
     }
 }

@@ -9,10 +9,11 @@
 use crate::codec::{ArrayToBytes, BytesToBytes, Chain, ShardIndex};
 use crate::error::{ErrorKind, Result};
 use crate::exec::cache::Cache;
+use crate::exec::cells::{AxisGrid, Cells};
 use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::input::Input;
 use crate::exec::job::{Checkpoint, lock};
-use crate::exec::part::{AxisPart, Cells, PerAxis, share_of, whole_part};
+use crate::exec::part::{AxisPart, PerAxis, share_of, whole_part};
 use crate::exec::pool;
 use crate::exec::result::ResultMemory;
 use crate::exec::scratch::Worker;
@@ -20,7 +21,7 @@ use crate::exec::shard::{GROUP, Share, inner_count};
 use crate::exec::sink::Sink;
 use crate::exec::turns::Turn;
 use crate::exec::want::Want;
-use crate::metadata::{ArrayMetadata, ChunkGrid};
+use crate::metadata::ArrayMetadata;
 use crate::selection::Selection;
 use crate::store::{Store, Value};
 use std::sync::{Arc, Mutex};
@@ -62,12 +63,11 @@ pub fn read(
     selection: &Selection,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
-    let shape = selection.shape();
-    let mut memory = ResultMemory::new(&reader.metadata.data_type, &[], &shape)?;
-    for sink in memory.sinks(1, &shape) {
+    let mut memory = ResultMemory::new(&reader.metadata.data_type, &[], &selection.shape())?;
+    for sink in memory.sinks(&[selection.flat_shape()]) {
         reader.read_into(selection, &sink, interrupted)?;
     }
-    // SAFETY: the parts of all chunks cover the selection (a property test of `AxisCells` says so), and every part was
+    // SAFETY: the parts of all chunks cover the selection (a property test of `Cells` says so), and every part was
     // placed or filled, else there was an error.
     let decoded = unsafe { memory.finish(&reader.metadata.fill_value, interrupted) };
     decoded.map_err(|error| match error.kind() {
@@ -83,15 +83,19 @@ impl<'a> Reader<'a> {
     /// The chunk that gave the element `index` (in C order) of a selection.
     fn chunk_of(&self, selection: &Selection, index: u64) -> Vec<u64> {
         let mut rest = index;
-        let mut chunk: Vec<u64> = Vec::new();
-        for (axis, positions) in selection.axes().iter().enumerate().rev() {
-            let count = positions.count.max(1);
-            let at = positions.start.wrapping_add_signed((rest % count) as i64 * positions.step);
-            rest /= count;
-            chunk.push(self.metadata.chunk_grid.locate(axis, at));
+        let mut numbers: Vec<u64> = Vec::new();
+        for extent in selection.flat_shape().iter().rev() {
+            numbers.insert(0, rest % extent.max(&1));
+            rest /= extent.max(&1);
         }
-        chunk.reverse();
-        chunk
+        let of_points = selection.axes_of_points().map(|(axis, _)| axis);
+        let axes = selection.axes().iter().zip(selection.outputs()).enumerate();
+        let chunk = axes.map(|(axis, (positions, output))| {
+            let output = output.or(of_points.filter(|_| positions.count() > 1));
+            let number = output.and_then(|output| numbers.get(output).copied()).unwrap_or(0);
+            self.metadata.chunk_grid.locate(axis, positions.position(number))
+        });
+        chunk.collect()
     }
 
     /// Reads `selection` into a sink of its shape (steps 2 and 3).
@@ -127,7 +131,7 @@ impl<'a> Reader<'a> {
             cells.get(task / shares, &mut cell, &mut part);
             let share = task % shares;
             let Some(part) = self.own_part(part, (share, shares)) else { return Ok(()) };
-            // SAFETY: the pieces of different chunks have no place in common (a property test of `AxisCells` says
+            // SAFETY: the pieces of different chunks have no place in common (a property test of `Cells` says
             // so), nor have different shares of an uncompressed one (another says so), and each is one task. Shares of a
             // shard claim the same part, and write through claims on their own inner chunks only.
             let mut want = [unsafe { Want::new(&part, sink) }];
@@ -141,22 +145,13 @@ impl<'a> Reader<'a> {
     /// The chunks that `part` of the array touches.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where there are more than can be counted.
-    pub fn cells(&self, part: &[AxisPart]) -> Result<Cells> {
-        let grid = &self.metadata.chunk_grid;
-        let axes = part.iter().enumerate().map(|(axis, part)| match grid {
-            ChunkGrid::Regular { chunk_shape } => Some(part.cut_regular(chunk_shape[axis])),
-            grid => part.cut(|position| {
-                let cell = grid.locate(axis, position);
-                let (origin, extent) = grid.chunk_extent(axis, cell);
-                (cell, origin, extent)
-            }),
-        });
-        Ok(axes.collect::<Option<_>>().and_then(Cells::new).ok_or_else(too_many)?)
+    /// As [`Cells::new`].
+    pub fn cells(&self, part: &[AxisPart<'a>]) -> Result<Cells<'a>> {
+        Cells::new(part, |axis| AxisGrid::new(&self.metadata.chunk_grid, axis))
     }
 
     /// How many threads the elements of `part` are worth: waking one costs as much as decoding some of them.
-    pub fn threads(&self, part: &[AxisPart]) -> usize {
+    pub fn threads(&self, part: &[AxisPart<'_>]) -> usize {
         /// Bytes that a thread should have to do.
         const WORTH: u64 = 128 << 10;
         if self.store.concurrency().is_some() {
@@ -189,11 +184,11 @@ impl<'a> Reader<'a> {
 
     /// What a share, by number and count, reads of a part of a chunk; `None` where that is nothing. It is all of the part
     /// where the chunk is a shard, whose shares differ in their inner chunks.
-    pub fn own_part(
+    pub fn own_part<'p>(
         &self,
-        part: PerAxis<AxisPart>,
+        part: PerAxis<AxisPart<'p>>,
         (number, count): (u64, u64),
-    ) -> Option<PerAxis<AxisPart>> {
+    ) -> Option<PerAxis<AxisPart<'p>>> {
         if count == 1 || self.is_sharded() { Some(part) } else { share_of(&part, number, count) }
     }
 
@@ -204,7 +199,7 @@ impl<'a> Reader<'a> {
 
     /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and a
     /// part of each can be read by itself.
-    pub fn shares(&self, chunks: u64, part: &[AxisPart], threads: usize) -> u64 {
+    pub fn shares(&self, chunks: u64, part: &[AxisPart<'_>], threads: usize) -> u64 {
         // Threads that wait for a store have nothing else to do, and a task is a request at least.
         let slow = self.store.concurrency().is_some();
         let wanted = threads as u64 * if slow { 1 } else { TASKS_PER_THREAD };

@@ -44,19 +44,19 @@ impl ResultMemory {
             _ => None,
         };
         let nbytes = element.item_size().map_or(Ok(0), |size| shape::nbytes(&shape, size))?;
-        let variable = element.item_size().is_none().then(|| VariableSink::new(item));
+        let variable = element.item_size().is_none().then(VariableSink::default);
         Ok(ResultMemory { shape, element, masks, bitmap, data: UninitBuffer::new(nbytes)?, variable })
     }
 
-    /// One sink for each of `count` equal items of shape `item`.
-    pub fn sinks(&mut self, count: usize, item: &[u64]) -> Vec<Sink<'_>> {
+    /// One sink for each item, which have as many elements each, by the shape that it is filled in.
+    pub fn sinks(&mut self, items: &[Vec<u64>]) -> Vec<Sink<'_>> {
         // The product fitted when the memory was allocated.
-        let elements = shape::nbytes(item, 1).unwrap_or(0);
+        let elements = items.first().map_or(0, |item| shape::nbytes(item, 1).unwrap_or(0));
         let mut masks: Vec<_> = self.masks.iter_mut().map(|mask| mask.as_mut_slice()).collect();
-        let mut bitmaps = self.bitmap.as_mut().map(|bitmap| bitmap.items(count, elements));
+        let mut bitmaps = self.bitmap.as_mut().map(|bitmap| bitmap.items(items.len(), elements));
         let mut data = self.data.as_mut_slice();
-        let mut sinks = Vec::with_capacity(count);
-        for number in 0..count {
+        let mut sinks = Vec::with_capacity(items.len());
+        for (number, item) in items.iter().enumerate() {
             let mut sink = match (&self.variable, self.element.item_size()) {
                 (None, Some(item_size)) => {
                     let (own, rest) = std::mem::take(&mut data).split_at_mut(elements * item_size);
@@ -64,9 +64,8 @@ impl ResultMemory {
                     Sink::Fixed(Destination::new(own, item, item_size))
                 }
                 (variable, _) => {
-                    let base = number * elements;
-                    let of_batch = variable.as_ref().map(|variable| variable.at(base));
-                    Sink::Variable(of_batch.unwrap_or_else(|| VariableSink::new(item)))
+                    let of_batch = variable.as_ref().map(|variable| variable.at(number * elements, item));
+                    Sink::Variable(of_batch.unwrap_or_default())
                 }
             };
             let mut bitmap: Option<Bitmap<'_>> =

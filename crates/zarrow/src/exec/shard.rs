@@ -8,9 +8,10 @@
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
+use crate::exec::cells::{AxisGrid, Cells};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::input::Input;
-use crate::exec::part::{AxisPart, Cells, PerAxis};
+use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::scratch::Worker;
 use crate::exec::sink::Sink;
 use crate::exec::want::Want;
@@ -49,12 +50,15 @@ impl Share<'_> {
 #[derive(Clone)]
 struct Piece<'a> {
     sink: &'a Sink<'a>,
-    part: PerAxis<AxisPart>,
+    part: PerAxis<AxisPart<'a>>,
 }
+
+/// Where each of a chunk's wants goes, and the inner chunks that it touches.
+type Plans<'a> = SmallVec<[(&'a Sink<'a>, Cells<'a>); 1]>;
 
 /// # Safety
 /// As [`Want::new`]; the wants that the pieces were made from are not used meanwhile.
-unsafe fn claim<'a>(pieces: &'a [Piece<'a>]) -> SmallVec<[Want<'a>; 1]> {
+unsafe fn claim<'a>(pieces: &'a [Piece<'_>]) -> SmallVec<[Want<'a>; 1]> {
     // SAFETY: the caller's contract.
     pieces.iter().map(|piece| unsafe { Want::new(&piece.part, piece.sink) }).collect()
 }
@@ -96,10 +100,12 @@ impl Chunk<'_> {
                 &own_index
             }
         };
+        let plans = wants.iter().map(|want| Ok((want.sink(), inner_cells(sharding, want.part())?)));
+        let plans: Plans<'_> = plans.collect::<Result<_>>()?;
         if input.bytes().is_none() && self.checkpoint.store_is_slow() {
-            return self.read_grouped(sharding, &input, index, wants, share, worker);
+            return self.read_grouped(sharding, &input, index, &plans, share, worker);
         }
-        self.each_inner(sharding, wants, share, |number, pieces| {
+        self.each_inner(sharding, &plans, share, |number, pieces| {
             self.checkpoint.pass()?;
             // SAFETY: no two pieces of the wants, which are not used meanwhile, have a place in common.
             let mut wants = unsafe { claim(pieces) };
@@ -134,7 +140,7 @@ impl Chunk<'_> {
     fn each_inner<'w>(
         &self,
         sharding: &Sharding,
-        wants: &[Want<'w>],
+        plans: &'w Plans<'_>,
         share: Option<Share<'_>>,
         mut read: impl FnMut(u64, &[Piece<'w>]) -> Result<()>,
     ) -> Result<()> {
@@ -143,9 +149,8 @@ impl Chunk<'_> {
         let number =
             |cell: &[u64]| cell.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index);
         let mut cell = PerAxis::new();
-        if let [want] = wants {
-            let cells = inner_cells(sharding, want.part())?;
-            let mut piece = [Piece { sink: want.sink(), part: PerAxis::new() }];
+        if let [(sink, cells)] = &plans[..] {
+            let mut piece = [Piece { sink, part: PerAxis::new() }];
             for at in share.map_or(0..cells.count(), |share| share.range(cells.count())) {
                 cells.get(at, &mut cell, &mut piece[0].part);
                 read(number(&cell), &piece)?;
@@ -153,12 +158,11 @@ impl Chunk<'_> {
             return Ok(());
         }
         let mut gathered: BTreeMap<u64, Vec<Piece<'w>>> = BTreeMap::new();
-        for want in wants {
-            let cells = inner_cells(sharding, want.part())?;
+        for (sink, cells) in plans {
             for at in 0..cells.count() {
                 let mut part = PerAxis::new();
                 cells.get(at, &mut cell, &mut part);
-                gathered.entry(number(&cell)).or_default().push(Piece { sink: want.sink(), part });
+                gathered.entry(number(&cell)).or_default().push(Piece { sink, part });
             }
         }
         let all = 0..gathered.len() as u64;
@@ -173,12 +177,12 @@ impl Chunk<'_> {
         sharding: &Sharding,
         input: &Input<'_>,
         index: &ShardIndex,
-        wants: &[Want<'_>],
+        plans: &Plans<'_>,
         share: Option<Share<'_>>,
         worker: &mut Worker,
     ) -> Result<()> {
         let mut stored: Vec<Stored<'_>> = Vec::new();
-        self.each_inner(sharding, wants, None, |number, pieces| {
+        self.each_inner(sharding, plans, None, |number, pieces| {
             if let Some((offset, length)) = index.get(number as usize) {
                 stored.push(Stored { offset, length, number, pieces: pieces.to_vec() });
             } else if share.is_none_or(|share| number % share.count == share.number) {
@@ -249,7 +253,7 @@ fn group(stored: &[&Stored<'_>]) -> (usize, u64) {
 }
 
 /// How many inner chunks `part` of a chunk touches; 1 where it is no shard.
-pub fn inner_count(chain: &Chain, part: &[AxisPart]) -> u64 {
+pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
     let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes else { return 1 };
     inner_cells(sharding, &stored_part(chain, part)).map_or(u64::MAX, |cells| cells.count())
 }
@@ -257,11 +261,9 @@ pub fn inner_count(chain: &Chain, part: &[AxisPart]) -> u64 {
 /// The inner chunks that a part of a shard touches.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`] where there are more than can be counted.
-pub fn inner_cells(sharding: &Sharding, part: &[AxisPart]) -> Result<Cells> {
-    let axes = part.iter().zip(&sharding.chunk_shape).map(|(part, extent)| part.cut_regular(*extent));
-    Ok(Cells::new(axes.collect())
-        .ok_or_else(|| ErrorKind::Internal("more inner chunks than can be counted".into()))?)
+/// As [`Cells::new`].
+pub fn inner_cells<'a>(sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<Cells<'a>> {
+    Cells::new(part, |axis| AxisGrid::Equal(sharding.chunk_shape[axis]))
 }
 
 /// Reads the index of a shard of `shape`.

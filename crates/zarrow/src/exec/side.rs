@@ -1,53 +1,132 @@
 //! One side of a move: where the elements of a part lie in one memory, the chunk's or the output's.
+//!
+//! Both sides of a part have the same axes: those of the array, of which the axes of points are one. On each the
+//! elements are a fixed distance apart, or lie at offsets of their own.
 
-use crate::exec::part::{AxisPart, PerAxis};
+use crate::exec::output_strides::OutputStrides;
+use crate::exec::part::{AxisPart, PerAxis, Picks};
 use crate::exec::placement::Axis;
 use std::ops::Range;
 
 /// Where the elements of a part lie.
 #[derive(Debug)]
 pub struct Side {
-    /// Where the first one lies.
+    /// Where the axes begin: the first element, where all steps are even.
     pub first: isize,
-    /// How many positions each axis has, and how far apart they are.
-    axes: PerAxis<(usize, isize)>,
-    /// The lowest and the highest of them, from the first on.
+    /// How far the elements lie from there.
+    pub axes: PerAxis<Steps>,
+    /// The lowest and the highest of them.
     reach: (isize, isize),
 }
 
+/// How far the positions of one axis lie from where the axis begins.
+#[derive(Debug)]
+pub enum Steps {
+    /// A multiple of one distance.
+    Even {
+        /// How many positions.
+        count: usize,
+        /// The distance.
+        step: isize,
+    },
+    /// Each as far as it says.
+    Each(Vec<isize>),
+}
+
+impl Steps {
+    /// How many positions.
+    fn count(&self) -> usize {
+        match self {
+            Steps::Even { count, .. } => *count,
+            Steps::Each(offsets) => offsets.len(),
+        }
+    }
+
+    /// How far the position `number` lies.
+    fn offset(&self, number: usize) -> isize {
+        match self {
+            Steps::Even { step, .. } => number as isize * step,
+            Steps::Each(offsets) => offsets[number],
+        }
+    }
+
+    /// The same, one by one.
+    fn each(&mut self) -> &[isize] {
+        if let Steps::Even { count, step } = *self {
+            *self = Steps::Each((0..count).map(|number| number as isize * step).collect());
+        }
+        match self {
+            Steps::Each(offsets) => offsets,
+            Steps::Even { .. } => &[],
+        }
+    }
+}
+
 impl Side {
+    fn new(origin: isize) -> Side {
+        Side { first: origin, axes: PerAxis::new(), reach: (0, 0) }
+    }
+
     /// Where `part` lies in a chunk, whose position 0 lies at `origin` and whose axes have these strides.
-    pub fn in_chunk(part: &[AxisPart], origin: isize, strides: &[isize]) -> Option<Side> {
-        let mut side = Side { first: origin, axes: PerAxis::new(), reach: (0, 0) };
-        for (axis, stride) in part.iter().zip(strides) {
-            side.axis(axis.start, axis.count, *stride, stride.checked_mul(to_isize(axis.step)?)?)?;
+    pub fn in_chunk(part: &[AxisPart<'_>], origin: isize, strides: &[isize]) -> Option<Side> {
+        let mut side = Side::new(origin);
+        for (number, (axis, stride)) in part.iter().zip(strides).enumerate() {
+            match axis.picks {
+                None => {
+                    side.even(axis.start, axis.count, *stride, stride.checked_mul(to_isize(axis.step)?)?)?
+                }
+                // It is counted where the points' output is.
+                Some(Picks { joined: true, .. }) if axis.output.is_none() => {}
+                Some(_) => side.each(offsets(part, number, strides)?)?,
+            }
         }
         Some(side)
     }
 
     /// Where `part` lies in an output, whose position 0 lies at `origin` and whose axes have these strides.
-    pub fn in_output(part: &[AxisPart], origin: isize, strides: &[isize]) -> Option<Side> {
-        let mut side = Side { first: origin, axes: PerAxis::new(), reach: (0, 0) };
+    pub fn in_output(part: &[AxisPart<'_>], origin: isize, strides: &OutputStrides) -> Option<Side> {
+        let mut side = Side::new(origin);
         for axis in part {
-            let stride = match axis.output {
-                Some(output) => *strides.get(output)?,
-                None => 0,
-            };
-            side.axis(
-                axis.place,
-                axis.count,
-                stride,
-                if axis.reversed { stride.checked_neg()? } else { stride },
-            )?;
+            let stride = strides.stride(axis.output)?;
+            let offset = |place: u64| strides.offset(axis.output, place);
+            match axis.picks {
+                None => {
+                    let step = if axis.reversed { stride.checked_neg()? } else { stride };
+                    side.even(axis.place, axis.count, stride, step)?;
+                }
+                // As above.
+                Some(Picks { joined: true, .. }) if axis.output.is_none() => {}
+                Some(Picks { places: Some(places), .. }) => {
+                    side.each(places.iter().map(|place| offset(*place)).collect::<Option<_>>()?)?;
+                }
+                Some(_) if strides.is_folded(axis.output) => {
+                    let places = axis.place..axis.place.checked_add(axis.count)?;
+                    side.each(places.map(offset).collect::<Option<_>>()?)?;
+                }
+                Some(_) => side.even(axis.place, axis.count, stride, stride)?,
+            }
         }
         Some(side)
     }
 
-    fn axis(&mut self, start: u64, count: u64, stride: isize, step: isize) -> Option<()> {
+    /// Adds an axis that begins at position `start` and has `count` positions.
+    fn even(&mut self, start: u64, count: u64, stride: isize, step: isize) -> Option<()> {
         self.first = self.first.checked_add(stride.checked_mul(to_isize(start)?)?)?;
         let reach = step.checked_mul(to_isize(count.checked_sub(1)?)?)?;
-        self.reach = (self.reach.0.checked_add(reach.min(0))?, self.reach.1.checked_add(reach.max(0))?);
-        self.axes.push((usize::try_from(count).ok()?, step));
+        self.extend(reach.min(0), reach.max(0))?;
+        self.axes.push(Steps::Even { count: usize::try_from(count).ok()?, step });
+        Some(())
+    }
+
+    /// Adds an axis whose positions have these offsets.
+    fn each(&mut self, offsets: Vec<isize>) -> Option<()> {
+        self.extend(*offsets.iter().min()?, *offsets.iter().max()?)?;
+        self.axes.push(Steps::Each(offsets));
+        Some(())
+    }
+
+    fn extend(&mut self, low: isize, high: isize) -> Option<()> {
+        self.reach = (self.reach.0.checked_add(low)?, self.reach.1.checked_add(high)?);
         Some(())
     }
 
@@ -61,35 +140,58 @@ impl Side {
     /// Bytes of the elements, of `item_size` bytes, where they are one run in the part's C order.
     pub fn run(&self, item_size: usize) -> Option<usize> {
         let mut expected = to_isize(item_size as u64)?;
-        for (count, step) in self.axes.iter().rev().filter(|(count, _)| *count != 1) {
-            if *step != expected {
-                return None;
+        for steps in self.axes.iter().rev() {
+            match steps {
+                Steps::Even { count: 1, .. } => {}
+                Steps::Even { count, step } if *step == expected => {
+                    expected = expected.checked_mul(to_isize(*count as u64)?)?;
+                }
+                _ => return None,
             }
-            expected = expected.checked_mul(to_isize(*count as u64)?)?;
         }
         usize::try_from(expected).ok()
     }
 
     /// The axes of a move from this side to the other side of the same part.
-    pub fn axes_to(&mut self, other: &mut Side) -> PerAxis<Axis> {
-        let pairs = self.axes.iter().zip(&other.axes);
+    pub fn axes_to<'a>(&'a mut self, other: &'a mut Side) -> PerAxis<Axis<'a>> {
+        let pairs = self.axes.iter_mut().zip(&mut other.axes);
         pairs
-            .map(|((count, source), (_, destination))| Axis {
-                count: *count,
-                source: *source,
-                destination: *destination,
+            .map(|(from, to)| match (from, to) {
+                (Steps::Even { count, step: source }, Steps::Even { step: destination, .. }) => {
+                    Axis::Even { count: *count, source: *source, destination: *destination }
+                }
+                (from, to) => Axis::Each { source: from.each(), destination: to.each() },
             })
             .collect()
     }
 
     /// Where each element lies, in the part's C order, over and over.
     pub fn iter(&self) -> Elements<'_> {
-        Elements { side: self, numbers: PerAxis::from_elem(0, self.axes.len()), at: self.first }
+        let at = self.axes.iter().fold(self.first, |at, steps| at.wrapping_add(steps.offset(0)));
+        Elements { side: self, numbers: PerAxis::from_elem(0, self.axes.len()), at }
     }
 }
 
 fn to_isize(number: u64) -> Option<isize> {
     isize::try_from(number).ok()
+}
+
+/// How far the picks of an axis lie from position 0 in a chunk whose axes have these strides; those of points on all of
+/// their axes together.
+pub fn offsets(part: &[AxisPart<'_>], axis: usize, strides: &[isize]) -> Option<Vec<isize>> {
+    let joined = part[axis].is_joined();
+    let axes = part.iter().zip(strides).enumerate();
+    let mut own = axes.filter(|(other, (part, _))| *other == axis || joined && part.is_joined());
+    let of_axis = |part: &AxisPart<'_>, stride: isize| -> Option<Vec<isize>> {
+        part.picks?.iter().map(|position| stride.checked_mul(to_isize(position)?)).collect()
+    };
+    let (_, (first, stride)) = own.next()?;
+    own.try_fold(of_axis(first, *stride)?, |mut sums, (_, (part, stride))| {
+        for (sum, offset) in sums.iter_mut().zip(of_axis(part, *stride)?) {
+            *sum = sum.checked_add(offset)?;
+        }
+        Some(sums)
+    })
 }
 
 /// Counts through the elements of a side.
@@ -107,15 +209,84 @@ impl Iterator for Elements<'_> {
     /// Where the next element lies; after the last one the first again.
     fn next(&mut self) -> Option<isize> {
         let at = self.at;
-        for ((count, step), number) in self.side.axes.iter().zip(&mut self.numbers).rev() {
+        for (steps, number) in self.side.axes.iter().zip(&mut self.numbers).rev() {
+            let before = steps.offset(*number);
             *number += 1;
-            if *number < *count {
-                self.at = self.at.wrapping_add(*step);
+            let is_last = *number == steps.count();
+            if is_last {
+                *number = 0;
+            }
+            self.at = self.at.wrapping_add(steps.offset(*number).wrapping_sub(before));
+            if !is_last {
                 break;
             }
-            self.at = self.at.wrapping_sub(step.wrapping_mul(*count as isize - 1));
-            *number = 0;
         }
         Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::part::oracle::{elements, selections};
+    use crate::exec::part::whole_part;
+    use crate::exec::sink::c_strides;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Both sides give the elements in one order, each where it lies, and their range has them all.
+        #[test]
+        fn both_sides_lie_where_their_elements_do(
+            (shape, selection) in selections(), gap in 1isize..4, origin in 0isize..9,
+        ) {
+            let Some(part) = whole_part(&selection) else { return Ok(()) };
+            let strides: PerAxis<isize> = c_strides(&shape, 3);
+            let out: PerAxis<isize> = c_strides(&selection.flat_shape(), 1).iter().map(|stride| stride * gap).collect();
+            let dot = |position: &[u64], strides: &[isize]| {
+                position.iter().zip(strides).map(|(position, stride)| *position as isize * stride).sum::<isize>()
+            };
+            let mut from = Side::in_chunk(&part, origin, &strides).unwrap();
+            let mut to = Side::in_output(&part, 0, &out.clone().into()).unwrap();
+            let both: Vec<(isize, isize)> = elements(&part)
+                .iter()
+                .map(|(position, place)| (origin + dot(position, &strides), dot(place, &out)))
+                .collect();
+            let sides = |from: &Side, to: &Side| from.iter().zip(to.iter()).take(both.len()).collect::<Vec<_>>();
+            prop_assert_eq!(&sides(&from, &to), &both);
+            prop_assert_eq!(from.iter().nth(both.len()), Some(both[0].0));
+            let lies = |each: fn(&(isize, isize)) -> isize, size: usize| {
+                let all = || both.iter().map(each);
+                all().min().unwrap() as usize..all().max().unwrap() as usize + size
+            };
+            prop_assert_eq!(from.range(3), Some(lies(|both| both.0, 3)));
+            prop_assert_eq!(to.range(1), Some(lies(|both| both.1, 1)));
+            let is_run = both.windows(2).all(|pair| pair[1].1 == pair[0].1 + 1);
+            match to.run(1) {
+                Some(count) => prop_assert_eq!((count, is_run), (both.len(), true)),
+                // A run of picks may be missed.
+                None => prop_assert!(!is_run || part.iter().any(|axis| axis.picks.is_some())),
+            }
+            prop_assert_eq!(from.axes_to(&mut to).len(), to.axes.len());
+            prop_assert_eq!(sides(&from, &to), both);
+        }
+    }
+
+    #[test]
+    fn what_no_memory_has_is_none() {
+        let part = AxisPart {
+            start: 1 << 62,
+            step: 1,
+            count: 1,
+            place: 1 << 62,
+            reversed: false,
+            output: Some(0),
+            picks: None,
+        };
+        let strides = |axes: &[isize]| OutputStrides::from(PerAxis::from_slice(axes));
+        assert!(Side::in_chunk(&[part], 0, &[8]).is_none());
+        assert!(Side::in_output(&[part], 0, &strides(&[8])).is_none());
+        assert!(Side::in_output(&[part], 0, &strides(&[])).is_none());
+        let side = Side::in_chunk(&[AxisPart { start: 0, ..part }], -1, &[8]).unwrap();
+        assert!(side.range(8).is_none());
     }
 }

@@ -65,7 +65,7 @@ impl Sink<'_> {
         decoded: &Decoded,
         first: usize,
         shape: &[u64],
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
     ) -> Result<()> {
         // A chunk fits into memory.
         let origin = |item_size: usize| -((first * item_size) as isize);
@@ -77,10 +77,7 @@ impl Sink<'_> {
                 // SAFETY: the caller's contract.
                 unsafe { destination.scatter(part, &source) }
             }
-            (Sink::Variable(sink), Decoded::Variable(chunk)) => {
-                sink.add(chunk, shape, part);
-                Ok(())
-            }
+            (Sink::Variable(sink), Decoded::Variable(chunk)) => sink.add(chunk, shape, part),
             (Sink::Optional { missing: mask, bitmap, inner }, Decoded::Optional { missing, data }) => {
                 let strides = c_strides(shape, 1);
                 let source =
@@ -103,14 +100,11 @@ impl Sink<'_> {
     ///
     /// # Safety
     /// As [`place`](Sink::place).
-    pub unsafe fn fill(&self, part: &[AxisPart], value: &FillValue) -> Result<()> {
+    pub unsafe fn fill(&self, part: &[AxisPart<'_>], value: &FillValue) -> Result<()> {
         match (self, value) {
             // SAFETY: the caller's contract.
             (Sink::Fixed(destination), FillValue::Fixed(item)) => unsafe { destination.fill(part, item) },
-            (Sink::Variable(sink), FillValue::Variable(_)) => {
-                sink.add_fill(part);
-                Ok(())
-            }
+            (Sink::Variable(sink), FillValue::Variable(_)) => sink.add_fill(part),
             (Sink::Optional { missing, bitmap, inner }, FillValue::Present(value)) => {
                 // SAFETY: the caller's contract.
                 unsafe {
@@ -135,14 +129,11 @@ impl Sink<'_> {
     ///
     /// # Safety
     /// As [`place`](Sink::place).
-    unsafe fn fill_missing(&self, part: &[AxisPart]) -> Result<()> {
+    unsafe fn fill_missing(&self, part: &[AxisPart<'_>]) -> Result<()> {
         match self {
             // SAFETY: the caller's contract.
             Sink::Fixed(destination) => unsafe { destination.fill(part, &vec![0; destination.item_size()]) },
-            Sink::Variable(sink) => {
-                sink.add_empty(part);
-                Ok(())
-            }
+            Sink::Variable(sink) => sink.add_empty(part),
             // SAFETY: the caller's contract.
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
         }
@@ -153,7 +144,7 @@ impl Sink<'_> {
 ///
 /// # Safety
 /// As [`Bitmap::pack`].
-unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart]) {
+unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
     if let Some(bitmap) = bitmap {
         // SAFETY: the caller's contract.
         unsafe { bitmap.pack(mask, part) }

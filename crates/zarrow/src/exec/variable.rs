@@ -10,8 +10,10 @@
 use crate::codec::VariableChunk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::destination::Disjoint;
-use crate::exec::part::AxisPart;
+use crate::exec::output_strides::OutputStrides;
+use crate::exec::part::{AxisPart, is_whole};
 use crate::exec::pool;
+use crate::exec::side::Side;
 use crate::exec::sink::c_strides;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,11 +23,11 @@ use zarrow_array::{Buffer, DataType, UninitBuffer, Variable};
 const WORD: usize = size_of::<i64>();
 
 /// Gathers the chunks of a read. The items of a batch share what they gather.
-#[derive(Clone)]
+#[derive(Default)]
 pub struct VariableSink {
     pieces: Arc<Mutex<Vec<Piece>>>,
     /// Elements from one position of an item to the next on each axis.
-    strides: Arc<[usize]>,
+    strides: OutputStrides,
     /// The first element of the item.
     base: usize,
 }
@@ -33,10 +35,9 @@ pub struct VariableSink {
 /// What one chunk gives: elements in the C order of its part.
 struct Piece {
     elements: Elements,
-    part: Vec<AxisPart>,
+    /// Which elements of the result they are.
+    places: Side,
     count: usize,
-    /// The first element of the item.
-    base: usize,
     /// The first element, where they are one run of the result.
     run: Option<usize>,
 }
@@ -53,65 +54,54 @@ enum Elements {
 }
 
 impl VariableSink {
-    /// A sink for an item of `shape`, the first of its batch.
-    pub fn new(shape: &[u64]) -> VariableSink {
-        VariableSink { pieces: Arc::default(), strides: element_strides(shape).into(), base: 0 }
-    }
-
-    /// The sink of the item that begins with element `base` of the batch.
-    pub fn at(&self, base: usize) -> VariableSink {
-        VariableSink { base, ..self.clone() }
+    /// The sink of the item of `shape` that begins with element `base` of the batch.
+    pub fn at(&self, base: usize, shape: &[u64]) -> VariableSink {
+        VariableSink { pieces: Arc::clone(&self.pieces), strides: c_strides(shape, 1).into(), base }
     }
 
     /// Keeps the elements of `part` from a chunk of `shape`.
-    pub fn add(&self, chunk: &Arc<VariableChunk>, shape: &[u64], part: &[AxisPart]) {
-        let whole = part.iter().zip(shape).all(|(axis, extent)| axis.step == 1 && axis.count == *extent);
-        if whole && chunk.is_sequential() {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where chunk or result do not have them, which a checked plan rules out.
+    pub fn add(&self, chunk: &Arc<VariableChunk>, shape: &[u64], part: &[AxisPart<'_>]) -> Result<()> {
+        if is_whole(part, shape) && chunk.is_sequential() {
             return self.push(Elements::Stored(Arc::clone(chunk)), part);
         }
         let (mut data, mut lengths) = (Vec::new(), Vec::new());
-        let strides = element_strides(shape);
-        let start = |axis: &AxisPart| (axis.start as usize, axis.step as isize);
-        let mut positions = Positions::new(part, &strides, 0, start);
-        for _ in 0..element_count(part) {
-            let element = chunk.element(positions.next());
+        let positions = Side::in_chunk(part, 0, &c_strides(shape, 1)).ok_or_else(outside)?;
+        for position in positions.iter().take(element_count(part)) {
+            let element = chunk.element(position.unsigned_abs());
             data.extend_from_slice(element);
             // A chunk has less than 4 GiB.
             lengths.push(element.len() as u32);
         }
-        self.push(Elements::Picked { data, lengths }, part);
+        self.push(Elements::Picked { data, lengths }, part)
     }
 
     /// Keeps the fill value for `part`.
-    pub fn add_fill(&self, part: &[AxisPart]) {
-        self.push(Elements::Fill, part);
+    ///
+    /// # Errors
+    /// As [`add`](VariableSink::add).
+    pub fn add_fill(&self, part: &[AxisPart<'_>]) -> Result<()> {
+        self.push(Elements::Fill, part)
     }
 
     /// Keeps elements without bytes.
-    pub fn add_empty(&self, part: &[AxisPart]) {
-        self.push(Elements::Empty, part);
+    ///
+    /// # Errors
+    /// As [`add`](VariableSink::add).
+    pub fn add_empty(&self, part: &[AxisPart<'_>]) -> Result<()> {
+        self.push(Elements::Empty, part)
     }
 
-    fn push(&self, elements: Elements, part: &[AxisPart]) {
-        let (count, run) = (element_count(part), self.run(part));
-        let piece = Piece { elements, part: part.to_vec(), count, base: self.base, run };
+    fn push(&self, elements: Elements, part: &[AxisPart<'_>]) -> Result<()> {
+        let base = isize::try_from(self.base).ok();
+        let places = base.and_then(|base| Side::in_output(part, base, &self.strides));
+        let places = places.ok_or_else(outside)?;
+        let (count, run) = (element_count(part), places.run(1).map(|_| places.first.unsigned_abs()));
+        let piece = Piece { elements, places, count, run };
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
-    }
-
-    /// The first of the elements that `part` fills, where they follow one another.
-    fn run(&self, part: &[AxisPart]) -> Option<usize> {
-        let (mut first, mut count) = (self.base, 1usize);
-        for axis in part.iter().rev() {
-            let stride = axis.output.and_then(|output| self.strides.get(output).copied());
-            first += usize::try_from(axis.place).ok()? * stride.unwrap_or(0);
-            if axis.count != 1 {
-                if axis.reversed || stride != Some(count) {
-                    return None;
-                }
-                count = count.checked_mul(usize::try_from(axis.count).ok()?)?;
-            }
-        }
-        Some(first)
+        Ok(())
     }
 
     /// The array of all pieces of the batch, which cover `shape`.
@@ -137,7 +127,7 @@ impl VariableSink {
         if tiled && next == count {
             return join(&pieces, (count, shape), dtype, fill, interrupted);
         }
-        let (offsets, data) = scatter(&pieces, count, &self.strides, fill, interrupted)?;
+        let (offsets, data) = scatter(&pieces, count, fill, interrupted)?;
         Ok(Variable::new(offsets, data, shape, dtype)?)
     }
 }
@@ -216,7 +206,6 @@ fn check_utf8(bytes: &[u8], words: &[u8], start: usize, first: usize) -> Result<
 fn scatter(
     pieces: &[Piece],
     count: usize,
-    strides: &[usize],
     fill: &[u8],
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(Buffer, Buffer)> {
@@ -230,7 +219,7 @@ fn scatter(
     let words = &mut offsets.as_chunks_mut::<WORD>().0[1..];
     let places = Disjoint::new(words);
     each(&|piece| {
-        piece.for_each(strides, fill, &mut |element, output| {
+        piece.for_each(fill, &mut |element, output| {
             let length = (element.len() as i64).to_ne_bytes();
             // SAFETY: each element of the result belongs to one piece, since the wants that gave them had none in
             // common, and each piece is one task.
@@ -246,7 +235,7 @@ fn scatter(
     let starts = offsets.as_i64()?;
     let places = Disjoint::new(data.as_mut_slice());
     each(&|piece| {
-        piece.for_each(strides, fill, &mut |element, output| {
+        piece.for_each(fill, &mut |element, output| {
             // SAFETY: as above, and elements' bytes do not overlap, being running sums of their lengths.
             unsafe { places.copy(starts[output] as usize, element) }
         })
@@ -291,18 +280,12 @@ impl Piece {
     }
 
     /// Calls `each` with every element and its number in the result.
-    fn for_each(
-        &self,
-        strides: &[usize],
-        fill: &[u8],
-        each: &mut dyn FnMut(&[u8], usize) -> Result<()>,
-    ) -> Result<()> {
-        let place = |axis: &AxisPart| (axis.place as usize, if axis.reversed { -1 } else { 1 });
-        let output =
-            |axis: &AxisPart| axis.output.and_then(|output| strides.get(output).copied()).unwrap_or(0);
-        let steps: Vec<usize> = self.part.iter().map(output).collect();
-        let mut places = Positions::new(&self.part, &steps, self.base, place);
-        let mut each = |element: &[u8]| each(element, places.next());
+    fn for_each(&self, fill: &[u8], each: &mut dyn FnMut(&[u8], usize) -> Result<()>) -> Result<()> {
+        let mut places = self.places.iter();
+        let mut each = |element: &[u8]| {
+            let place = places.next().and_then(|place| usize::try_from(place).ok()).ok_or_else(outside)?;
+            each(element, place)
+        };
         match &self.elements {
             Elements::Stored(chunk) => chunk.for_each(&mut each),
             Elements::Picked { data, lengths } => {
@@ -319,53 +302,12 @@ impl Piece {
     }
 }
 
-/// Counts through the positions of a part in C order, on one of its sides.
-struct Positions {
-    /// For each axis: how many positions, how far apart, and which is next.
-    axes: Vec<(usize, isize, usize)>,
-    at: usize,
-}
-
-impl Positions {
-    /// The positions of `part` from `base` on, where `first` gives each axis's first position and the distance of the
-    /// next, both in `strides`.
-    fn new(
-        part: &[AxisPart],
-        strides: &[usize],
-        base: usize,
-        first: impl Fn(&AxisPart) -> (usize, isize),
-    ) -> Positions {
-        let mut at = base;
-        let axes = part.iter().zip(strides).map(|(axis, stride)| {
-            let (start, step) = first(axis);
-            at += start * stride;
-            (axis.count as usize, step * *stride as isize, 0)
-        });
-        Positions { axes: axes.collect(), at }
-    }
-
-    /// The next position; after the last one the first again.
-    fn next(&mut self) -> usize {
-        let at = self.at;
-        for (count, distance, next) in self.axes.iter_mut().rev() {
-            *next += 1;
-            if *next < *count {
-                self.at = self.at.wrapping_add_signed(*distance);
-                break;
-            }
-            *next = 0;
-            self.at = self.at.wrapping_add_signed(-*distance * (*count as isize - 1));
-        }
-        at
-    }
-}
-
 /// The number of elements of a part, which fit into memory.
-fn element_count(part: &[AxisPart]) -> usize {
+fn element_count(part: &[AxisPart<'_>]) -> usize {
     part.iter().map(|axis| axis.count as usize).product()
 }
 
-/// Elements from one position to the next on each axis of a C-contiguous array in memory.
-fn element_strides(shape: &[u64]) -> Vec<usize> {
-    c_strides(shape, 1).into_iter().map(isize::unsigned_abs).collect()
+/// A chunk and a result that do not have what they should: the plan rules that out.
+fn outside() -> ErrorKind {
+    ErrorKind::Internal("a part lies outside its chunk or output".into())
 }

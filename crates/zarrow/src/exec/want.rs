@@ -5,7 +5,7 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::exec::destination::Source;
-use crate::exec::part::AxisPart;
+use crate::exec::part::{AxisPart, is_whole};
 use crate::exec::sink::{Decoded, Sink};
 use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ type Places<'a> = &'a mut [MaybeUninit<u8>];
 
 /// A part of a chunk, and where it goes.
 pub struct Want<'a> {
-    part: &'a [AxisPart],
+    part: &'a [AxisPart<'a>],
     sink: &'a Sink<'a>,
 }
 
@@ -25,12 +25,12 @@ impl<'a> Want<'a> {
     /// # Safety
     /// While the claim is used to write, no other claim that is used to write has one of these places. (Making smaller
     /// claims of it is no writing.)
-    pub unsafe fn new(part: &'a [AxisPart], sink: &'a Sink<'a>) -> Want<'a> {
+    pub unsafe fn new(part: &'a [AxisPart<'a>], sink: &'a Sink<'a>) -> Want<'a> {
         Want { part, sink }
     }
 
     /// The part of the chunk.
-    pub fn part(&self) -> &'a [AxisPart] {
+    pub fn part(&self) -> &'a [AxisPart<'a>] {
         self.part
     }
 
@@ -41,7 +41,7 @@ impl<'a> Want<'a> {
 
     /// Whether it is a whole chunk of `shape`, in its order.
     pub fn is_whole(&self, shape: &[u64]) -> bool {
-        self.part.iter().zip(shape).all(|(axis, extent)| axis.step == 1 && axis.count == *extent)
+        is_whole(self.part, shape)
     }
 
     /// The places, where they are one run of bytes in the part's C order and elements have a fixed size.

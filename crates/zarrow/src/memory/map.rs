@@ -109,6 +109,9 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     else {
         return Ok(None);
     };
+    if part.iter().any(|axis| axis.picks.is_some()) {
+        return Ok(None);
+    }
     let item_size = fill.len();
     let chunk_nbytes = shape::nbytes(&inner_shape, item_size)? as u64;
     let first: Vec<u64> = part.iter().zip(&inner_shape).map(|(axis, extent)| axis.start / extent).collect();
@@ -157,7 +160,7 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
 }
 
 /// What a view of the mapped chunks, which begin at `origin`, does with an axis.
-fn step_of(axis: &AxisPart, origin: u64) -> IndexStep {
+fn step_of(axis: &AxisPart<'_>, origin: u64) -> IndexStep {
     let start = (axis.start - origin) as i64;
     let (step, count) = (axis.step as i64, axis.count as i64);
     match (axis.output, axis.reversed) {

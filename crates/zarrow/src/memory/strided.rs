@@ -1,6 +1,7 @@
 //! Memory of the caller's, for a read to fill.
 
-use crate::exec::Destination;
+use crate::exec::{Destination, OutputStrides};
+use crate::selection::Selection;
 
 /// Where the elements of a result lie in memory that the caller owns.
 ///
@@ -36,11 +37,14 @@ impl Strided {
         Strided { origin: usize::try_from(origin).unwrap_or(usize::MAX), strides: rest.to_vec(), ..*self }
     }
 
+    /// The memory as the destination of `selection`, whose result has these strides.
+    ///
     /// # Safety
     /// As [`Destination::strided`].
-    pub(crate) unsafe fn destination<'a>(self, item_size: usize) -> Destination<'a> {
+    pub(crate) unsafe fn destination<'a>(self, selection: &Selection, item_size: usize) -> Destination<'a> {
         let origin = isize::try_from(self.origin).unwrap_or(isize::MAX);
+        let strides = OutputStrides::new(&self.strides, selection);
         // SAFETY: the caller's contract.
-        unsafe { Destination::strided(self.pointer, self.nbytes, item_size, origin, self.strides.into()) }
+        unsafe { Destination::strided(self.pointer, self.nbytes, item_size, origin, strides) }
     }
 }

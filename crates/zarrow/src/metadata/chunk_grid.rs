@@ -143,7 +143,7 @@ impl ChunkGrid {
         }
     }
 
-    pub(super) fn parse(value: &Value, shape: &[u64]) -> Result<ChunkGrid, MetadataError> {
+    pub(crate) fn parse(value: &Value, shape: &[u64]) -> Result<ChunkGrid, MetadataError> {
         let extension = Extension::parse(KEY, value)?;
         match extension.name {
             "regular" => Self::regular(KEY, extension.require("chunk_shape")?, shape),

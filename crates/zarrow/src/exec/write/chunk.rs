@@ -14,7 +14,7 @@ use crate::exec::destination::Destination;
 use crate::exec::elements::decode_elements;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
-use crate::exec::part::{AxisPart, PerAxis};
+use crate::exec::part::{AxisPart, PerAxis, Picks};
 use crate::exec::scratch::Worker;
 use crate::exec::shard::read_index;
 use crate::exec::sink::{Sink, c_strides};
@@ -66,9 +66,13 @@ impl From<Vec<u8>> for Bytes<'_> {
     }
 }
 
-/// Whether a part is all of a chunk that lies inside the array, whichever way its elements run.
-pub fn covers(part: &[AxisPart], bounds: &[u64]) -> bool {
-    part.iter().zip(bounds).all(|(axis, bound)| axis.step == 1 && axis.start == 0 && axis.count == *bound)
+/// Whether a part is all of a chunk that lies inside the array, each position once, whichever way its elements run.
+pub fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
+    let all = |(axis, bound): (&AxisPart<'_>, &u64)| {
+        let in_turn = |picks: Picks<'_>| !picks.joined && picks.iter().eq(0..*bound);
+        axis.start == 0 && axis.count == *bound && axis.picks.map_or(axis.step == 1, in_turn)
+    };
+    part.iter().zip(bounds).all(all)
 }
 
 impl<'a> Target<'a> {
@@ -79,7 +83,7 @@ impl<'a> Target<'a> {
     /// Any [`ErrorKind`] that old bytes or codecs can give, with the codec.
     pub fn encode<'w>(
         &self,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         values: Level<'_, 'w>,
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
@@ -102,7 +106,7 @@ impl<'a> Target<'a> {
 
     fn encode_stored<'w>(
         &self,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         values: Level<'_, 'w>,
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
@@ -153,7 +157,7 @@ impl<'a> Target<'a> {
     /// Steps 2 to 4.
     fn encode_bytes<'w>(
         &self,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         values: Level<'_, 'w>,
         old: Option<&Input<'_>>,
         swap: &Swap,
@@ -213,8 +217,9 @@ impl<'a> Target<'a> {
             place: 0,
             reversed: false,
             output: Some(axis),
+            picks: None,
         };
-        let part: PerAxis<AxisPart> = self.shape.iter().enumerate().map(all).collect();
+        let part: PerAxis<AxisPart<'_>> = self.shape.iter().enumerate().map(all).collect();
         let sink = Sink::Fixed(Destination::new(memory, self.shape, item.len()));
         // SAFETY: it is the only claim on this memory.
         let want = unsafe { Want::new(&part, &sink) };
@@ -228,7 +233,7 @@ impl<'a> Target<'a> {
     /// Step 5.
     fn encode_elements<'w>(
         &self,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         values: Level<'_, '_>,
         old: Option<&Input<'_>>,
         worker: &mut Worker,

@@ -95,7 +95,7 @@ impl<'a> Elements<'a> {
     pub fn put(
         &mut self,
         values: Level<'_, 'a>,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         shape: &[u64],
         item_size: usize,
     ) -> Result<()> {

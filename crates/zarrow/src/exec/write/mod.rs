@@ -63,6 +63,7 @@ impl Writer<'_> {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
         let Some(part) = whole_part(selection) else { return Ok(()) };
+        let values = &values.for_selection(selection);
         let cells = self.reader.cells(&part)?;
         let threads = self.reader.threads(&part);
         let sharding = match &self.reader.chain.array_to_bytes {
@@ -133,7 +134,7 @@ impl Writer<'_> {
         &self,
         cell: &[u64],
         target: &Target<'_>,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         values: &Values<'_>,
         worker: &mut Worker,
     ) -> Result<()> {
@@ -163,7 +164,7 @@ impl Writer<'_> {
         cell: &[u64],
         target: &Target<'_>,
         sharding: &Sharding,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         values: &Values<'_>,
         (number, count): (u64, u64),
         open: &OpenShard<'s>,

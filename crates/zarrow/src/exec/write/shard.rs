@@ -9,8 +9,9 @@
 
 use crate::codec::{ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
+use crate::exec::cells::Cells;
 use crate::exec::input::Input;
-use crate::exec::part::{AxisPart, Cells, PerAxis};
+use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::scratch::Worker;
 use crate::exec::shard::inner_cells;
 use crate::exec::write::chunk::{Target, too_large};
@@ -57,7 +58,7 @@ pub struct ShardTarget<'a> {
     sharding: &'a Sharding,
     grid: Vec<u64>,
     /// What each touched inner chunk gets.
-    cells: Cells,
+    cells: Cells<'a>,
     /// The number of each touched inner chunk in the shard and among the touched ones, in rising order.
     touched: Vec<(u64, u64)>,
 }
@@ -66,13 +67,13 @@ impl<'a> ShardTarget<'a> {
     /// The shard `target`, of which `part` is written; both in the order of the stored axes.
     ///
     /// # Errors
-    /// As [`Sharding::grid`]; [`ErrorKind::Internal`] where there are more inner chunks than can be counted.
-    pub fn new(target: Target<'a>, sharding: &'a Sharding, part: &[AxisPart]) -> Result<ShardTarget<'a>> {
+    /// As [`Sharding::grid`] and [`Cells::new`].
+    pub fn new(target: Target<'a>, sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<ShardTarget<'a>> {
         let grid = sharding.grid(target.shape)?;
         let cells = inner_cells(sharding, part)?;
-        let (mut cell, mut inner) = (PerAxis::new(), PerAxis::new());
         let mut touched: Vec<(u64, u64)> = (0..cells.count())
             .map(|at| {
+                let (mut cell, mut inner) = (PerAxis::new(), PerAxis::new());
                 cells.get(at, &mut cell, &mut inner);
                 let number =
                     cell.iter().zip(&grid).fold(0u64, |number, (index, extent)| number * extent + index);
@@ -211,7 +212,7 @@ impl Entries {
 pub fn encode_shard(
     target: &Target<'_>,
     sharding: &Sharding,
-    part: &[AxisPart],
+    part: &[AxisPart<'_>],
     values: Level<'_, '_>,
     old: Option<(&Input<'_>, &ShardIndex)>,
     worker: &mut Worker,

@@ -2,10 +2,12 @@
 
 use crate::codec::{Chain, Swap};
 use crate::error::{ErrorKind, Result};
+use crate::exec::output_strides::OutputStrides;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
 use crate::exec::side::Side;
 use crate::exec::sink::c_strides;
+use crate::selection::Selection;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use zarrow_array::{DataType, DecodedArray, Mask, Number, Tensor, Variable};
@@ -51,7 +53,7 @@ pub(super) struct Memory<'a> {
     /// Bytes to the element at position 0 of every axis.
     origin: isize,
     /// Bytes from one position to the next on each axis.
-    strides: PerAxis<isize>,
+    strides: OutputStrides,
     lifetime: PhantomData<&'a [u8]>,
 }
 
@@ -66,7 +68,7 @@ pub(super) struct Words<'a> {
     offsets: &'a [i64],
     data: &'a [u8],
     /// Elements from one position to the next on each axis.
-    strides: PerAxis<isize>,
+    strides: OutputStrides,
 }
 
 impl<'a> Values<'a> {
@@ -81,7 +83,7 @@ impl<'a> Values<'a> {
         if bytes.len() != expected {
             return Err(ErrorKind::WrongSize { expected: expected as u64, actual: bytes.len() as u64 }.into());
         }
-        let strides = c_strides(shape, item_size);
+        let strides = c_strides(shape, item_size).into();
         let memory = Memory {
             pointer: bytes.as_ptr(),
             nbytes: bytes.len(),
@@ -117,7 +119,7 @@ impl<'a> Values<'a> {
             );
         }
         let origin = isize::try_from(origin).unwrap_or(isize::MAX);
-        let strides = PerAxis::from_slice(strides);
+        let strides = PerAxis::from_slice(strides).into();
         let memory = Memory { pointer, nbytes, item_size, origin, strides, lifetime: PhantomData };
         let swap = if swapped { Swap::all(&dtype) } else { Swap::None };
         Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, swap) })
@@ -135,7 +137,7 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn variable(variable: &'a Variable) -> Values<'a> {
         let (offsets, data) = (variable.offsets(), variable.data());
-        let words = Words { offsets, data, strides: c_strides(variable.shape(), 1) };
+        let words = Words { offsets, data, strides: c_strides(variable.shape(), 1).into() };
         Values {
             dtype: variable.dtype().clone(),
             shape: variable.shape().to_vec(),
@@ -223,20 +225,29 @@ impl<'a> Values<'a> {
             let text = format!("values of shape {:?} do not fit a selection of shape {shape:?}", self.shape);
             return Err(ErrorKind::Shape(text).into());
         }
-        let repeated = |strides: &[isize]| -> PerAxis<isize> {
-            let kept =
-                strides[surplus..].iter().zip(own).map(|(stride, own)| if *own == 1 { 0 } else { *stride });
-            std::iter::repeat_n(0, missing).chain(kept).collect()
-        };
-        let memory = |memory: &Memory<'a>| Memory { strides: repeated(&memory.strides), ..memory.clone() };
+        Ok(self.laid_out(shape, |strides| {
+            let own = strides.axes()[surplus..].iter().zip(own);
+            let kept = own.map(|(stride, own)| if *own == 1 { 0 } else { *stride });
+            std::iter::repeat_n(0, missing).chain(kept).collect::<PerAxis<_>>().into()
+        }))
+    }
+
+    /// The same elements, which have the shape of the result of `selection`, as its plan counts their axes.
+    pub(super) fn for_selection(&self, selection: &Selection) -> Values<'a> {
+        self.laid_out(&selection.flat_shape(), |strides| OutputStrides::new(strides.axes(), selection))
+    }
+
+    /// The same elements with another shape, and strides that `turned` makes of what they are.
+    fn laid_out(&self, shape: &[u64], turned: impl Fn(&OutputStrides) -> OutputStrides) -> Values<'a> {
+        let memory = |memory: &Memory<'a>| Memory { strides: turned(&memory.strides), ..memory.clone() };
         let data = match &self.data {
             Data::Fixed(fixed, swap) => Data::Fixed(memory(fixed), swap.clone()),
             Data::Variable(words) => {
-                Data::Variable(Words { strides: repeated(&words.strides), ..words.clone() })
+                Data::Variable(Words { strides: turned(&words.strides), ..words.clone() })
             }
         };
         let masks = self.masks.iter().map(memory).collect();
-        Ok(Values { dtype: self.dtype.clone(), shape: shape.to_vec(), masks, data })
+        Values { dtype: self.dtype.clone(), shape: shape.to_vec(), masks, data }
     }
 
     /// All levels.
@@ -294,13 +305,13 @@ fn outside() -> crate::Error {
 
 impl<'a> Memory<'a> {
     /// Where the elements of `part` lie; `None` where that is not in the memory.
-    fn side(&self, part: &[AxisPart]) -> Option<Side> {
+    fn side(&self, part: &[AxisPart<'_>]) -> Option<Side> {
         let side = Side::in_output(part, self.origin, &self.strides)?;
         (side.range(self.item_size)?.end <= self.nbytes).then_some(side)
     }
 
     /// The bytes of `part`, where they are one run in the part's own C order.
-    pub fn run(&self, part: &[AxisPart]) -> Option<&'a [u8]> {
+    pub fn run(&self, part: &[AxisPart<'_>]) -> Option<&'a [u8]> {
         let side = self.side(part)?;
         let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
         // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a`, and is not written
@@ -314,7 +325,7 @@ impl<'a> Memory<'a> {
     /// [`ErrorKind::Shape`] where elements lie outside of the memory or of the chunk.
     pub fn gather(
         &self,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         chunk: &mut [MaybeUninit<u8>],
         strides: &[isize],
         swap: &Swap,
@@ -349,7 +360,7 @@ impl Memory<'_> {
     /// As [`gather`](Memory::gather).
     pub fn gather_over(
         &self,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         chunk: &mut [u8],
         strides: &[isize],
         swap: &Swap,
@@ -360,10 +371,10 @@ impl Memory<'_> {
     }
 
     /// The mask of elements of which none is missing, for `part`.
-    pub fn nothing_missing(part: &[AxisPart]) -> Memory<'static> {
+    pub fn nothing_missing(part: &[AxisPart<'_>]) -> Memory<'static> {
         static PRESENT: [u8; 1] = [0];
         let axes = part.iter().filter_map(|axis| axis.output).max().map_or(0, |last| last + 1);
-        let strides = PerAxis::from_elem(0, axes);
+        let strides = PerAxis::from_elem(0, axes).into();
         Memory {
             pointer: PRESENT.as_ptr(),
             nbytes: 1,
@@ -383,7 +394,7 @@ impl<'a> Words<'a> {
     /// [`ErrorKind::Shape`] where elements lie outside of the memory.
     pub fn each(
         &self,
-        part: &[AxisPart],
+        part: &[AxisPart<'_>],
         strides: &[isize],
         mut each: impl FnMut(usize, &'a [u8]) -> Result<()>,
     ) -> Result<()> {

@@ -1,12 +1,12 @@
-//! What part of an array is asked for, in NumPy's words, checked against a shape.
+//! Basic indices: integers, slices with any step, and `...`.
 //!
 //! 1. The caller gives one [`Index`] an axis, with at most one [`Index::Ellipsis`]; missing ones are `:`.
-//! 2. Each becomes an [`AxisSelection`]: positions `start, start + step, …`, `count` of them, all inside the
-//!    axis. An integer takes one position and drops its axis.
+//! 2. Each becomes an [`AxisSelection`]. An integer takes one position and drops its axis.
 //!
 //! Source: NumPy, "Basic indexing"; slices clip as `slice.indices` does, integers out of range are errors.
 
 use crate::error::{ErrorKind, Result};
+use crate::selection::{AxisSelection, Selection};
 
 /// The index of one axis, as the user wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,33 +31,6 @@ impl Index {
     pub const ALL: Index = Index::Slice { start: None, stop: None, step: None };
 }
 
-/// The positions of one axis that are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AxisSelection {
-    /// The first position.
-    pub start: u64,
-    /// The distance of neighbours, not 0; negative runs backwards.
-    pub step: i64,
-    /// How many positions.
-    pub count: u64,
-    /// Whether the axis is dropped from the result.
-    pub dropped: bool,
-}
-
-/// A selection that fits one shape.
-///
-/// ```
-/// use zarrow::{Index, Selection};
-/// let rows = Index::Slice { start: Some(-2), stop: None, step: None };
-/// let selection = Selection::new(&[10, 4, 6], &[rows, Index::Ellipsis, Index::At(-1)]).unwrap();
-/// assert_eq!(selection.shape(), [2, 4]);
-/// assert!(Selection::new(&[10], &[Index::At(10)]).is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
-    axes: Vec<AxisSelection>,
-}
-
 impl Selection {
     /// The positions of `shape` that `indices` ask for.
     ///
@@ -65,81 +38,48 @@ impl Selection {
     /// [`ErrorKind::Index`] where an integer lies outside its axis, there are more indices than axes, more than
     /// one ellipsis, or a step of 0.
     pub fn new(shape: &[u64], indices: &[Index]) -> Result<Selection> {
-        let given = indices.iter().filter(|index| **index != Index::Ellipsis).count();
-        if indices.len() - given > 1 {
-            return Err(ErrorKind::Index("an index can have one ellipsis (...) only".into()).into());
-        }
-        let Some(missing) = shape.len().checked_sub(given) else {
-            let text = format!("too many indices: the array has {} axes, {given} were indexed", shape.len());
-            return Err(ErrorKind::Index(text).into());
-        };
-        let ellipsis = indices.iter().position(|index| *index == Index::Ellipsis).unwrap_or(indices.len());
-        let before = &indices[..ellipsis];
-        let after = indices.get(ellipsis + 1..).unwrap_or(&[]);
-        let every = std::iter::repeat_n(&Index::ALL, missing);
-        let axes = before
-            .iter()
-            .chain(every)
-            .chain(after)
-            .zip(shape)
-            .enumerate()
-            .map(|(axis, (index, extent))| AxisSelection::new(axis, *extent, *index))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Selection { axes })
-    }
-
-    /// Every position of `shape`.
-    #[must_use]
-    pub fn all(shape: &[u64]) -> Selection {
-        let axes =
-            shape.iter().map(|extent| AxisSelection { start: 0, step: 1, count: *extent, dropped: false });
-        Selection { axes: axes.collect() }
-    }
-
-    /// The positions of each axis of the array.
-    #[must_use]
-    pub fn axes(&self) -> &[AxisSelection] {
-        &self.axes
-    }
-
-    /// Whether every position lies inside `shape`.
-    #[must_use]
-    pub fn fits(&self, shape: &[u64]) -> bool {
-        let inside = |axis: &AxisSelection, extent: u64| {
-            let reach = axis.count.saturating_sub(1).checked_mul(axis.step.unsigned_abs());
-            let last = reach.and_then(|reach| match axis.step > 0 {
-                true => axis.start.checked_add(reach),
-                false => axis.start.checked_sub(reach),
-            });
-            axis.count == 0 || (axis.start < extent && last.is_some_and(|last| last < extent))
-        };
-        self.axes.len() == shape.len()
-            && self.axes.iter().zip(shape).all(|(axis, extent)| inside(axis, *extent))
-    }
-
-    /// The shape of the result: the axes that are not dropped.
-    #[must_use]
-    pub fn shape(&self) -> Vec<u64> {
-        self.axes.iter().filter(|axis| !axis.dropped).map(|axis| axis.count).collect()
+        let indices = one_an_axis(shape.len(), indices, &Index::ALL, |index| *index == Index::Ellipsis)?;
+        let axes = indices.zip(shape).enumerate();
+        let axes = axes.map(|(axis, (index, extent))| AxisSelection::new(axis, *extent, *index));
+        Ok(Selection { axes: axes.collect::<Result<_>>()?, points: None })
     }
 }
 
+/// One of `indices` for each of `ndim` axes: `all` for those that an ellipsis stands for, and for missing ones.
+///
+/// # Errors
+/// [`ErrorKind::Index`] where there are more indices than axes, or more than one ellipsis.
+pub fn one_an_axis<'a, T>(
+    ndim: usize,
+    indices: &'a [T],
+    all: &'a T,
+    is_ellipsis: impl Fn(&T) -> bool,
+) -> Result<impl Iterator<Item = &'a T> + Clone> {
+    let given = indices.iter().filter(|index| !is_ellipsis(index)).count();
+    if indices.len() - given > 1 {
+        return Err(ErrorKind::Index("an index can have one ellipsis (...) only".into()).into());
+    }
+    let Some(missing) = ndim.checked_sub(given) else {
+        let text = format!("too many indices: the array has {ndim} axes, {given} were indexed");
+        return Err(ErrorKind::Index(text).into());
+    };
+    let ellipsis = indices.iter().position(is_ellipsis).unwrap_or(indices.len());
+    let before = &indices[..ellipsis];
+    let after = indices.get(ellipsis + 1..).unwrap_or(&[]);
+    Ok(before.iter().chain(std::iter::repeat_n(all, missing)).chain(after))
+}
+
 impl AxisSelection {
-    fn new(axis: usize, extent: u64, index: Index) -> Result<AxisSelection> {
-        let length =
-            i64::try_from(extent).map_err(|_| ErrorKind::Index(format!("axis {axis} is too long")))?;
+    /// The positions of one axis that a basic index asks for.
+    ///
+    /// # Errors
+    /// As [`Selection::new`].
+    pub(super) fn new(axis: usize, extent: u64, index: Index) -> Result<AxisSelection> {
+        let length = length(axis, extent)?;
         match index {
             Index::At(position) => {
-                let from_start = if position < 0 { position.checked_add(length) } else { Some(position) };
-                match from_start.filter(|start| (0..length).contains(start)) {
-                    Some(start) => {
-                        Ok(AxisSelection { start: start as u64, step: 1, count: 1, dropped: true })
-                    }
-                    None => Err(ErrorKind::Index(format!(
-                        "index {position} is out of bounds for axis {axis} with size {extent}"
-                    ))
-                    .into()),
-                }
+                let start = locate(position, axis, length)?;
+                Ok(AxisSelection::Even { start, step: 1, count: 1, dropped: true })
             }
             Index::Slice { start, stop, step } => {
                 let step = step.unwrap_or(1);
@@ -157,9 +97,37 @@ impl AxisSelection {
                 let distance = if step > 0 { stop - start } else { start - stop };
                 let count = if distance > 0 { (distance as u64 - 1) / step.unsigned_abs() + 1 } else { 0 };
                 let start = if count == 0 { 0 } else { start as u64 };
-                Ok(AxisSelection { start, step: if count > 1 { step } else { 1 }, count, dropped: false })
+                Ok(AxisSelection::Even {
+                    start,
+                    step: if count > 1 { step } else { 1 },
+                    count,
+                    dropped: false,
+                })
             }
-            Index::Ellipsis => Ok(AxisSelection { start: 0, step: 1, count: extent, dropped: false }),
+            Index::Ellipsis => Ok(AxisSelection::whole(extent)),
+        }
+    }
+}
+
+/// The extent of an axis as a number that positions can be compared with.
+///
+/// # Errors
+/// [`ErrorKind::Index`] for an axis of 2⁶³ positions and more.
+pub fn length(axis: usize, extent: u64) -> Result<i64> {
+    Ok(i64::try_from(extent).map_err(|_| ErrorKind::Index(format!("axis {axis} is too long")))?)
+}
+
+/// A position of an axis of `length`, counted from its start.
+///
+/// # Errors
+/// [`ErrorKind::Index`] where there is none.
+pub fn locate(position: i64, axis: usize, length: i64) -> Result<u64> {
+    let from_start = if position < 0 { position.checked_add(length) } else { Some(position) };
+    match from_start.filter(|start| (0..length).contains(start)) {
+        Some(start) => Ok(start as u64),
+        None => {
+            let text = format!("index {position} is out of bounds for axis {axis} with size {length}");
+            Err(ErrorKind::Index(text).into())
         }
     }
 }
@@ -200,8 +168,7 @@ mod tests {
         ) {
             let index = Index::Slice { start, stop, step: Some(step) };
             let selection = Selection::new(&[length as u64], &[index]).unwrap();
-            let axis = selection.axes()[0];
-            let positions: Vec<i64> = (0..axis.count as i64).map(|at| axis.start as i64 + at * axis.step).collect();
+            let positions: Vec<i64> = selection.axes()[0].positions().into_iter().map(|at| at as i64).collect();
             prop_assert_eq!(positions, oracle(length, start, stop, step));
         }
     }
@@ -209,7 +176,7 @@ mod tests {
     #[test]
     fn integers_drop_their_axis_and_ellipsis_fills() {
         let selection = Selection::new(&[3, 4, 5], &[Index::At(-3), Index::Ellipsis]).unwrap();
-        assert_eq!((selection.shape(), selection.axes()[0].start), (vec![4, 5], 0));
+        assert_eq!((selection.shape(), selection.axes()[0].positions()), (vec![4, 5], vec![0u64]));
         assert_eq!(Selection::new(&[], &[Index::Ellipsis]).unwrap().shape(), Vec::<u64>::new());
     }
 
