@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import zarr
 
+import anndata_store
 import handwritten
 
 
@@ -25,6 +26,7 @@ def example_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values, at_sea = np.arange(1, 5, dtype=np.int16), np.array([False, True, False, False])
     handwritten.masked_tensor(folder / "turbidity_on_land", values, at_sea)
     handwritten.masked_variable(folder / "nickname", ["Tigerstaden", None, "Luz de América"])
+    anndata_store.cells(zarr.create_group(folder.parent / "cells.zarr"))
     return folder
 
 
@@ -34,3 +36,4 @@ def documented_store(request: pytest.FixtureRequest) -> None:
     if request.module.__name__ == "test_docs":
         store, folder = request.getfixturevalue("example_store"), request.getfixturevalue("tmp_path")
         shutil.copytree(store, folder / "data.zarr")
+        shutil.copytree(store.parent / "cells.zarr", folder / "cells.zarr")

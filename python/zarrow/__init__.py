@@ -9,6 +9,7 @@
 from zarrow._zarrow import (
     Array,
     ArrowStream,
+    Categorical,
     DecodedArray,
     Group,
     MaskedTensor,
@@ -54,6 +55,7 @@ __all__ = [
     "Array",
     "ArrowStream",
     "Attributes",
+    "Categorical",
     "CodecError",
     "DataTypeError",
     "DecodeLimits",

@@ -60,6 +60,37 @@ class Group:
         """List the arrays with their names, sorted."""
     def groups(self) -> list[tuple[str, Group]]:
         """List the groups with their names, sorted."""
+    def read(self, selection: Any = None) -> Any:
+        """Read the array that the group stands for, as AnnData writes nullable and categorical ones.
+
+        The attribute `encoding-type` says so: `nullable-integer`, `nullable-boolean` and
+        `nullable-string-array` are values and a mask, `categorical` is codes and categories.
+
+        Parameters
+        ----------
+        selection
+            As for `Array.__getitem__`; all, where none is given. Of categories all are read.
+
+        Returns
+        -------
+        MaskedTensor, MaskedVariable or Categorical
+
+        Raises
+        ------
+        NodeTypeError
+            The group stands for no array (a `TypeError`).
+        MetadataError
+            What it has does not go together (a `ValueError`).
+        NotFoundError, IndexingError, CodecError, StoreError
+            As `Array.__getitem__`.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> cells = zarrow.open("cells.zarr")
+        >>> cells["count"].read().tolist(), cells["kind"].read(slice(1, 3)).tolist()
+        ([3, None, 7, 0], [None, 'B'])
+        """
     def to_arrow(
         self,
         columns: Sequence[str] | None = None,
@@ -80,7 +111,9 @@ class Group:
         ----------
         columns
             Names of arrays of one length along their first axis, or their paths ("model/pressure"), in the
-            order of the columns; all arrays of the group that have an axis, where none are given.
+            order of the columns; a group that `read` takes is a column too. Where none are given they are all
+            of the group that have an axis, or those of a table that AnnData wrote (`obs`, `var`), in its
+            order with the index first.
         rows
             A slice without a step; all rows, where none is given.
         layout, bools, strings

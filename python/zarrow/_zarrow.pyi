@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from zarrow._array import Array, _Index
 from zarrow._arrow_stream import ArrowStream
+from zarrow._categorical import Categorical
 from zarrow._decoded_array import DecodedArray
 from zarrow._group import Group
 from zarrow._masked_tensor import MaskedTensor
@@ -18,6 +19,7 @@ from zarrow.limits import DecodeLimits
 __all__ = [
     "Array",
     "ArrowStream",
+    "Categorical",
     "DecodedArray",
     "Group",
     "MaskedTensor",

@@ -41,6 +41,16 @@ pub enum Error {
         /// Bytes there are.
         nbytes: usize,
     },
+    /// A code stands for no category.
+    #[error("element {index} has the code {code}, and there are {count} categories")]
+    BadCode {
+        /// Which element.
+        index: usize,
+        /// Its code.
+        code: i64,
+        /// Categories there are.
+        count: i64,
+    },
     /// An element of a string array is not UTF-8.
     #[error("element {index} is not valid UTF-8")]
     NotUtf8 {

@@ -15,8 +15,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
-use zarrow_array::export::arrow::{self, ArrowForm, ArrowPair, BoolForm, RowForm, TextForm};
-use zarrow_array::export::arrow_abi::ArrowSchema;
+use zarrow_array::export::arrow::{self, ArrowField, ArrowForm, ArrowPair, BoolForm, RowForm, TextForm};
+use zarrow_array::export::arrow_abi::{ArrayNode, ArrowSchema, SchemaNode};
 
 /// Type and memory, in a capsule each.
 pub type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
@@ -101,6 +101,21 @@ fn pair(array: &Bound<'_, DecodedArray>, wish: &Wish) -> PyResult<ArrowPair> {
         return Err(PyTypeError::new_err("no layout"));
     };
     exported.raise(py)
+}
+
+/// Type and memory of a decoded array of strings or numbers without a mask, to be part of another array.
+pub fn nodes(array: &Bound<'_, DecodedArray>, form: ArrowForm) -> PyResult<(SchemaNode, ArrayNode)> {
+    let py = array.py();
+    let extents: Vec<i64> = array.get().extents().iter().map(|extent| *extent as i64).collect();
+    let field =
+        |dtype| ArrowField { dtype, shape: &extents, order: None, dimension_names: None, form }.schema();
+    if let Ok(variable) = array.cast::<Variable>() {
+        let variable = variable.get().inner();
+        let memory = arrow::variable_memory(variable, None, form);
+        return Ok((field(variable.dtype()).raise(py)?, memory.raise(py)?));
+    }
+    let tensor = array.cast::<Tensor>()?.get().shared();
+    Ok((field(tensor.dtype()).raise(py)?, arrow::tensor_memory(tensor, None, form).raise(py)?))
 }
 
 /// Type and memory of a decoded array.

@@ -1,18 +1,22 @@
 //! The class `Group`: a folder of arrays and groups, by name.
 
 use crate::arrow_stream::ArrowStream;
+use crate::categorical::Categorical;
 use crate::current::Current;
+use crate::decoded_array::wrap;
 use crate::error::Raise;
+use crate::interrupt::interruptible;
 use crate::open::node;
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
-use crate::{arrow, attributes, json, metadata};
+use crate::{arrow, attributes, json, metadata, selection};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PySlice};
+use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
-use zarrow::{ErrorKind, Node};
+use zarrow::{ErrorKind, Node, Selection};
 
 /// A group of arrays and groups in a store.
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -114,6 +118,33 @@ impl Group {
     /// List the groups with their names, sorted.
     fn groups<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
         self.members(py, |child| matches!(child, Node::Group(_)))
+    }
+
+    /// Read the array that the group stands for, as AnnData writes nullable and categorical ones.
+    #[pyo3(signature = (selection = None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let group = self.inner();
+        let place = |error: zarrow::Error| error.in_array(group.store().name(), group.path());
+        let Some(array) = py.detach(|| EncodedArray::of_group(&group)).raise(py)? else {
+            let kind = ErrorKind::WrongNode {
+                expected: "an array, or a group that stands for one",
+                found: "a group",
+            };
+            return Err(place(kind.into())).raise(py);
+        };
+        let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        let selection =
+            Selection::new(array.shape(), &selection::indices(&index)?).map_err(place).raise(py)?;
+        match interruptible(py, |interrupt| array.read(&selection, interrupt))? {
+            EncodedValues::Masked(masked) => wrap(py, masked),
+            EncodedValues::Categorical { codes, categories, ordered } => {
+                Ok(Categorical::create(py, codes, categories, ordered)?.into_any())
+            }
+        }
     }
 
     /// Give the arrays of the group as a table that Arrow libraries read, in bounded memory.

@@ -15,6 +15,7 @@ mod batch;
 mod buffer_protocol;
 mod c_entry;
 mod capsule;
+mod categorical;
 mod consumer;
 mod current;
 mod data_type;
@@ -58,6 +59,8 @@ mod _zarrow {
     use crate::arrow_stream::ArrowStream;
     #[pymodule_export]
     use crate::batch::read_many;
+    #[pymodule_export]
+    use crate::categorical::Categorical;
     #[pymodule_export]
     use crate::decoded_array::DecodedArray;
     #[pymodule_export]

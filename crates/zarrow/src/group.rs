@@ -1,5 +1,6 @@
 //! A group: a node that has nodes below it.
 
+use crate::anndata::{EncodedArray, table_columns};
 use crate::array::Array;
 use crate::arrow::{Column, Table, TableOptions};
 use crate::error::{Error, ErrorKind, Result};
@@ -188,20 +189,22 @@ impl Group {
         }
     }
 
-    /// The arrays at `columns`, or all arrays directly below that have an axis, as a table.
+    /// The arrays at `columns`, or groups that stand for an array ([`EncodedArray`]), as a table. Where none are given:
+    /// the columns of a table of AnnData's, in their order; else all directly below that have an axis.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where they differ in length, or there is none; [`ErrorKind::WrongNode`] for a group among
     /// `columns`; and as [`get`](Group::get).
     pub fn table(&self, columns: Option<&[String]>, options: TableOptions) -> Result<Table> {
-        let columns = match columns {
+        let of_table = if columns.is_none() { table_columns(self)? } else { None };
+        let columns = match columns.or(of_table.as_deref()) {
             Some(names) => names.iter().map(|name| Column::of_node(name, self.get(name)?)).collect(),
             None => {
                 let mut found = Vec::new();
                 for (name, child) in self.children()? {
                     match child? {
                         Node::Array(array) if array.shape().is_empty() => {}
-                        Node::Group(_) => {}
+                        Node::Group(group) if EncodedArray::of_group(&group)?.is_none() => {}
                         node => found.push(Column::of_node(&name, node)?),
                     }
                 }

@@ -11,6 +11,7 @@
 //!
 //! It does not know Python, and holds no thread before the first read of more than one chunk.
 
+pub mod anndata;
 mod array;
 pub mod arrow;
 mod batch;

@@ -6,7 +6,8 @@ use crate::mask::Mask;
 
 /// A [`Tensor`] and a [`Mask`] of as many elements.
 ///
-/// What lies in the data where the mask says missing is zero bytes, never a leftover.
+/// What lies in the data where the mask says missing is zero bytes in an optional type, and what was stored where an
+/// element is missing for another reason: never a leftover.
 #[derive(Debug)]
 pub struct MaskedTensor {
     data: Tensor,

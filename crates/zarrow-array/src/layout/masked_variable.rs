@@ -6,7 +6,9 @@ use crate::layout::Variable;
 use crate::mask::Mask;
 use crate::shape;
 
-/// A [`Variable`] and a [`Mask`] of as many elements. A missing element has no bytes.
+/// A [`Variable`] and a [`Mask`] of as many elements.
+///
+/// A missing element of an optional type has no bytes; one that is missing for another reason has those that were stored.
 #[derive(Debug, Clone)]
 pub struct MaskedVariable {
     data: Variable,

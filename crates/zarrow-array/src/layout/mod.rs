@@ -13,6 +13,7 @@ pub use masked_variable::MaskedVariable;
 pub use shared_tensor::{IndexStep, SharedTensor};
 pub use tensor::Tensor;
 pub use variable::Variable;
+pub(crate) use words::Word;
 
 use crate::dtype::DataType;
 

@@ -5,7 +5,9 @@
 use crate::error::{Error, Result};
 use crate::layout::SharedTensor;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{
+    AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering,
+};
 
 /// A number that is read at once.
 pub(crate) trait Word: Copy {
@@ -29,7 +31,12 @@ macro_rules! words {
 
 words! {
     u8, AtomicU8;
+    u16, AtomicU16;
     u32, AtomicU32;
+    u64, AtomicU64;
+    i8, AtomicI8;
+    i16, AtomicI16;
+    i32, AtomicI32;
     i64, AtomicI64;
 }
 

@@ -43,8 +43,8 @@ impl Batches {
         let items: Vec<(&Array, &Selection)> = arrays.iter().copied().zip(&selections).collect();
         let mut decoded = read_each(&items, &*self.interrupted)?.into_iter();
         let columns = table.columns().map(|(column, form)| {
-            let own = decoded.by_ref().take(column.arrays().count());
-            column.batch(own, *form)
+            let own = decoded.by_ref().take(column.arrays().count()).collect();
+            column.batch(own, *form, &*self.interrupted)
         });
         let mut children = columns.collect::<Result<Vec<_>>>()?;
         if !table.is_struct() {

@@ -1,9 +1,12 @@
 //! A column of a table: the arrays that it is read from, and the Arrow type that they make.
 
+use crate::anndata::{EncodedArray, masked};
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::open::Node;
+use crate::selection::Selection;
 use serde_json::{Map, Value};
+use std::sync::{Arc, OnceLock};
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm};
 use zarrow_array::export::arrow_abi::{ArrayNode, SchemaNode};
 use zarrow_array::{DataType, DecodedArray};
@@ -12,7 +15,19 @@ use zarrow_array::{DataType, DecodedArray};
 #[derive(Debug, Clone)]
 pub struct Column {
     name: String,
-    array: Array,
+    source: Source,
+}
+
+/// What a column is read from.
+#[derive(Debug, Clone)]
+enum Source {
+    Array(Array),
+    Encoded {
+        array: EncodedArray,
+        attributes: Map<String, Value>,
+        /// The values of a dictionary, once they were read: all batches share them.
+        dictionary: Arc<OnceLock<ArrayNode>>,
+    },
 }
 
 impl Column {
@@ -21,25 +36,31 @@ impl Column {
     /// # Errors
     /// [`ErrorKind::Shape`] for an array of no axes.
     pub fn new(name: &str, array: Array) -> Result<Column> {
-        if array.shape().is_empty() {
-            let text = "an array of no axes has no rows, and is no column";
-            return Err(array.place(ErrorKind::Shape(text.into()).into()));
-        }
-        Ok(Column { name: name.to_owned(), array })
+        Column { name: name.to_owned(), source: Source::Array(array) }.checked()
     }
 
-    /// The column of a node.
+    fn checked(self) -> Result<Column> {
+        let text = "an array of no axes has no rows, and is no column";
+        let without_axes = self.arrays().find(|array| array.shape().is_empty());
+        let refused = without_axes.map(|array| array.place(ErrorKind::Shape(text.into()).into()));
+        refused.map_or(Ok(self), Err)
+    }
+
+    /// The column of a node: an array, or a group that stands for one.
     ///
     /// # Errors
-    /// [`ErrorKind::WrongNode`] for a group, and as [`new`](Column::new).
+    /// [`ErrorKind::WrongNode`] for another group, as [`EncodedArray::of_group`], and as [`new`](Column::new).
     pub fn of_node(name: &str, node: Node) -> Result<Column> {
-        match node {
-            Node::Array(array) => Column::new(name, array),
-            Node::Group(group) => {
-                let kind = ErrorKind::WrongNode { expected: "an array", found: "a group" };
-                Err(Error::from(kind).in_array(group.store().name(), group.path()))
-            }
-        }
+        let group = match node {
+            Node::Array(array) => return Column::new(name, array),
+            Node::Group(group) => group,
+        };
+        let Some(array) = EncodedArray::of_group(&group)? else {
+            let kind = ErrorKind::WrongNode { expected: "an array", found: "a group" };
+            return Err(Error::from(kind).in_array(group.store().name(), group.path()));
+        };
+        let (attributes, dictionary) = (group.attributes().clone(), Arc::default());
+        Column { name: name.to_owned(), source: Source::Encoded { array, attributes, dictionary } }.checked()
     }
 
     /// The name.
@@ -51,12 +72,16 @@ impl Column {
     /// How many rows there are.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.array.shape().first().copied().unwrap_or(0)
+        self.arrays().next().and_then(|array| array.shape().first().copied()).unwrap_or(0)
     }
 
     /// The arrays that a batch is read from, all of them as long as the column.
     pub(super) fn arrays(&self) -> impl Iterator<Item = &Array> {
-        std::iter::once(&self.array)
+        match &self.source {
+            Source::Array(array) => vec![array],
+            Source::Encoded { array, .. } => array.arrays(),
+        }
+        .into_iter()
     }
 
     /// The Arrow type.
@@ -64,35 +89,81 @@ impl Column {
     /// # Errors
     /// [`ErrorKind::Array`] where Arrow has no such type.
     pub(super) fn schema(&self, form: ArrowForm) -> Result<SchemaNode> {
-        let schema = array_schema(&self.array, form).map_err(|error| self.array.place(error))?;
+        let of_array = |array: &Array, form, attributes| {
+            array_schema(array, form, attributes).map_err(|error| array.place(error))
+        };
+        let schema = match &self.source {
+            Source::Array(array) => of_array(array, form, &array.metadata().attributes)?,
+            Source::Encoded { array: EncodedArray::Nullable { values, .. }, attributes, .. } => {
+                of_array(values, form, attributes)?
+            }
+            Source::Encoded {
+                array: EncodedArray::Categorical { codes, categories, ordered },
+                attributes,
+                ..
+            } => {
+                let values = of_array(categories, ArrowForm::default(), &Map::new())?;
+                let mut schema = arrow::dictionary_schema(codes.data_type(), values, *ordered)
+                    .map_err(|error| codes.place(ErrorKind::Array(error).into()))?;
+                schema.metadata.extend(metadata(attributes));
+                schema
+            }
+        };
         Ok(schema.named(&self.name))
     }
 
     /// The memory of a batch, from what its arrays gave.
     ///
     /// # Errors
-    /// [`ErrorKind::Array`] where memory is short or text is none.
+    /// [`ErrorKind::Array`] where memory is short, text is none, or a code has no category; what reading the categories
+    /// gives.
     pub(super) fn batch(
         &self,
-        mut decoded: impl Iterator<Item = DecodedArray>,
+        decoded: Vec<DecodedArray>,
         form: ArrowForm,
+        interrupted: &dyn Fn() -> bool,
     ) -> Result<ArrayNode> {
-        let Some(values) = decoded.next() else {
-            return Err(ErrorKind::Internal("a batch without its values".into()).into());
+        let whole = |decoded: Vec<DecodedArray>| {
+            decoded.into_iter().next().ok_or_else(|| ErrorKind::Internal("a batch without its values".into()))
         };
-        arrow::decoded_memory(values, form).map_err(|error| self.array.place(ErrorKind::Array(error).into()))
+        let place = |error: zarrow_array::Error| match self.arrays().next() {
+            Some(array) => array.place(ErrorKind::Array(error).into()),
+            None => ErrorKind::Array(error).into(),
+        };
+        match &self.source {
+            Source::Array(_) => arrow::decoded_memory(whole(decoded)?, form).map_err(place),
+            Source::Encoded { array: EncodedArray::Nullable { .. }, .. } => {
+                arrow::decoded_memory(masked(decoded)?, form).map_err(place)
+            }
+            Source::Encoded { array: EncodedArray::Categorical { categories, .. }, dictionary, .. } => {
+                let values = match dictionary.get() {
+                    Some(values) => values.clone(),
+                    None => {
+                        let all = Selection::new(categories.shape(), &[])?;
+                        let read = categories.read(&all, interrupted)?;
+                        let values = arrow::decoded_memory(read, ArrowForm::default()).map_err(place)?;
+                        dictionary.get_or_init(|| values).clone()
+                    }
+                };
+                let DecodedArray::Tensor(codes) = whole(decoded)? else {
+                    return Err(ErrorKind::Internal("codes that are no tensor".into()).into());
+                };
+                let codes = codes.into_shared().map_err(place)?;
+                arrow::dictionary_memory(&codes, values).map_err(place)
+            }
+        }
     }
 }
 
 /// The Arrow type of an array's rows, with its attributes beside it.
-fn array_schema(array: &Array, form: ArrowForm) -> Result<SchemaNode> {
+fn array_schema(array: &Array, form: ArrowForm, attributes: &Map<String, Value>) -> Result<SchemaNode> {
     let shape: Vec<i64> =
         array.shape().iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
     let names = dimension_names(array);
     let dtype: &DataType = array.data_type().without_optional();
     let field = ArrowField { dtype, shape: &shape, order: None, dimension_names: names.as_deref(), form };
     let mut schema = field.schema().map_err(ErrorKind::Array)?;
-    schema.metadata.extend(metadata(&array.metadata().attributes));
+    schema.metadata.extend(metadata(attributes));
     if let Some(names) = names {
         schema.metadata.push(("zarr:dimension_names".into(), Value::from(names).to_string()));
     }

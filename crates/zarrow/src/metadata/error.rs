@@ -43,7 +43,7 @@ pub enum MetadataError {
 }
 
 impl MetadataError {
-    pub(super) fn invalid(key: &'static str, reason: impl Into<String>) -> Self {
+    pub(crate) fn invalid(key: &'static str, reason: impl Into<String>) -> Self {
         MetadataError::Invalid { key, reason: reason.into() }
     }
 

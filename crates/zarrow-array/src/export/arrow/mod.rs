@@ -6,6 +6,7 @@
 //!
 //! Sources: Arrow C data interface, C stream interface; canonical extension types.
 
+mod dictionary;
 mod field;
 mod form;
 mod tensor;
@@ -18,6 +19,7 @@ use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
 /// A pair of structs for the Arrow C data interface.
 pub type ArrowPair = (ArrowSchema, ArrowArray);
 
+pub use dictionary::{dictionary_memory, dictionary_schema};
 pub use field::ArrowField;
 pub use form::{ArrowForm, BoolForm, RowForm, TextForm};
 pub use tensor::{decoded_memory, tensor, tensor_memory, tensor_schema};

@@ -95,6 +95,9 @@ pub fn tensor_memory(tensor: &SharedTensor, mask: Option<&Mask>, form: ArrowForm
     if row_order(tensor, form)?.is_some() && mask.is_some() {
         return Err(needs_copy("a masked tensor whose axes are swapped"));
     }
+    if !tensor.is_aligned() {
+        return Err(needs_copy("elements that are not aligned"));
+    }
     let size = tensor.size() as i64;
     let validity = Validity::of_tensor(tensor, mask)?;
     let data = tensor.pointer().as_ptr().cast_const().cast::<c_void>();

@@ -1,0 +1,123 @@
+//! The class `Categorical`: values that are few different ones, as codes and categories.
+
+use crate::arrow::Capsules;
+use crate::capsule;
+use crate::decoded_array::{DecodedArray, wrap};
+use crate::error::Raise;
+use crate::tensor::Tensor;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use zarrow_array::export::arrow::{self, ArrowForm, ArrowPair};
+use zarrow_array::{DecodedArray as Decoded, SharedTensor};
+
+/// Values that are few different ones: for each the number of its category, and the categories.
+#[pyclass(frozen, module = "zarrow")]
+pub struct Categorical {
+    codes: Py<Tensor>,
+    categories: Py<DecodedArray>,
+    ordered: bool,
+}
+
+impl Categorical {
+    /// The Python object over codes and categories. Nothing is copied.
+    pub fn create(
+        py: Python<'_>,
+        codes: SharedTensor,
+        categories: Decoded,
+        ordered: bool,
+    ) -> PyResult<Bound<'_, Categorical>> {
+        let codes = Tensor::create(py, codes)?.unbind();
+        let categories = wrap(py, categories)?.cast_into::<DecodedArray>()?.unbind();
+        Bound::new(py, Categorical { codes, categories, ordered })
+    }
+
+    fn pair(&self, py: Python<'_>) -> PyResult<ArrowPair> {
+        let codes = self.codes.get().shared();
+        let (schema, values) = crate::arrow::nodes(self.categories.bind(py), ArrowForm::default())?;
+        let schema = arrow::dictionary_schema(codes.dtype(), schema, self.ordered).raise(py)?;
+        Ok((schema.into_c(), arrow::dictionary_memory(codes, values).raise(py)?.into_c()))
+    }
+
+    /// What `function` of the Python module beside this class makes of codes and categories.
+    fn decoded<'py>(&self, py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
+        let parts = (self.codes.bind(py), self.categories.bind(py));
+        py.import("zarrow.categorical")?.call_method1(function, parts)
+    }
+}
+
+#[pymethods]
+impl Categorical {
+    /// The number of each element's category, negative where it has none: a Tensor of integers.
+    #[getter]
+    fn codes(&self, py: Python<'_>) -> Py<Tensor> {
+        self.codes.clone_ref(py)
+    }
+
+    /// The categories: a Variable of strings, or a Tensor.
+    #[getter]
+    fn categories(&self, py: Python<'_>) -> Py<DecodedArray> {
+        self.categories.clone_ref(py)
+    }
+
+    /// Whether the categories have an order.
+    #[getter]
+    fn ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// The extent of the one axis.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.codes.get().shared().shape())
+    }
+
+    fn __len__(&self) -> usize {
+        self.codes.get().shared().size()
+    }
+
+    /// Make an array of the values: of objects, None where one is missing, for strings; masked, if one is missing.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.decoded(py, "numpy")
+    }
+
+    /// Give the values as a list of Python objects, None where one is missing.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.decoded(py, "tolist")
+    }
+
+    /// Give a pyarrow.DictionaryArray of the same memory.
+    fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("array", (slf,))
+    }
+
+    /// Give a polars.Series of type Categorical.
+    fn polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.call_method1("Series", (slf,))
+    }
+
+    /// Arrow: the type in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::arrow_schema(py, self.pair(py)?.0)
+    }
+
+    /// Arrow: type and memory in a capsule each; the requested type is not looked at.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Capsules<'py>> {
+        // The interface lets a producer answer with what it has.
+        let _ = requested_schema;
+        capsule::arrow_array(py, self.pair(py)?)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let order = if self.ordered { "ordered " } else { "" };
+        let (length, categories) = (self.__len__(), self.categories.bind(py).len()?);
+        Ok(format!(
+            "<zarrow.Categorical ({length},) of {categories} {order}categories>\n{}",
+            self.numpy(py)?.str()?
+        ))
+    }
+}

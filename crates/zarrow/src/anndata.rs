@@ -1,0 +1,191 @@
+//! Groups that stand for one array or for one table, as AnnData writes them.
+//!
+//! The attribute `encoding-type` says what a group is:
+//! - `nullable-integer`, `nullable-boolean`, `nullable-string-array`: arrays `values` and `mask`, True where a value is
+//!   missing;
+//! - `categorical`: arrays `codes`, -1 where there is none, and `categories`, and an attribute `ordered`;
+//! - `dataframe`: one member a column, in the order of the attribute `column-order`, and one that `_index` names.
+//!
+//! Source: AnnData, "On-disk format", encoding versions 0.1.0 and 0.2.0.
+
+use crate::array::Array;
+use crate::batch::read_each;
+use crate::error::{Error, ErrorKind, Result};
+use crate::group::Group;
+use crate::metadata::MetadataError;
+use crate::open::Node;
+use crate::selection::Selection;
+use serde_json::Value;
+use zarrow_array::{
+    DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Number, SharedTensor, Tensor,
+};
+
+const ENCODING: &str = "encoding-type";
+
+/// An array that a group of several stands for.
+#[derive(Debug, Clone)]
+pub enum EncodedArray {
+    /// Values of which some are missing.
+    Nullable {
+        /// The values.
+        values: Array,
+        /// True where one is missing.
+        missing: Array,
+    },
+    /// Values that are few different ones.
+    Categorical {
+        /// The number of each element's category; negative where it has none.
+        codes: Array,
+        /// The categories.
+        categories: Array,
+        /// Whether the categories have an order.
+        ordered: bool,
+    },
+}
+
+/// What an [`EncodedArray`] decodes to.
+#[derive(Debug)]
+pub enum EncodedValues {
+    /// A masked layout.
+    Masked(DecodedArray),
+    /// Codes and categories.
+    Categorical {
+        /// The number of each element's category; negative where it has none.
+        codes: SharedTensor,
+        /// All categories.
+        categories: DecodedArray,
+        /// Whether the categories have an order.
+        ordered: bool,
+    },
+}
+
+impl EncodedArray {
+    /// The array that `group` stands for; `None` where it is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Metadata`] where its members do not go together; what opening them gives.
+    pub fn of_group(group: &Group) -> Result<Option<EncodedArray>> {
+        let Some(encoding) = group.attributes().get(ENCODING).and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let refused = |what: &str| {
+            let reason = format!("a group of type {encoding} has {what}");
+            Error::from(MetadataError::invalid(ENCODING, reason)).in_array(group.store().name(), group.path())
+        };
+        let member = |name: &str| match group.get(name)? {
+            Node::Array(array) => Ok(array),
+            Node::Group(_) => Err(refused(&format!("an array {name:?}, and no group"))),
+        };
+        match encoding {
+            "nullable-integer" | "nullable-boolean" | "nullable-string-array" => {
+                let (values, missing) = (member("values")?, member("mask")?);
+                if *missing.data_type() != DataType::Number(Number::Bool) || missing.shape() != values.shape()
+                {
+                    return Err(refused("a mask of bools, of the shape of the values"));
+                }
+                if matches!(values.data_type(), DataType::Optional(_)) {
+                    return Err(refused("values that are not optional themselves"));
+                }
+                Ok(Some(EncodedArray::Nullable { values, missing }))
+            }
+            "categorical" => {
+                let (codes, categories) = (member("codes")?, member("categories")?);
+                let is_integer =
+                    codes.data_type().numpy_code().is_some_and(|code| code.starts_with(['i', 'u']));
+                if codes.shape().len() != 1 || categories.shape().len() != 1 || !is_integer {
+                    return Err(refused("codes that are integers, and categories, on one axis each"));
+                }
+                if matches!(categories.data_type(), DataType::Optional(_)) {
+                    return Err(refused("categories that are not optional"));
+                }
+                let ordered = group.attributes().get("ordered").and_then(Value::as_bool).unwrap_or(false);
+                Ok(Some(EncodedArray::Categorical { codes, categories, ordered }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Extents, outermost axis first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        self.arrays()[0].shape()
+    }
+
+    /// The arrays that are read by a selection.
+    pub(crate) fn arrays(&self) -> Vec<&Array> {
+        match self {
+            EncodedArray::Nullable { values, missing } => vec![values, missing],
+            EncodedArray::Categorical { codes, .. } => vec![codes],
+        }
+    }
+
+    /// Reads `selection`; all categories, where there are any.
+    ///
+    /// # Errors
+    /// As [`Array::read`].
+    pub fn read(&self, selection: &Selection, interrupted: &dyn Fn() -> bool) -> Result<EncodedValues> {
+        let all = |array: &Array| Selection::new(array.shape(), &[]);
+        match self {
+            EncodedArray::Nullable { values, missing } => {
+                let decoded = read_each(&[(values, selection), (missing, selection)], interrupted)?;
+                Ok(EncodedValues::Masked(masked(decoded).map_err(|error| values.place(error))?))
+            }
+            EncodedArray::Categorical { codes, categories, ordered } => {
+                let everything = all(categories)?;
+                let decoded = read_each(&[(codes, selection), (categories, &everything)], interrupted)?;
+                let [codes, categories] = pair(decoded)?;
+                let codes = tensor(codes)?.into_shared().map_err(ErrorKind::Array)?;
+                Ok(EncodedValues::Categorical { codes, categories, ordered: *ordered })
+            }
+        }
+    }
+}
+
+/// The masked layout of values and what is missing of them. Nothing is copied.
+///
+/// # Errors
+/// [`ErrorKind::Array`] where they differ in length.
+pub(crate) fn masked(decoded: Vec<DecodedArray>) -> Result<DecodedArray> {
+    let [values, missing] = pair(decoded)?;
+    let mask = Mask::new(vec![tensor(missing)?.into_buffer()]).map_err(ErrorKind::Array)?;
+    let masked = match values {
+        DecodedArray::Tensor(tensor) => MaskedTensor::new(tensor, mask).map(DecodedArray::MaskedTensor),
+        DecodedArray::Variable(variable) => {
+            MaskedVariable::new(variable, mask).map(DecodedArray::MaskedVariable)
+        }
+        _ => return Err(ErrorKind::Internal("a mask of what has one".into()).into()),
+    };
+    Ok(masked.map_err(ErrorKind::Array)?)
+}
+
+fn pair(decoded: Vec<DecodedArray>) -> Result<[DecodedArray; 2]> {
+    decoded.try_into().map_err(|_| ErrorKind::Internal("arrays that were not read".into()).into())
+}
+
+fn tensor(decoded: DecodedArray) -> Result<Tensor> {
+    match decoded {
+        DecodedArray::Tensor(tensor) => Ok(tensor),
+        _ => Err(ErrorKind::Internal("a mask or codes that are no tensor".into()).into()),
+    }
+}
+
+/// The names of a table's columns in their order, the index first; `None` where `group` is no table.
+///
+/// # Errors
+/// [`ErrorKind::Metadata`] where the group does not say them.
+pub fn table_columns(group: &Group) -> Result<Option<Vec<String>>> {
+    let attributes = group.attributes();
+    if attributes.get(ENCODING).and_then(Value::as_str) != Some("dataframe") {
+        return Ok(None);
+    }
+    let index = attributes.get("_index").and_then(Value::as_str);
+    let columns = attributes.get("column-order").and_then(Value::as_array).and_then(|columns| {
+        columns.iter().map(|column| column.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+    });
+    let (Some(index), Some(columns)) = (index, columns) else {
+        let reason = "a group of type dataframe has the attributes _index and column-order, which are names";
+        return Err(Error::from(MetadataError::invalid(ENCODING, reason))
+            .in_array(group.store().name(), group.path()));
+    };
+    Ok(Some([vec![index.to_owned()], columns].concat()))
+}
