@@ -6,6 +6,7 @@
 //! 3. What a handler raised, usually `KeyboardInterrupt`, is raised in the end, whatever the work returned.
 
 use crate::error::Raise;
+use crate::gil;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -46,7 +47,7 @@ pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
         if std::thread::current().id() != own {
             return false;
         }
-        Python::attach(|py| match py.check_signals() {
+        let stop = gil::with(|py| match py.check_signals() {
             Ok(()) => false,
             Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
                 // SAFETY: the function may be called at any time: it sets a flag, as a signal would.
@@ -57,6 +58,7 @@ pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
                 error.write_unraisable(py, None);
                 true
             }
-        })
+        });
+        stop.unwrap_or(true)
     })
 }

@@ -25,6 +25,7 @@ mod error;
 mod exchange_api;
 mod exchange_table;
 mod fast_method;
+mod gil;
 mod group;
 mod import;
 mod interrupt;

@@ -3,6 +3,7 @@
 //! Letting go of a Python object may run any code, and needs the thread to be attached: it attaches itself, since
 //! the last view may be dropped by another library's thread. After the interpreter's end there is nothing to let go.
 
+use crate::gil;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::UnsafeCell;
@@ -22,7 +23,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let object = self.0.take();
-        Python::try_attach(|_| drop(object));
+        gil::with(|_| drop(object));
     }
 }
 
@@ -56,6 +57,6 @@ impl Drop for BufferView {
         let view = self.0.get();
         // SAFETY: attached; a view is released once, and one that was refused has no object, which makes it a call
         // without effect.
-        Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(view) });
+        gil::with(|_| unsafe { ffi::PyBuffer_Release(view) });
     }
 }

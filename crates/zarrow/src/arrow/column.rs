@@ -23,7 +23,7 @@ pub struct Column {
 enum Source {
     Array(Array),
     Encoded {
-        array: EncodedArray,
+        array: Box<EncodedArray>,
         attributes: Map<String, Value>,
         /// The values of a dictionary, once they were read: all batches share them.
         dictionary: Arc<OnceLock<ArrayNode>>,
@@ -59,7 +59,7 @@ impl Column {
             let kind = ErrorKind::WrongNode { expected: "an array", found: "a group" };
             return Err(Error::from(kind).in_array(group.store().name(), group.path()));
         };
-        let (attributes, dictionary) = (group.attributes().clone(), Arc::default());
+        let (array, attributes, dictionary) = (Box::new(array), group.attributes().clone(), Arc::default());
         Column { name: name.to_owned(), source: Source::Encoded { array, attributes, dictionary } }.checked()
     }
 
@@ -94,20 +94,16 @@ impl Column {
         };
         let schema = match &self.source {
             Source::Array(array) => of_array(array, form, &array.metadata().attributes)?,
-            Source::Encoded { array: EncodedArray::Nullable { values, .. }, attributes, .. } => {
-                of_array(values, form, attributes)?
-            }
-            Source::Encoded {
-                array: EncodedArray::Categorical { codes, categories, ordered },
-                attributes,
-                ..
-            } => {
-                let values = of_array(categories, ArrowForm::default(), &Map::new())?;
-                let mut schema = arrow::dictionary_schema(codes.data_type(), values, *ordered)
-                    .map_err(|error| codes.place(ErrorKind::Array(error).into()))?;
-                schema.metadata.extend(metadata(attributes));
-                schema
-            }
+            Source::Encoded { array, attributes, .. } => match &**array {
+                EncodedArray::Nullable { values, .. } => of_array(values, form, attributes)?,
+                EncodedArray::Categorical { codes, categories, ordered } => {
+                    let values = of_array(categories, ArrowForm::default(), &Map::new())?;
+                    let mut schema = arrow::dictionary_schema(codes.data_type(), values, *ordered)
+                        .map_err(|error| codes.place(ErrorKind::Array(error).into()))?;
+                    schema.metadata.extend(metadata(attributes));
+                    schema
+                }
+            },
         };
         Ok(schema.named(&self.name))
     }
@@ -130,28 +126,26 @@ impl Column {
             Some(array) => array.place(ErrorKind::Array(error).into()),
             None => ErrorKind::Array(error).into(),
         };
-        match &self.source {
-            Source::Array(_) => arrow::decoded_memory(whole(decoded)?, form).map_err(place),
-            Source::Encoded { array: EncodedArray::Nullable { .. }, .. } => {
-                arrow::decoded_memory(masked(decoded)?, form).map_err(place)
+        let (array, dictionary) = match &self.source {
+            Source::Array(_) => return arrow::decoded_memory(whole(decoded)?, form).map_err(place),
+            Source::Encoded { array, dictionary, .. } => (array, dictionary),
+        };
+        let EncodedArray::Categorical { categories, .. } = &**array else {
+            return arrow::decoded_memory(masked(decoded)?, form).map_err(place);
+        };
+        let values = match dictionary.get() {
+            Some(values) => values.clone(),
+            None => {
+                let all = Selection::new(categories.shape(), &[])?;
+                let read = categories.read(&all, interrupted)?;
+                let values = arrow::decoded_memory(read, ArrowForm::default()).map_err(place)?;
+                dictionary.get_or_init(|| values).clone()
             }
-            Source::Encoded { array: EncodedArray::Categorical { categories, .. }, dictionary, .. } => {
-                let values = match dictionary.get() {
-                    Some(values) => values.clone(),
-                    None => {
-                        let all = Selection::new(categories.shape(), &[])?;
-                        let read = categories.read(&all, interrupted)?;
-                        let values = arrow::decoded_memory(read, ArrowForm::default()).map_err(place)?;
-                        dictionary.get_or_init(|| values).clone()
-                    }
-                };
-                let DecodedArray::Tensor(codes) = whole(decoded)? else {
-                    return Err(ErrorKind::Internal("codes that are no tensor".into()).into());
-                };
-                let codes = codes.into_shared().map_err(place)?;
-                arrow::dictionary_memory(&codes, values).map_err(place)
-            }
-        }
+        };
+        let DecodedArray::Tensor(codes) = whole(decoded)? else {
+            return Err(ErrorKind::Internal("codes that are no tensor".into()).into());
+        };
+        arrow::dictionary_memory(&codes.into_shared().map_err(place)?, values).map_err(place)
     }
 }
 
