@@ -22,7 +22,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test test-torch fuzz lint lock clean
+.PHONY: help tools wheel demo bench test data-types test-torch fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -103,6 +103,10 @@ test: lint ## everything that must hold before a change lands
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
 	$(BIN)/pytest -m 'not torch'
+
+data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what its cells prove
+	$(call step,data types)
+	cd tests && PYTHONPATH=$(CURDIR)/$(TORCH) ../$(BIN)/python -m data_types
 
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)

@@ -34,37 +34,43 @@ mod tests {
     use crate::DLPackVersion;
     use std::ptr::null;
 
-    fn table(major: u32, prev_api: *const DLPackExchangeAPIHeader) -> &'static DLPackExchangeAPI {
-        Box::leak(Box::new(DLPackExchangeAPI {
+    fn table(major: u32, prev_api: *const DLPackExchangeAPIHeader) -> DLPackExchangeAPI {
+        DLPackExchangeAPI {
             header: DLPackExchangeAPIHeader { version: DLPackVersion::new(major, 3), prev_api },
             managed_tensor_allocator: None,
             managed_tensor_from_py_object_no_sync: None,
             managed_tensor_to_py_object_no_sync: None,
             dltensor_from_py_object_no_sync: None,
             current_work_stream: None,
-        }))
+        }
     }
 
     fn readable(header: *const DLPackExchangeAPIHeader) -> Option<*const DLPackExchangeAPI> {
-        // SAFETY: the tables of these tests are never freed.
+        // SAFETY: the tables of these tests outlive the call, and what it returns is not read.
         unsafe { DLPackExchangeAPI::readable(header) }.map(std::ptr::from_ref)
+    }
+
+    /// The header of a whole table: a reference to the header alone would not reach what is behind it.
+    fn header(table: &DLPackExchangeAPI) -> *const DLPackExchangeAPIHeader {
+        std::ptr::from_ref(table).cast()
     }
 
     #[test]
     fn the_newest_readable_table_is_taken() {
         let old = table(1, null());
-        let new = table(2, &old.header);
-        assert_eq!(readable(&old.header), Some(std::ptr::from_ref(old)));
-        assert_eq!(readable(&new.header), Some(std::ptr::from_ref(old)));
-        assert_eq!(readable(&table(2, null()).header), None);
+        let new = table(2, header(&old));
+        assert_eq!(readable(header(&old)), Some(&raw const old));
+        assert_eq!(readable(header(&new)), Some(&raw const old));
+        assert_eq!(readable(header(&table(2, null()))), None);
         assert_eq!(readable(null()), None);
     }
 
     #[test]
     fn a_chain_without_an_end_is_left() {
-        let mut first =
-            Box::new(DLPackExchangeAPIHeader { version: DLPackVersion::new(2, 0), prev_api: null() });
-        first.prev_api = &raw const *first;
-        assert_eq!(readable(Box::leak(first)), None);
+        let mut first = DLPackExchangeAPIHeader { version: DLPackVersion::new(2, 0), prev_api: null() };
+        let pointer = &raw mut first;
+        // SAFETY: the pointer is that of a local variable, which nothing else uses.
+        unsafe { (*pointer).prev_api = pointer };
+        assert_eq!(readable(pointer), None);
     }
 }

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use zarrow_array::import::element::Element;
-use zarrow_array::{DataType, Number};
+use zarrow_array::{DataType, Field, Number, Struct};
 
 /// What the elements of a `numpy.dtype` are; `None` where no fixed-size type here is like it.
 pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
@@ -16,13 +16,36 @@ pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
         Some(Element { dtype: DataType::RawBytes { .. }, .. }) | None => {}
         known => return Ok(known),
     }
+    if !dtype.getattr("names")?.is_none() {
+        return structure(dtype);
+    }
     // The types of ml_dtypes say no more than their size by their code.
     let name: String = dtype.getattr("name")?.extract()?;
-    if let Some(number) = Number::from_zarr_name(&name) {
-        return Ok(Some(Element { dtype: number.into(), is_swapped: false }));
+    let number = Number::ALL.iter().find(|number| number.names().ml_dtypes == Some(&name));
+    if let Some(number) = number {
+        return Ok(Some(Element { dtype: (*number).into(), is_swapped: false }));
     }
-    let is_plain = name.starts_with("void") && dtype.getattr("names")?.is_none();
-    Ok(element.filter(|_| is_plain))
+    Ok(element.filter(|_| name.starts_with("void")))
+}
+
+/// The structure of a `numpy.dtype` with fields; `None` where a field is nothing here, or lies over another.
+fn structure(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
+    let names: Vec<String> = dtype.getattr("names")?.extract()?;
+    let described = dtype.getattr("fields")?;
+    let (mut fields, mut is_swapped) = (Vec::with_capacity(names.len()), false);
+    for name in names {
+        let description = described.get_item(&name)?;
+        let (item, offset) = (description.get_item(0)?, description.get_item(1)?.extract()?);
+        let (item, shape) = match item.getattr("subdtype")?.extract::<(Bound<'_, PyAny>, Vec<u64>)>() {
+            Ok(parts) => parts,
+            Err(_) => (item, Vec::new()),
+        };
+        let Some(element) = of_numpy(&item)? else { return Ok(None) };
+        is_swapped |= element.is_swapped;
+        fields.push(Field { name: name.into(), data_type: element.dtype, shape: shape.into(), offset });
+    }
+    let structure = Struct::new(fields, dtype.getattr("itemsize")?.extract()?);
+    Ok(structure.ok().map(|structure| Element { dtype: DataType::Struct(structure), is_swapped }))
 }
 
 /// The type that an argument `dtype=` asks for: a name of Zarr's or NumPy's, or whatever NumPy makes a dtype of.

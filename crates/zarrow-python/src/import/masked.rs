@@ -3,7 +3,7 @@
 //! The mask has the meaning that it has here, True where an element is missing.
 
 use super::{needs_copy, of_numpy};
-use crate::error::Raise;
+use crate::error::{Raise, unsupported};
 use crate::import::buffer;
 use crate::numpy;
 use pyo3::prelude::*;
@@ -47,6 +47,11 @@ fn bytes(mask: &Bound<'_, PyAny>, size: usize, copy: Option<bool>) -> PyResult<S
     if !numpy::is_array(mask)? {
         return Ok(Buffer::zeroed(size).raise(py)?.into());
     }
+    let of_fields = !mask.getattr("dtype")?.getattr("names")?.is_none();
+    if of_fields && copy == Some(false) {
+        return Err(needs_copy(py, "a mask of the fields of a structure"));
+    }
+    let mask = &if of_fields { of_elements(mask)? } else { mask.clone() };
     if mask.getattr("flags")?.getattr("c_contiguous")?.is_truthy()? {
         return buffer::bytes(mask);
     }
@@ -54,4 +59,18 @@ fn bytes(mask: &Bound<'_, PyAny>, size: usize, copy: Option<bool>) -> PyResult<S
         return Err(needs_copy(py, "a mask whose elements are not side by side"));
     }
     buffer::bytes(&mask.call_method0("copy")?)
+}
+
+/// The mask of whole elements from that of each field of a structure: all fields of an element are missing, or none.
+fn of_elements<'py>(mask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = mask.py();
+    let numpy = numpy::module(py)?;
+    let fields = numpy.call_method1("ascontiguousarray", (mask,))?.call_method1("view", ("?",))?;
+    let shape: Vec<i64> = mask.getattr("shape")?.extract()?;
+    let fields = fields.call_method1("reshape", ([shape, vec![-1]].concat(),))?;
+    let (all, any) = (fields.call_method1("all", (-1,))?, fields.call_method1("any", (-1,))?);
+    if !numpy.call_method1("array_equal", (&all, any))?.is_truthy()? {
+        return Err(unsupported(py, "a mask of single fields of a structure"));
+    }
+    Ok(all)
 }
