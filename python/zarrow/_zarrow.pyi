@@ -1,8 +1,11 @@
 """The compiled part of zarrow: everything here is public as `zarrow.*`."""
 
 import os
+import sys
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
+
+from typing_extensions import disjoint_base
 
 from zarrow._array import Array, _Index
 from zarrow._arrow_stream import ArrowStream
@@ -19,6 +22,7 @@ from zarrow.limits import DecodeLimits
 __all__ = [
     "Array",
     "ArrowStream",
+    "BufferProducer",
     "Categorical",
     "DecodedArray",
     "Group",
@@ -43,6 +47,19 @@ __all__ = [
 __version__: str
 
 _AnyArray: TypeAlias = Tensor | Variable | MaskedTensor | MaskedVariable
+
+@disjoint_base
+class BufferProducer:
+    """A base for classes that lend the buffer of a Tensor, which Python 3.11 has no way to write."""
+
+    def __new__(cls, tensor: Tensor) -> Self: ...
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor whose memory this lends."""
+    if sys.version_info >= (3, 12):
+        # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 def open(
     store: str | os.PathLike[str],

@@ -53,7 +53,7 @@ pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
             "JAX would narrow {} to 32 bits: call jax.config.update('jax_enable_x64', True), or cast",
             shared.dtype()
         );
-        return Err(exchange(py, "needs_copy", message));
+        return Err(exchange(py, "no_such_type", message));
     }
     if let Some(what) = copied_by_jax(shared) {
         return Err(exchange(py, "needs_copy", format!("JAX cannot share {what}: call .copy() first")));

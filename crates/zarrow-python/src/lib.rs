@@ -12,6 +12,7 @@ mod arrow;
 mod arrow_stream;
 mod attributes;
 mod batch;
+mod buffer_producer;
 mod buffer_protocol;
 mod c_entry;
 mod capsule;
@@ -60,6 +61,8 @@ mod _zarrow {
     use crate::arrow_stream::ArrowStream;
     #[pymodule_export]
     use crate::batch::read_many;
+    #[pymodule_export]
+    use crate::buffer_producer::BufferProducer;
     #[pymodule_export]
     use crate::categorical::Categorical;
     #[pymodule_export]

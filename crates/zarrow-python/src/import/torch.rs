@@ -11,8 +11,10 @@ use pyo3::types::{PyDict, PyType};
 /// Whether `class` is `torch.Tensor`, or derived from it, without importing PyTorch.
 pub fn is_tensor_class(class: &Bound<'_, PyType>) -> PyResult<bool> {
     let modules = class.py().import("sys")?.getattr("modules")?;
-    match modules.cast::<PyDict>()?.get_item("torch")? {
-        Some(torch) => class.is_subclass(&torch.getattr("Tensor")?),
+    // While it is imported, or where its import is forbidden, it has no tensors yet.
+    let torch = modules.cast::<PyDict>()?.get_item("torch")?;
+    match torch.map(|torch| torch.getattr_opt("Tensor")).transpose()?.flatten() {
+        Some(tensor) => class.is_subclass(&tensor),
         None => Ok(false),
     }
 }
