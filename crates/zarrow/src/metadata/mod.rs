@@ -40,6 +40,7 @@ pub(crate) use document::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 pub(crate) use edit::JsonText;
 pub use error::MetadataError;
 pub use fill_value::FillValue;
+pub(crate) use v2::Kind;
 
 use serde_json::{Map, Value};
 use zarrow_array::DataType;
