@@ -14,6 +14,7 @@ from zarrow._zarrow import (
     Group,
     MaskedTensor,
     MaskedVariable,
+    MemoryStore,
     Tensor,
     Tree,
     Variable,
@@ -30,6 +31,7 @@ from zarrow._zarrow import (
     set_num_threads,
 )
 from zarrow.attributes import Attributes
+from zarrow.creation import consolidate_metadata, create_array, create_group, save
 from zarrow.errors import (
     CodecError,
     DataTypeError,
@@ -68,6 +70,7 @@ __all__ = [
     "LimitError",
     "MaskedTensor",
     "MaskedVariable",
+    "MemoryStore",
     "MetadataError",
     "NodeExistsError",
     "NodeTypeError",
@@ -83,6 +86,9 @@ __all__ = [
     "ZarrowError",
     "__version__",
     "asarray",
+    "consolidate_metadata",
+    "create_array",
+    "create_group",
     "from_arrow",
     "from_dlpack",
     "from_numpy",
@@ -90,6 +96,7 @@ __all__ = [
     "open",
     "read_many",
     "release_memory",
+    "save",
     "set_memory_cache",
     "set_num_threads",
 ]

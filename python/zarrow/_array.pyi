@@ -253,6 +253,69 @@ class Array:
         Writers of different such regions never wait for each other; those of parts of one do. None for a
         rectilinear grid.
         """
+    def resize(self, shape: SupportsIndex | Sequence[SupportsIndex]) -> None:
+        """Make the array of another shape, of as many axes.
+
+        New elements have the fill value, also where others were before the array was made smaller: chunks
+        outside of the new shape are erased, and what is outside in those that it cuts is filled.
+
+        This Array has the new shape then. Another one of the same array, here or elsewhere, has it when
+        it is opened anew or `refresh` is called; until then it reads what is outside as fill values. Whoever
+        resizes or appends at once does so one after the other.
+
+        Raises
+        ------
+        MetadataError
+            The shape has other axes, or is too large (a `ValueError`).
+        ReadOnlyError, StoreError
+            The store cannot be written (an `OSError`).
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.resize((50, 6, 8))
+        >>> temperature.shape
+        (50, 6, 8)
+        """
+    def append(self, value: Any, axis: int = 0) -> tuple[int, ...]:
+        """Make the array longer along an axis, by elements that are written there.
+
+        Who reads the array anew sees all of them or none, also where this process is killed. Whoever resizes
+        or appends at once does so one after the other, so that nothing is lost; where the end of the array
+        is within a chunk, that chunk is written anew.
+
+        Parameters
+        ----------
+        value
+            What `write` takes, of as many axes as the array and of its shape but along `axis`.
+        axis
+            The axis along which to go on.
+
+        Returns
+        -------
+        tuple of int
+            The new shape, which this Array has then; for others see `resize`.
+
+        Raises
+        ------
+        IndexingError
+            The value is of another shape, or the array has no such axis (an `IndexError`).
+        DataTypeError, CodecError, ReadOnlyError, StoreError, KeyboardInterrupt
+            As `write`. The array is as it was then.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import zarrow
+        >>> log = zarrow.create_array("log.zarr", shape=(0, 2), dtype="f8")
+        >>> log.append([[1.0, 2.0], [3.0, 4.0]])
+        (2, 2)
+        >>> log.append(np.zeros((1, 2)))
+        (3, 2)
+        """
+    def refresh(self) -> None:
+        """Read the metadata again, so that the array is as the store has it now."""
     def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> Any:
         """Read one chunk by its place in the grid, cut to the array at its end.
 

@@ -1,12 +1,13 @@
 """The class Group."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, Unpack, final
 
 from zarrow._array import Array
 from zarrow._arrow_stream import ArrowStream
 from zarrow._tree import Tree
 from zarrow.attributes import Attributes
+from zarrow.creation import ArrayOptions
 
 @final
 class Group:
@@ -44,6 +45,59 @@ class Group:
             There is none (a `KeyError`).
         MetadataError
             Its metadata is malformed (a `ValueError`).
+        """
+    def __setitem__(self, path: str, array: Any, /) -> None:
+        """Store an array at a path below, as `create_array(path, data=array, overwrite=True)` does.
+
+        Raises
+        ------
+        NodeExistsError
+            There is a group, which no array replaces (a `FileExistsError`).
+        """
+    def __delitem__(self, path: str, /) -> None:
+        """Erase the array or group at a path below, with everything below it, in one step.
+
+        Raises
+        ------
+        NotFoundError
+            There is none (a `KeyError`).
+        ReadOnlyError, StoreError
+            The store cannot be written (an `OSError`).
+        """
+    def create_array(self, path: str, **options: Unpack[ArrayOptions]) -> Array:
+        """Create an array at a path below the group, and the groups between that are not there.
+
+        The options are those of `zarrow.create_array`, which says what is raised; format and durability are
+        the group's.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> root = zarrow.open("data.zarr")
+        >>> root.create_array("model/wind", shape=(2, 3), dtype="f4", fill_value=-1)[0].tolist()
+        [-1.0, -1.0, -1.0]
+        """
+    def create_group(
+        self, path: str, *, attributes: dict[str, Any] | None = None, overwrite: bool = False
+    ) -> Group:
+        """Create a group at a path below the group, as `zarrow.create_group` does."""
+    def require_group(self, path: str) -> Group:
+        """Give the group at a path below, which is created where it is not there.
+
+        Raises
+        ------
+        NodeTypeError
+            There is an array (a `TypeError`).
+        """
+    def consolidate_metadata(self) -> None:
+        """Copy the metadata of everything below the group into the group's own.
+
+        `zarrow.consolidate_metadata` says what that is for, and what keeps the copies true.
+        """
+    def refresh(self) -> None:
+        """Read the metadata again, so that the group is as the store has it now.
+
+        A Group sees members that others create and erase at once, unless its metadata is consolidated.
         """
     def __contains__(self, path: str, /) -> bool: ...
     def _attributes(self) -> dict[str, Any]: ...

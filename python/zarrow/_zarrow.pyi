@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, final
 
 from typing_extensions import disjoint_base
 
@@ -28,10 +28,13 @@ __all__ = [
     "Group",
     "MaskedTensor",
     "MaskedVariable",
+    "MemoryStore",
     "Tensor",
     "Tree",
     "Variable",
     "__version__",
+    "_create_array",
+    "_create_group",
     "asarray",
     "from_arrow",
     "from_dlpack",
@@ -61,14 +64,66 @@ class BufferProducer:
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
+@final
+class MemoryStore:
+    """A store in memory, for tests and for small hierarchies that never touch a disk.
+
+    Arrays and groups that are opened in it keep it. It pickles with all of its values.
+
+    Parameters
+    ----------
+    values
+        What is in it at the beginning: bytes by their keys, such as `"model/zarr.json"`.
+
+    Raises
+    ------
+    InvalidKeyError
+        A key is none (a `ValueError`).
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> store = zarrow.MemoryStore()
+    >>> zarrow.save(store, x=[1, 2, 3])
+    >>> zarrow.open(store)["x"][:].tolist(), list(store.to_dict())
+    ([1, 2, 3], ['x/c/0', 'x/zarr.json', 'zarr.json'])
+    """
+
+    def __new__(cls, values: dict[str, bytes] | None = None, /) -> Self: ...
+    def to_dict(self) -> dict[str, bytes]:
+        """Give a copy of all values by their keys."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+def _create_array(
+    target: Any,
+    path: str,
+    dtype: Any,
+    fill_value: Any,
+    description: dict[str, Any],
+    *,
+    data: Any,
+    overwrite: bool,
+    durability: str,
+) -> Array: ...
+def _create_group(
+    target: Any,
+    path: str,
+    attributes: dict[str, Any],
+    *,
+    zarr_format: int,
+    overwrite: bool,
+    durability: str,
+) -> Group: ...
 def open(
-    store: str | os.PathLike[str],
+    store: str | os.PathLike[str] | MemoryStore,
     path: str = "",
     *,
+    mode: Literal["r", "r+", "a", "w", "w-", "x"] = "r+",
     cache_bytes: int = 0,
     limits: DecodeLimits | None = None,
+    durability: Literal["none", "file", "full"] = "none",
 ) -> Any:
-    """Open the array or group at a path of a store, which is a folder or a file:// URL.
+    """Open the array or group at a path of a store: a folder, a file:// URL or a `MemoryStore`.
 
     Metadata is read, chunks are not. Versions 2 and 3 of Zarr are told apart by what is there.
 
@@ -78,11 +133,20 @@ def open(
         A folder, as a path or a `file://` URL. It may lie anywhere inside a larger hierarchy.
     path
         Where in the store to look; `""` is its root.
+    mode
+        "r+", the default, opens what is there, to be read, and written where the store allows that. "r" opens
+        it to be read: writing raises ReadOnlyError. "a" creates a group where nothing is there, and "w-" (or
+        "x") creates one and refuses where something is. "w" creates one, and erases what is there. Groups are
+        created in version 3, with those above them; `create_group` and `create_array` do more.
     cache_bytes
         Bytes of decoded chunks that each array keeps, the least recently used going first: for reads that
         overlap. A chunk that was written anew since is decoded anew. 0 keeps none.
     limits
         What is refused as hostile, for all that is opened from here.
+    durability
+        What has reached the disk when a write returns, for all that is opened from here: "none" leaves it to
+        the operating system, "file" the bytes, "full" also the name. Whatever it is, each chunk and each
+        metadata document is old or new, whole, when the process is killed.
 
     Returns
     -------
@@ -93,6 +157,8 @@ def open(
     ------
     NotFoundError
         There is neither an array nor a group (a `FileNotFoundError`).
+    NodeExistsError
+        There is one, and the mode is "w-" (a `FileExistsError`).
     MetadataError
         The metadata is malformed, or beyond the limits (a `ValueError`).
     UnsupportedError

@@ -265,6 +265,39 @@ impl Array {
         self.inner().write_unit().map(|shape| PyTuple::new(py, shape)).transpose()
     }
 
+    /// Make the array of another shape, of as many axes.
+    fn resize(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = shape.py();
+        let shape = match shape.extract::<u64>() {
+            Ok(extent) => vec![extent],
+            Err(_) => shape.extract::<Vec<u64>>()?,
+        };
+        let mut array = (*self.inner()).clone();
+        self.array.set(interruptible(py, |interrupt| array.resize(&shape, interrupt).map(|()| array))?);
+        Ok(())
+    }
+
+    /// Make the array longer along an axis, by elements that are written there.
+    #[pyo3(signature = (value, axis = 0))]
+    fn append<'py>(&self, value: &Bound<'py, PyAny>, axis: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let py = value.py();
+        let mut array = (*self.inner()).clone();
+        let written = Written::new(value, array.data_type())?;
+        let options = WriteOptions { durability: array.durability(), ..WriteOptions::default() };
+        let array = interruptible(py, |interrupt| {
+            // SAFETY: as for writing.
+            let values = unsafe { written.values() }?;
+            array.append(&values, axis, &options, interrupt).map(|_| array)
+        })?;
+        self.array.set(array);
+        self.shape(py)
+    }
+
+    /// Read the metadata again, so that the array is as the store has it now.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, zarrow::Array::refresh)
+    }
+
     /// Read one chunk by its place in the grid, cut to the array at its end.
     fn retrieve_chunk<'py>(&self, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = indices.py();

@@ -1,10 +1,11 @@
 //! Data types as Python has them: NumPy's dtypes, and what stands for one.
 
-use crate::error::unsupported;
-use crate::numpy;
+use crate::error::{Raise, unsupported};
+use crate::{json, numpy};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
+use zarrow::metadata::parse_data_type;
 use zarrow_array::import::element::Element;
 use zarrow_array::{DataType, Field, Number, Struct};
 
@@ -50,36 +51,58 @@ fn structure(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
 
 /// The type that an argument `dtype=` asks for: a name of Zarr's or NumPy's, or whatever NumPy makes a dtype of.
 pub fn requested(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
+    match named(object)? {
+        Element { is_swapped: true, dtype } => Err(PyValueError::new_err(format!(
+            "{dtype} in a byte order that is not the machine's, which no array in memory has here"
+        ))),
+        Element { dtype, .. } => Ok(dtype),
+    }
+}
+
+/// The type that elements are to be stored as: as [`requested`] has it, and also in the other byte order, as a dict or a
+/// name of Zarr version 3, and as `optional[...]` of any name.
+pub fn stored(object: &Bound<'_, PyAny>) -> PyResult<Element> {
     let py = object.py();
+    if let Ok(dict) = object.cast::<PyDict>() {
+        let name = serde_json::Value::Object(json::map(dict)?);
+        let dtype = parse_data_type(&name).map_err(zarrow::Error::from).raise(py)?;
+        return Ok(Element { dtype, is_swapped: false });
+    }
+    if let Ok(name) = object.cast::<PyString>()
+        && let Some(inner) = name.to_str()?.strip_prefix("optional[").and_then(|rest| rest.strip_suffix(']'))
+    {
+        let Element { dtype, is_swapped } = stored(PyString::new(py, inner).as_any())?;
+        return Ok(Element { dtype: DataType::Optional(Box::new(dtype)), is_swapped });
+    }
+    named(object)
+}
+
+fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
+    let py = object.py();
+    let native = |dtype: DataType| Ok(Element { dtype, is_swapped: false });
     let name = match object.cast::<PyString>() {
         Ok(name) => name.to_str()?.to_owned(),
         // PyTorch's types say their name by their text only.
         Err(_) => object.str()?.to_str()?.strip_prefix("torch.").unwrap_or_default().to_owned(),
     };
     match name.as_str() {
-        "string" => return Ok(DataType::String),
-        "bytes" => return Ok(DataType::Bytes),
+        "string" => return native(DataType::String),
+        "bytes" => return native(DataType::Bytes),
         name => {
             if let Some(number) = Number::from_zarr_name(name) {
-                return Ok(number.into());
+                return native(number.into());
             }
         }
     }
     let dtype = numpy::module(py)?.getattr("dtype")?.call1((object,))?;
     match dtype.getattr("str")?.cast::<PyString>()?.to_str()? {
         // `str`, `bytes`, and NumPy's own strings, of any length.
-        "<U0" | ">U0" => return Ok(DataType::String),
-        "|S0" => return Ok(DataType::Bytes),
-        code if code.contains('T') => return Ok(DataType::String),
+        "<U0" | ">U0" => return native(DataType::String),
+        "|S0" => return native(DataType::Bytes),
+        code if code.contains('T') => return native(DataType::String),
         _ => {}
     }
-    match of_numpy(&dtype)? {
-        Some(Element { is_swapped: true, .. }) => Err(PyValueError::new_err(format!(
-            "{dtype} has a byte order that is not the machine's, which no array in memory has here"
-        ))),
-        Some(element) => Ok(element.dtype),
-        None => Err(unknown(&dtype)),
-    }
+    of_numpy(&dtype)?.ok_or_else(|| unknown(&dtype))
 }
 
 /// Refuses a dtype that has no counterpart.

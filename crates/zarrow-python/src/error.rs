@@ -72,6 +72,11 @@ pub fn indexing(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "IndexingError", "index", message.into(), &Context::default())
 }
 
+/// An array where a group was asked for, or the other way round: a `TypeError`.
+pub fn node_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    exception(py, "NodeTypeError", "wrong_node", message.into(), &Context::default())
+}
+
 /// Something valid that is not there: a `NotImplementedError`.
 pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "UnsupportedError", "unsupported", message.into(), &Context::default())

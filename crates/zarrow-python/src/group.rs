@@ -12,11 +12,12 @@ use crate::tree::{self, Tree};
 use crate::{arrow, attributes, json, metadata, selection};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
+use serde_json::Map;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
-use zarrow::{ErrorKind, Node, Selection};
+use zarrow::{ErrorKind, Existing, Node, Selection};
 
 /// A group of arrays and groups in a store.
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -74,6 +75,67 @@ impl Group {
 impl Group {
     fn __getitem__<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         node(py, py.detach(|| self.inner().get(path)).raise(py)?)
+    }
+
+    /// Store an array under a name, with what is usual for it.
+    fn __setitem__<'py>(slf: &Bound<'py, Self>, path: &str, array: &Bound<'py, PyAny>) -> PyResult<()> {
+        slf.py().import("zarrow.creation")?.call_method1("_store", (slf, path, array)).map(drop)
+    }
+
+    fn __delitem__(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        self.change(py, |group| group.erase(path))
+    }
+
+    /// Create an array below the group.
+    #[pyo3(signature = (path, **options))]
+    fn create_array<'py>(
+        slf: &Bound<'py, Self>,
+        path: &str,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("zarrow.creation")?.call_method("_create_array_in", (slf, path), options)
+    }
+
+    /// Create a group below the group.
+    #[pyo3(signature = (path, *, attributes = None, overwrite = false))]
+    fn create_group<'py>(
+        slf: &Bound<'py, Self>,
+        path: &str,
+        attributes: Option<Bound<'py, PyDict>>,
+        overwrite: bool,
+    ) -> PyResult<Group> {
+        let attributes = attributes.map_or(Ok(Map::new()), |attributes| json::map(&attributes))?;
+        let existing = if overwrite { Existing::Erase } else { Existing::Refuse };
+        let group = slf.get();
+        group.change(slf.py(), |group| group.create_group(path, attributes, existing)).map(Group::new)
+    }
+
+    /// Give the group at a path below, created where it is not there.
+    fn require_group<'py>(slf: &Bound<'py, Self>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if !slf.get().__contains__(py, path)? {
+            match Self::create_group(slf, path, None, false) {
+                Ok(group) => return Ok(Bound::new(py, group)?.into_any()),
+                // Another has created it since.
+                Err(_) if slf.get().__contains__(py, path)? => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let found = slf.get().__getitem__(py, path)?;
+        match found.is_instance_of::<Group>() {
+            true => Ok(found),
+            false => Err(crate::error::node_type(py, format!("{path:?} is an array, not a group"))),
+        }
+    }
+
+    /// Copy the metadata of everything below the group into the group's own.
+    fn consolidate_metadata(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, zarrow::Group::consolidate_metadata)
+    }
+
+    /// Read the metadata again, so that the group is as the store has it now.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, zarrow::Group::refresh)
     }
 
     fn __contains__(&self, py: Python<'_>, path: &str) -> PyResult<bool> {

@@ -18,6 +18,7 @@ mod c_entry;
 mod capsule;
 mod categorical;
 mod consumer;
+mod create;
 mod current;
 mod data_type;
 mod decoded_array;
@@ -26,6 +27,7 @@ mod error;
 mod exchange_api;
 mod exchange_table;
 mod fast_method;
+mod fill_value;
 mod gil;
 mod group;
 mod import;
@@ -41,6 +43,7 @@ mod numpy_string;
 mod open;
 mod out;
 mod selection;
+mod store;
 mod summary;
 mod tensor;
 mod tree;
@@ -66,6 +69,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::categorical::Categorical;
     #[pymodule_export]
+    use crate::create::{_create_array, _create_group};
+    #[pymodule_export]
     use crate::decoded_array::DecodedArray;
     #[pymodule_export]
     use crate::group::Group;
@@ -79,6 +84,8 @@ mod _zarrow {
     use crate::memory::{release_memory, set_memory_cache};
     #[pymodule_export]
     use crate::open::{num_threads, open, set_num_threads};
+    #[pymodule_export]
+    use crate::store::MemoryStore;
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]

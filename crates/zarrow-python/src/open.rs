@@ -1,29 +1,54 @@
 //! Where a path or URL becomes an array or a group, and how many threads read it.
 
 use crate::array::Array;
-use crate::error::{Raise, unsupported};
+use crate::error::Raise;
 use crate::group::Group;
+use crate::store::Place;
+use crate::written;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::path::PathBuf;
+use serde_json::Map;
 use std::sync::Arc;
-use zarrow::store::FilesystemStore;
-use zarrow::{DecodeLimits, Node, OpenOptions};
+use zarrow::store::ReadOnlyStore;
+use zarrow::{DecodeLimits, ErrorKind, Existing, Node, OpenOptions, ZarrFormat};
 
-/// Open the array or group at a path of a store, which is a folder or a file:// URL.
+/// Open the array or group at a path of a store, which is a folder, a file:// URL or a MemoryStore.
 #[pyfunction]
-#[pyo3(signature = (store, path = "", *, cache_bytes = 0, limits = None))]
+#[pyo3(signature = (store, path = "", *, mode = "r+", cache_bytes = 0, limits = None, durability = "none"))]
 pub fn open<'py>(
     store: &Bound<'py, PyAny>,
     path: &str,
+    mode: &str,
     cache_bytes: usize,
     limits: Option<Bound<'py, PyAny>>,
+    durability: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = store.py();
-    let folder = folder(store)?;
+    let place = Place::of(store)?;
     let limits = limits.map_or(Ok(DecodeLimits::default()), |limits| decode_limits(&limits))?;
-    let options = OpenOptions { limits, cache_nbytes: cache_bytes, ..OpenOptions::default() };
-    let opened = py.detach(|| zarrow::open_with(Arc::new(FilesystemStore::open(&folder)?), path, &options));
+    let options =
+        OpenOptions { limits, cache_nbytes: cache_bytes, durability: written::durability(durability)? };
+    let open = |store| zarrow::open_with(store, path, &options);
+    let create = |store, existing| {
+        zarrow::create_group(store, path, ZarrFormat::V3, Map::new(), existing, &options).map(Node::Group)
+    };
+    let opened = match mode {
+        "r" => py.detach(|| open(Arc::new(ReadOnlyStore::new(place.open()?)))),
+        "r+" => py.detach(|| open(place.open()?)),
+        "a" => py.detach(|| {
+            let store = place.create(path)?;
+            match open(Arc::clone(&store)) {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => create(store, Existing::Refuse),
+                opened => opened,
+            }
+        }),
+        "w" => py.detach(|| create(place.create(path)?, Existing::Erase)),
+        "w-" | "x" => py.detach(|| create(place.create(path)?, Existing::Refuse)),
+        other => {
+            let message = format!("mode is {other:?}, not \"r\", \"r+\", \"a\", \"w\" or \"w-\"");
+            return Err(PyValueError::new_err(message));
+        }
+    };
     node(py, opened.raise(py)?)
 }
 
@@ -63,20 +88,4 @@ pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
         Node::Array(array) => Bound::new(py, Array::new(array))?.into_any(),
         Node::Group(group) => Bound::new(py, Group::new(group))?.into_any(),
     })
-}
-
-/// The folder that a path or a `file://` URL names.
-fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    let py = store.py();
-    let Some((scheme, rest)) = store.extract::<&str>().ok().and_then(|text| text.split_once("://")) else {
-        return store.extract();
-    };
-    if !scheme.eq_ignore_ascii_case("file") {
-        return Err(unsupported(py, format!("there are no stores for {scheme}:// URLs yet, only folders")));
-    }
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    if !path.starts_with('/') {
-        return Err(PyValueError::new_err(format!("a file:// URL has an absolute path, and not {rest:?}")));
-    }
-    py.import("urllib.parse")?.call_method1("unquote", (path,))?.extract()
 }

@@ -33,7 +33,7 @@ pub use batch::{read_many, read_many_strided};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{Batch, Values, num_threads, set_num_threads};
 pub use group::Group;
-pub use hierarchy::{ArrayBuilder, AttributeChange, Existing, create_array, create_group};
+pub use hierarchy::{ArrayBuilder, AttributeChange, Existing, create_array, create_group, new_path};
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use open::{Node, open, open_with};

@@ -143,6 +143,22 @@ impl Chain {
         if self.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" }
     }
 
+    /// Checks what all codecs were set to, those inside of others too: readers are not interested in all of it.
+    ///
+    /// # Errors
+    /// As [`compressors`](Chain::compressors).
+    pub fn check_settings(&self) -> Result<()> {
+        self.compressors()?;
+        match &self.array_to_bytes {
+            ArrayToBytes::Sharding(sharding) => sharding.inner.check_settings(),
+            ArrayToBytes::Optional(optional) => {
+                optional.mask.check_settings()?;
+                optional.data.check_settings()
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The codecs' names, for people.
     pub fn names(codecs: &[CodecMetadata]) -> String {
         codecs.iter().map(|codec| codec.name.as_str()).collect::<Vec<_>>().join(" → ")

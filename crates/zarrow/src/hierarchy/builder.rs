@@ -8,8 +8,8 @@ use super::chunk_shape;
 use crate::codec::Chain;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, NodeMetadata, ZARRAY,
-    ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
+    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind, NodeMetadata,
+    ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
 };
 use crate::options::DecodeLimits;
 use serde_json::{Map, Value, json};
@@ -180,7 +180,8 @@ impl ArrayBuilder {
         // Step 2.
         let metadata = reread(&metadata.documents()?, &self.limits)?;
         let largest = metadata.chunk_grid.largest_chunk();
-        Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &self.limits)?;
+        Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &self.limits)?
+            .check_settings()?;
         Ok(metadata)
     }
 
@@ -218,12 +219,18 @@ impl ArrayBuilder {
             let order: Vec<usize> = (0..self.shape.len()).rev().collect();
             chain.push(CodecMetadata::new("transpose", Map::from_iter([("order".to_owned(), json!(order))])));
         }
-        chain.extend(self.filters.iter().cloned());
-        // A filter of version 2 may make bytes of the elements itself.
-        if self.zarr_format == ZarrFormat::V3 || !self.filters.iter().any(CodecMetadata::is_array_to_bytes) {
-            let usual = || CodecMetadata::default_serializer(&self.data_type, self.big_endian);
-            chain.push(self.serializer.clone().unwrap_or_else(usual));
+        let usual = || CodecMetadata::default_serializer(&self.data_type, self.big_endian);
+        let mut serializer = Some(self.serializer.clone().unwrap_or_else(usual));
+        for filter in &self.filters {
+            // A filter of version 2 may be one of bytes, or make bytes of the elements itself.
+            match filter.v2_kind() {
+                Kind::BytesToBytes if self.zarr_format == ZarrFormat::V2 => chain.extend(serializer.take()),
+                Kind::ArrayToBytes if self.zarr_format == ZarrFormat::V2 => serializer = None,
+                _ => {}
+            }
+            chain.push(filter.clone());
         }
+        chain.extend(serializer);
         match &self.compressors {
             Some(compressors) => chain.extend(compressors.iter().cloned()),
             None => chain.push(CodecMetadata::default_compressor()),

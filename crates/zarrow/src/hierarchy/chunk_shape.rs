@@ -14,8 +14,8 @@ const NBYTES: u64 = 1 << 20;
 const RAW_NBYTES: u64 = 4 << 20;
 /// The extent that an empty axis counts as.
 const GROWING: u64 = 1 << 20;
-/// The page, or the multiple of it that every machine has.
-const PAGE: u64 = 1 << 16;
+/// The pages of machines, the largest first.
+const PAGES: [u64; 3] = [1 << 16, 1 << 14, 1 << 12];
 
 /// The chunk shape of an array that is compressed.
 pub(super) fn compressed(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
@@ -34,8 +34,9 @@ pub(super) fn raw(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     let row_nbytes = row.iter().fold(item_nbytes.max(1), |nbytes, extent| nbytes.saturating_mul(*extent));
     let fitting = (RAW_NBYTES / row_nbytes).max(1);
     if fitting < *rows {
-        let aligned = PAGE / greatest_common_divisor(row_nbytes, PAGE);
-        *rows = if fitting >= aligned { fitting / aligned * aligned } else { fitting };
+        let aligned = PAGES.map(|page| page / greatest_common_divisor(row_nbytes, page));
+        let unit = aligned.into_iter().find(|rows| *rows <= fitting).unwrap_or(1);
+        *rows = fitting / unit * unit;
     }
     chunk
 }
@@ -85,6 +86,7 @@ mod tests {
         assert_eq!(compressed(&[], 8), [0; 0]);
         assert_eq!(raw(&[512, 512, 512], 4), [4, 512, 512]);
         assert_eq!(raw(&[100_000, 3], 8), [100_000, 3]);
+        assert_eq!(raw(&[10_000, 1000], 8), [512, 1000]);
         assert_eq!(raw(&[1 << 30, 3], 8), [172_032, 3]);
         assert_eq!(raw(&[5, 1 << 40], 1), [1, 1 << 40]);
         assert_eq!(inside_shards(&[1024, 1024], 8), [256, 512]);

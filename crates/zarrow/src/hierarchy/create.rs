@@ -1,7 +1,7 @@
 //! Creating arrays and groups.
 //!
-//! 1. The path is checked, then what is there: a node there is an error, or erased where that is asked for.
-//! 2. Groups above that are not there are created, as zarr-python does; an array above is an error.
+//! 1. Groups above that are not there are to be created, as zarr-python does; an array above is an error.
+//! 2. A node that is there already is an error, or to be erased where that is asked for.
 //! 3. Under the lock of the node's document, what is there is looked at again, and the documents are set.
 
 use super::consolidate;
@@ -111,8 +111,8 @@ fn create(
     options: &OpenOptions,
 ) -> Result<()> {
     let writer = writer(store)?;
-    check_free(store, path, is_array, existing)?;
     let missing = missing_groups(store, path, zarr_format, options)?;
+    check_free(store, path, is_array, existing)?;
     for group in &missing {
         let metadata = GroupMetadata { zarr_format, attributes: Map::new(), consolidated: None };
         let _lock = lock(store, &join(group, node_document(zarr_format, false)))?;
@@ -164,7 +164,7 @@ fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static str>> {
     Ok(None)
 }
 
-/// Step 1.
+/// Step 2.
 fn check_free(store: &dyn Store, path: &str, is_array: bool, existing: Existing) -> Result<()> {
     let found = node_at(store, path)?;
     if let Some(found) = found {
@@ -183,7 +183,7 @@ fn check_free(store: &dyn Store, path: &str, is_array: bool, existing: Existing)
     Ok(())
 }
 
-/// Step 2: the groups above `path` that are not there, from the root down.
+/// Step 1: the groups above `path` that are not there, from the root down.
 fn missing_groups(
     store: &dyn Store,
     path: &str,

@@ -25,3 +25,4 @@ pub use attributes::AttributeChange;
 pub use builder::ArrayBuilder;
 pub(crate) use create::erase;
 pub use create::{Existing, create_array, create_group};
+pub use node_path::new_path;

@@ -7,14 +7,20 @@ use crate::store::normalize_path;
 /// The longest name that file systems take, in bytes.
 const LONGEST: usize = 255;
 
-/// The path of a new node without the slashes around it; `""` is the root.
+/// The path of a node that is to be created, without the slashes around it; `""` is the root.
 ///
 /// Stricter than what is opened: names that the specification reserves (Zarr core 3.1, node names) are refused, and
 /// those of documents.
 ///
 /// # Errors
 /// [`ErrorKind::BadKey`].
-pub(super) fn new_path(path: &str) -> Result<String> {
+///
+/// ```
+/// assert_eq!(zarrow::new_path("/model/rain/")?, "model/rain");
+/// assert!(zarrow::new_path("model/__rain").is_err());
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+pub fn new_path(path: &str) -> Result<String> {
     let path = normalize_path(path)?;
     let sound = |name: &str| {
         name.bytes().any(|byte| byte != b'.')

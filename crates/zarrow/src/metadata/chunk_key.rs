@@ -68,7 +68,11 @@ impl ChunkKeyEncoding {
         json!({ "name": name, "configuration": { "separator": self.separator() } })
     }
 
-    pub(super) fn parse(value: &Value) -> Result<Self, MetadataError> {
+    /// Reads a `chunk_key_encoding` of version 3: a name, or an object of name and configuration.
+    ///
+    /// # Errors
+    /// A [`MetadataError`] where it is none.
+    pub fn parse(value: &Value) -> Result<Self, MetadataError> {
         let extension = Extension::parse(KEY, value)?;
         let given = extension.get("separator").map(|value| separator(KEY, value)).transpose()?;
         match extension.name {

@@ -112,9 +112,9 @@ impl CodecMetadata {
         self.must_understand.then_some(Value::Object(codec))
     }
 
-    /// Whether the codec stands on the border between arrays and bytes, by its name in version 2.
-    pub(crate) fn is_array_to_bytes(&self) -> bool {
-        Kind::of(&self.name) == Kind::ArrayToBytes
+    /// On which side of the border between arrays and bytes the codec stands, by its name in version 2.
+    pub(crate) fn v2_kind(&self) -> Kind {
+        Kind::of(&self.name)
     }
 
     /// The parameter `name`, where it is text.

@@ -40,6 +40,7 @@ pub(crate) use document::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 pub(crate) use edit::JsonText;
 pub use error::MetadataError;
 pub use fill_value::FillValue;
+pub(crate) use v2::Kind;
 
 use serde_json::{Map, Value};
 use zarrow_array::DataType;
@@ -120,6 +121,20 @@ pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, M
         check::metadata_nbytes(bytes, limits.max_metadata_nbytes)?;
     }
     v3::node(document, limits)
+}
+
+/// Reads a data type as version 3 names it: a name, or an object of name and configuration.
+///
+/// # Errors
+/// A [`MetadataError`] where it is none, or one that this crate does not have.
+///
+/// ```
+/// use zarrow::metadata::parse_data_type;
+/// assert_eq!(parse_data_type(&"string".into())?, zarrow_array::DataType::String);
+/// # Ok::<(), zarrow::metadata::MetadataError>(())
+/// ```
+pub fn parse_data_type(name: &Value) -> Result<DataType, MetadataError> {
+    data_type::parse(name)
 }
 
 /// Reads a `.zarray` and, where the store has one, the `.zattrs` beside it.

@@ -145,7 +145,7 @@ fn chain(
 
 /// Which sides of the array-to-bytes border a numcodecs codec stands on.
 #[derive(PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     ArrayToArray,
     ArrayToBytes,
     BytesToBytes,
@@ -154,9 +154,8 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) fn of(name: &str) -> Kind {
         match name.strip_prefix("numcodecs.").unwrap_or(name) {
-            "delta" | "fixedscaleoffset" | "quantize" | "bitround" | "astype" | "packbits" | "categorize" => {
-                Kind::ArrayToArray
-            }
+            "transpose" | "delta" | "fixedscaleoffset" | "quantize" | "bitround" | "astype" | "packbits"
+            | "categorize" => Kind::ArrayToArray,
             "vlen-utf8" | "vlen-bytes" | "vlen-array" | "json2" | "msgpack2" | "pickle" | "pcodec"
             | "zfpy" => Kind::ArrayToBytes,
             _ => Kind::BytesToBytes,

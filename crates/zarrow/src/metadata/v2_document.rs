@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
 use super::type_string::{ByteOrder, type_string};
+use super::v2::Kind;
 use super::v2::in_other_order;
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat, structure,
@@ -95,7 +96,7 @@ impl Chain {
                 continue;
             }
             chain.push(codec, item_size, is_bytes)?;
-            is_bytes |= codec.is_array_to_bytes();
+            is_bytes |= codec.v2_kind() == Kind::ArrayToBytes;
         }
         Ok(chain)
     }

@@ -6,11 +6,13 @@ mod filesystem_writer;
 mod key;
 mod leftover;
 mod memory;
+mod read_only;
 mod writer;
 
 pub use filesystem::FilesystemStore;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
+pub use read_only::ReadOnlyStore;
 pub use writer::{Draft, Durability, Lock, StoreWriter};
 
 use crate::error::Result;

@@ -1,0 +1,169 @@
+//! Creating arrays and groups: what `zarrow.creation` has put in order becomes a description, and then a node.
+
+use crate::array::Array;
+use crate::error::Raise;
+use crate::group::Group;
+use crate::interrupt::interruptible;
+use crate::store::Place;
+use crate::written::{self, Written};
+use crate::{data_type, fill_value, json};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value};
+use zarrow::metadata::{ArrayMetadata, ChunkKeyEncoding, CodecMetadata};
+use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, WriteOptions, ZarrFormat};
+use zarrow_array::DataType;
+
+/// Create an array in a store or a group, from what `zarrow.creation` has put in order.
+#[pyfunction]
+#[pyo3(signature = (target, path, dtype, fill_value, description, *, data, overwrite, durability))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords")]
+pub fn _create_array<'py>(
+    target: &Bound<'py, PyAny>,
+    path: &str,
+    dtype: &Bound<'py, PyAny>,
+    fill_value: &Bound<'py, PyAny>,
+    description: &Bound<'py, PyDict>,
+    data: Option<&Bound<'py, PyAny>>,
+    overwrite: bool,
+    durability: &str,
+) -> PyResult<Array> {
+    let py = target.py();
+    let metadata = builder(dtype, fill_value, json::map(description)?)?.build().raise(py)?;
+    // Data that do not fit are refused before anything is created.
+    let written = data.map(|data| Written::new(data, &metadata.data_type)).transpose()?;
+    let array = create(target, path, metadata, existing(overwrite), durability)?;
+    if let Some(written) = written {
+        let options = WriteOptions { durability: array.durability(), ..WriteOptions::default() };
+        interruptible(py, |interrupt| {
+            // SAFETY: as for writing.
+            let values = unsafe { written.values() }?;
+            array.write(&Selection::all(array.shape()), &values, &options, interrupt)
+        })?;
+    }
+    Ok(Array::new(array))
+}
+
+fn create(
+    target: &Bound<'_, PyAny>,
+    path: &str,
+    metadata: ArrayMetadata,
+    existing: Existing,
+    durability: &str,
+) -> PyResult<zarrow::Array> {
+    let py = target.py();
+    if let Ok(group) = target.cast::<Group>() {
+        return group.get().change(py, |group| group.create_array(path, metadata, existing));
+    }
+    let place = Place::of(target)?;
+    let options = OpenOptions { durability: written::durability(durability)?, ..OpenOptions::default() };
+    let created = py.detach(|| zarrow::create_array(place.create(path)?, path, metadata, existing, &options));
+    created.raise(py)
+}
+
+/// Create a group in a store or a group.
+#[pyfunction]
+#[pyo3(signature = (target, path, attributes, *, zarr_format, overwrite, durability))]
+pub fn _create_group<'py>(
+    target: &Bound<'py, PyAny>,
+    path: &str,
+    attributes: &Bound<'py, PyDict>,
+    zarr_format: u64,
+    overwrite: bool,
+    durability: &str,
+) -> PyResult<Group> {
+    let py = target.py();
+    let (attributes, existing) = (json::map(attributes)?, existing(overwrite));
+    if let Ok(group) = target.cast::<Group>() {
+        return group
+            .get()
+            .change(py, |group| group.create_group(path, attributes, existing))
+            .map(Group::new);
+    }
+    let zarr_format = format(zarr_format)?;
+    let place = Place::of(target)?;
+    let options = OpenOptions { durability: written::durability(durability)?, ..OpenOptions::default() };
+    let created = py.detach(|| {
+        zarrow::create_group(place.create(path)?, path, zarr_format, attributes, existing, &options)
+    });
+    created.raise(py).map(Group::new)
+}
+
+fn existing(overwrite: bool) -> Existing {
+    if overwrite { Existing::Erase } else { Existing::Refuse }
+}
+
+fn format(version: u64) -> PyResult<ZarrFormat> {
+    match version {
+        2 => Ok(ZarrFormat::V2),
+        3 => Ok(ZarrFormat::V3),
+        other => Err(PyValueError::new_err(format!("zarr_format is {other}, not 2 or 3"))),
+    }
+}
+
+/// The description; a key that is not there leaves what is usual.
+fn builder(
+    dtype: &Bound<'_, PyAny>,
+    fill: &Bound<'_, PyAny>,
+    mut description: Map<String, Value>,
+) -> PyResult<ArrayBuilder> {
+    let py = dtype.py();
+    let element = data_type::stored(dtype)?;
+    let mut take = |key: &str| description.remove(key).filter(|value| !value.is_null());
+    let dtype = match take("optional") {
+        Some(Value::Bool(true)) => DataType::Optional(Box::new(element.dtype)),
+        _ => element.dtype,
+    };
+    let mut builder = ArrayBuilder::new(extents("shape", take("shape"))?.unwrap_or_default(), dtype.clone())
+        .fill_value(fill_value::of(fill, &dtype)?)
+        .zarr_format(format(take("zarr_format").and_then(|version| version.as_u64()).unwrap_or(3))?)
+        .big_endian(element.is_swapped == cfg!(target_endian = "little"))
+        .column_major(take("order").is_some_and(|order| order == "F"));
+    if let Some(chunks) = extents("chunks", take("chunks"))? {
+        builder = builder.chunk_shape(chunks);
+    }
+    if let Some(shards) = extents("shards", take("shards"))? {
+        builder = builder.shard_shape(shards);
+    }
+    let codecs = |value: Option<Value>| -> PyResult<Option<Vec<CodecMetadata>>> {
+        let Some(Value::Array(choices)) = value else { return Ok(None) };
+        let chosen = choices.iter().map(|choice| CodecMetadata::from_choice(choice, &dtype));
+        chosen.collect::<zarrow::Result<Vec<_>>>().raise(py).map(Some)
+    };
+    if let Some(filters) = codecs(take("filters"))? {
+        builder = builder.filters(filters);
+    }
+    if let Some(serializer) = codecs(take("serializer"))?.and_then(|mut codecs| codecs.pop()) {
+        builder = builder.serializer(serializer);
+    }
+    if let Some(compressors) = codecs(take("compressors"))? {
+        builder = builder.compressors(compressors);
+    }
+    if let Some(codecs) = codecs(take("codecs"))? {
+        builder = builder.codecs(codecs);
+    }
+    if let Some(encoding) = take("chunk_key_encoding") {
+        let encoding = ChunkKeyEncoding::parse(&encoding).map_err(zarrow::Error::from).raise(py)?;
+        builder = builder.chunk_key_encoding(encoding);
+    }
+    if let Some(Value::Array(names)) = take("dimension_names") {
+        let name = |name: &Value| match name {
+            Value::Null => Ok(None),
+            Value::String(name) => Ok(Some(name.clone())),
+            other => Err(PyValueError::new_err(format!("{other} is no name of an axis"))),
+        };
+        builder = builder.dimension_names(names.iter().map(name).collect::<PyResult<Vec<_>>>()?);
+    }
+    match take("attributes") {
+        Some(Value::Object(attributes)) => Ok(builder.attributes(attributes)),
+        _ => Ok(builder),
+    }
+}
+
+fn extents(key: &str, value: Option<Value>) -> PyResult<Option<Vec<u64>>> {
+    let Some(value) = value else { return Ok(None) };
+    let extents = value.as_array().and_then(|items| items.iter().map(Value::as_u64).collect());
+    let message = || PyValueError::new_err(format!("{key} is {value}, not extents from 0 to 2^64 - 1"));
+    extents.map(Some).ok_or_else(message)
+}

@@ -1,0 +1,55 @@
+//! Fill values as users give them.
+
+use crate::numpy;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use zarrow::metadata::FillValue;
+use zarrow_array::DataType;
+
+/// `value` as an element of `data_type`; None is a missing element, or the zero of a type that has none.
+///
+/// NumPy says what the bytes of a value are. A number that the type cannot hold is refused, but for the digits that a
+/// floating-point number loses.
+pub fn of(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<FillValue> {
+    if value.is_none() {
+        return Ok(FillValue::zero(data_type));
+    }
+    match data_type {
+        DataType::Optional(inner) => Ok(FillValue::Present(Box::new(of(value, inner)?))),
+        DataType::String => {
+            let text =
+                value.cast::<PyString>().map_err(|_| PyTypeError::new_err("the fill value is no str"))?;
+            Ok(FillValue::Variable(text.to_str()?.as_bytes().to_vec()))
+        }
+        DataType::Bytes => {
+            if value.is_instance_of::<PyString>() {
+                return Err(PyTypeError::new_err("the fill value is no bytes"));
+            }
+            Ok(FillValue::Variable(value.extract()?))
+        }
+        fixed => item(value, fixed).map(FillValue::Fixed),
+    }
+}
+
+/// The bytes of one element.
+fn item(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<Vec<u8>> {
+    let py = value.py();
+    let numpy = numpy::module(py)?;
+    let dtype = numpy::dtype(py, data_type)?;
+    let array = numpy.call_method1("array", (value, &dtype))?;
+    let refused = || PyValueError::new_err(format!("the fill value {value} is no {data_type}"));
+    let kind: char = dtype.getattr("kind")?.extract()?;
+    let is_exact = match kind {
+        'b' | 'i' | 'u' => array.eq(value)?,
+        // NumPy cuts what is too long.
+        'S' | 'U' => array.call_method0("item")?.eq(value)? || value.hasattr("dtype")? && array.eq(value)?,
+        _ => true,
+    };
+    let ndim: usize = array.getattr("ndim")?.extract()?;
+    if ndim != 0 || !is_exact {
+        return Err(refused());
+    }
+    let bytes: Vec<u8> = array.call_method0("tobytes")?.extract()?;
+    if data_type.item_size() == Some(bytes.len()) { Ok(bytes) } else { Err(refused()) }
+}

@@ -1,0 +1,57 @@
+//! A store that is only read, whatever could be done with it.
+
+use crate::error::Result;
+use crate::store::{First, Store, Value};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// Another store, of which nothing can be changed: writing is [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly).
+///
+/// ```
+/// use std::sync::Arc;
+/// use zarrow::store::{MemoryStore, ReadOnlyStore, Store};
+/// let store = ReadOnlyStore::new(Arc::new(MemoryStore::new([("a", vec![1])])?));
+/// assert!(store.writer().is_none());
+/// assert_eq!(store.get("a", 1)?, Some(vec![1]));
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ReadOnlyStore(Arc<dyn Store>);
+
+impl ReadOnlyStore {
+    /// The store `inner`, to be read.
+    pub fn new(inner: Arc<dyn Store>) -> ReadOnlyStore {
+        ReadOnlyStore(inner)
+    }
+}
+
+/// Everything but [`writer`](Store::writer) is the other store's.
+impl Store for ReadOnlyStore {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
+        self.0.open(key)
+    }
+
+    fn open_for(&self, key: &str, first: First) -> Result<Option<Box<dyn Value + '_>>> {
+        self.0.open_for(key, first)
+    }
+
+    fn concurrency(&self) -> Option<NonZeroUsize> {
+        self.0.concurrency()
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        self.0.list(prefix)
+    }
+
+    fn nbytes(&self, prefix: &str) -> Result<u64> {
+        self.0.nbytes(prefix)
+    }
+
+    fn get(&self, key: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        self.0.get(key, limit)
+    }
+}
