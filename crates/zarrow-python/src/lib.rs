@@ -40,6 +40,7 @@ mod numpy_api;
 mod numpy_string;
 mod open;
 mod out;
+mod rebuild;
 mod selection;
 mod summary;
 mod tensor;
@@ -79,6 +80,8 @@ mod _zarrow {
     use crate::memory::{release_memory, set_memory_cache};
     #[pymodule_export]
     use crate::open::{num_threads, open, set_num_threads};
+    #[pymodule_export]
+    use crate::rebuild::{_mask_levels, _masked, _variable};
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]
