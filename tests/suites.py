@@ -1,8 +1,8 @@
 """The test suites that other libraries come with, loaded so that their arrays are lent by our Tensor.
 
 1. A suite is run once more under another name. What it imports passes through us.
-2. NumPy is given to it with `Ours` in place of `ndarray`: an array whose `__dlpack__` is that of a Tensor over
-   its memory.
+2. NumPy is given to it with `Ours` in place of `ndarray`: an array whose `__dlpack__` is that of a Tensor
+   over its memory.
 3. PyArrow is given to it with what makes arrays wrapped: a `Lender` is like the array, but for its
    `__dlpack__`.
 """

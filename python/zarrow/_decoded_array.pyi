@@ -1,7 +1,7 @@
 """The class DecodedArray."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self, SupportsIndex
 
 import numpy as np
 import polars as _polars
@@ -44,6 +44,38 @@ class DecodedArray:
     def device(self) -> str:
         """Where the memory is: "cpu"."""
     def __len__(self) -> int: ...
+    def __eq__(self, other: Any, /) -> Any:
+        """Compare element by element, as NumPy does.
+
+        A bool for each element comes back as a NumPy array, or as one of `numpy.ma` where a mask says that
+        elements are missing. Whoever has NumPy's arrays or PyTorch's tensors expects that of `==`, and one of
+        them on the other side makes it so anyway. As in NumPy, there is therefore no hash; `equals` tells
+        whether two arrays are the same.
+        """
+    def __ne__(self, other: Any, /) -> Any:
+        """Compare element by element, as NumPy does."""
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    def equals(self, other: object) -> bool:
+        """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.
+
+        What lies in memory where an element is missing does not count.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature[0].equals(temperature[0]), temperature[0].equals(temperature[1])
+        (True, False)
+        """
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        """Pickle: protocol 5 carries the buffers out of band, where they are; others in the stream.
+
+        Loading shares the buffers that it is given, and is read-only where they are.
+        """
+    def __copy__(self) -> Self:
+        """Copy what can be written to; strings and masks cannot, and are shared."""
+    def __deepcopy__(self, memo: Any, /) -> Self:
+        """Copy what can be written to; strings and masks cannot, and are shared."""
     def tolist(self) -> Any:
         """Give the elements as nested lists of Python objects, None where one is missing."""
     def arrow(

@@ -35,6 +35,9 @@ __all__ = [
     "__version__",
     "_create_array",
     "_create_group",
+    "_mask_levels",
+    "_masked",
+    "_variable",
     "asarray",
     "from_arrow",
     "from_dlpack",
@@ -433,3 +436,7 @@ def release_memory() -> int:
     >>> zarrow.release_memory()
     0
     """
+
+def _variable(offsets: Any, data: Any, shape: Sequence[int], is_text: bool) -> Variable: ...
+def _masked(data: Tensor | Variable, levels: list[Any]) -> MaskedTensor | MaskedVariable: ...
+def _mask_levels(array: MaskedTensor | MaskedVariable) -> list[Tensor]: ...

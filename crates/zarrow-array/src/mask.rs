@@ -60,33 +60,17 @@ impl Mask {
     /// # Errors
     /// As [`new`](Mask::new), and [`Error::LengthMismatch`] for a bitmap of another length.
     pub fn decoded(levels: Vec<Buffer>, known: Option<(Buffer, usize)>) -> Result<Mask> {
-        let expected = levels.first().map_or(0, |level| level.len());
-        let mismatch = |what, expected, actual| Err(Error::LengthMismatch { what, expected, actual });
-        if let Some(level) = levels.iter().find(|level| level.len() != expected) {
-            return mismatch("the mask buffer", expected, level.len());
-        }
+        let levels: Vec<SharedBytes> = levels.into_iter().map(SharedBytes::from).collect();
+        let joined = joined(&levels)?;
         let derived = Derived::default();
         if let (Some((bitmap, missing_count)), [_]) = (known, levels.as_slice()) {
-            if bitmap.len() != expected.div_ceil(8) {
-                return mismatch("the validity bitmap", expected.div_ceil(8), bitmap.len());
+            let (expected, actual) = (joined.len().div_ceil(8), bitmap.len());
+            if actual != expected {
+                return Err(Error::LengthMismatch { what: "the validity bitmap", expected, actual });
             }
             // Neither was set before.
             let _ = (derived.bitmap.set(Arc::new(bitmap)), derived.missing_count.set(missing_count));
         }
-        let levels: Vec<SharedBytes> = levels.into_iter().map(SharedBytes::from).collect();
-        let joined = match levels.as_slice() {
-            [] => return Err(Error::LengthMismatch { what: "the mask buffer", expected: 1, actual: 0 }),
-            [only] => only.clone(),
-            [first, rest @ ..] => {
-                let mut joined = Buffer::copy_of(first)?;
-                for level in rest {
-                    for (byte, more) in joined.iter_mut().zip(level.iter()) {
-                        *byte |= more;
-                    }
-                }
-                joined.into()
-            }
-        };
         Ok(Mask { joined, levels, derived: Some(Arc::new(derived)) })
     }
 
@@ -95,6 +79,14 @@ impl Mask {
     #[must_use]
     pub fn shared(bytes: SharedBytes) -> Mask {
         Mask { joined: bytes.clone(), levels: vec![bytes], derived: None }
+    }
+
+    /// As [`shared`](Mask::shared), with a buffer for each level, the outermost first; several are joined into one more.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] where the levels differ in length or there is none; [`Error::OutOfMemory`].
+    pub fn shared_levels(levels: Vec<SharedBytes>) -> Result<Mask> {
+        Ok(Mask { joined: joined(&levels)?, levels, derived: None })
     }
 
     /// One byte an element in C order: not 0 where the value is missing at any level.
@@ -107,6 +99,12 @@ impl Mask {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.levels.len()
+    }
+
+    /// The memory of each level, the outermost first.
+    #[must_use]
+    pub fn levels(&self) -> &[SharedBytes] {
+        &self.levels
     }
 
     /// The mask of one level, the outermost being 0.
@@ -157,6 +155,27 @@ impl Mask {
     /// [`Error::LengthMismatch`] where `shape` has another number of elements.
     pub fn tensor(&self, shape: &[u64]) -> Result<SharedTensor> {
         SharedTensor::read_only(&self.joined, shape, Number::Bool.into())
+    }
+}
+
+/// One level, or several in one: an element is missing where it is at any of them.
+fn joined(levels: &[SharedBytes]) -> Result<SharedBytes> {
+    let mismatch = |expected, actual| Error::LengthMismatch { what: "the mask buffer", expected, actual };
+    match levels {
+        [] => Err(mismatch(1, 0)),
+        [only] => Ok(only.clone()),
+        [first, rest @ ..] => {
+            let mut joined = Buffer::copy_of(first)?;
+            for level in rest {
+                if level.len() != joined.len() {
+                    return Err(mismatch(joined.len(), level.len()));
+                }
+                for (byte, more) in joined.iter_mut().zip(level.iter()) {
+                    *byte |= more;
+                }
+            }
+            Ok(joined.into())
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use crate::tensor::Tensor;
 use crate::variable::Variable;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{IntoPyDict, PyCapsule, PyTuple};
 use zarrow_array::{DataType, shape};
 
 /// A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
@@ -155,6 +156,44 @@ impl DecodedArray {
     ) -> PyResult<Bound<'py, PyAny>> {
         let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names: None };
         slf.py().import("polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
+    }
+
+    /// Compare element by element, as NumPy does.
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        operation: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let equal = match operation {
+            CompareOp::Eq => true,
+            CompareOp::Ne => false,
+            _ => return Ok(py.NotImplemented().into_bound(py)),
+        };
+        let options = [("equal", equal)].into_py_dict(py)?;
+        py.import("zarrow.comparison")?.getattr("elementwise")?.call((slf, other), Some(&options))
+    }
+
+    /// Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.
+    fn equals<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("zarrow.comparison")?.call_method1("equals", (slf, other))
+    }
+
+    /// Pickle: protocol 5 carries the buffers out of band, where they are; others in the stream.
+    fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("zarrow.pickling")?.call_method1("reduce", (slf, protocol))
+    }
+
+    /// Copy what can be written to; strings and masks cannot, and are shared.
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("zarrow.pickling")?.call_method1("copied", (slf,))
+    }
+
+    /// Copy what can be written to; strings and masks cannot, and are shared.
+    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        // What was copied before is remembered by the caller.
+        let _ = memo;
+        Self::__copy__(slf)
     }
 
     /// Arrow: the type in a capsule.

@@ -42,6 +42,7 @@ mod numpy_api;
 mod numpy_string;
 mod open;
 mod out;
+mod rebuild;
 mod selection;
 mod store;
 mod summary;
@@ -86,6 +87,8 @@ mod _zarrow {
     use crate::open::{num_threads, open, set_num_threads};
     #[pymodule_export]
     use crate::store::MemoryStore;
+    #[pymodule_export]
+    use crate::rebuild::{_mask_levels, _masked, _variable};
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]

@@ -20,6 +20,8 @@ mod producer;
 pub mod text;
 mod torch;
 
+pub use buffer::bytes;
+
 use crate::data_type;
 use crate::error::{Raise, byte_order, data_type_mismatch, exchange};
 use crate::masked_tensor::MaskedTensor;

@@ -1,0 +1,35 @@
+"""When decoded arrays are equal: element by element as NumPy has it, or as a whole."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from zarrow import _zarrow
+
+
+def elementwise(array: Any, other: Any, *, equal: bool) -> Any:
+    """Compare as NumPy compares: a bool for each element, masked where one is missing."""
+    compare = operator.eq if equal else operator.ne
+    if isinstance(other, _zarrow.DecodedArray):
+        other = other.numpy()  # type: ignore[attr-defined]  # each of the four layouts has it
+    return compare(array.numpy(), other)
+
+
+def equals(array: Any, other: Any) -> bool:
+    """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN."""
+    import numpy as np
+
+    if type(array) is not type(other) or array.dtype != other.dtype or array.shape != other.shape:
+        return False
+    if isinstance(array, _zarrow.MaskedTensor | _zarrow.MaskedVariable):
+        missing = array.mask.numpy()
+        if not np.array_equal(missing, other.mask.numpy()):
+            return False
+        ours, theirs = array.data.numpy()[~missing], other.data.numpy()[~missing]
+    else:
+        ours, theirs = array.numpy(), other.numpy()
+    same = ours == theirs
+    if ours.dtype.kind not in "OSTU":
+        same |= (ours != ours) & (theirs != theirs)
+    return bool(np.all(same))
