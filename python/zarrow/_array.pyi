@@ -9,9 +9,10 @@ import numpy.typing as npt
 from typing_extensions import CapsuleType
 
 from zarrow._arrow_stream import ArrowStream
+from zarrow._indexer import Indexer
 from zarrow.attributes import Attributes
 
-_Part: TypeAlias = SupportsIndex | slice | EllipsisType
+_Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
 _Index: TypeAlias = _Part | tuple[_Part, ...]
 
 @final
@@ -101,7 +102,13 @@ class Array:
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
     def __getitem__(self, index: _Index, /) -> Any:
-        """Read a selection: integers, which drop their axis, slices with any step, and `...`.
+        """Read a selection: integers, which drop their axis, slices with any step, `...`, lists and masks.
+
+        Lists and arrays of integers, in any order and repeated, and masks of bools are taken where NumPy and
+        zarr-python mean the same by them, or zarr-python alone has a meaning: one of them for one axis, with
+        integers and slices for the others (each axis by itself, `oindex`); lists and integers for all axes
+        (points, `vindex`); a mask of the array's own shape. What could be meant in two ways is refused, and
+        `oindex` or `vindex` say it.
 
         Returns
         -------
@@ -111,7 +118,8 @@ class Array:
         Raises
         ------
         IndexingError
-            An integer lies outside its axis, or the index is of another kind (an `IndexError`).
+            A position lies outside its axis, a mask has another length, or the index is of another kind (an
+            `IndexError`).
         CodecError
             A chunk does not decode (a `ValueError`).
         OutOfMemoryError
@@ -120,6 +128,66 @@ class Array:
             The store could not be read (an `OSError`).
         KeyboardInterrupt
             Ctrl-C stops a long read.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature[[7, 0, 7], 2:4].shape
+        (3, 2, 8)
+        >>> temperature[[7, 0], [5, 5], [1, 2]].tolist()
+        [377.0, 42.0]
+        """
+    @property
+    def oindex(self) -> Indexer:
+        """The array by lists, masks and slices of single axes, all of whose combinations are taken.
+
+        An index has for each axis an integer, which drops it, a slice, a list of positions in any order and
+        repeated, or a mask of the axis's length, as `numpy.ix_` combines them: the result has an axis for
+        each that is not dropped.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.oindex[[40, 3, 40], :, [True] * 2 + [False] * 6].shape
+        (3, 6, 2)
+        >>> temperature.oindex[[0, 1], 0, [0, 7]] = -1  # writes four elements
+        >>> temperature[1, 0, 7].item()
+        -1.0
+        """
+    @property
+    def vindex(self) -> Indexer:
+        """The array by lists and masks that are taken together, position by position.
+
+        Lists are broadcast to one shape by NumPy's rules, and the result has its axes. A mask stands for the
+        lists of positions where it is true, so that a mask of the array's shape gives one axis. There may be
+        slices for some axes, of which each point takes all: then the points' axes stand where NumPy puts
+        them, in the place of the lists if these are neighbours, and else first.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.vindex[[0, 1, 47], [5, 5, 0], [0, 0, 7]].tolist()
+        [40.0, 88.0, 2263.0]
+        >>> temperature.vindex[temperature[...].numpy() > 2300].shape
+        (3,)
+        >>> temperature.vindex[:, [0, 1], [0, 1]].shape
+        (48, 2)
+        """
+    @property
+    def blocks(self) -> Indexer:
+        """The array by chunks: integers and slices (of step 1) count those of the grid.
+
+        The grid is that of the shards, where the array is sharded. An integer is one chunk and drops no axis.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> temperature = zarrow.open("data.zarr")["temperature"]
+        >>> temperature.blocks[1].shape, temperature.blocks[-1, 0, 0][0, 0, 0].item()
+        ((24, 6, 8), 1152.0)
         """
     def read(self, selection: _Index | None = None, *, out: Any = None, mmap: bool = False) -> Any:
         """Read a selection; all of the array where none is given.
@@ -130,7 +198,7 @@ class Array:
         Parameters
         ----------
         selection
-            Integers, slices with any step, and `...`, as for `__getitem__`.
+            Integers, slices, `...`, lists and masks, as for `__getitem__`.
         out
             Memory to read into instead: a writable array of the selection's shape and of the array's type
             (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a Tensor.
@@ -201,7 +269,8 @@ class Array:
         Parameters
         ----------
         selection
-            Integers, slices with any step, and `...`, as for `__getitem__`.
+            Integers, slices, `...`, lists and masks, as for `__getitem__`. Where a position is repeated, the
+            last of its values stays, as in NumPy.
         value
             What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
             shape of the selection by NumPy's rules. Other types are cast where NumPy calls that safe; a

@@ -12,6 +12,7 @@ from zarrow._arrow_stream import ArrowStream
 from zarrow._categorical import Categorical
 from zarrow._decoded_array import DecodedArray
 from zarrow._group import Group
+from zarrow._indexer import Indexer
 from zarrow._masked_tensor import MaskedTensor
 from zarrow._masked_variable import MaskedVariable
 from zarrow._tensor import Tensor
@@ -26,6 +27,7 @@ __all__ = [
     "Categorical",
     "DecodedArray",
     "Group",
+    "Indexer",
     "MaskedTensor",
     "MaskedVariable",
     "MemoryStore",
@@ -175,7 +177,7 @@ def open(
     (48, 6, 8)
     """
 
-def read_many(items: Sequence[tuple[Array, _Index]], *, out: Any = None) -> Any:
+def read_many(items: Sequence[tuple[Array | Indexer, _Index]], *, out: Any = None) -> Any:
     """Read many selections at once, each chunk that they need decoded once.
 
     That holds however many of the selections need the chunk, as random crops do that overlap: the core of a
@@ -185,7 +187,8 @@ def read_many(items: Sequence[tuple[Array, _Index]], *, out: Any = None) -> Any:
     ----------
     items
         An array and a selection of it for each item, of one or several arrays. Selections are those of
-        `Array.__getitem__`. Items of one array share its chunks where they are given the same Array object.
+        `Array.__getitem__`, or those of `oindex`, `vindex` or `blocks` where one of these stands for the
+        array. Items of one array share its chunks where they are given the same Array object.
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. Where `items` is empty it is not looked at.

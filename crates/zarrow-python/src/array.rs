@@ -4,12 +4,14 @@ use crate::arrow_stream::ArrowStream;
 use crate::current::Current;
 use crate::decoded_array::wrap;
 use crate::error::{Raise, indexing};
+use crate::index_array::{self, Indexing};
+use crate::indexer::Indexer;
 use crate::interrupt::interruptible;
 use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
 use crate::written::{self, Written};
-use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy, selection};
+use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
@@ -49,27 +51,53 @@ impl Array {
     }
 
     /// The selection that `index` asks for.
-    pub fn selection(&self, index: &Bound<'_, PyAny>) -> PyResult<Selection> {
-        Selection::new(self.inner().shape(), &selection::indices(index)?)
-            .map_err(|error| error.in_array(self.inner().store().name(), self.inner().path()))
-            .raise(index.py())
+    pub fn selection(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<Selection> {
+        index_array::selection(&self.inner(), index, kind)
     }
 
-    fn select<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = index.py();
-        let selection = self.selection(index)?;
-        wrap(py, interruptible(py, |interrupt| self.inner().read(&selection, interrupt))?)
+    /// Reads what `index` asks for, into `out` where there is one.
+    pub fn read_by<'py>(
+        &self,
+        index: &Bound<'py, PyAny>,
+        kind: Indexing,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.read_selection(index.py(), &self.selection(index, kind)?, out)
     }
 
-    fn store_values(
+    fn read_selection<'py>(
+        &self,
+        py: Python<'py>,
+        selection: &Selection,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.inner();
+        let Some(object) = out else {
+            return wrap(py, interruptible(py, |interrupt| array.read(selection, interrupt))?);
+        };
+        let out = Out::new(&object, array.data_type(), &selection.shape())?;
+        interruptible(py, |interrupt| {
+            // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and keeps
+            // it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
+            unsafe { array.read_strided(selection, out.strided.clone(), interrupt) }
+        })?;
+        Ok(object)
+    }
+
+    /// Writes `value` to what `index` asks for.
+    pub fn write_by(
         &self,
         index: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
-        options: WriteOptions,
+        kind: Indexing,
+        durability: Option<&str>,
+        write_empty_chunks: bool,
     ) -> PyResult<()> {
         let py = index.py();
-        let selection = self.selection(index)?;
         let array = self.inner();
+        let durability = durability.map_or(Ok(array.durability()), written::durability)?;
+        let options = WriteOptions { durability, write_empty_chunks };
+        let selection = index_array::selection(&array, index, kind)?;
         let written = Written::new(value, array.data_type())?;
         interruptible(py, |interrupt| {
             // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
@@ -207,7 +235,7 @@ impl Array {
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.select(index)
+        self.read_by(index, Indexing::Plain, None)
     }
 
     /// Read a selection; all of the array where none is given.
@@ -220,28 +248,18 @@ impl Array {
         mmap: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
-        let selection = self.selection(&index)?;
-        if let Some(object) = out {
-            let out = Out::new(&object, self.inner().data_type(), &selection.shape())?;
-            interruptible(py, |interrupt| {
-                // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and
-                // keeps it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
-                unsafe { self.inner().read_strided(&selection, out.strided.clone(), interrupt) }
-            })?;
-            return Ok(object);
-        }
-        if mmap && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)? {
+        let selection = self.selection(&index, Indexing::Plain)?;
+        if mmap
+            && out.is_none()
+            && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)?
+        {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
-        wrap(py, interruptible(py, |interrupt| self.inner().read(&selection, interrupt))?)
+        self.read_selection(py, &selection, out)
     }
 
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.store_values(
-            index,
-            value,
-            WriteOptions { durability: self.inner().durability(), ..WriteOptions::default() },
-        )
+        self.write_by(index, value, Indexing::Plain, None, false)
     }
 
     /// Write values to a selection.
@@ -253,8 +271,25 @@ impl Array {
         durability: Option<&str>,
         write_empty_chunks: bool,
     ) -> PyResult<()> {
-        let durability = durability.map_or(Ok(self.inner().durability()), written::durability)?;
-        self.store_values(selection, value, WriteOptions { durability, write_empty_chunks })
+        self.write_by(selection, value, Indexing::Plain, durability, write_empty_chunks)
+    }
+
+    /// The array by lists, masks and slices of single axes, which are combined.
+    #[getter]
+    fn oindex(slf: &Bound<'_, Array>) -> Indexer {
+        Indexer::new(slf, Indexing::Orthogonal)
+    }
+
+    /// The array by lists and masks that are taken together.
+    #[getter]
+    fn vindex(slf: &Bound<'_, Array>) -> Indexer {
+        Indexer::new(slf, Indexing::Vectorized)
+    }
+
+    /// The array by chunks.
+    #[getter]
+    fn blocks(slf: &Bound<'_, Array>) -> Indexer {
+        Indexer::new(slf, Indexing::Block)
     }
 
     /// The shape of the smallest region that can be written without regard to any other: a shard, or a chunk.

@@ -2,27 +2,51 @@
 
 use crate::array::Array;
 use crate::decoded_array::wrap;
+use crate::index_array::Indexing;
+use crate::indexer::Indexer;
 use crate::interrupt::interruptible;
 use crate::out::Out;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use std::sync::Arc;
 use zarrow::{Batch, Selection};
+
+/// What an item reads from.
+#[derive(FromPyObject)]
+pub enum Source<'py> {
+    /// An array, by its brackets' indices.
+    Array(Bound<'py, Array>),
+    /// One of its indexers.
+    Indexer(Bound<'py, Indexer>),
+}
+
+impl Source<'_> {
+    fn array(&self) -> (&Array, Indexing) {
+        match self {
+            Source::Array(array) => (array.get(), Indexing::Plain),
+            Source::Indexer(indexer) => {
+                let (array, kind) = indexer.get().of();
+                (array.get(), kind)
+            }
+        }
+    }
+}
 
 /// Read many selections at once, each chunk that they need decoded once.
 #[pyfunction]
 #[pyo3(signature = (items, *, out = None))]
 pub fn read_many<'py>(
     py: Python<'py>,
-    items: Vec<(Bound<'py, Array>, Bound<'py, PyAny>)>,
+    items: Vec<(Source<'py>, Bound<'py, PyAny>)>,
     out: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let selections = items
-        .iter()
-        .map(|(array, index)| array.get().selection(index))
-        .collect::<PyResult<Vec<Selection>>>()?;
-    let arrays: Vec<_> = items.iter().map(|(array, _)| array.get().inner()).collect();
+    let items = items.iter().map(|(source, index)| {
+        let (array, kind) = source.array();
+        Ok((array.inner(), array.selection(index, kind)?))
+    });
+    let items = items.collect::<PyResult<Vec<(Arc<zarrow::Array>, Selection)>>>()?;
     let pairs: Vec<(&zarrow::Array, &Selection)> =
-        arrays.iter().map(|array| &**array).zip(&selections).collect();
+        items.iter().map(|(array, selection)| (&**array, selection)).collect();
     if let Some(object) = out {
         let Some((first, selection)) = pairs.first() else { return Ok(object) };
         let shape = [&[pairs.len() as u64][..], &selection.shape()].concat();

@@ -5,11 +5,12 @@ use crate::categorical::Categorical;
 use crate::current::Current;
 use crate::decoded_array::wrap;
 use crate::error::Raise;
+use crate::index_array::{self, Indexing};
 use crate::interrupt::interruptible;
 use crate::open::node;
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
-use crate::{arrow, attributes, json, metadata, selection};
+use crate::{arrow, attributes, json, metadata};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
 use serde_json::Map;
@@ -17,7 +18,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
-use zarrow::{ErrorKind, Existing, Node, Selection};
+use zarrow::{ErrorKind, Existing, Node};
 
 /// A group of arrays and groups in a store.
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -200,7 +201,7 @@ impl Group {
         };
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection =
-            Selection::new(array.shape(), &selection::indices(&index)?).map_err(place).raise(py)?;
+            index_array::of_shape(array.shape(), &index, Indexing::Plain)?.map_err(place).raise(py)?;
         match interruptible(py, |interrupt| array.read(&selection, interrupt))? {
             EncodedValues::Masked(masked) => wrap(py, masked),
             EncodedValues::Categorical { codes, categories, ordered } => {

@@ -31,6 +31,8 @@ mod fill_value;
 mod gil;
 mod group;
 mod import;
+mod index_array;
+mod indexer;
 mod interrupt;
 mod json;
 mod masked_tensor;
@@ -77,6 +79,8 @@ mod _zarrow {
     use crate::group::Group;
     #[pymodule_export]
     use crate::import::{asarray, from_arrow, from_dlpack, from_numpy};
+    #[pymodule_export]
+    use crate::indexer::Indexer;
     #[pymodule_export]
     use crate::masked_tensor::MaskedTensor;
     #[pymodule_export]

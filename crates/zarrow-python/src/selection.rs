@@ -1,25 +1,51 @@
-//! Python indices as selections: integers, slices, `...` and, for views of memory, `None`.
+//! Basic indices of Python as selections: integers, slices, `...` and, for views of memory, `None`.
 //!
-//! Source: NumPy, "Basic indexing". Index arrays and masks are refused.
+//! Source: NumPy, "Basic indexing". Index arrays and masks are for [`index_array`](crate::index_array).
 
 use crate::error::{Raise, indexing};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyTuple};
 use zarrow::{AxisSelection, Index, Selection};
 use zarrow_array::IndexStep;
 
-/// The indices for a stored array, where `None` has no meaning.
-pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
-    let indices: Option<Vec<Index>> = parts(index)?.into_iter().collect();
-    indices.ok_or_else(|| indexing(index.py(), "None adds an axis to a Tensor; here it means nothing"))
+/// One item of an index.
+#[derive(Clone, Copy)]
+enum Part {
+    /// None.
+    New,
+    Basic(Index),
+    /// An array, or nothing that is an index.
+    Other,
+}
+
+/// The indices for a stored array; `None` where one is no basic index.
+pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
+    let of = |item: &Bound<'_, PyAny>| match part(item)? {
+        Part::Basic(index) => Ok(Some(index)),
+        Part::Other => Ok(None),
+        Part::New => Err(indexing(item.py(), "None adds an axis to a Tensor; here it means nothing")),
+    };
+    match index.cast::<PyTuple>() {
+        Ok(items) => items.iter().map(|item| of(&item)).collect(),
+        Err(_) => Ok(of(index)?.map(|index| vec![index])),
+    }
+}
+
+/// The index of one axis; `None` where it is no basic index.
+pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
+    Ok(indices(item)?.and_then(|indices| indices.first().copied()))
 }
 
 /// The view that `index` takes of memory of `shape`.
 pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>> {
     let parts = parts(index)?;
-    let indices: Vec<Index> = parts.iter().copied().flatten().collect();
+    let basic = |part: &Part| match part {
+        Part::Basic(index) => Some(*index),
+        _ => None,
+    };
+    let indices: Vec<Index> = parts.iter().filter_map(basic).collect();
     let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
     let selection = Selection::new(&extents, &indices).raise(index.py())?;
     let given = indices.iter().filter(|index| **index != Index::Ellipsis).count();
@@ -34,9 +60,9 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>
     let mut steps = Vec::with_capacity(shape.len() + parts.len());
     for part in parts {
         match part {
-            None => steps.push(IndexStep::New),
-            Some(Index::Ellipsis) => steps.extend(axes.by_ref().take(shape.len() - given)),
-            Some(_) => steps.extend(axes.next()),
+            Part::Basic(Index::Ellipsis) => steps.extend(axes.by_ref().take(shape.len() - given)),
+            Part::Basic(_) => steps.extend(axes.next()),
+            _ => steps.push(IndexStep::New),
         }
     }
     steps.extend(axes);
@@ -45,9 +71,10 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>
 
 /// The position of one element in C order, where `index` has an integer for every axis of `shape`.
 pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<usize> {
-    let selection = Selection::new(shape, &indices(index)?).raise(index.py())?;
+    let one = || indexing(index.py(), "strings are taken one by one, with an integer for every axis");
+    let selection = Selection::new(shape, &indices(index)?.ok_or_else(one)?).raise(index.py())?;
     if !selection.shape().is_empty() {
-        return Err(indexing(index.py(), "strings are taken one by one, with an integer for every axis"));
+        return Err(one());
     }
     let mut position = 0;
     for (axis, extent) in selection.axes().iter().zip(shape) {
@@ -56,38 +83,42 @@ pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<usize> {
     Ok(position as usize)
 }
 
-/// One part for each item of the index; `None` stands for a new axis.
-fn parts(index: &Bound<'_, PyAny>) -> PyResult<Vec<Option<Index>>> {
+/// One part for each item of the index, none of which is an array.
+fn parts(index: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
+    let of = |item: &Bound<'_, PyAny>| match part(item)? {
+        Part::Other => {
+            let kind = item.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
+            let message = format!("only integers, slices and ... are indices here, and not {kind}");
+            Err(indexing(item.py(), message))
+        }
+        part => Ok(part),
+    };
     match index.cast::<PyTuple>() {
-        Ok(items) => items.iter().map(|item| part(&item)).collect(),
-        Err(_) => Ok(vec![part(index)?]),
+        Ok(items) => items.iter().map(|item| of(&item)).collect(),
+        Err(_) => Ok(vec![of(index)?]),
     }
 }
 
-fn part(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
+fn part(item: &Bound<'_, PyAny>) -> PyResult<Part> {
     let py = item.py();
     if item.is_none() {
-        return Ok(None);
+        return Ok(Part::New);
     }
     if item.is(PyEllipsis::get(py)) {
-        return Ok(Some(Index::Ellipsis));
+        return Ok(Part::Basic(Index::Ellipsis));
     }
     if item.is_instance_of::<PySlice>() {
-        return slice(item).map(Some);
+        return slice(item).map(Part::Basic);
     }
-    let refused = || {
-        let kind = item.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
-        indexing(py, format!("only integers, slices and ... are indices here, and not {kind}"))
-    };
-    if item.is_instance_of::<PyBool>() {
-        return Err(refused());
+    if item.is_instance_of::<PyBool>() || item.is_instance_of::<PyList>() {
+        return Ok(Part::Other);
     }
     match item.extract::<i64>() {
-        Ok(position) => Ok(Some(Index::At(position))),
+        Ok(position) => Ok(Part::Basic(Index::At(position))),
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
             Err(indexing(py, format!("index {item} is out of bounds")))
         }
-        Err(_) => Err(refused()),
+        Err(_) => Ok(Part::Other),
     }
 }
 

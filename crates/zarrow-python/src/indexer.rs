@@ -1,0 +1,77 @@
+//! The class `Indexer`: an array whose index arrays go together in one way, `oindex`, `vindex` and `blocks`.
+
+use crate::array::Array;
+use crate::index_array::Indexing;
+use pyo3::prelude::*;
+use pyo3::types::PyEllipsis;
+
+/// An array, read and written by one kind of index.
+#[pyclass(frozen, module = "zarrow")]
+pub struct Indexer {
+    array: Py<Array>,
+    kind: Indexing,
+}
+
+impl Indexer {
+    /// The indexer of this kind of `array`.
+    pub fn new(array: &Bound<'_, Array>, kind: Indexing) -> Indexer {
+        Indexer { array: array.clone().unbind(), kind }
+    }
+
+    /// The array, and how it is indexed.
+    pub fn of(&self) -> (&Py<Array>, Indexing) {
+        (&self.array, self.kind)
+    }
+}
+
+#[pymethods]
+impl Indexer {
+    /// The array that is indexed.
+    #[getter]
+    fn array(&self, py: Python<'_>) -> Py<Array> {
+        self.array.clone_ref(py)
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.array.get().read_by(index, self.kind, None)
+    }
+
+    fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.array.get().write_by(index, value, self.kind, None, false)
+    }
+
+    /// Read a selection; all of the array where none is given.
+    #[pyo3(signature = (selection = None, *, out = None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Option<Bound<'py, PyAny>>,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        self.array.get().read_by(&index, self.kind, out)
+    }
+
+    /// Write values to a selection.
+    #[pyo3(signature = (selection, value, *, durability = None, write_empty_chunks = false))]
+    fn write(
+        &self,
+        selection: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        durability: Option<&str>,
+        write_empty_chunks: bool,
+    ) -> PyResult<()> {
+        self.array.get().write_by(selection, value, self.kind, durability, write_empty_chunks)
+    }
+
+    fn __repr__(&self) -> String {
+        let name = match self.kind {
+            Indexing::Orthogonal => "oindex",
+            Indexing::Vectorized => "vindex",
+            Indexing::Block => "blocks",
+            Indexing::Plain | Indexing::Basic => "index",
+        };
+        let array = self.array.get().inner();
+        format!("<{name} of /{} in {}>", array.path(), array.store().name())
+    }
+}
