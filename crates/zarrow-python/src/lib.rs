@@ -90,9 +90,9 @@ mod _zarrow {
     #[pymodule_export]
     use crate::open::{num_threads, open, set_num_threads};
     #[pymodule_export]
-    use crate::store::MemoryStore;
-    #[pymodule_export]
     use crate::rebuild::{_mask_levels, _masked, _variable};
+    #[pymodule_export]
+    use crate::store::MemoryStore;
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]
