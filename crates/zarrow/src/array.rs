@@ -355,6 +355,7 @@ impl Array {
             chain: &self.chain,
             indexes: &self.indexes,
             chunks: self.chunks.as_deref(),
+            field: None,
         }
     }
 

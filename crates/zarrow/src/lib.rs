@@ -13,6 +13,7 @@
 
 pub mod anndata;
 mod array;
+mod array_field;
 pub mod arrow;
 mod batch;
 mod codec;
@@ -29,6 +30,7 @@ pub mod metadata;
 pub mod store;
 
 pub use array::Array;
+pub use array_field::ArrayField;
 pub use batch::{read_many, read_many_strided};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{Batch, Values, num_threads, set_num_threads};

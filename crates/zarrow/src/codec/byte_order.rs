@@ -76,6 +76,15 @@ impl Swap {
         }
     }
 
+    /// What is reversed in a part of each element, of `data_type`, that begins at `offset`.
+    pub fn part(&self, offset: usize, data_type: &DataType) -> Swap {
+        let Swap::Fields(fields) = self else { return self.clone() };
+        let words = data_type.words();
+        let is_foreign = |part: &Words| fields.contains(&Words { offset: part.offset + offset, ..*part });
+        let foreign: Vec<bool> = words.iter().map(is_foreign).collect();
+        Swap::of(data_type, &words, &foreign)
+    }
+
     /// Step 2.
     fn of(data_type: &DataType, words: &[Words], foreign: &[bool]) -> Swap {
         let swapped = |(words, foreign): (&Words, &bool)| (*foreign && words.size > 1).then_some(*words);
@@ -154,13 +163,18 @@ mod tests {
         assert_eq!(swap(json!(native), &record()).unwrap(), Swap::None);
         let all = turned(swap(json!(foreign), &record()).unwrap());
         assert_eq!(all, [0, 2, 1, 6, 5, 4, 3, 10, 9, 8, 7]);
-        let one = turned(swap(json!([native, foreign, native]), &record()).unwrap());
+        let one_foreign = swap(json!([native, foreign, native]), &record()).unwrap();
+        let one = turned(one_foreign.clone());
         assert_eq!(one, [0, 2, 1, 3, 4, 5, 6, 7, 8, 9, 10]);
         let rest = Swap::all(&record()).and(&swap(json!([native, foreign, native]), &record()).unwrap());
         assert_eq!(turned(rest), [0, 1, 2, 6, 5, 4, 3, 10, 9, 8, 7]);
         assert_eq!(Swap::all(&record()).and(&Swap::all(&record())), Swap::None);
         assert_eq!(Swap::Words(4).and(&Swap::Words(4)), Swap::None);
         assert_eq!(Swap::Words(4).and(&Swap::None), Swap::Words(4));
+        let part = |number: Number, offset| one_foreign.part(offset, &number.into());
+        assert_eq!((part(Number::Int16, 1), part(Number::Complex64, 3)), (Swap::Words(2), Swap::None));
+        assert_eq!(Swap::all(&record()).part(3, &Number::Complex64.into()), Swap::Words(4));
+        assert_eq!(Swap::all(&record()).part(0, &record()), Swap::all(&record()));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::exec::cache::Cache;
 use crate::exec::cells::{AxisGrid, Cells};
 use crate::exec::chunk::{Chunk, Slot};
+use crate::exec::field::FieldPlace;
 use crate::exec::input::Input;
 use crate::exec::job::{Checkpoint, lock};
 use crate::exec::part::{AxisPart, PerAxis, share_of, whole_part};
@@ -52,6 +53,8 @@ pub struct Reader<'a> {
     pub indexes: &'a Cache<ShardIndex>,
     /// Its decoded chunks, where they are kept.
     pub chunks: Option<&'a Cache<Buffer>>,
+    /// The field that is read, where not whole elements are: what `metadata` says of elements is of the field then.
+    pub field: Option<&'a FieldPlace>,
 }
 
 /// Reads `selection` into fresh memory.
@@ -65,7 +68,7 @@ pub fn read(
 ) -> Result<DecodedArray> {
     let mut memory = ResultMemory::new(&reader.metadata.data_type, &[], &selection.shape())?;
     for sink in memory.sinks(&[selection.flat_shape()]) {
-        reader.read_into(selection, &sink, interrupted)?;
+        reader.read_into(selection, &sink.of_field(reader.field), interrupted)?;
     }
     // SAFETY: the parts of all chunks cover the selection (a property test of `Cells` says so), and every part was
     // placed or filled, else there was an error.

@@ -4,6 +4,7 @@ use crate::codec::{Swap, VariableChunk};
 use crate::error::{ErrorKind, Result};
 use crate::exec::bitmap::Bitmap;
 use crate::exec::destination::{Destination, Source};
+use crate::exec::field::FieldPlace;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
@@ -34,6 +35,8 @@ pub enum Decoded {
 pub enum Sink<'a> {
     /// Elements of a fixed size.
     Fixed(Destination<'a>),
+    /// One field of structured elements.
+    Field(Destination<'a>, &'a FieldPlace),
     /// Strings or bytes, gathered until all are there.
     Variable(VariableSink),
     /// A mask, and what it is the mask of.
@@ -52,7 +55,49 @@ fn mismatch() -> ErrorKind {
     ErrorKind::Internal("a chunk has another layout than its array".into())
 }
 
-impl Sink<'_> {
+impl<'a> Sink<'a> {
+    /// The same memory for a field of the elements, where one is given.
+    pub fn of_field(self, field: Option<&'a FieldPlace>) -> Sink<'a> {
+        match (self, field) {
+            (Sink::Fixed(destination), Some(field)) => Sink::Field(destination, field),
+            (Sink::Optional { missing, bitmap, inner }, field) => {
+                Sink::Optional { missing, bitmap, inner: Box::new(inner.of_field(field)) }
+            }
+            (other, _) => other,
+        }
+    }
+
+    /// Copies elements of a fixed size, which lie as `source` says, to their places.
+    ///
+    /// # Errors
+    /// As [`place`](Sink::place).
+    ///
+    /// # Safety
+    /// As [`place`](Sink::place).
+    pub unsafe fn scatter(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
+        match self {
+            // SAFETY: the caller's contract.
+            Sink::Fixed(destination) => unsafe { destination.scatter(part, source) },
+            Sink::Field(destination, field) => {
+                // A chunk fits into memory.
+                let origin = source.origin + field.offset as isize;
+                let source = Source { origin, swap: &field.swap(source.swap), ..*source };
+                // SAFETY: as above.
+                unsafe { destination.scatter(part, &source) }
+            }
+            _ => Err(mismatch().into()),
+        }
+    }
+
+    /// Bytes of a stored element, where they have a fixed size.
+    fn element_size(&self) -> usize {
+        match self {
+            Sink::Fixed(destination) => destination.item_size(),
+            Sink::Field(_, field) => field.element_size,
+            _ => 0,
+        }
+    }
+
     /// Places the elements of `part` from a chunk of `shape`, of which `decoded` has those from `first` on in C order.
     ///
     /// # Errors
@@ -70,12 +115,12 @@ impl Sink<'_> {
         // A chunk fits into memory.
         let origin = |item_size: usize| -((first * item_size) as isize);
         match (self, decoded) {
-            (Sink::Fixed(destination), Decoded::Fixed { bytes, swap }) => {
-                let strides = c_strides(shape, destination.item_size());
-                let origin = origin(destination.item_size());
+            (Sink::Fixed(_) | Sink::Field(..), Decoded::Fixed { bytes, swap }) => {
+                let strides = c_strides(shape, self.element_size());
+                let origin = origin(self.element_size());
                 let source = Source { bytes, origin, strides: &strides, swap };
                 // SAFETY: the caller's contract.
-                unsafe { destination.scatter(part, &source) }
+                unsafe { self.scatter(part, &source) }
             }
             (Sink::Variable(sink), Decoded::Variable(chunk)) => sink.add(chunk, shape, part),
             (Sink::Optional { missing: mask, bitmap, inner }, Decoded::Optional { missing, data }) => {
@@ -102,8 +147,10 @@ impl Sink<'_> {
     /// As [`place`](Sink::place).
     pub unsafe fn fill(&self, part: &[AxisPart<'_>], value: &FillValue) -> Result<()> {
         match (self, value) {
-            // SAFETY: the caller's contract.
-            (Sink::Fixed(destination), FillValue::Fixed(item)) => unsafe { destination.fill(part, item) },
+            (Sink::Fixed(destination) | Sink::Field(destination, _), FillValue::Fixed(item)) => {
+                // SAFETY: the caller's contract.
+                unsafe { destination.fill(part, item) }
+            }
             (Sink::Variable(sink), FillValue::Variable(_)) => sink.add_fill(part),
             (Sink::Optional { missing, bitmap, inner }, FillValue::Present(value)) => {
                 // SAFETY: the caller's contract.
@@ -131,8 +178,10 @@ impl Sink<'_> {
     /// As [`place`](Sink::place).
     unsafe fn fill_missing(&self, part: &[AxisPart<'_>]) -> Result<()> {
         match self {
-            // SAFETY: the caller's contract.
-            Sink::Fixed(destination) => unsafe { destination.fill(part, &vec![0; destination.item_size()]) },
+            Sink::Fixed(destination) | Sink::Field(destination, _) => {
+                // SAFETY: the caller's contract.
+                unsafe { destination.fill(part, &vec![0; destination.item_size()]) }
+            }
             Sink::Variable(sink) => sink.add_empty(part),
             // SAFETY: the caller's contract.
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },

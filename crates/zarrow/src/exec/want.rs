@@ -3,7 +3,7 @@
 //! The memory of a result is written by many threads at once. What keeps that sound is that no two claims of one read
 //! have an element in common: making a claim is `unsafe`, and says why that holds; writing through it is not.
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::exec::destination::Source;
 use crate::exec::part::{AxisPart, is_whole};
 use crate::exec::sink::{Decoded, Sink};
@@ -56,13 +56,10 @@ impl<'a> Want<'a> {
     /// Copies elements of a fixed size to their places.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] where source or result do not have them, which a checked plan rules out.
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) where source or result do not have them, which a checked plan rules out.
     pub fn scatter(&mut self, source: &Source<'_>) -> Result<()> {
-        match self.sink {
-            // SAFETY: as for `contiguous`.
-            Sink::Fixed(destination) => unsafe { destination.scatter(self.part, source) },
-            _ => Err(ErrorKind::Internal("a chunk has another layout than its array".into()).into()),
-        }
+        // SAFETY: as for `contiguous`.
+        unsafe { self.sink.scatter(self.part, source) }
     }
 
     /// The places of masks and of elements, where both are one run of bytes in the part's C order.

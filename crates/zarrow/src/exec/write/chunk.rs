@@ -111,7 +111,7 @@ impl<'a> Target<'a> {
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w>>> {
-        let old = old.filter(|_| !covers(part, self.bounds));
+        let old = old.filter(|_| !values.cover(part, self.bounds));
         match &self.chain.array_to_bytes {
             ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, swap, worker),
             ArrayToBytes::Sharding(sharding) => {
@@ -167,15 +167,16 @@ impl<'a> Target<'a> {
         let mut item = item.clone();
         let item_size = item.len();
         swap.in_place(&mut item, item_size);
-        let (memory, swapped) = values.fixed(self.chain)?;
-        let turn = swapped.and(swap);
-        let run = if turn == Swap::None && covers(part, self.shape) { memory.run(part) } else { None };
+        let (memory, turn) = values.fixed(self.chain, swap)?;
+        let is_covered = values.cover(part, self.shape);
+        let run = if turn == Swap::None && is_covered { memory.run(part) } else { None };
         if run.is_none() {
             let nbytes = shape::nbytes(self.shape, item.len())?;
             // Taken out, so that an old chunk can be read to it with what else the worker has.
             let mut scratch = std::mem::take(&mut worker.elements);
-            self.lay_out(old, &item, swap, scratch.take(nbytes)?, covers(part, self.shape), worker)?;
-            memory.gather(part, scratch.take(nbytes)?, &c_strides(self.shape, item.len()), &turn)?;
+            self.lay_out(old, &item, swap, scratch.take(nbytes)?, is_covered, worker)?;
+            let place = (values.offset(), &c_strides(self.shape, item.len())[..]);
+            memory.gather(part, scratch.take(nbytes)?, place, &turn)?;
             worker.elements = scratch;
         }
         let Worker { codecs, encoded, elements, .. } = worker;

@@ -103,12 +103,12 @@ impl<'a> Elements<'a> {
             (Elements::Optional { missing, data }, _) => {
                 let (mask, values) = values.split();
                 let present = Memory::nothing_missing(part);
-                mask.unwrap_or(&present).gather_over(part, missing, &c_strides(shape, 1), &Swap::None)?;
+                mask.unwrap_or(&present).gather_over(part, missing, (0, &c_strides(shape, 1)), &Swap::None)?;
                 missing.iter_mut().for_each(|missing| *missing = u8::from(*missing != 0));
                 data.put(values, part, shape, item_size)
             }
             (Elements::Fixed(bytes), Data::Fixed(memory, swap)) => {
-                memory.gather_over(part, bytes, &c_strides(shape, item_size), swap)
+                memory.gather_over(part, bytes, (values.offset(), &c_strides(shape, item_size)), swap)
             }
             (Elements::Variable(elements), Data::Variable(words)) => {
                 words.each(part, &c_strides(shape, 1), |place, element| {

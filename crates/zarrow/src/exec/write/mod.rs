@@ -140,7 +140,7 @@ impl Writer<'_> {
     ) -> Result<()> {
         let (key, durability) = (self.reader.key(cell), self.options.durability);
         let pass = || target.checkpoint.pass();
-        if covers(part, target.bounds) {
+        if values.level().cover(part, target.bounds) {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
                     self.store.overwrite(&key, Some(&[&bytes.body, &bytes.tail]), durability, &pass)
@@ -174,7 +174,7 @@ impl Writer<'_> {
         let (shape, bounds) = target.stored();
         let target = Target { shape: &shape, bounds: &bounds, ..*target };
         let shard = ShardTarget::new(target, sharding, &stored_part)?;
-        let covered = covers(&stored_part, &bounds);
+        let covered = values.level().cover(&stored_part, &bounds);
         let state = {
             let mut opened = lock(&open.0);
             match &*opened {
