@@ -36,7 +36,6 @@ pub(crate) use cache::Cache;
 pub(crate) use destination::Destination;
 pub(crate) use output_strides::OutputStrides;
 pub(crate) use part::{AxisPart, whole_part};
-pub(crate) use pool::generation;
 pub(crate) use read::{Reader, read};
 pub(crate) use scratch::{Codecs, Scratch, Worker};
 pub(crate) use shard::read_index;

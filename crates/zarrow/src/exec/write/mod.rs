@@ -105,17 +105,21 @@ impl Writer<'_> {
         })
     }
 
-    /// How many tasks each of `shards` shards is.
+    /// How many tasks each of `shards` shards is: where there are few, as many as keep all threads at work, and so many
+    /// that little is encoded before its turn to be written.
     fn shares(&self, sharding: &Sharding, shards: u64, threads: usize) -> u64 {
+        /// Bytes that a share decodes to, at most, if its inner chunks are smaller.
+        const SHARE: u64 = 4 << 20;
         let wanted = threads as u64 * TASKS_PER_THREAD;
         if threads == 1 || shards >= wanted {
             return 1;
         }
-        let shard = self.reader.metadata.chunk_grid.largest_chunk();
         let elements =
             |shape: &[u64]| shape.iter().fold(1u64, |product, extent| product.saturating_mul(*extent));
-        let inner = elements(&shard) / elements(&sharding.chunk_shape).max(1);
-        wanted.div_ceil(shards.max(1)).min(inner).max(1)
+        let shard = elements(&self.reader.metadata.chunk_grid.largest_chunk());
+        let inner = shard / elements(&sharding.chunk_shape).max(1);
+        let item_size = self.reader.metadata.data_type.item_size().unwrap_or(1) as u64;
+        wanted.div_ceil(shards.max(1)).max(shard.saturating_mul(item_size) / SHARE).min(inner).max(1)
     }
 
     /// The shape of the chunk at `cell`, and how much of it lies inside the array.
