@@ -125,7 +125,7 @@ impl Array {
         numpy::dtype(py, self.inner().data_type())
     }
 
-    /// The data type as Zarr version 3 names it: a name, or a dict of name and configuration.
+    /// The data type as Zarr version 3 names it, whichever version is stored.
     #[getter]
     fn data_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::value(py, &zarrow::metadata::data_type_document(self.inner().data_type()))
@@ -169,7 +169,7 @@ impl Array {
         self.inner().shard_shape().map(|shape| PyTuple::new(py, shape)).transpose()
     }
 
-    /// The attributes, a mapping that writes what is changed.
+    /// The attributes: a mapping that reads as a dict does, and stores what is changed.
     #[getter]
     fn attrs<'py>(slf: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
         attributes::live(slf.as_any())
@@ -202,7 +202,7 @@ impl Array {
         metadata::fill_value(py, &metadata.fill_value, metadata.data_type.without_optional())
     }
 
-    /// The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict.
+    /// The metadata in the words of a `zarr.json`, whichever version is stored, as a new dict.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut document = self.inner().metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
@@ -274,25 +274,25 @@ impl Array {
         self.write_by(selection, value, Indexing::Plain, durability, write_empty_chunks)
     }
 
-    /// The array by lists, masks and slices of single axes, which are combined.
+    /// The array by lists, masks and slices of single axes, all of whose combinations are taken.
     #[getter]
     fn oindex(slf: &Bound<'_, Array>) -> Indexer {
         Indexer::new(slf, Indexing::Orthogonal)
     }
 
-    /// The array by lists and masks that are taken together.
+    /// The array by lists and masks that are taken together, position by position.
     #[getter]
     fn vindex(slf: &Bound<'_, Array>) -> Indexer {
         Indexer::new(slf, Indexing::Vectorized)
     }
 
-    /// The array by chunks.
+    /// The array by chunks: integers and slices (of step 1) count those of the grid.
     #[getter]
     fn blocks(slf: &Bound<'_, Array>) -> Indexer {
         Indexer::new(slf, Indexing::Block)
     }
 
-    /// The shape of the smallest region that can be written without regard to any other: a shard, or a chunk.
+    /// The shape of the smallest region to write without regard to others: of a shard, or of a chunk.
     ///
     /// None for a rectilinear grid.
     #[getter]

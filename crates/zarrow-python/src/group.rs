@@ -87,7 +87,7 @@ impl Group {
         self.change(py, |group| group.erase(path))
     }
 
-    /// Create an array below the group.
+    /// Create an array at a path below the group, and the groups between that are not there.
     #[pyo3(signature = (path, **options))]
     fn create_array<'py>(
         slf: &Bound<'py, Self>,
@@ -97,7 +97,7 @@ impl Group {
         slf.py().import("zarrow.creation")?.call_method("_create_array_in", (slf, path), options)
     }
 
-    /// Create a group below the group.
+    /// Create a group at a path below the group, as `zarrow.create_group` does.
     #[pyo3(signature = (path, *, attributes = None, overwrite = false))]
     fn create_group<'py>(
         slf: &Bound<'py, Self>,
@@ -111,7 +111,7 @@ impl Group {
         group.change(slf.py(), |group| group.create_group(path, attributes, existing)).map(Group::new)
     }
 
-    /// Give the group at a path below, created where it is not there.
+    /// Give the group at a path below, which is created where it is not there.
     fn require_group<'py>(slf: &Bound<'py, Self>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if !slf.get().__contains__(py, path)? {
@@ -229,7 +229,7 @@ impl Group {
         ArrowStream::new(table, rows)
     }
 
-    /// The attributes, a mapping that writes what is changed.
+    /// The attributes: a mapping that reads as a dict does, and stores what is changed.
     #[getter]
     fn attrs<'py>(slf: &Bound<'py, Group>) -> PyResult<Bound<'py, PyAny>> {
         attributes::live(slf.as_any())

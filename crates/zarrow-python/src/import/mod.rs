@@ -83,7 +83,7 @@ pub fn asarray<'py>(
     wrap(py, array)
 }
 
-/// Take the tensor that an object lends by DLPack, or that a capsule holds.
+/// Take the tensor that an object lends by DLPack. The memory is shared, not copied.
 #[pyfunction]
 #[pyo3(signature = (x, dtype = None, *, copy = None))]
 pub fn from_dlpack<'py>(
@@ -99,7 +99,7 @@ pub fn from_dlpack<'py>(
     finish(py, Imported::Tensor(tensor), dtype, copy)
 }
 
-/// Take an Arrow array: a stream of several chunks is joined.
+/// Take an Arrow array. Values, offsets and bytes of text are shared, and read-only, as Arrow has them.
 #[pyfunction]
 pub fn from_arrow<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
