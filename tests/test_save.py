@@ -1,0 +1,82 @@
+"""`zarrow.save`: arrays by their names, or one, in one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import zarrow
+
+
+@pytest.fixture(params=["folder", "url", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    new = tmp_path / "new" / "deep"
+    return {"folder": new, "url": f"file://{new}", "memory": zarrow.MemoryStore()}[request.param]
+
+
+def test_one_array(store: Any) -> None:
+    zarrow.save(store, np.arange(6.0).reshape(2, 3))
+    assert zarrow.open(store)[...].tolist() == [[0, 1, 2], [3, 4, 5]]
+    zarrow.save(store, ["a"])
+    assert zarrow.open(store)[...].tolist() == ["a"]
+    with pytest.raises(TypeError):
+        zarrow.save(store, x=[1])
+    assert zarrow.open(store)[...].tolist() == ["a"]
+
+
+def test_arrays_by_their_names(store: Any) -> None:
+    zarrow.save(store, x=[1, 2], y=np.eye(2))
+    zarrow.save(store, y=[5], **{"deep/z": [True]}, path=["a name like any"])
+    root = zarrow.open(store)
+    assert root.keys() == ["deep", "path", "x", "y"]
+    assert (root["x"][...].tolist(), root["y"][...].tolist(), root["deep/z"][...].tolist()) == (
+        [1, 2],
+        [5],
+        [True],
+    )
+    with pytest.raises(FileExistsError, match="group"):
+        zarrow.save(store, deep=[1])
+    with pytest.raises(FileExistsError, match="group"):
+        zarrow.save(store, [1])
+    assert zarrow.open(store).keys() == ["deep", "path", "x", "y"]
+
+
+def test_nothing_to_save(store: Any) -> None:
+    for arguments, arrays in [((), {}), (([1],), {"x": [1]}), ((None,), {})]:
+        with pytest.raises(TypeError, match="save"):
+            zarrow.save(store, *arguments, **arrays)
+    with pytest.raises(FileNotFoundError):
+        zarrow.open(store)
+
+
+def test_what_cannot_be_saved_leaves_the_old(tmp_path: Path) -> None:
+    zarrow.save(tmp_path, x=[1])
+    for value in (object(), [object()], {"a": 1}):
+        with pytest.raises((TypeError, NotImplementedError, ValueError)):
+            zarrow.save(tmp_path, x=value)
+    assert zarrow.open(tmp_path)["x"][...].tolist() == [1]
+
+
+def test_zarr_python_loads_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    arrays = {
+        name: rng.integers(0, 2, shape).astype(dtype)
+        for name, shape, dtype in [
+            ("a", (300, 200), "f4"),
+            ("b", (), "i8"),
+            ("c", (0, 3), "c16"),
+            ("d", (5, 1, 7, 2), "bool"),
+            ("e", (10,), ">u2"),
+        ]
+    }
+    arrays["f"] = np.array(["é", "xy"])
+    arrays["g"] = np.array(["2020-01-01", "NaT"], "M8[s]")
+    zarrow.save(tmp_path, **arrays)
+    for name, values in arrays.items():
+        read = zarr.open_group(tmp_path, mode="r")[name][...]
+        assert np.array_equal(read, values, equal_nan=values.dtype.kind == "M")
+        assert zarrow.open(tmp_path)[name].shape == values.shape
