@@ -10,7 +10,7 @@ use crate::summary::Summary;
 use crate::tensor::Tensor;
 use crate::written::{self, Written};
 use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy, selection};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
 use std::num::NonZeroU64;
@@ -219,6 +219,9 @@ impl Array {
         out: Option<Bound<'py, PyAny>>,
         mmap: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if out.is_some() && mmap {
+            return Err(PyValueError::new_err("mmap=True fills no memory: give either out or mmap"));
+        }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection = self.selection(&index)?;
         if let Some(object) = out {
