@@ -23,8 +23,8 @@ pub struct DecodedArray {
 
 impl DecodedArray {
     /// The common part of a layout; `nbytes` counts all of its buffers.
-    pub fn new(shape: &[u64], dtype: &DataType, nbytes: usize) -> DecodedArray {
-        DecodedArray { shape: shape.into(), dtype: dtype.clone(), nbytes }
+    pub fn new(shape: Box<[u64]>, dtype: &DataType, nbytes: usize) -> DecodedArray {
+        DecodedArray { shape, dtype: dtype.clone(), nbytes }
     }
 
     /// Extents, outermost axis first.

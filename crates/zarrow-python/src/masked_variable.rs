@@ -29,7 +29,7 @@ impl MaskedVariable {
     ) -> PyResult<Bound<'_, MaskedVariable>> {
         let data = masked.data();
         let nbytes = size_of_val(data.offsets()) + data.data().len() + masked.mask().missing().len();
-        let base = DecodedArray::new(data.shape(), data.dtype(), nbytes);
+        let base = DecodedArray::new(data.shape().into(), data.dtype(), nbytes);
         Bound::new(py, (MaskedVariable { masked }, base))
     }
 

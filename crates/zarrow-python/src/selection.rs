@@ -12,8 +12,14 @@ use zarrow_array::IndexStep;
 
 /// The indices for a stored array, where `None` has no meaning.
 pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
-    let indices: Option<Vec<Index>> = parts(index)?.into_iter().collect();
-    indices.ok_or_else(|| indexing(index.py(), "None adds an axis to a Tensor; here it means nothing"))
+    let given = |item: &Bound<'_, PyAny>| {
+        let refused = || indexing(item.py(), "None adds an axis to a Tensor; here it means nothing");
+        part(item)?.ok_or_else(refused)
+    };
+    match index.cast::<PyTuple>() {
+        Ok(items) => items.iter().map(|item| given(&item)).collect(),
+        Err(_) => Ok(vec![given(index)?]),
+    }
 }
 
 /// The view that `index` takes of memory of `shape`.

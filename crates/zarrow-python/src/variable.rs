@@ -23,7 +23,7 @@ impl Variable {
     /// The Python object over `variable`. Nothing is copied.
     pub fn create(py: Python<'_>, variable: zarrow_array::Variable) -> PyResult<Bound<'_, Variable>> {
         let nbytes = size_of_val(variable.offsets()) + variable.data().len();
-        let base = DecodedArray::new(variable.shape(), variable.dtype(), nbytes);
+        let base = DecodedArray::new(variable.shape().into(), variable.dtype(), nbytes);
         Bound::new(py, (Variable { variable }, base))
     }
 }
