@@ -209,7 +209,7 @@ class Array:
             Map the store's files instead of reading them, where they hold uncompressed elements in the
             machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
             whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be it
-            is read: `Tensor.is_mapped` tells. With `out` it has no effect.
+            is read: `Tensor.is_mapped` tells. It cannot be given together with `out`.
 
             The map is private and copied on write: what is written to the tensor stays in this process, and
             no file changes. What another process writes to a file in place shows through, as long as the
@@ -226,7 +226,7 @@ class Array:
         IndexingError, CodecError, OutOfMemoryError, StoreError, KeyboardInterrupt
             As `__getitem__`. Some of the elements of `out` may have been written then, and nothing else.
         ValueError
-            `out` has another shape, or elements that overlap.
+            `out` has another shape, or elements that overlap; or `mmap` was given with it.
         TypeError
             `out` has another type, or is no array, a scalar or an array with a mask.
         ExchangeError

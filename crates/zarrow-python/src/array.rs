@@ -12,7 +12,7 @@ use crate::summary::Summary;
 use crate::tensor::Tensor;
 use crate::written::{self, Written};
 use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
 use std::num::NonZeroU64;
@@ -247,12 +247,12 @@ impl Array {
         out: Option<Bound<'py, PyAny>>,
         mmap: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if out.is_some() && mmap {
+            return Err(PyValueError::new_err("mmap=True fills no memory: give either out or mmap"));
+        }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection = self.selection(&index, Indexing::Plain)?;
-        if mmap
-            && out.is_none()
-            && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)?
-        {
+        if mmap && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)? {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
         self.read_selection(py, &selection, out)

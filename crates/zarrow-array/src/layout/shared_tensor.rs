@@ -192,17 +192,16 @@ impl SharedTensor {
         read_only: bool,
     ) -> Result<SharedTensor> {
         let overflow = || Error::ShapeOverflow { shape: extents.to_vec(), item_size: 1 };
-        let shape = extents
-            .iter()
-            .map(|extent| i64::try_from(*extent))
-            .collect::<Result<Vec<i64>, _>>()
-            .map_err(|_| overflow())?;
+        if extents.iter().any(|extent| i64::try_from(*extent).is_err()) {
+            return Err(overflow());
+        }
+        let shape: Box<[i64]> = extents.iter().map(|extent| *extent as i64).collect();
         let strides = shape::c_strides(&shape).ok_or_else(overflow)?;
         let item_size = dtype.item_size().unwrap_or(0);
         Ok(SharedTensor {
             owner,
             pointer,
-            shape: shape.into(),
+            shape,
             strides: strides.into(),
             dtype,
             item_size,

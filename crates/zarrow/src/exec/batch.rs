@@ -56,7 +56,7 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
         !items.is_empty() && items.iter().all(alike) && shapes.iter().all(|shape| *shape == shapes[0]);
     if stacked {
         let (data_type, fill) = items[0].element();
-        let mut memory = ResultMemory::new(data_type, &[items.len() as u64], &shapes[0])?;
+        let mut memory = ResultMemory::new(data_type, [&[items.len() as u64], &shapes[0][..]].concat())?;
         let flat: Vec<Vec<u64>> = items.iter().map(|item| item.selection.flat_shape()).collect();
         read_into(items, &memory.sinks(&flat), interrupted)?;
         // SAFETY: the parts of each item cover its selection, and every part was placed or filled.
@@ -72,7 +72,7 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
 pub fn read_each(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Vec<DecodedArray>> {
     let shapes: Vec<Vec<u64>> = items.iter().map(|item| item.selection.shape()).collect();
     let memories =
-        items.iter().zip(&shapes).map(|(item, shape)| ResultMemory::new(item.element().0, &[], shape));
+        items.iter().zip(&shapes).map(|(item, shape)| ResultMemory::new(item.element().0, shape.clone()));
     let mut memories = memories.collect::<Result<Vec<_>>>()?;
     let own = memories.iter_mut().zip(items);
     let sinks: Vec<Sink<'_>> =

@@ -21,7 +21,7 @@ use crate::exec::shard::{GROUP, Share, inner_count};
 use crate::exec::sink::Sink;
 use crate::exec::turns::Turn;
 use crate::exec::want::Want;
-use crate::metadata::ArrayMetadata;
+use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::selection::Selection;
 use crate::store::{Store, Value};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ pub fn read(
     selection: &Selection,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
-    let mut memory = ResultMemory::new(&reader.metadata.data_type, &[], &selection.shape())?;
+    let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape())?;
     for sink in memory.sinks(&[selection.flat_shape()]) {
         reader.read_into(selection, &sink, interrupted)?;
     }
@@ -108,9 +108,17 @@ impl<'a> Reader<'a> {
         sink: &Sink<'_>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let Some(part) = whole_part(selection) else { return Ok(()) };
-        let cells = self.cells(&part)?;
+        let Some(mut part) = whole_part(selection) else { return Ok(()) };
         let threads = self.threads(&part);
+        if threads == 1
+            && let Some(cell) = self.single_cell(&mut part)
+        {
+            return pool::run(1, 1, interrupted, &|_, worker, checkpoint| {
+                // SAFETY: it is the only claim on the sink.
+                self.chunk(&cell, &mut [unsafe { Want::new(&part, sink) }], worker, checkpoint)
+            });
+        }
+        let cells = self.cells(&part)?;
         let shares = match threads {
             1 => 1,
             _ => {
@@ -140,6 +148,24 @@ impl<'a> Reader<'a> {
                 Some(open) => self.share(&cell, &mut want, (share, shares), open, worker, checkpoint),
             }
         })
+    }
+
+    /// The one cell of a grid of equal chunks that `part` touches, from whose start the part is counted then: the plan of
+    /// a small read, which is worth no other.
+    fn single_cell(&self, part: &mut [AxisPart<'_>]) -> Option<PerAxis<u64>> {
+        let ChunkGrid::Regular { chunk_shape } = &self.metadata.chunk_grid else { return None };
+        let mut cell = PerAxis::new();
+        for (axis, extent) in part.iter().zip(chunk_shape) {
+            let index = axis.start / extent;
+            if axis.picks.is_some() || axis.last() / extent != index {
+                return None;
+            }
+            cell.push(index);
+        }
+        for ((axis, extent), index) in part.iter_mut().zip(chunk_shape).zip(&cell) {
+            axis.start -= extent * index;
+        }
+        Some(cell)
     }
 
     /// The chunks that `part` of the array touches.

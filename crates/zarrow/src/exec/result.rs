@@ -26,12 +26,11 @@ pub struct ResultMemory {
 }
 
 impl ResultMemory {
-    /// Memory for elements of `data_type`: `batch` before `item` is the shape.
+    /// Memory for elements of `data_type`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`], [`zarrow_array::Error::OutOfMemory`].
-    pub fn new(data_type: &DataType, batch: &[u64], item: &[u64]) -> Result<ResultMemory> {
-        let shape = [batch, item].concat();
+    pub fn new(data_type: &DataType, shape: Vec<u64>) -> Result<ResultMemory> {
         let element = data_type.without_optional().clone();
         let mut masks = Vec::new();
         let mut level = data_type;
