@@ -11,7 +11,7 @@ use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
 use crate::written::{self, Written};
-use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy};
+use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, missing, numpy};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
@@ -239,19 +239,31 @@ impl Array {
     }
 
     /// Read a selection; all of the array where none is given.
-    #[pyo3(signature = (selection = None, *, out = None, mmap = false))]
+    #[pyo3(signature = (selection = None, *, out = None, mmap = false, mask = None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
         selection: Option<Bound<'py, PyAny>>,
         out: Option<Bound<'py, PyAny>>,
         mmap: bool,
+        mask: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if out.is_some() && mmap {
             return Err(PyValueError::new_err("mmap=True fills no memory: give either out or mmap"));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection = self.selection(&index, Indexing::Plain)?;
+        if let Some(mask) = mask {
+            if out.is_some() {
+                return Err(PyValueError::new_err("a mask needs memory beside out: give one of both"));
+            }
+            let array = self.inner();
+            let missing = missing::values(&array, &mask)?;
+            return wrap(
+                py,
+                interruptible(py, |interrupt| array.read_masked(&selection, &missing, interrupt))?,
+            );
+        }
         if mmap && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)? {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
@@ -354,12 +366,14 @@ impl Array {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         numpy::new_array(py, dtype, copy, || {
-            numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false)?,))
+            numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false, None)?,))
         })
     }
 
     /// Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
-    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bytes", strings = "large", batch_rows = None))]
+    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bytes", strings = "large", mask = None,
+                        batch_rows = None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(
         &self,
         py: Python<'_>,
@@ -367,9 +381,15 @@ impl Array {
         layout: &str,
         bools: &str,
         strings: &str,
+        mask: Option<&str>,
         batch_rows: Option<NonZeroU64>,
     ) -> PyResult<ArrowStream> {
-        let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
+        let options = TableOptions {
+            form: arrow::form(layout, bools, strings)?,
+            mask: missing::choice(mask)?,
+            rows: None,
+            batch_rows,
+        };
         ArrowStream::new(Table::of_array((*self.inner()).clone(), options).raise(py)?, rows)
     }
 

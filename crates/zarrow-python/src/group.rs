@@ -10,7 +10,7 @@ use crate::interrupt::interruptible;
 use crate::open::node;
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
-use crate::{arrow, attributes, json, metadata};
+use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
 use serde_json::Map;
@@ -212,7 +212,7 @@ impl Group {
 
     /// Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
     #[pyo3(signature = (columns = None, *, rows = None, layout = "tensor", bools = "bytes", strings = "large",
-                        batch_rows = None))]
+                        mask = None, batch_rows = None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(
         &self,
@@ -222,9 +222,15 @@ impl Group {
         layout: &str,
         bools: &str,
         strings: &str,
+        mask: Option<&str>,
         batch_rows: Option<NonZeroU64>,
     ) -> PyResult<ArrowStream> {
-        let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
+        let options = TableOptions {
+            form: arrow::form(layout, bools, strings)?,
+            mask: missing::choice(mask)?,
+            rows: None,
+            batch_rows,
+        };
         let table = py.detach(|| self.inner().table(columns.as_deref(), options)).raise(py)?;
         ArrowStream::new(table, rows)
     }

@@ -126,25 +126,47 @@ impl<'a> Destination<'a> {
         Ok(())
     }
 
+    /// The bytes of `count` elements from the `first` on, as they lie in the memory, set to 0; `None` where they would
+    /// leave it.
+    ///
+    /// # Safety
+    /// While the slice lives, nobody else writes to one of them.
+    #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
+    pub unsafe fn zeroed(&self, first: usize, count: usize) -> Option<&mut [u8]> {
+        let range =
+            first.checked_mul(self.item_size)?..first.checked_add(count)?.checked_mul(self.item_size)?;
+        if range.end > self.nbytes {
+            return None;
+        }
+        // SAFETY: the range was checked above (point 1), and no other worker has it (point 2).
+        Some(unsafe {
+            self.pointer.add(range.start).write_bytes(0, range.len());
+            std::slice::from_raw_parts_mut(self.pointer.add(range.start), range.len())
+        })
+    }
+
     /// Calls `each` with every run of bytes that the elements of `part` fill, and where in the memory it begins, until
-    /// it says false; returns whether it never did, which it is taken to do where elements lie one by one.
+    /// it says false; returns whether it never did.
     ///
     /// # Safety
     /// The elements of the part have been written, and during the call nobody writes to them.
     pub unsafe fn each_run(&self, part: &[AxisPart<'_>], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
         let Some(side) = self.place(part) else { return false };
         let mut first = side.first;
-        // Axes of several elements, the widest steps first, all of them forwards.
+        // Axes of several elements, the widest steps first, all of them forwards; and those whose elements lie anywhere.
         let mut axes: PerAxis<(usize, usize)> = PerAxis::new();
+        let mut scattered: PerAxis<&[isize]> = PerAxis::new();
         for steps in &side.axes {
-            let Steps::Even { count, step } = *steps else { return false };
-            if count > 1 {
+            match steps {
                 // `place` checked that all of them lie in the memory.
-                first += step.min(0) * (count as isize - 1);
-                axes.push((step.unsigned_abs(), count));
+                Steps::Even { count, step } if *count > 1 => {
+                    first += step.min(&0) * (*count as isize - 1);
+                    axes.push((step.unsigned_abs(), *count));
+                }
+                Steps::Even { .. } => {}
+                Steps::Each(offsets) => scattered.push(offsets),
             }
         }
-        let Ok(first) = usize::try_from(first) else { return false };
         axes.sort_unstable_by(|a, b| b.cmp(a));
         let mut run = self.item_size;
         while let Some((width, count)) = axes.last().copied()
@@ -153,15 +175,21 @@ impl<'a> Destination<'a> {
             run *= count;
             axes.pop();
         }
-        let total: usize = axes.iter().map(|(_, count)| count).product();
+        let even: usize = axes.iter().map(|(_, count)| count).product();
+        let total = scattered.iter().fold(even, |product, offsets| product * offsets.len());
         (0..total).all(|number| {
             let (mut at, mut rest) = (first, number);
             for (width, count) in axes.iter().rev() {
-                at += rest % count * width;
+                at += (rest % count * width) as isize;
                 rest /= count;
             }
+            for offsets in &scattered {
+                at += offsets[rest % offsets.len()];
+                rest /= offsets.len();
+            }
             // SAFETY: `place` checked that the part's elements lie inside the memory (point 1); the caller's contract.
-            each(at, unsafe { std::slice::from_raw_parts(self.pointer.add(at), run) })
+            let bytes = unsafe { std::slice::from_raw_parts(self.pointer.wrapping_offset(at), run) };
+            each(at.unsigned_abs(), bytes)
         })
     }
 

@@ -9,6 +9,7 @@ mod destination;
 mod elements;
 mod input;
 mod job;
+mod marked;
 mod optional;
 mod output_strides;
 mod part;

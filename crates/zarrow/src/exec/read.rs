@@ -22,6 +22,7 @@ use crate::exec::sink::Sink;
 use crate::exec::turns::Turn;
 use crate::exec::want::Want;
 use crate::metadata::{ArrayMetadata, ChunkGrid};
+use crate::missing::MissingValues;
 use crate::selection::Selection;
 use crate::store::{Store, Value};
 use std::sync::{Arc, Mutex};
@@ -52,6 +53,8 @@ pub struct Reader<'a> {
     pub indexes: &'a Cache<ShardIndex>,
     /// Its decoded chunks, where they are kept.
     pub chunks: Option<&'a Cache<Buffer>>,
+    /// Which values mean that an element is missing, where some do.
+    pub missing: Option<&'a MissingValues>,
 }
 
 /// Reads `selection` into fresh memory.
@@ -63,7 +66,7 @@ pub fn read(
     selection: &Selection,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
-    let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape())?;
+    let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape(), reader.missing)?;
     for sink in memory.sinks(&[selection.flat_shape()]) {
         reader.read_into(selection, &sink, interrupted)?;
     }

@@ -4,6 +4,7 @@ use crate::codec::{Swap, VariableChunk};
 use crate::error::{ErrorKind, Result};
 use crate::exec::bitmap::Bitmap;
 use crate::exec::destination::{Destination, Source};
+use crate::exec::marked::Marked;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
@@ -34,6 +35,8 @@ pub enum Decoded {
 pub enum Sink<'a> {
     /// Elements of a fixed size.
     Fixed(Destination<'a>),
+    /// Elements of a fixed size, of which some values mean that one is missing.
+    Marked(Marked<'a>),
     /// Strings or bytes, gathered until all are there.
     Variable(VariableSink),
     /// A mask, and what it is the mask of.
@@ -70,7 +73,10 @@ impl Sink<'_> {
         // A chunk fits into memory.
         let origin = |item_size: usize| -((first * item_size) as isize);
         match (self, decoded) {
-            (Sink::Fixed(destination), Decoded::Fixed { bytes, swap }) => {
+            (
+                Sink::Fixed(destination) | Sink::Marked(Marked { data: destination, .. }),
+                Decoded::Fixed { bytes, swap },
+            ) => {
                 let strides = c_strides(shape, destination.item_size());
                 let origin = origin(destination.item_size());
                 let source = Source { bytes, origin, strides: &strides, swap };
@@ -104,6 +110,8 @@ impl Sink<'_> {
         match (self, value) {
             // SAFETY: the caller's contract.
             (Sink::Fixed(destination), FillValue::Fixed(item)) => unsafe { destination.fill(part, item) },
+            // SAFETY: the caller's contract.
+            (Sink::Marked(marked), FillValue::Fixed(item)) => unsafe { marked.fill(part, item) },
             (Sink::Variable(sink), FillValue::Variable(_)) => sink.add_fill(part),
             (Sink::Optional { missing, bitmap, inner }, FillValue::Present(value)) => {
                 // SAFETY: the caller's contract.
@@ -125,6 +133,23 @@ impl Sink<'_> {
         }
     }
 
+    /// Marks which elements of `part` mean that one is missing, where some do.
+    ///
+    /// # Errors
+    /// As [`place`](Sink::place).
+    ///
+    /// # Safety
+    /// The elements of the part have been written, and as [`place`](Sink::place).
+    pub unsafe fn mark(&self, part: &[AxisPart<'_>]) -> Result<()> {
+        match self {
+            // SAFETY: the caller's contract.
+            Sink::Marked(marked) => unsafe { marked.mark(part) },
+            // SAFETY: as above.
+            Sink::Optional { inner, .. } => unsafe { inner.mark(part) },
+            Sink::Fixed(_) | Sink::Variable(_) => Ok(()),
+        }
+    }
+
     /// What lies behind a mask where an element is missing: zero bytes, nothing, or missing once more.
     ///
     /// # Safety
@@ -133,6 +158,8 @@ impl Sink<'_> {
         match self {
             // SAFETY: the caller's contract.
             Sink::Fixed(destination) => unsafe { destination.fill(part, &vec![0; destination.item_size()]) },
+            // SAFETY: the caller's contract.
+            Sink::Marked(marked) => unsafe { marked.fill(part, &vec![0; marked.data.item_size()]) },
             Sink::Variable(sink) => sink.add_empty(part),
             // SAFETY: the caller's contract.
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
@@ -144,7 +171,7 @@ impl Sink<'_> {
 ///
 /// # Safety
 /// As [`Bitmap::pack`].
-unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
+pub unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
     if let Some(bitmap) = bitmap {
         // SAFETY: the caller's contract.
         unsafe { bitmap.pack(mask, part) }

@@ -5,6 +5,7 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::exec::destination::Source;
+use crate::exec::marked::Marked;
 use crate::exec::part::{AxisPart, is_whole};
 use crate::exec::sink::{Decoded, Sink};
 use crate::metadata::FillValue;
@@ -48,7 +49,9 @@ impl<'a> Want<'a> {
     pub fn contiguous(&mut self) -> Option<&mut [MaybeUninit<u8>]> {
         match self.sink {
             // SAFETY: the claim is the only one on these places, and `&mut self` the only use of it.
-            Sink::Fixed(destination) => unsafe { destination.contiguous(self.part) },
+            Sink::Fixed(destination) | Sink::Marked(Marked { data: destination, .. }) => unsafe {
+                destination.contiguous(self.part)
+            },
             _ => None,
         }
     }
@@ -60,7 +63,9 @@ impl<'a> Want<'a> {
     pub fn scatter(&mut self, source: &Source<'_>) -> Result<()> {
         match self.sink {
             // SAFETY: as for `contiguous`.
-            Sink::Fixed(destination) => unsafe { destination.scatter(self.part, source) },
+            Sink::Fixed(destination) | Sink::Marked(Marked { data: destination, .. }) => unsafe {
+                destination.scatter(self.part, source)
+            },
             _ => Err(ErrorKind::Internal("a chunk has another layout than its array".into()).into()),
         }
     }
@@ -82,6 +87,18 @@ impl<'a> Want<'a> {
             // SAFETY: as for `contiguous`, and the caller's contract.
             unsafe { bitmap.pack(missing, self.part) }
         }
+    }
+
+    /// Marks which elements mean that one is missing, where some do.
+    ///
+    /// # Errors
+    /// As [`scatter`](Want::scatter).
+    ///
+    /// # Safety
+    /// Every place of the elements has been written.
+    pub unsafe fn mark(&mut self) -> Result<()> {
+        // SAFETY: as for `contiguous`, and the caller's contract.
+        unsafe { self.sink.mark(self.part) }
     }
 
     /// Places the elements of a chunk of `shape`, of which `decoded` has those from `first` on in C order.
