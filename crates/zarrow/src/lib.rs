@@ -41,3 +41,7 @@ pub use missing::MissingValues;
 pub use open::{Node, open, open_with};
 pub use options::{DecodeLimits, OpenOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, List, Selection};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,7 +33,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The result of [`read_many`].
+/// The result of `read_many`.
 pub enum Batch {
     /// One array with a new first axis.
     Stacked(DecodedArray),
