@@ -24,7 +24,7 @@ pub struct DecodedArray {
 
 impl DecodedArray {
     /// The common part of a layout; `nbytes` counts all of its buffers.
-    pub fn new(shape: &[u64], dtype: &DataType, nbytes: usize) -> DecodedArray {
+    pub fn new(shape: impl Into<Box<[u64]>>, dtype: &DataType, nbytes: usize) -> DecodedArray {
         DecodedArray { shape: shape.into(), dtype: dtype.clone(), nbytes }
     }
 

@@ -20,8 +20,8 @@ pub struct Tensor {
 impl Tensor {
     /// The Python object over `shared`. Nothing is copied.
     pub fn create(py: Python<'_>, shared: SharedTensor) -> PyResult<Bound<'_, Tensor>> {
-        let shape: Vec<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
-        let base = DecodedArray::new(&shape, shared.dtype(), shared.nbytes());
+        let shape: Box<[u64]> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
+        let base = DecodedArray::new(shape, shared.dtype(), shared.nbytes());
         Bound::new(py, (Tensor { shared }, base))
     }
 

@@ -9,7 +9,6 @@
 use super::owner::BufferView;
 use super::{Lent, Odd};
 use crate::error::Raise;
-use crate::numpy;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -22,18 +21,15 @@ use zarrow_array::{SharedBytes, SharedTensor};
 /// The most axes of a buffer, as in C Python.
 const MAX_NDIM: usize = 64;
 
-/// The memory of `object`; `None` where it has no buffer, or one whose elements have no type here.
-///
-/// Text, and scalars of NumPy, are values and no memory, although they have a buffer.
-pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+/// Whether `object` has a buffer that is memory: text has one too, which is a value.
+pub fn is_lent(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: attached, with a live object.
-    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0
-        || object.is_instance_of::<PyBytes>()
-        || object.is_instance_of::<PyString>()
-        || numpy::is_scalar(object)?
-    {
-        return Ok(None);
-    }
+    let has_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    has_buffer && !object.is_instance_of::<PyBytes>() && !object.is_instance_of::<PyString>()
+}
+
+/// The memory of `object`, which is lent; `None` where it refuses, or where its elements have no type here.
+pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     let view = match BufferView::new(object, ffi::PyBUF_RECORDS_RO) {
         Ok(view) => view,
         Err(refused) if is_refusal(object.py(), &refused) => return Ok(None),

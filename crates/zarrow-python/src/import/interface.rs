@@ -8,7 +8,6 @@ use super::owner::Held;
 use super::{Lent, Odd};
 use crate::data_type;
 use crate::error::{Raise, exchange};
-use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -16,12 +15,7 @@ use zarrow_array::import::element::Element;
 use zarrow_array::{DataType, SharedTensor};
 
 /// The memory that `object` describes; `None` where it describes none, or elements that have no type here.
-///
-/// A scalar of NumPy's describes memory that is gone when it has done so: it is a value, and no memory.
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
-    if numpy::is_scalar(object)? {
-        return Ok(None);
-    }
     let Some(interface) = object.getattr_opt("__array_interface__")? else { return Ok(None) };
     let interface = interface.cast::<PyDict>()?;
     let typestr: String = require(interface, "typestr")?.extract()?;
@@ -68,7 +62,8 @@ fn describe(
     if element.is_swapped {
         return Ok(Some(Lent::Odd(Odd::ByteOrder)));
     }
-    let item_size = element.dtype.item_size().unwrap_or(0) as i64;
+    let Some(item_size) = element.dtype.item_size().filter(|size| *size > 0) else { return Ok(None) };
+    let item_size = item_size as i64;
     let strides = interface.get_item("strides")?.filter(|strides| !strides.is_none());
     let mut strides: Vec<i64> = match strides {
         Some(strides) => strides.extract()?,
