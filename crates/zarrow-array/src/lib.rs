@@ -43,7 +43,10 @@ pub use buffer::{Buffer, UninitBuffer};
 pub use dtype::{DataType, Field, Number, NumberNames, Struct, TimeUnit, Words};
 pub use element::Element;
 pub use error::{Error, Result};
-pub use layout::{DecodedArray, IndexStep, MaskedTensor, MaskedVariable, SharedTensor, Tensor, Variable};
+pub use layout::{
+    DecodedArray, ForeignMemory, ForeignStrides, IndexStep, MaskedTensor, MaskedVariable, SharedTensor,
+    Tensor, Variable,
+};
 pub use mask::{Mask, count_missing, pack_validity};
 pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};
 pub use shared_bytes::SharedBytes;

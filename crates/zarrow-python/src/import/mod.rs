@@ -338,14 +338,3 @@ fn wrap(py: Python<'_>, array: Imported) -> PyResult<Bound<'_, PyAny>> {
         Imported::MaskedVariable(masked) => MaskedVariable::create(py, masked)?.into_any(),
     })
 }
-
-/// Turns strides in bytes into strides in elements; false where one is no whole number of them.
-///
-/// What an axis of less than two elements has for its stride does not matter.
-fn to_elements(shape: &[i64], strides: &mut [i64], item_size: i64) -> bool {
-    shape.iter().zip(strides).all(|(extent, stride)| {
-        let even = *stride % item_size == 0 || *extent < 2 || shape.contains(&0);
-        *stride /= item_size;
-        even
-    })
-}
