@@ -216,7 +216,9 @@ fn map_chunk(
     let stat = rustix::fs::fstat(file).map_err(|error| ErrorKind::Io(error.into()))?;
     let (start, length) = range.unwrap_or((0, u64::try_from(stat.st_size).unwrap_or(0)));
     if length != nbytes as u64 {
-        let (expected, actual) = (nbytes as u64, length);
+        // Of what is no file the store itself says so.
+        let actual = if range.is_none() { value.nbytes()? } else { length };
+        let expected = nbytes as u64;
         return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
     }
     if !start.is_multiple_of(PAGE) {
