@@ -243,8 +243,8 @@ class Array:
         IndexingError, CodecError, OutOfMemoryError, StoreError, KeyboardInterrupt
             As `__getitem__`. Some of the elements of `out` may have been written then, and nothing else.
         ValueError
-            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `mask` is no
-            value of the type (an `OverflowError`, where an integer is too large for it).
+            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `mask` is
+            no value of the type (an `OverflowError`, where an integer is too large for it).
         TypeError
             `out` has another type, or is no array, a scalar or an array with a mask; `mask` is of another
             kind than the elements.
