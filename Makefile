@@ -22,7 +22,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test data-types test-torch fuzz lint lock clean
+.PHONY: help tools wheel demo bench test data-types crates miri test-torch fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +94,10 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(BIN)/mypy python benches
 	$(call step,clippy)
 	cargo clippy $(CARGO_FLAGS) --all-targets -- --deny warnings
+	$(call step,rustdoc)
+	RUSTDOCFLAGS='--deny warnings' cargo doc $(CARGO_FLAGS) --no-deps --exclude zarrow-python --quiet
+	$(call step,packages)
+	cargo package $(PACKAGE_FLAGS) --no-verify --quiet
 
 test: lint ## everything that must hold before a change lands
 	$(call step,Rust tests)
@@ -111,6 +115,26 @@ data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what i
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
 	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
+
+PACKAGE_FLAGS := --workspace --exclude zarrow-python --locked --allow-dirty
+
+crates: tools ## what a Rust user gets: each feature tested and documented, each package built from its own files
+	$(call step,features)
+	cargo test --release --locked --package zarrow-array --features ndarray$(comma)arrow
+	RUSTDOCFLAGS='--deny warnings' cargo doc --release --locked --package zarrow-array --features ndarray$(comma)arrow --no-deps
+	$(call step,packages)
+	cargo package $(PACKAGE_FLAGS)
+
+# Miri comes with nightly toolchains of rustup: it runs the tests on a machine that knows which pointer may reach what.
+# Random tests have few cases there, since it is some thousand times slower.
+MIRI := PROPTEST_CASES=8 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1 MIRIFLAGS=-Zmiri-disable-isolation \
+  CARGO_TARGET_DIR=$(CURDIR)/build/miri cargo +nightly miri test
+
+miri: tools ## undefined behaviour in the unsafe code of zarrow-dlpack and zarrow-array
+	$(call step,Miri)
+	rustup component add miri rust-src --toolchain nightly
+	$(MIRI) --package zarrow-dlpack --tests
+	$(MIRI) --package zarrow-array --lib
 
 comma := ,
 FUZZ_SECONDS ?= 30

@@ -355,3 +355,24 @@ def test_a_tensor_may_be_let_go_by_any_thread():
 def test_pyarrow_is_taken():
     assert zarrow.asarray(pa.array([1, 2, 3])).tolist() == [1, 2, 3]
     assert zarrow.asarray(pa.py_buffer(b"abc")).tolist() == [97, 98, 99]
+
+
+class Point(ctypes.Structure):
+    _fields_ = (("x", ctypes.c_int), ("y", ctypes.c_float))
+
+
+def test_structures_of_a_buffer_are_shared():
+    points = (Point * 3)((1, 2.5), (3, 4.5), (5, 6.5))
+    for copy in (None, False):
+        tensor = zarrow.asarray(points, copy=copy)
+        assert tensor.dtype.names == ("x", "y") and tensor.numpy()["y"].tolist() == [2.5, 4.5, 6.5]
+        points[0].x = 9
+        assert tensor.numpy()["x"][0] == 9 and tensor.numpy().ctypes.data == ctypes.addressof(points)
+    records = np.array([(1, 2.0)], "i2,>f8")
+    assert zarrow.asarray(memoryview(records)).numpy()["f1"].tolist() == [2.0]
+    assert zarrow.asarray(records).tolist() == records.tolist()
+    with pytest.raises(zarrow.DataTypeError, match="byte order"):
+        zarrow.from_numpy(records)
+    inner = np.zeros(4, [("a", "u1"), ("b", [("c", "f4", (2,))])])
+    shared = zarrow.from_numpy(inner[::2])
+    assert shared.dtype == inner.dtype and shared.numpy().ctypes.data == inner.ctypes.data

@@ -189,7 +189,9 @@ class Array:
         >>> temperature.blocks[1].shape, temperature.blocks[-1, 0, 0][0, 0, 0].item()
         ((24, 6, 8), 1152.0)
         """
-    def read(self, selection: _Index | None = None, *, out: Any = None, mmap: bool = False) -> Any:
+    def read(
+        self, selection: _Index | None = None, *, out: Any = None, mmap: bool = False, mask: Any = None
+    ) -> Any:
         """Read a selection; all of the array where none is given.
 
         Without `out` and `mmap` it is what `__getitem__` is: new memory that nobody else has, aligned to 64
@@ -209,12 +211,27 @@ class Array:
             Map the store's files instead of reading them, where they hold uncompressed elements in the
             machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
             whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be it
-            is read: `Tensor.is_mapped` tells. With `out` it has no effect.
+            is read: `Tensor.is_mapped` tells. It cannot be given together with `out`.
 
             The map is private and copied on write: what is written to the tensor stays in this process, and
             no file changes. What another process writes to a file in place shows through, as long as the
             page was not written to here. Where another process truncates a file, touching what is gone
             kills this process with SIGBUS: map only files that nobody changes.
+        mask
+            Which values mean that an element is missing; the result has a masked layout, whose data keep
+            them. The mask is made while a chunk is decoded, and so is the bitmap that Arrow asks for.
+
+            - `"cf"`: those that the attributes `_FillValue` and `missing_value` name (CF conventions), as
+              numbers or lists, or as xarray writes them in version 3. In version 2 xarray has the fill value
+              for `_FillValue`: so it is here, where the attribute `_ARRAY_DIMENSIONS` says that xarray wrote
+              the array. What is no value of the array's type names nothing. The attributes `scale_factor`
+              and `add_offset` are not applied.
+            - `"fill"`: the array's fill value, if the metadata say it.
+            - a value, or a list of values: of the array's type, exactly, but that floats are rounded to it.
+              Any NaN is equal to NaN, and -0 to 0.
+
+            Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
+            has no effect.
 
         Returns
         -------
@@ -226,9 +243,11 @@ class Array:
         IndexingError, CodecError, OutOfMemoryError, StoreError, KeyboardInterrupt
             As `__getitem__`. Some of the elements of `out` may have been written then, and nothing else.
         ValueError
-            `out` has another shape, or elements that overlap.
+            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `mask` is
+            no value of the type (an `OverflowError`, where an integer is too large for it).
         TypeError
-            `out` has another type, or is no array, a scalar or an array with a mask.
+            `out` has another type, or is no array, a scalar or an array with a mask; `mask` is of another
+            kind than the elements.
         ExchangeError
             `out` is read-only, does not say that it is writable (JAX's arrays are immutable), or is not in
             the CPU's memory (a `BufferError`).
@@ -246,6 +265,8 @@ class Array:
         >>> tensor = temperature.read(0, mmap=True)  # these chunks are compressed, and so are read
         >>> tensor.shape, tensor.is_mapped
         ((6, 8), False)
+        >>> temperature.read(np.s_[0, 0, :4], mask=[1, 3]).tolist()
+        [0.0, None, 2.0, None]
         """
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
@@ -402,6 +423,7 @@ class Array:
         layout: Literal["tensor", "nested", "flat"] = "tensor",
         bools: Literal["bytes", "bits"] = "bytes",
         strings: Literal["large", "small", "views"] = "large",
+        mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
     ) -> ArrowStream:
         """Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
@@ -415,6 +437,8 @@ class Array:
             A slice without a step; all rows, where none is given.
         layout, bools, strings
             The type of the rows: see `DecodedArray.arrow`. The axes keep their names.
+        mask
+            Which elements are null besides those that are missing already: "cf" or "fill", as for `read`.
         batch_rows
             Rows of a batch: see `ArrowStream.batch_rows`.
 

@@ -153,6 +153,7 @@ class Group:
         layout: Literal["tensor", "nested", "flat"] = "tensor",
         bools: Literal["bytes", "bits"] = "bytes",
         strings: Literal["large", "small", "views"] = "large",
+        mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
     ) -> ArrowStream:
         """Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
@@ -173,6 +174,9 @@ class Group:
         layout, bools, strings
             The types of the columns: see `DecodedArray.arrow`. For DuckDB, which takes a tensor's row for a
             list of all its elements, `layout="nested"` keeps the shape.
+        mask
+            Which elements are null besides those that are missing already: "cf" or "fill", as `Array.read`
+            has it, of each array by what it says itself.
         batch_rows
             Rows of a batch: see `ArrowStream.batch_rows`.
 

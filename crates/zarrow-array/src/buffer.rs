@@ -6,6 +6,7 @@
 //!    [`SharedTensor`](crate::SharedTensor).
 
 use crate::alignment::{HUGE_PAGE, alignment_of};
+use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::recycle;
 use std::alloc::Layout;
@@ -62,7 +63,7 @@ impl Drop for Recycled {
 }
 
 /// Asks the kernel for huge pages; it may refuse, which costs time and nothing else.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn advise_huge_pages(pointer: NonNull<u8>, nbytes: usize) {
     // SAFETY: the range is our own allocation, its start aligned to 2 MiB; the advice changes no contents.
     unsafe {
@@ -70,7 +71,7 @@ fn advise_huge_pages(pointer: NonNull<u8>, nbytes: usize) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 fn advise_huge_pages(_pointer: NonNull<u8>, _nbytes: usize) {}
 
 /// Fresh memory that is not filled yet.
@@ -138,8 +139,13 @@ impl UninitBuffer {
 #[derive(Debug)]
 enum Owner {
     Allocation(#[allow(dead_code, reason = "held for its drop")] Recycled),
-    Vector(#[allow(dead_code, reason = "held for its drop")] Vec<u8>),
+    Elements(#[allow(dead_code, reason = "held for its drop")] Box<dyn Elements>),
 }
+
+/// A vector of any element, which only its own type can free.
+trait Elements: std::fmt::Debug + Send + Sync {}
+
+impl<T: Element> Elements for Vec<T> {}
 
 /// Filled host memory with one owner.
 ///
@@ -221,12 +227,12 @@ pub(crate) fn as_words(bytes: &[u8]) -> Result<&[i64]> {
     }
 }
 
-impl From<Vec<u8>> for Buffer {
-    /// Takes the vector's memory as it is, at the alignment it has.
-    fn from(mut vector: Vec<u8>) -> Buffer {
+impl<T: Element> From<Vec<T>> for Buffer {
+    /// Takes the vector's memory as it is, at the alignment that its elements have.
+    fn from(mut vector: Vec<T>) -> Buffer {
         // SAFETY: a vector's pointer is never null; moving the vector does not move its memory.
-        let pointer = unsafe { NonNull::new_unchecked(vector.as_mut_ptr()) };
-        Buffer { pointer, length: vector.len(), owner: Owner::Vector(vector) }
+        let pointer = unsafe { NonNull::new_unchecked(vector.as_mut_ptr()).cast() };
+        Buffer { pointer, length: size_of_val(&*vector), owner: Owner::Elements(Box::new(vector)) }
     }
 }
 

@@ -94,6 +94,14 @@ pub enum Error {
     /// An array of another library breaks the rules of Arrow's C data interface.
     #[error("no Arrow array: {0}")]
     BadArrow(String),
+    /// Elements of other memory are no whole number of elements apart.
+    #[error("a stride of {stride} bytes is no number of elements of {item_size} bytes")]
+    UnevenStride {
+        /// The stride.
+        stride: i64,
+        /// Bytes of one element.
+        item_size: usize,
+    },
     /// Elements do not lie at multiples of their size, as the protocol promises.
     #[error("the elements of type {dtype} are not aligned, as {protocol} promises they are")]
     Misaligned {

@@ -6,7 +6,9 @@
 //!   decodes to, and [`DecodedArray`] over them.
 //! - [`SharedTensor`]: what several libraries hold at once.
 //! - [`export`]: to DLPack and to the Arrow C data interface; [`import`]: from both, and from buffers.
-//! - with the feature `zarrs`: `DecodedArray` as a target of zarrs' retrieve methods.
+//! - [`Element`]: tensors of vectors, and slices of tensors.
+//! - with the feature `zarrs`: `DecodedArray` as a target of zarrs' retrieve methods; with `ndarray`: tensors as views
+//!   of `ndarray` and arrays as tensors; with `arrow`: all layouts as arrays of the arrow crates. None of them copies.
 //!
 //! ```
 //! use zarrow_array::{Buffer, Number, Tensor, export};
@@ -17,11 +19,16 @@
 //! ```
 
 mod alignment;
+#[cfg(feature = "arrow")]
+mod arrow_rs;
 mod buffer;
 mod dtype;
+mod element;
 mod error;
 mod layout;
 mod mask;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod recycle;
 mod shared_bytes;
 #[cfg(feature = "zarrs")]
@@ -34,8 +41,16 @@ pub mod shape;
 pub use alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
 pub use buffer::{Buffer, UninitBuffer};
 pub use dtype::{DataType, Field, Number, NumberNames, Struct, TimeUnit, Words};
+pub use element::Element;
 pub use error::{Error, Result};
-pub use layout::{DecodedArray, IndexStep, MaskedTensor, MaskedVariable, SharedTensor, Tensor, Variable};
+pub use layout::{
+    DecodedArray, ForeignMemory, ForeignStrides, IndexStep, MaskedTensor, MaskedVariable, SharedTensor,
+    Tensor, Variable,
+};
 pub use mask::{Mask, count_missing, pack_validity};
 pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};
 pub use shared_bytes::SharedBytes;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -4,7 +4,8 @@
 //! machine gives free pages back to its host. A loop that reads, uses and drops arrays of one size therefore gets
 //! the memory of the array before.
 //!
-//! 1. Only blocks of [`HUGE_PAGE`] or more are kept, newest last, and no more bytes than the limit.
+//! 1. Blocks of [`HUGE_PAGE`] or more are kept, newest last, and no more bytes than the limit. Of smaller ones only the
+//!    last few are: the allocator keeps such itself, but goes a long way for aligned ones.
 //! 2. A block serves a request that fills at least half of it.
 //! 3. Where a request finds none and would not fit beside what is kept, the oldest blocks are freed first.
 //! 4. The lock is only ever tried: who does not get it does without the cache. So nobody waits, and a forked child
@@ -21,7 +22,16 @@ const DEFAULT_LIMIT: usize = 512 << 20;
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 static BLOCKS: Mutex<Vec<Allocation>> = Mutex::new(Vec::new());
 
-/// Sets how many bytes of freed memory are kept for the next results; 0 keeps none.
+/// Blocks of less than [`HUGE_PAGE`].
+static SMALL: Mutex<Vec<Allocation>> = Mutex::new(Vec::new());
+
+/// A smaller block is not worth the lock.
+const LEAST: usize = 4 << 10;
+
+/// How many small blocks are kept.
+const MOST_SMALL: usize = 8;
+
+/// Sets how many bytes of freed memory are kept for the next results, beside a few small blocks; 0 keeps none.
 ///
 /// ```
 /// zarrow_array::set_recycled_limit(64 << 20);
@@ -40,12 +50,13 @@ pub fn recycled_limit() -> usize {
 
 /// Frees what is kept; returns the bytes.
 pub fn release_recycled() -> usize {
-    trim(0)
+    let small = with(&SMALL, std::mem::take).map_or(0, |small| kept(&small));
+    small + trim(0)
 }
 
 /// Runs `act` on the blocks, where nobody else does (step 4).
-fn with_blocks<T>(act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
-    match BLOCKS.try_lock() {
+fn with<T>(blocks: &Mutex<Vec<Allocation>>, act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
+    match blocks.try_lock() {
         Ok(mut blocks) => Some(act(&mut blocks)),
         Err(TryLockError::Poisoned(poisoned)) => Some(act(&mut poisoned.into_inner())),
         Err(TryLockError::WouldBlock) => None,
@@ -58,7 +69,7 @@ fn kept(blocks: &[Allocation]) -> usize {
 
 /// Frees the oldest blocks until at most `limit` bytes are kept; returns the bytes freed.
 fn trim(limit: usize) -> usize {
-    let freed = with_blocks(|blocks| {
+    let freed = with(&BLOCKS, |blocks| {
         let mut keep = blocks.len();
         let mut sum = 0usize;
         while keep > 0 && sum.saturating_add(blocks[keep - 1].capacity()) <= limit {
@@ -73,11 +84,12 @@ fn trim(limit: usize) -> usize {
 
 /// A kept block for `nbytes` bytes (steps 2 and 3).
 pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
-    if nbytes < HUGE_PAGE {
-        return None;
-    }
     let fits = |block: &Allocation| block.capacity() >= nbytes && block.capacity() / 2 <= nbytes;
-    let found = with_blocks(|blocks| {
+    if nbytes < HUGE_PAGE {
+        let newest = |small: &mut Vec<Allocation>| small.iter().rposition(fits).map(|at| small.remove(at));
+        return if nbytes < LEAST { None } else { with(&SMALL, newest).flatten() };
+    }
+    let found = with(&BLOCKS, |blocks| {
         let smallest = blocks.iter().enumerate().filter(|(_, block)| fits(block));
         let at = smallest.min_by_key(|(_, block)| block.capacity()).map(|(at, _)| at)?;
         Some(blocks.remove(at))
@@ -92,12 +104,21 @@ pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
 /// Keeps a freed block (step 1), or gives it back to be freed.
 pub(crate) fn give(block: Allocation) -> Option<Allocation> {
     let limit = recycled_limit();
-    if block.capacity() < HUGE_PAGE || block.capacity() > limit {
+    if block.capacity() < LEAST || block.capacity() > limit {
         return Some(block);
+    }
+    if block.capacity() < HUGE_PAGE {
+        let replace = |small: &mut Vec<Allocation>| {
+            let oldest = (small.len() >= MOST_SMALL).then(|| small.remove(0));
+            small.push(block);
+            oldest
+        };
+        // Where another thread has the lock, the block was dropped with the closure.
+        return with(&SMALL, replace).flatten();
     }
     trim(limit - block.capacity());
     let mut block = Some(block);
-    with_blocks(|blocks| blocks.extend(block.take()));
+    with(&BLOCKS, |blocks| blocks.extend(block.take()));
     block
 }
 
@@ -124,6 +145,16 @@ mod tests {
         );
         drop((small, third));
         drop(UninitBuffer::new(7 * HUGE_PAGE).unwrap());
+        // Other tests allocate meanwhile, and the lock is only tried.
+        let comes_back = |_| {
+            let mut small = UninitBuffer::new(20_000).unwrap();
+            let address = small.as_mut_ptr();
+            drop(small);
+            UninitBuffer::new(19_000).unwrap().as_mut_ptr() == address
+        };
+        assert!((0..100).any(comes_back));
+        drop((0..20).map(|_| UninitBuffer::new(16_384).unwrap()).collect::<Vec<_>>());
+        assert!(super::SMALL.lock().unwrap().len() <= super::MOST_SMALL);
         assert!(super::kept(&super::BLOCKS.lock().unwrap()) <= 8 * HUGE_PAGE);
         drop(UninitBuffer::new(9 * HUGE_PAGE).unwrap());
         assert!(super::kept(&super::BLOCKS.lock().unwrap()) <= 8 * HUGE_PAGE);

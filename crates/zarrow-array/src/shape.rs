@@ -1,6 +1,10 @@
 //! Arithmetic of shapes and strides, all of it checked: the one place where extents are multiplied.
 
 use crate::error::{Error, Result};
+use smallvec::SmallVec;
+
+/// A number for each axis: few of them need no memory of their own.
+pub type Axes<T> = SmallVec<[T; 4]>;
 
 /// The number of elements of `shape`; a shape of no axes has one.
 ///

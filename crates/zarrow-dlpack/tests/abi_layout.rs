@@ -19,16 +19,23 @@ impl<const WORDS: usize> Image<WORDS> {
         unsafe { self.0.as_mut_ptr().byte_add(offset).cast::<[u8; N]>().write_unaligned(bytes) };
     }
 
+    /// Writes a pointer as one, so that what it may reach is written with it.
+    fn write_pointer<T>(&mut self, offset: usize, pointer: *const T) {
+        assert!(offset + size_of_val(&pointer) <= WORDS * 8);
+        // SAFETY: the bytes lie within the words.
+        unsafe { self.0.as_mut_ptr().byte_add(offset).cast::<*const T>().write_unaligned(pointer) };
+    }
+
     fn write_tensor(&mut self, at: usize, data: &[f32], shape: &[i64], strides: &[i64]) {
-        self.write(at, data.as_ptr().addr().to_ne_bytes());
+        self.write_pointer(at, data.as_ptr());
         self.write(at + 8, 2_i32.to_ne_bytes());
         self.write(at + 12, 5_i32.to_ne_bytes());
         self.write(at + 16, 2_i32.to_ne_bytes());
         self.write(at + 20, [2_u8]);
         self.write(at + 21, [32_u8]);
         self.write(at + 22, 1_u16.to_ne_bytes());
-        self.write(at + 24, shape.as_ptr().expose_provenance().to_ne_bytes());
-        self.write(at + 32, strides.as_ptr().expose_provenance().to_ne_bytes());
+        self.write_pointer(at + 24, shape.as_ptr());
+        self.write_pointer(at + 32, strides.as_ptr());
         self.write(at + 40, 4_u64.to_ne_bytes());
     }
 

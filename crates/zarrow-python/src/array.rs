@@ -11,8 +11,8 @@ use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
 use crate::written::{self, Written};
-use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, numpy};
-use pyo3::exceptions::PyTypeError;
+use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, missing, numpy};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
 use std::num::NonZeroU64;
@@ -125,7 +125,7 @@ impl Array {
         numpy::dtype(py, self.inner().data_type())
     }
 
-    /// The data type as Zarr version 3 names it: a name, or a dict of name and configuration.
+    /// The data type as Zarr version 3 names it, whichever version is stored.
     #[getter]
     fn data_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::value(py, &zarrow::metadata::data_type_document(self.inner().data_type()))
@@ -169,7 +169,7 @@ impl Array {
         self.inner().shard_shape().map(|shape| PyTuple::new(py, shape)).transpose()
     }
 
-    /// The attributes, a mapping that writes what is changed.
+    /// The attributes: a mapping that reads as a dict does, and stores what is changed.
     #[getter]
     fn attrs<'py>(slf: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
         attributes::live(slf.as_any())
@@ -202,7 +202,7 @@ impl Array {
         metadata::fill_value(py, &metadata.fill_value, metadata.data_type.without_optional())
     }
 
-    /// The metadata in the terms of Zarr version 3, whichever version is stored, as a new dict.
+    /// The metadata in the words of a `zarr.json`, whichever version is stored, as a new dict.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut document = self.inner().metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
@@ -239,20 +239,32 @@ impl Array {
     }
 
     /// Read a selection; all of the array where none is given.
-    #[pyo3(signature = (selection = None, *, out = None, mmap = false))]
+    #[pyo3(signature = (selection = None, *, out = None, mmap = false, mask = None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
         selection: Option<Bound<'py, PyAny>>,
         out: Option<Bound<'py, PyAny>>,
         mmap: bool,
+        mask: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if out.is_some() && mmap {
+            return Err(PyValueError::new_err("mmap=True fills no memory: give either out or mmap"));
+        }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection = self.selection(&index, Indexing::Plain)?;
-        if mmap
-            && out.is_none()
-            && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)?
-        {
+        if let Some(mask) = mask {
+            if out.is_some() {
+                return Err(PyValueError::new_err("a mask needs memory beside out: give one of both"));
+            }
+            let array = self.inner();
+            let missing = missing::values(&array, &mask)?;
+            return wrap(
+                py,
+                interruptible(py, |interrupt| array.read_masked(&selection, &missing, interrupt))?,
+            );
+        }
+        if mmap && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)? {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
         self.read_selection(py, &selection, out)
@@ -274,25 +286,25 @@ impl Array {
         self.write_by(selection, value, Indexing::Plain, durability, write_empty_chunks)
     }
 
-    /// The array by lists, masks and slices of single axes, which are combined.
+    /// The array by lists, masks and slices of single axes, all of whose combinations are taken.
     #[getter]
     fn oindex(slf: &Bound<'_, Array>) -> Indexer {
         Indexer::new(slf, Indexing::Orthogonal)
     }
 
-    /// The array by lists and masks that are taken together.
+    /// The array by lists and masks that are taken together, position by position.
     #[getter]
     fn vindex(slf: &Bound<'_, Array>) -> Indexer {
         Indexer::new(slf, Indexing::Vectorized)
     }
 
-    /// The array by chunks.
+    /// The array by chunks: integers and slices (of step 1) count those of the grid.
     #[getter]
     fn blocks(slf: &Bound<'_, Array>) -> Indexer {
         Indexer::new(slf, Indexing::Block)
     }
 
-    /// The shape of the smallest region that can be written without regard to any other: a shard, or a chunk.
+    /// The shape of the smallest region to write without regard to others: of a shard, or of a chunk.
     ///
     /// None for a rectilinear grid.
     #[getter]
@@ -354,12 +366,14 @@ impl Array {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         numpy::new_array(py, dtype, copy, || {
-            numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false)?,))
+            numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false, None)?,))
         })
     }
 
     /// Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
-    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bytes", strings = "large", batch_rows = None))]
+    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bytes", strings = "large", mask = None,
+                        batch_rows = None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(
         &self,
         py: Python<'_>,
@@ -367,9 +381,15 @@ impl Array {
         layout: &str,
         bools: &str,
         strings: &str,
+        mask: Option<&str>,
         batch_rows: Option<NonZeroU64>,
     ) -> PyResult<ArrowStream> {
-        let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
+        let options = TableOptions {
+            form: arrow::form(layout, bools, strings)?,
+            mask: missing::choice(mask)?,
+            rows: None,
+            batch_rows,
+        };
         ArrowStream::new(Table::of_array((*self.inner()).clone(), options).raise(py)?, rows)
     }
 

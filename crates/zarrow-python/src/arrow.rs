@@ -131,7 +131,7 @@ impl FastMethod<1> for ArrowCArray {
     type Class = DecodedArray;
     const NAME: &'static CStr = c"__arrow_c_array__";
     const DOC: &'static CStr = c"__arrow_c_array__($self, /, requested_schema=None)\n--\n\n\
-        Arrow: type and memory in a capsule each, in the form that the requested type asks for where it can be had.";
+        Arrow: type and memory in a capsule each, in the requested form where that can be had.";
     const PARAMETERS: [&'static str; 1] = ["requested_schema"];
     const POSITIONAL: usize = 1;
 

@@ -75,7 +75,7 @@ impl ArrowStream {
         rows.end - rows.start
     }
 
-    /// How many rows a batch has, but for the first and the last.
+    /// How many rows a batch has, but for the first and the last: batches begin at multiples of it.
     #[getter]
     fn batch_rows(&self) -> u64 {
         self.table.batch_rows().get()

@@ -75,7 +75,7 @@ impl Categorical {
         self.codes.get().shared().size()
     }
 
-    /// Make an array of the values: of objects, None where one is missing, for strings; masked, if one is missing.
+    /// Make an array of the values.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.decoded(py, "numpy")
     }
@@ -85,7 +85,7 @@ impl Categorical {
         self.decoded(py, "tolist")
     }
 
-    /// Give a pyarrow.DictionaryArray of the same memory.
+    /// Give a pyarrow.DictionaryArray of the same memory, null where there is no category.
     fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("array", (slf,))
     }

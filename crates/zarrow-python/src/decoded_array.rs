@@ -12,19 +12,20 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{IntoPyDict, PyCapsule, PyTuple};
-use zarrow_array::{DataType, shape};
+use zarrow_array::DataType;
+use zarrow_array::shape::{self, Axes};
 
 /// A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
 #[pyclass(frozen, subclass, module = "zarrow")]
 pub struct DecodedArray {
-    shape: Box<[u64]>,
+    shape: Axes<u64>,
     dtype: DataType,
     nbytes: usize,
 }
 
 impl DecodedArray {
     /// The common part of a layout; `nbytes` counts all of its buffers.
-    pub fn new(shape: &[u64], dtype: &DataType, nbytes: usize) -> DecodedArray {
+    pub fn new(shape: impl Into<Axes<u64>>, dtype: &DataType, nbytes: usize) -> DecodedArray {
         DecodedArray { shape: shape.into(), dtype: dtype.clone(), nbytes }
     }
 

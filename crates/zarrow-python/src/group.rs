@@ -10,7 +10,7 @@ use crate::interrupt::interruptible;
 use crate::open::node;
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
-use crate::{arrow, attributes, json, metadata};
+use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
 use serde_json::Map;
@@ -87,7 +87,7 @@ impl Group {
         self.change(py, |group| group.erase(path))
     }
 
-    /// Create an array below the group.
+    /// Create an array at a path below the group, and the groups between that are not there.
     #[pyo3(signature = (path, **options))]
     fn create_array<'py>(
         slf: &Bound<'py, Self>,
@@ -97,7 +97,7 @@ impl Group {
         slf.py().import("zarrow.creation")?.call_method("_create_array_in", (slf, path), options)
     }
 
-    /// Create a group below the group.
+    /// Create a group at a path below the group, as `zarrow.create_group` does.
     #[pyo3(signature = (path, *, attributes = None, overwrite = false))]
     fn create_group<'py>(
         slf: &Bound<'py, Self>,
@@ -111,7 +111,7 @@ impl Group {
         group.change(slf.py(), |group| group.create_group(path, attributes, existing)).map(Group::new)
     }
 
-    /// Give the group at a path below, created where it is not there.
+    /// Give the group at a path below, which is created where it is not there.
     fn require_group<'py>(slf: &Bound<'py, Self>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if !slf.get().__contains__(py, path)? {
@@ -212,7 +212,7 @@ impl Group {
 
     /// Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
     #[pyo3(signature = (columns = None, *, rows = None, layout = "tensor", bools = "bytes", strings = "large",
-                        batch_rows = None))]
+                        mask = None, batch_rows = None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(
         &self,
@@ -222,14 +222,20 @@ impl Group {
         layout: &str,
         bools: &str,
         strings: &str,
+        mask: Option<&str>,
         batch_rows: Option<NonZeroU64>,
     ) -> PyResult<ArrowStream> {
-        let options = TableOptions { form: arrow::form(layout, bools, strings)?, rows: None, batch_rows };
+        let options = TableOptions {
+            form: arrow::form(layout, bools, strings)?,
+            mask: missing::choice(mask)?,
+            rows: None,
+            batch_rows,
+        };
         let table = py.detach(|| self.inner().table(columns.as_deref(), options)).raise(py)?;
         ArrowStream::new(table, rows)
     }
 
-    /// The attributes, a mapping that writes what is changed.
+    /// The attributes: a mapping that reads as a dict does, and stores what is changed.
     #[getter]
     fn attrs<'py>(slf: &Bound<'py, Group>) -> PyResult<Bound<'py, PyAny>> {
         attributes::live(slf.as_any())

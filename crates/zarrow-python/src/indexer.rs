@@ -5,7 +5,7 @@ use crate::index_array::Indexing;
 use pyo3::prelude::*;
 use pyo3::types::PyEllipsis;
 
-/// An array, read and written by one kind of index.
+/// An array, read and written by one kind of index: what `oindex`, `vindex` and `blocks` of an Array are.
 #[pyclass(frozen, module = "zarrow")]
 pub struct Indexer {
     array: Py<Array>,

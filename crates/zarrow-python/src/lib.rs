@@ -39,6 +39,7 @@ mod masked_tensor;
 mod masked_variable;
 mod memory;
 mod metadata;
+mod missing;
 mod numpy;
 mod numpy_api;
 mod numpy_string;

@@ -31,7 +31,7 @@ impl MaskedTensor {
     /// The Python object over `data` and a `mask` of as many elements. Nothing is copied.
     pub fn of_parts(py: Python<'_>, data: SharedTensor, mask: Mask) -> PyResult<Bound<'_, MaskedTensor>> {
         let shape: Box<[u64]> = data.shape().iter().map(|extent| extent.unsigned_abs()).collect();
-        let base = DecodedArray::new(&shape, data.dtype(), data.nbytes() + mask.missing().len());
+        let base = DecodedArray::new(&shape[..], data.dtype(), data.nbytes() + mask.missing().len());
         Bound::new(py, (MaskedTensor { data, mask, shape }, base))
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zarrow::store::ReadOnlyStore;
 use zarrow::{DecodeLimits, ErrorKind, Existing, Node, OpenOptions, ZarrFormat};
 
-/// Open the array or group at a path of a store, which is a folder, a file:// URL or a MemoryStore.
+/// Open the array or group at a path of a store: a folder, a file:// URL or a `MemoryStore`.
 #[pyfunction]
 #[pyo3(signature = (store, path = "", *, mode = "r+", cache_bytes = 0, limits = None, durability = "none"))]
 pub fn open<'py>(

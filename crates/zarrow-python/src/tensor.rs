@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::ffi::c_int;
 use zarrow_array::SharedTensor;
+use zarrow_array::shape::Axes;
 use zarrow_dlpack::DLDevice;
 
 /// A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
@@ -20,8 +21,8 @@ pub struct Tensor {
 impl Tensor {
     /// The Python object over `shared`. Nothing is copied.
     pub fn create(py: Python<'_>, shared: SharedTensor) -> PyResult<Bound<'_, Tensor>> {
-        let shape: Vec<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
-        let base = DecodedArray::new(&shape, shared.dtype(), shared.nbytes());
+        let shape: Axes<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
+        let base = DecodedArray::new(shape, shared.dtype(), shared.nbytes());
         Bound::new(py, (Tensor { shared }, base))
     }
 

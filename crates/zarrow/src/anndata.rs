@@ -127,12 +127,12 @@ impl EncodedArray {
         let all = |array: &Array| Selection::new(array.shape(), &[]);
         match self {
             EncodedArray::Nullable { values, missing } => {
-                let decoded = read_each(&[(values, selection), (missing, selection)], interrupted)?;
+                let decoded = read_each(&[(values, selection), (missing, selection)], &[], interrupted)?;
                 Ok(EncodedValues::Masked(masked(decoded).map_err(|error| values.place(error))?))
             }
             EncodedArray::Categorical { codes, categories, ordered } => {
                 let everything = all(categories)?;
-                let decoded = read_each(&[(codes, selection), (categories, &everything)], interrupted)?;
+                let decoded = read_each(&[(codes, selection), (categories, &everything)], &[], interrupted)?;
                 let [codes, categories] = pair(decoded)?;
                 let codes = tensor(codes)?.into_shared().map_err(ErrorKind::Array)?;
                 Ok(EncodedValues::Categorical { codes, categories, ordered: *ordered })

@@ -7,6 +7,7 @@ use crate::hierarchy::AttributeChange;
 use crate::hierarchy::attributes::StoredNode;
 use crate::memory::{self, Located, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
+use crate::missing::MissingValues;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::{Index, Selection};
 use crate::store::Store;
@@ -195,6 +196,21 @@ impl Array {
         read(self.reader(), selection, interrupted).map_err(|error| self.place(error))
     }
 
+    /// As [`read`](Array::read), into a masked layout: an element is missing where it is one of `missing`, too.
+    ///
+    /// # Errors
+    /// As [`read`](Array::read).
+    pub fn read_masked(
+        &self,
+        selection: &Selection,
+        missing: &MissingValues,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<DecodedArray> {
+        self.check(selection)?;
+        let reader = Reader { missing: Some(missing), ..self.reader() };
+        read(reader, selection, interrupted).map_err(|error| self.place(error))
+    }
+
     /// Reads `selection` into memory of the caller's, whose elements lie in C order.
     ///
     /// On an error some of the elements may have been written.
@@ -356,6 +372,7 @@ impl Array {
             indexes: &self.indexes,
             chunks: self.chunks.as_deref(),
             field: None,
+            missing: None,
         }
     }
 

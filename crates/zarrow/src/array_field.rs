@@ -1,84 +1,143 @@
-//! A field of an array of structures, which is read and written by itself.
+//! Fields of an array of structures, which are read and written by themselves.
 
 use crate::array::Array;
 use crate::error::{ErrorKind, Result};
-use crate::exec::{FieldPlace, Reader, Sink, read};
+use crate::exec::{FieldPlace, Reader, Sink, Values, Writer, read};
 use crate::memory::Strided;
 use crate::metadata::{ArrayMetadata, FillValue};
+use crate::missing::MissingValues;
 use crate::options::WriteOptions;
 use crate::selection::Selection;
-use crate::{Values, exec::Writer};
-use zarrow_array::{DataType, DecodedArray, Field};
+use zarrow_array::{DataType, DecodedArray, Field, Struct};
 
-/// One field of the elements of an array of structures.
+/// One field of the elements of an array of structures, or several.
 ///
-/// A chunk is decoded as a whole; of its elements only the field's bytes are kept. Where elements are written, the other
-/// fields of each stay as they are.
+/// A chunk is decoded as a whole, and of its elements only the field's bytes are kept. Where a field is written, the
+/// others of each element stay as they are: every chunk that it touches is read, changed and set.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use zarrow::store::MemoryStore;
-/// use zarrow::{Node, Selection};
+/// use zarrow::{Node, Selection, Values, WriteOptions};
 /// let metadata = br#"{"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": [["id", "|u1"], ["x", "<i2"]],
 ///   "fill_value": null, "compressor": null, "filters": null, "order": "C"}"#;
-/// let store = MemoryStore::new([(".zarray", metadata.to_vec()), ("0", vec![7, 1, 0, 8, 2, 0])])?;
-/// let Node::Array(array) = zarrow::open(Arc::new(store), "")? else { panic!() };
-/// let decoded = array.field("x")?.read(&Selection::all(array.shape()), &|| false)?;
-/// let zarrow_array::DecodedArray::Tensor(tensor) = decoded else { panic!() };
-/// assert_eq!(tensor.bytes(), [1i16, 2].map(i16::to_ne_bytes).as_flattened());
+/// let store = Arc::new(MemoryStore::new([(".zarray", metadata.to_vec()), ("0", vec![7, 1, 0, 8, 2, 0])])?);
+/// let Node::Array(array) = zarrow::open(store, "")? else { panic!() };
+/// let (x, all) = (array.field("x")?, Selection::all(array.shape()));
+/// let values = [3i16, 4].map(i16::to_ne_bytes);
+/// let values = Values::contiguous(values.as_flattened(), x.data_type().clone(), &[2])?;
+/// x.write(&all, &values, &WriteOptions::default(), &|| false)?;
+/// let zarrow_array::DecodedArray::Tensor(tensor) = array.read(&all, &|| false)? else { panic!() };
+/// assert_eq!(tensor.bytes()[3], 8);
+/// let zarrow_array::DecodedArray::Tensor(tensor) = x.read(&all, &|| false)? else { panic!() };
+/// assert_eq!(tensor.bytes(), [3i16, 4].map(i16::to_ne_bytes).as_flattened());
 /// # Ok::<(), zarrow::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct ArrayField {
     array: Array,
-    /// Those of an array of which an element is the field.
+    /// Those of an array of which each element is the field.
     metadata: ArrayMetadata,
     place: FieldPlace,
+    /// Whether other fields lie among these.
+    has_others: bool,
 }
 
 impl Array {
-    /// The field called `name`, where elements are structures.
+    /// The field called `name`, where elements are structures; one of a nested structure is called by the names on the
+    /// way to it, joined by dots, where none has the whole name.
     ///
     /// # Errors
     /// [`ErrorKind::Index`] where they have no such field, [`ErrorKind::Unsupported`] for a field of several items.
     pub fn field(&self, name: &str) -> Result<ArrayField> {
-        let element_size = self.data_type().without_optional().item_size().unwrap_or(0);
-        let place = FieldPlace { data_type: self.data_type().without_optional().clone(), offset: 0, element_size };
-        ArrayField { array: self.clone(), metadata: self.metadata().clone(), place }.field(name)
+        let whole = self.all_fields();
+        let found = whole.find(name).map_err(|error| self.place(error))?;
+        found.ok_or_else(|| self.place(whole.no_field(name).into()))
+    }
+
+    /// The fields called `names`, as structures that have only these, at the places that they have in the elements:
+    /// bytes between them are those of other fields. They can be read, and not written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] where elements have no such fields, or these are not in the order in which they lie.
+    pub fn fields(&self, names: &[&str]) -> Result<ArrayField> {
+        self.all_fields().select(names).map_err(|error| self.place(error))
+    }
+
+    fn all_fields(&self) -> ArrayField {
+        let data_type = self.data_type().without_optional().clone();
+        let element_size = data_type.item_size().unwrap_or(0);
+        let place = FieldPlace { data_type, offset: 0, element_size };
+        ArrayField { array: self.clone(), metadata: self.metadata().clone(), place, has_others: false }
     }
 }
 
 impl ArrayField {
-    /// The field called `name` of this field, where that is a structure itself.
-    ///
-    /// # Errors
-    /// As [`Array::field`].
-    pub fn field(&self, name: &str) -> Result<ArrayField> {
-        let found = match &self.place.data_type {
-            DataType::Struct(structure) => structure.field(name),
-            _ => None,
-        };
-        let no_field = || ErrorKind::Index(format!("elements of {} have no field {name:?}", self.data_type()));
-        let field = found.ok_or_else(|| self.array.place(no_field().into()))?;
+    fn no_field(&self, name: &str) -> ErrorKind {
+        ErrorKind::Index(format!("elements of {} have no field {name:?}", self.place.data_type))
+    }
+
+    /// The field of this one that `name` calls, if there is one.
+    fn find(&self, name: &str) -> Result<Option<ArrayField>> {
+        let DataType::Struct(structure) = &self.place.data_type else { return Ok(None) };
+        if let Some(field) = structure.field(name) {
+            return self.of(field).map(Some);
+        }
+        for (dot, _) in name.match_indices('.') {
+            let Some(outer) = structure.field(&name[..dot]) else { continue };
+            if let Some(found) = self.of(outer)?.find(&name[dot + 1..])? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn of(&self, field: &Field) -> Result<ArrayField> {
         if !field.shape.is_empty() {
-            let text = format!("field {name:?} by itself, which has {:?} items in each element", field.shape);
-            return Err(self.array.place(ErrorKind::Unsupported(text).into()));
+            let (name, shape) = (&field.name, &field.shape);
+            let text = format!("a single field of {shape:?} items: ask for {name:?} in a list of fields");
+            return Err(ErrorKind::Unsupported(text).into());
         }
         let mut metadata = self.metadata.clone();
         metadata.data_type = with_element(&metadata.data_type, &field.data_type);
         metadata.fill_value = fill_of(&metadata.fill_value, field);
         let (data_type, offset) = (field.data_type.clone(), self.place.offset + field.offset);
-        Ok(ArrayField {
-            array: self.array.clone(),
-            metadata,
-            place: FieldPlace { data_type, offset, ..self.place },
-        })
+        let place = FieldPlace { data_type, offset, element_size: self.place.element_size };
+        Ok(ArrayField { array: self.array.clone(), metadata, place, has_others: false })
+    }
+
+    fn select(self, names: &[&str]) -> Result<ArrayField> {
+        let DataType::Struct(structure) = &self.place.data_type else {
+            return Err(self.no_field(names.first().unwrap_or(&"")).into());
+        };
+        if let Some(name) = names.iter().find(|name| structure.field(name).is_none()) {
+            return Err(self.no_field(name).into());
+        }
+        let is_asked = |field: &&Field| names.contains(&&*field.name);
+        let fields: Vec<Field> = structure.fields().iter().filter(is_asked).cloned().collect();
+        let in_order: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+        if in_order != names || names.is_empty() {
+            let text = format!("fields are given once, in the order in which they lie: not {names:?}");
+            return Err(ErrorKind::Index(text).into());
+        }
+        let has_others = fields.len() < structure.fields().len();
+        let element = DataType::Struct(Struct::new(fields, structure.item_size())?);
+        let mut metadata = self.metadata;
+        metadata.data_type = with_element(&metadata.data_type, &element);
+        let place = FieldPlace { data_type: element, ..self.place };
+        Ok(ArrayField { metadata, place, has_others, ..self })
     }
 
     /// The type of the field; optional where the array's elements are.
     #[must_use]
     pub fn data_type(&self) -> &DataType {
         &self.metadata.data_type
+    }
+
+    /// The array's metadata, but for data type and fill value, which are the field's.
+    #[must_use]
+    pub fn metadata(&self) -> &ArrayMetadata {
+        &self.metadata
     }
 
     /// The array.
@@ -94,6 +153,21 @@ impl ArrayField {
     pub fn read(&self, selection: &Selection, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
         self.array.check(selection)?;
         read(self.reader(), selection, interrupted).map_err(|error| self.array.place(error))
+    }
+
+    /// Reads `selection` into a masked layout: as [`Array::read_masked`].
+    ///
+    /// # Errors
+    /// As [`Array::read`].
+    pub fn read_masked(
+        &self,
+        selection: &Selection,
+        missing: &MissingValues,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<DecodedArray> {
+        self.array.check(selection)?;
+        let reader = Reader { missing: Some(missing), ..self.reader() };
+        read(reader, selection, interrupted).map_err(|error| self.array.place(error))
     }
 
     /// Reads `selection` into memory of the caller's: as [`Array::read_strided`].
@@ -120,7 +194,8 @@ impl ArrayField {
     /// Writes `values` to the field of the selected elements, whose other fields stay as they are: as [`Array::write`].
     ///
     /// # Errors
-    /// As [`Array::write`]; [`ErrorKind::Unsupported`] where elements may be missing.
+    /// As [`Array::write`]; [`ErrorKind::Unsupported`] for several fields that are not all, and where elements may be
+    /// missing.
     pub fn write(
         &self,
         selection: &Selection,
@@ -130,14 +205,19 @@ impl ArrayField {
     ) -> Result<()> {
         self.array.check(selection)?;
         let write = || {
+            if self.has_others {
+                return Err(
+                    ErrorKind::Unsupported("writing several fields at once: write each".into()).into()
+                );
+            }
             if values.dtype() != self.data_type() || values.mask_depth() > 0 {
                 let text = format!("writing {} to a field of {}", values.dtype(), self.data_type());
                 return Err(ErrorKind::Unsupported(text).into());
             }
-            let values = values.broadcast(&selection.shape())?.in_field(&self.place);
+            let values = values.broadcast(&selection.shape())?;
             let store = self.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
-            let writer = Writer { reader: self.array.reader(), store, options: *options };
-            writer.write(selection, &values, interrupted)
+            let reader = Reader { field: Some(&self.place), ..self.array.reader() };
+            Writer { reader, store, options: *options }.write(selection, &values, interrupted)
         };
         write().map_err(|error| self.array.place(error))
     }

@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{self, Batch, Item, Sink};
 use crate::memory::Strided;
+use crate::missing::MissingValues;
 use crate::selection::Selection;
 use zarrow_array::DecodedArray;
 
@@ -28,15 +29,21 @@ pub fn read_many(items: &[(&Array, &Selection)], interrupted: &dyn Fn() -> bool)
     exec::read_many(&checked(items)?, interrupted).map_err(|error| place(items, error))
 }
 
-/// Reads all items, each into memory of its own.
+/// Reads all items, each into memory of its own, and into a masked layout where values are given that mean that an
+/// element is missing.
 ///
 /// # Errors
 /// As [`read_many`].
 pub(crate) fn read_each(
     items: &[(&Array, &Selection)],
+    missing: &[Option<&MissingValues>],
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Vec<DecodedArray>> {
-    exec::read_each(&checked(items)?, interrupted).map_err(|error| place(items, error))
+    let mut checked = checked(items)?;
+    for (item, missing) in checked.iter_mut().zip(missing) {
+        item.reader.missing = *missing;
+    }
+    exec::read_each(&checked, interrupted).map_err(|error| place(items, error))
 }
 
 /// Reads all items into memory of the caller's: item `i` to position `i` of the first axis.

@@ -22,6 +22,7 @@ mod exec;
 mod group;
 mod hierarchy;
 mod memory;
+mod missing;
 mod open;
 mod options;
 mod selection;
@@ -38,6 +39,11 @@ pub use group::Group;
 pub use hierarchy::{ArrayBuilder, AttributeChange, Existing, create_array, create_group, new_path};
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
+pub use missing::MissingValues;
 pub use open::{Node, open, open_with};
 pub use options::{DecodeLimits, OpenOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, List, Selection};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

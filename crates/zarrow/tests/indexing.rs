@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use zarrow::store::{FilesystemStore, Store, Value};
-use zarrow::{Array, AxisIndex, Batch, Index, Node, Result, Selection, Strided};
+use zarrow::{Array, AxisIndex, Batch, Index, MissingValues, Node, Result, Selection, Strided};
 use zarrow_array::DecodedArray;
 
 /// A store that counts: how often each key is opened, and what is read of it.
@@ -260,6 +260,21 @@ fn any_selection_of_any_chain_opens_each_chunk_once() {
         let opened = store.opened.lock().unwrap().clone();
         prop_assert!(opened.values().all(|times| *times == 1), "{:?}", opened);
         prop_assert_eq!(opened.len(), cells.len());
+
+        // With a mask of two values, one of which is that of chunks that are not stored.
+        let values = [7, expected.first().copied().unwrap_or(1)];
+        let bytes = values.iter().map(|value| value.to_ne_bytes().to_vec()).collect();
+        let missing = MissingValues::new(array.data_type(), bytes).unwrap();
+        let DecodedArray::MaskedTensor(masked) = array.read_masked(&selection, &missing, &|| false).unwrap() else {
+            panic!()
+        };
+        let DecodedArray::Tensor(tensor) = &decoded else { panic!() };
+        prop_assert_eq!(masked.data().bytes(), tensor.bytes());
+        let marks: Vec<u8> = expected.iter().map(|number| u8::from(values.contains(number))).collect();
+        prop_assert_eq!(masked.mask().missing(), &marks);
+        let bitmap = masked.mask().validity_bitmap().unwrap();
+        prop_assert!(marks.iter().enumerate().all(|(at, mark)| (bitmap[at / 8] >> (at % 8)) & 1 != *mark));
+        prop_assert_eq!(masked.mask().missing_count(), marks.iter().filter(|mark| **mark == 1).count());
 
         // Into memory whose elements lie apart, and backwards.
         let mut out = vec![[u32::MAX; 2]; expected.len()];

@@ -131,6 +131,43 @@ numbers! {
     ComplexFloat4E2M1Fn   "complex_float4_e2m1fn",           2 1  4, NO "",                   NONE 0,               ""  "";
 }
 
+/// The table by DLPack's code and bits: imports look types up in it, once a call.
+static BY_DLPACK: [[Option<Number>; 129]; 18] = {
+    let mut table = [[None; 129]; 18];
+    let mut at = 0;
+    while at < Number::ALL.len() {
+        if let Some(dtype) = Number::ALL[at].names().dlpack {
+            table[dtype.code.0 as usize][dtype.bits as usize] = Some(Number::ALL[at]);
+        }
+        at += 1;
+    }
+    table
+};
+
+/// The table by the letter and the size of NumPy's type strings.
+static BY_KIND: [(u8, [Option<Number>; 17]); 5] = [
+    (b'b', of_kind(b'b')),
+    (b'i', of_kind(b'i')),
+    (b'u', of_kind(b'u')),
+    (b'f', of_kind(b'f')),
+    (b'c', of_kind(b'c')),
+];
+
+const fn of_kind(kind: u8) -> [Option<Number>; 17] {
+    let mut table = [None; 17];
+    let mut at = 0;
+    while at < Number::ALL.len() {
+        let names = Number::ALL[at].names();
+        if let Some(code) = names.numpy
+            && code.as_bytes()[0] == kind
+        {
+            table[names.item_size] = Some(Number::ALL[at]);
+        }
+        at += 1;
+    }
+    table
+}
+
 impl Number {
     /// The numeric type that Zarr v3 metadata calls `name`.
     ///
@@ -151,7 +188,15 @@ impl Number {
     /// The numeric type that DLPack calls `dtype`, `None` where Zarr has none.
     #[must_use]
     pub fn from_dlpack(dtype: DLDataType) -> Option<Number> {
-        Self::ALL.iter().copied().find(|number| number.names().dlpack == Some(dtype))
+        let row = BY_DLPACK.get(usize::from(dtype.code.0)).filter(|_| dtype.lanes == 1)?;
+        *row.get(usize::from(dtype.bits))?
+    }
+
+    /// The numeric type whose NumPy type string is the letter `kind` and the number `item_size`.
+    #[must_use]
+    pub fn from_kind_and_size(kind: u8, item_size: usize) -> Option<Number> {
+        let row = BY_KIND.iter().find(|(known, _)| *known == kind)?.1;
+        *row.get(item_size)?
     }
 
     /// The type of a complex number's two parts; `None` for other numbers.

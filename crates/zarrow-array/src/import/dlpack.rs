@@ -5,7 +5,7 @@
 
 use crate::dtype::Number;
 use crate::error::{Error, Result};
-use crate::layout::SharedTensor;
+use crate::layout::{ForeignMemory, ForeignStrides, SharedTensor};
 use std::sync::Arc;
 use zarrow_dlpack::{
     DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned, Foreign, IS_SUBBYTE_TYPE_PADDED,
@@ -40,15 +40,11 @@ fn tensor<M: Managed>(foreign: Foreign<M>, read_only: bool) -> Result<SharedTens
         return Err(unknown(format!("{dtype} (several elements a byte)")));
     }
     let number = Number::from_dlpack(dtype).ok_or_else(|| unknown(dtype.to_string()))?;
-    let pointer = foreign.data().cast::<u8>();
-    // The geometry lives in the lender's struct, which moves into the owner; the struct itself stays where it is.
-    let owner = Arc::new(foreign);
-    let (shape, strides) = (owner.shape(), owner.strides());
-    // SAFETY: the lender promised that the elements stay valid until its deleter runs, which it does when `owner` is
+    let (pointer, strides) = (foreign.data().cast(), ForeignStrides::Elements(foreign.strides()));
+    let memory = ForeignMemory::check(pointer, foreign.shape(), strides, number.into(), read_only)?;
+    // SAFETY: the lender promised that the elements stay valid until its deleter runs, which it does when the owner is
     // dropped; a lender without READ_ONLY allows writing, and one of which nothing is known is read-only.
-    let tensor = unsafe {
-        SharedTensor::from_foreign(owner.clone(), pointer, shape, strides, number.into(), read_only)
-    }?;
+    let tensor = unsafe { SharedTensor::from_foreign(memory, Arc::new(foreign)) };
     if tensor.is_aligned() {
         Ok(tensor)
     } else {

@@ -39,20 +39,21 @@ impl Element {
         };
         let digits = format.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (count, letters) = format.split_at(digits);
-        let length = match str::from_utf8(count).ok()? {
-            "" => 1,
-            count => count.parse::<u32>().ok()?,
+        let length = match count {
+            b"" => 1,
+            count => str::from_utf8(count).ok()?.parse::<u32>().ok()?,
         };
+        let number = |kind| Number::from_kind_and_size(kind, item_size).map(DataType::from);
         let dtype = match letters {
             b"s" | b"c" => DataType::NullTerminatedBytes { length },
             b"w" | b"u" => DataType::FixedLengthUtf32 { length },
             b"x" => DataType::RawBytes { length },
             _ if length != 1 => return None,
             b"?" => Number::Bool.into(),
-            b"b" | b"h" | b"i" | b"l" | b"q" | b"n" => sized("i", item_size)?,
-            b"B" | b"H" | b"I" | b"L" | b"Q" | b"N" => sized("u", item_size)?,
-            b"e" | b"f" | b"d" | b"g" => sized("f", item_size)?,
-            b"Ze" | b"Zf" | b"Zd" | b"Zg" => sized("c", item_size)?,
+            b"b" | b"h" | b"i" | b"l" | b"q" | b"n" => number(b'i')?,
+            b"B" | b"H" | b"I" | b"L" | b"Q" | b"N" => number(b'u')?,
+            b"e" | b"f" | b"d" | b"g" => number(b'f')?,
+            b"Ze" | b"Zf" | b"Zd" | b"Zg" => number(b'c')?,
             _ => return None,
         };
         (item_size > 0 && dtype.item_size() == Some(item_size)).then(|| Element::new(dtype, order))
@@ -75,15 +76,6 @@ impl Element {
         let dtype = DataType::from_numpy_code(code)?;
         Some(Element::new(dtype, order))
     }
-}
-
-/// The number of `kind` (NumPy's letter) with `item_size` bytes.
-fn sized(kind: &str, item_size: usize) -> Option<DataType> {
-    let is_it = |number: &&Number| {
-        let names = number.names();
-        names.item_size == item_size && names.numpy.is_some_and(|code| code.starts_with(kind))
-    };
-    Number::ALL.iter().find(is_it).map(|number| (*number).into())
 }
 
 impl DataType {

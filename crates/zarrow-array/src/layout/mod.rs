@@ -1,5 +1,6 @@
 //! The four memory layouts that a Zarr array decodes to.
 
+mod foreign_memory;
 mod masked_tensor;
 mod masked_variable;
 mod shared_tensor;
@@ -8,6 +9,7 @@ mod tensor;
 mod variable;
 mod words;
 
+pub use foreign_memory::{ForeignMemory, ForeignStrides};
 pub use masked_tensor::MaskedTensor;
 pub use masked_variable::MaskedVariable;
 pub use shared_tensor::{IndexStep, SharedTensor};

@@ -3,12 +3,12 @@
 //! Whoever holds a view of it may write at any time, so that it lends no safe slice: it gives a pointer, and
 //! a slice by an `unsafe fn`.
 
-use crate::alignment::HOST_ALIGNMENT;
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
+use crate::layout::ForeignMemory;
 use crate::layout::strided_copy::copy_elements;
-use crate::shape;
+use crate::shape::{self, Axes};
 use crate::shared_bytes::SharedBytes;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -31,8 +31,8 @@ use std::sync::Arc;
 pub struct SharedTensor {
     owner: Arc<dyn Send + Sync>,
     pointer: NonNull<u8>,
-    shape: Box<[i64]>,
-    strides: Box<[i64]>,
+    shape: Axes<i64>,
+    strides: Axes<i64>,
     dtype: DataType,
     item_size: usize,
     read_only: bool,
@@ -43,52 +43,6 @@ pub struct SharedTensor {
 unsafe impl Send for SharedTensor {}
 // SAFETY: as above.
 unsafe impl Sync for SharedTensor {}
-
-/// The strides of a tensor of another library, once its elements are known to lie at possible addresses.
-fn foreign_strides(pointer: *mut u8, shape: &[i64], strides: &[i64], item_size: usize) -> Result<Box<[i64]>> {
-    let bad = |what: &str| Error::BadView(format!("shape {shape:?} with strides {strides:?} {what}"));
-    if strides.len() != shape.len() {
-        return Err(bad("has not a stride for each axis"));
-    }
-    let overflow = || Error::ShapeOverflow {
-        shape: shape.iter().map(|extent| extent.unsigned_abs()).collect(),
-        item_size,
-    };
-    let mut normal: Box<[i64]> = shape.into();
-    let mut step = 1i64;
-    for (extent, stride) in shape.iter().zip(&mut normal).rev() {
-        if *extent < 0 {
-            return Err(bad("has a negative extent"));
-        }
-        *stride = step;
-        step = step.checked_mul((*extent).max(1)).ok_or_else(overflow)?;
-    }
-    let item_size = item_size as i64;
-    if step.checked_mul(item_size).is_none() {
-        return Err(overflow());
-    }
-    if shape.contains(&0) {
-        return Ok(normal);
-    }
-    let (mut low, mut high) = (0i64, 1i64);
-    for ((extent, stride), normal) in shape.iter().zip(strides).zip(&mut normal) {
-        if *extent == 1 {
-            continue;
-        }
-        *normal = *stride;
-        let reach = (*extent - 1).checked_mul(*stride).ok_or_else(overflow)?;
-        let end = if reach < 0 { &mut low } else { &mut high };
-        *end = end.checked_add(reach).ok_or_else(overflow)?;
-    }
-    let at = |end: i64| pointer.addr().checked_add_signed(isize::try_from(end.checked_mul(item_size)?).ok()?);
-    if pointer.is_null() {
-        return Err(bad("has elements, which are said to lie at NULL"));
-    }
-    if at(low).is_none() || at(high).is_none() || high.checked_sub(low).is_none() {
-        return Err(bad("reaches further than memory can"));
-    }
-    Ok(normal)
-}
 
 /// What a view does with one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,44 +98,15 @@ impl SharedTensor {
         Self::from_owner(bytes.owner(), bytes.pointer(), extents, dtype, true)
     }
 
-    /// A tensor in memory of another library, any of whose numbers may be wrong. Nothing is copied.
-    ///
-    /// `pointer` is the address of the element at index 0 of every axis, and `strides` are in elements. An axis
-    /// that is never stepped along (of one element, or of a tensor that has none) gets the stride of C order,
-    /// whatever its own is.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchType`] for a type without a fixed size; [`Error::BadView`] for a negative extent, strides
-    /// that are not one for each axis, elements at NULL or beyond the addresses; [`Error::ShapeOverflow`].
+    /// A tensor in memory of another library. Nothing is copied.
     ///
     /// # Safety
     /// As long as `owner` lives, every byte that the elements lie in may be read by any thread, and be written to
-    /// unless it is `read_only`.
-    pub unsafe fn from_foreign(
-        owner: Arc<dyn Send + Sync>,
-        pointer: *mut u8,
-        shape: &[i64],
-        strides: &[i64],
-        dtype: DataType,
-        read_only: bool,
-    ) -> Result<SharedTensor> {
-        let Some(item_size) = dtype.item_size().filter(|_| !matches!(dtype, DataType::Optional(_))) else {
-            return Err(Error::NoSuchType { protocol: "a tensor", dtype });
-        };
-        let strides = foreign_strides(pointer, shape, strides, item_size)?;
-        // No element of a tensor without elements is read; the address is one that every type may lie at.
-        let nowhere = || NonNull::new(std::ptr::without_provenance_mut(HOST_ALIGNMENT));
-        let pointer = NonNull::new(pointer).or_else(nowhere).unwrap_or(NonNull::dangling());
-        Ok(SharedTensor {
-            owner,
-            pointer,
-            shape: shape.into(),
-            strides,
-            dtype,
-            item_size,
-            read_only,
-            mapped: false,
-        })
+    /// unless it is read-only.
+    #[must_use]
+    pub unsafe fn from_foreign(memory: ForeignMemory, owner: Arc<dyn Send + Sync>) -> SharedTensor {
+        let ForeignMemory { pointer, shape, strides, dtype, item_size, read_only } = memory;
+        SharedTensor { owner, pointer, shape, strides, dtype, item_size, read_only, mapped: false }
     }
 
     fn from_owner(
@@ -192,17 +117,16 @@ impl SharedTensor {
         read_only: bool,
     ) -> Result<SharedTensor> {
         let overflow = || Error::ShapeOverflow { shape: extents.to_vec(), item_size: 1 };
-        let shape = extents
-            .iter()
-            .map(|extent| i64::try_from(*extent))
-            .collect::<Result<Vec<i64>, _>>()
-            .map_err(|_| overflow())?;
+        if extents.iter().any(|extent| i64::try_from(*extent).is_err()) {
+            return Err(overflow());
+        }
+        let shape: Axes<i64> = extents.iter().map(|extent| *extent as i64).collect();
         let strides = shape::c_strides(&shape).ok_or_else(overflow)?;
         let item_size = dtype.item_size().unwrap_or(0);
         Ok(SharedTensor {
             owner,
             pointer,
-            shape: shape.into(),
+            shape,
             strides: strides.into(),
             dtype,
             item_size,
@@ -315,7 +239,7 @@ impl SharedTensor {
     pub fn view(&self, steps: &[IndexStep]) -> Result<SharedTensor> {
         let outside =
             |axis: usize| Error::BadView(format!("index outside axis {axis} of shape {:?}", self.shape));
-        let (mut shape, mut strides) = (Vec::with_capacity(steps.len()), Vec::with_capacity(steps.len()));
+        let (mut shape, mut strides) = (Axes::new(), Axes::new());
         let (mut offset, mut axis) = (0i64, 0usize);
         let empty_result = steps.iter().any(|step| matches!(step, IndexStep::Range { count: 0, .. }));
         for step in steps {
@@ -372,7 +296,7 @@ impl SharedTensor {
         if axes.len() != seen.len() {
             return Err(Error::BadView(format!("{axes:?} is no order of {} axes", seen.len())));
         }
-        let pick = |values: &[i64]| axes.iter().map(|axis| values[*axis]).collect::<Vec<i64>>();
+        let pick = |values: &[i64]| axes.iter().map(|axis| values[*axis]).collect();
         Ok(self.with_geometry(0, pick(&self.shape), pick(&self.strides)))
     }
 
@@ -389,7 +313,7 @@ impl SharedTensor {
         }
         let strides = shape::reshaped_strides(&self.shape, &self.strides, shape)
             .ok_or(Error::NeedsCopy { protocol: "reshape", what: "a tensor that is not contiguous" })?;
-        Ok(self.with_geometry(0, shape.to_vec(), strides))
+        Ok(self.with_geometry(0, shape.into(), strides.into()))
     }
 
     /// The same memory as elements of another type of the same size.
@@ -440,7 +364,7 @@ impl SharedTensor {
     }
 
     /// `offset` is in elements; the callers checked that the geometry stays inside the memory.
-    fn with_geometry(&self, offset: i64, shape: Vec<i64>, strides: Vec<i64>) -> SharedTensor {
+    fn with_geometry(&self, offset: i64, shape: Axes<i64>, strides: Axes<i64>) -> SharedTensor {
         let byte_offset = offset as isize * self.item_size as isize;
         // SAFETY: the callers checked every position against its axis, so that the first element of the view
         // lies inside the owner's memory (or the view is empty, with offset 0).
@@ -448,8 +372,8 @@ impl SharedTensor {
         SharedTensor {
             owner: Arc::clone(&self.owner),
             pointer,
-            shape: shape.into(),
-            strides: strides.into(),
+            shape,
+            strides,
             dtype: self.dtype.clone(),
             item_size: self.item_size,
             read_only: self.read_only,

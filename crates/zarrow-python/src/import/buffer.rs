@@ -2,14 +2,13 @@
 //!
 //! 1. A view of any strides is asked for, with its format; the object may refuse, as NumPy's dates do.
 //! 2. The format says what an element is, or nothing that is known here.
-//! 3. Strides in bytes become strides in elements.
+//! 3. What it says of its memory is checked.
 //!
 //! Source: PEP 3118 and "Buffer Protocol" of the C API.
 
 use super::owner::BufferView;
 use super::{Lent, Odd};
 use crate::error::Raise;
-use crate::numpy;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -17,23 +16,23 @@ use pyo3::types::{PyBytes, PyString};
 use std::ffi::CStr;
 use std::sync::Arc;
 use zarrow_array::import::element::Element;
-use zarrow_array::{SharedBytes, SharedTensor};
+use zarrow_array::{Error, ForeignMemory, ForeignStrides, SharedBytes, SharedTensor};
 
 /// The most axes of a buffer, as in C Python.
 const MAX_NDIM: usize = 64;
 
-/// The memory of `object`; `None` where it has no buffer, or one whose elements have no type here.
-///
-/// Text, and scalars of NumPy, are values and no memory, although they have a buffer.
-pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
+// What a buffer says of its axes is read as it lies.
+const _: () = assert!(size_of::<ffi::Py_ssize_t>() == size_of::<i64>());
+
+/// Whether `object` has a buffer that is memory: text has one too, which is a value.
+pub fn is_lent(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: attached, with a live object.
-    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0
-        || object.is_instance_of::<PyBytes>()
-        || object.is_instance_of::<PyString>()
-        || numpy::is_scalar(object)?
-    {
-        return Ok(None);
-    }
+    let has_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
+    has_buffer && !object.is_instance_of::<PyBytes>() && !object.is_instance_of::<PyString>()
+}
+
+/// The memory of `object`, which is lent; `None` where it refuses, or where its elements have no type here.
+pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     let view = match BufferView::new(object, ffi::PyBUF_RECORDS_RO) {
         Ok(view) => view,
         Err(refused) if is_refusal(object.py(), &refused) => return Ok(None),
@@ -64,31 +63,26 @@ fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
     }
     let ndim = usize::try_from(buffer.ndim).ok().filter(|ndim| *ndim <= MAX_NDIM);
     let ndim = ndim.ok_or_else(|| PyBufferError::new_err(format!("a buffer of {} axes", buffer.ndim)))?;
-    let item_size = buffer.itemsize as i64;
-    let (mut shape, mut strides) = ([0i64; MAX_NDIM], [0i64; MAX_NDIM]);
-    let mut step = item_size;
-    for axis in (0..ndim).rev() {
-        // SAFETY: a shape and strides that are not null have `ndim` numbers, and live as long as the view.
-        unsafe {
-            shape[axis] = match buffer.shape.is_null() {
-                true => buffer.len as i64 / item_size,
-                false => *buffer.shape.add(axis) as i64,
-            };
-            strides[axis] = if buffer.strides.is_null() { step } else { *buffer.strides.add(axis) as i64 };
-        }
-        step = step.saturating_mul(shape[axis].max(1));
-    }
-    let (shape, strides) = (&shape[..ndim], &mut strides[..ndim]);
-    if !super::to_elements(shape, strides, item_size) {
-        return Ok(Some(Lent::Odd(Odd::Strides)));
-    }
-    let (pointer, read_only) = (buffer.buf.cast(), buffer.readonly != 0);
-    // SAFETY: the object keeps the memory of its view, as it described it, until it is released, and allows writing
-    // unless it says otherwise.
-    let tensor = unsafe {
-        SharedTensor::from_foreign(view.clone(), pointer, shape, strides, element.dtype, read_only)
+    // SAFETY: a shape and strides that are not null have `ndim` numbers, and live as long as the view.
+    let axes = |axes: *mut ffi::Py_ssize_t| unsafe {
+        (!axes.is_null()).then(|| std::slice::from_raw_parts(axes.cast_const().cast::<i64>(), ndim))
     };
-    Ok(Some(Lent::Shared(tensor.raise(py)?)))
+    let line = [buffer.len as i64 / buffer.itemsize as i64];
+    let shape = match axes(buffer.shape) {
+        Some(shape) => shape,
+        // Without extents there is one axis, or none.
+        None => &line[..ndim.min(1)],
+    };
+    let strides = axes(buffer.strides).map_or(ForeignStrides::COrder, ForeignStrides::Bytes);
+    let (pointer, read_only) = (buffer.buf.cast(), buffer.readonly != 0);
+    match ForeignMemory::check(pointer, shape, strides, element.dtype, read_only) {
+        Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
+        // SAFETY: the object keeps the memory of its view, as it described it, until it is released, and allows
+        // writing unless it says otherwise.
+        memory => {
+            Ok(Some(Lent::Shared(unsafe { SharedTensor::from_foreign(memory.raise(py)?, view.clone()) })))
+        }
+    }
 }
 
 /// The bytes of an object whose buffer is contiguous.

@@ -9,25 +9,38 @@
 //!
 //! Source: array API, `from_dlpack`; DLPack 1.3.
 
-use super::producer::{self, Producer};
-use super::torch;
+use super::producer::{Family, Producer};
+use super::torch::{self, Lazy};
 use crate::capsule::{self, Consumed};
 use crate::error::{Raise, exchange};
 use crate::exchange_table::ExchangeTable;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use zarrow_array::SharedTensor;
 use zarrow_array::import::dlpack;
-use zarrow_dlpack::{DLManagedTensorVersioned, DLPackVersion, Foreign, IS_COPIED};
+use zarrow_dlpack::{DLDataTypeCode, DLManagedTensorVersioned, DLPackVersion, Foreign, IS_COPIED};
 
 /// The tensor that `object` lends; `None` where it speaks no DLPack.
 pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<SharedTensor>> {
+    by_producer(object, Producer::of(object)?, copy)
+}
+
+/// The tensor that `object` of this producer lends.
+pub fn by_producer(
+    object: &Bound<'_, PyAny>,
+    producer: Producer,
+    copy: Option<bool>,
+) -> PyResult<Option<SharedTensor>> {
     let py = object.py();
-    let producer = producer::of(object)?;
+    let lazy = match producer.family {
+        Family::Torch(lazy) => Some(lazy),
+        _ => None,
+    };
     if let Some(table) = producer.table
-        && let Some(foreign) = by_table(object, table, producer)?
+        && let Some(foreign) = by_table(object, table, lazy)?
     {
         return dlpack::versioned(foreign).raise(py).map(Some);
     }
@@ -39,8 +52,8 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<
         },
     };
     let consumed = capsule::consume(&capsule)?;
-    if producer.is_torch {
-        torch::check_lazy(object)?;
+    if let Some(lazy) = lazy {
+        lazy.check(object, true)?;
     }
     let tensor = match consumed {
         Consumed::Versioned(foreign) => {
@@ -50,7 +63,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<
             dlpack::versioned(foreign)
         }
         // PyTorch's memory may always be written to, which its capsules of before 2.9 cannot say.
-        Consumed::Legacy(foreign) => dlpack::legacy(foreign, producer.is_torch),
+        Consumed::Legacy(foreign) => dlpack::legacy(foreign, lazy.is_some()),
     };
     tensor.raise(py).map(Some)
 }
@@ -59,15 +72,17 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<
 fn by_table(
     object: &Bound<'_, PyAny>,
     table: ExchangeTable,
-    producer: Producer,
+    lazy: Option<Lazy>,
 ) -> PyResult<Option<Foreign<DLManagedTensorVersioned>>> {
     let Ok(lent) = table.lent(object) else { return Ok(None) };
     // SAFETY: the table gave the tensor to us alone.
     let Ok(foreign) = (unsafe { Foreign::from_raw(lent) }) else { return Ok(None) };
-    if producer.is_torch {
-        torch::check_lazy(object)?;
-        // `__dlpack__` refuses tensors that PyTorch differentiates, and says what to do.
-        if torch::requires_grad(object)? {
+    if let Some(lazy) = lazy {
+        let code = foreign.dtype().code;
+        lazy.check(object, code == DLDataTypeCode::COMPLEX)?;
+        // `__dlpack__` refuses tensors that PyTorch differentiates, and says what to do. Integers never are.
+        let is_integer = matches!(code, DLDataTypeCode::INT | DLDataTypeCode::UINT | DLDataTypeCode::BOOL);
+        if !is_integer && torch::requires_grad(object)? {
             return Ok(None);
         }
     }
@@ -78,8 +93,12 @@ fn by_table(
 fn ask<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = object.py();
     let Some(method) = object.getattr_opt(intern!(py, "__dlpack__"))? else { return Ok(None) };
+    static NEWEST: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    let newest = NEWEST.get_or_try_init(py, || {
+        let newest = (DLPackVersion::CURRENT_MAJOR, DLPackVersion::CURRENT_MINOR);
+        newest.into_pyobject(py).map(Bound::unbind)
+    })?;
     let options = PyDict::new(py);
-    let newest = (DLPackVersion::CURRENT_MAJOR, DLPackVersion::CURRENT_MINOR);
     options.set_item(intern!(py, "max_version"), newest)?;
     match method.call((), Some(&options)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => method.call0().map(Some),

@@ -8,20 +8,14 @@ use super::owner::Held;
 use super::{Lent, Odd};
 use crate::data_type;
 use crate::error::{Raise, exchange};
-use crate::numpy;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use zarrow_array::import::element::Element;
-use zarrow_array::{DataType, SharedTensor};
+use zarrow_array::{DataType, Error, ForeignMemory, ForeignStrides, SharedTensor};
 
 /// The memory that `object` describes; `None` where it describes none, or elements that have no type here.
-///
-/// A scalar of NumPy's describes memory that is gone when it has done so: it is a value, and no memory.
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
-    if numpy::is_scalar(object)? {
-        return Ok(None);
-    }
     let Some(interface) = object.getattr_opt("__array_interface__")? else { return Ok(None) };
     let interface = interface.cast::<PyDict>()?;
     let typestr: String = require(interface, "typestr")?.extract()?;
@@ -68,32 +62,16 @@ fn describe(
     if element.is_swapped {
         return Ok(Some(Lent::Odd(Odd::ByteOrder)));
     }
-    let item_size = element.dtype.item_size().unwrap_or(0) as i64;
     let strides = interface.get_item("strides")?.filter(|strides| !strides.is_none());
-    let mut strides: Vec<i64> = match strides {
-        Some(strides) => strides.extract()?,
-        None => c_strides(&shape, item_size),
-    };
-    if strides.len() != shape.len() {
-        return Err(PyValueError::new_err("__array_interface__ has not a stride for each axis"));
-    }
-    if !super::to_elements(&shape, &mut strides, item_size) {
-        return Ok(Some(Lent::Odd(Odd::Strides)));
-    }
+    let strides: Option<Vec<i64>> = strides.map(|strides| strides.extract()).transpose()?;
+    let strides = strides.as_deref().map_or(ForeignStrides::COrder, ForeignStrides::Bytes);
     let pointer = std::ptr::with_exposed_provenance_mut(address);
-    // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says
-    // otherwise: the protocol asks that of it.
-    let tensor = unsafe {
-        SharedTensor::from_foreign(Held::new(object), pointer, &shape, &strides, element.dtype, read_only)
-    };
-    Ok(Some(Lent::Shared(tensor.raise(py)?)))
-}
-
-/// Strides of C order in bytes; what does not fit is no array, which the tensor's own check finds.
-fn c_strides(shape: &[i64], item_size: i64) -> Vec<i64> {
-    let mut strides = vec![item_size; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1));
+    match ForeignMemory::check(pointer, &shape, strides, element.dtype, read_only) {
+        Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
+        // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says
+        // otherwise: the protocol asks that of it.
+        memory => Ok(Some(Lent::Shared(unsafe {
+            SharedTensor::from_foreign(memory.raise(py)?, Held::new(object))
+        }))),
     }
-    strides
 }

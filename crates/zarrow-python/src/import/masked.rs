@@ -2,6 +2,7 @@
 //!
 //! The mask has the meaning that it has here, True where an element is missing.
 
+use super::producer::Family;
 use super::{needs_copy, of_numpy};
 use crate::error::{Raise, unsupported};
 use crate::import::buffer;
@@ -10,20 +11,15 @@ use pyo3::prelude::*;
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, Mask, MaskedVariable, SharedBytes};
 
-/// Data and mask of a `numpy.ma.MaskedArray`; `None` for any other array.
-pub fn parts<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-    if numpy::is_exact_array(array)?
-        || !array.is_instance(&numpy::module(array.py())?.getattr("ma")?.getattr("MaskedArray")?)?
-    {
-        return Ok(None);
-    }
-    Ok(Some((array.getattr("data")?, array.getattr("mask")?)))
+/// The masked layout of a `numpy.ma.MaskedArray`.
+pub fn array(masked: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
+    parts(&masked.getattr("data")?, &masked.getattr("mask")?, copy)
 }
 
 /// The masked layout of `data` with `mask`, which is `numpy.ma.nomask` where nothing is missing.
-pub fn array(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
+fn parts(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
     let py = data.py();
-    let data = of_numpy(data, copy)?;
+    let data = of_numpy(data, Family::NumpyArray, copy)?;
     let bytes = bytes(mask, data.size(), copy)?;
     Ok(match data {
         Imported::Tensor(tensor) => Imported::MaskedTensor(tensor, Mask::shared(bytes)),

@@ -23,14 +23,17 @@ mod torch;
 pub use buffer::bytes;
 
 use crate::data_type;
+use crate::decoded_array::DecodedArray;
 use crate::error::{Raise, byte_order, data_type_mismatch, exchange};
 use crate::masked_tensor::MaskedTensor;
 use crate::masked_variable::MaskedVariable;
 use crate::numpy;
 use crate::tensor::Tensor;
 use crate::variable::Variable;
+use producer::{Family, Producer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, SharedTensor, shape};
 
@@ -69,17 +72,18 @@ pub fn asarray<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
     let expected = dtype.map(data_type::requested).transpose()?;
-    if copy != Some(true) && is_ours(x) {
-        check_type(x, expected.as_ref())?;
-        return Ok(x.clone());
+    if let Some(ours) = ours(x) {
+        check(py, &ours, expected.as_ref())?;
+        return if copy == Some(true) { wrap(py, copied(py, ours)?) } else { Ok(x.clone()) };
     }
-    let array = array(x, expected.as_ref(), copy)?;
-    check(x.py(), &array, expected.as_ref())?;
-    wrap(x.py(), array)
+    let array = theirs(x, expected.as_ref(), copy)?;
+    check(py, &array, expected.as_ref())?;
+    wrap(py, array)
 }
 
-/// Take the tensor that an object lends by DLPack, or that a capsule holds.
+/// Take the tensor that an object lends by DLPack. The memory is shared, not copied.
 #[pyfunction]
 #[pyo3(signature = (x, dtype = None, *, copy = None))]
 pub fn from_dlpack<'py>(
@@ -95,11 +99,11 @@ pub fn from_dlpack<'py>(
     finish(py, Imported::Tensor(tensor), dtype, copy)
 }
 
-/// Take an Arrow array: a stream of several chunks is joined.
+/// Take an Arrow array. Values, offsets and bytes of text are shared, and read-only, as Arrow has them.
 #[pyfunction]
 pub fn from_arrow<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    if is_ours(x) {
+    if ours(x).is_some() {
         return Ok(x.clone());
     }
     match arrow::array(x, true)? {
@@ -119,27 +123,28 @@ pub fn from_numpy<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let array = if numpy::is_array(x)? {
-        of_numpy(x, Some(false))?
-    } else {
-        match interface::tensor(x)? {
+    let array = match Producer::of(x)?.family {
+        family @ (Family::NumpyArray | Family::NumpyMasked) => of_numpy(x, family, Some(false))?,
+        Family::NumpyScalar => return Err(no_interface(x)),
+        _ => match interface::tensor(x)? {
             Some(Lent::Shared(tensor)) => Imported::Tensor(tensor),
             Some(Lent::Odd(odd)) => return Err(odd.refusal(py)),
-            None => {
-                let message =
-                    format!("{} has no __array_interface__ that says where its memory is", x.get_type());
-                return Err(PyTypeError::new_err(message));
-            }
-        }
+            None => return Err(no_interface(x)),
+        },
     };
     finish(py, array, dtype, None)
+}
+
+fn no_interface(object: &Bound<'_, PyAny>) -> PyErr {
+    let kind = object.get_type();
+    PyTypeError::new_err(format!("{kind} has no __array_interface__ that says where its memory is"))
 }
 
 /// The memory that `object` lends as a tensor: nothing is copied, and nothing made.
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     let found = match ours(object) {
         Some(array) => Some(array),
-        None => lent(object, Some(false))?,
+        None => lent(object, Producer::of(object)?, Some(false))?,
     };
     let kind = object.get_type();
     match found {
@@ -157,50 +162,60 @@ pub fn array<'py>(
     expected: Option<&DataType>,
     copy: Option<bool>,
 ) -> PyResult<Imported> {
-    let py = object.py();
-    if let Some(ours) = ours(object) {
-        return if copy == Some(true) { copied(py, ours) } else { Ok(ours) };
+    match ours(object) {
+        Some(ours) if copy == Some(true) => copied(object.py(), ours),
+        Some(ours) => Ok(ours),
+        None => theirs(object, expected, copy),
     }
-    if let Some(lent) = lent(object, copy)? {
-        return if copy == Some(true) { copied(py, lent) } else { Ok(lent) };
+}
+
+/// As [`array`], of other libraries.
+fn theirs(object: &Bound<'_, PyAny>, expected: Option<&DataType>, copy: Option<bool>) -> PyResult<Imported> {
+    let producer = Producer::of(object)?;
+    match lent(object, producer, copy)? {
+        Some(lent) if copy == Some(true) => copied(object.py(), lent),
+        Some(lent) => Ok(lent),
+        None => made(object, producer, expected, copy),
     }
-    made(object, expected, copy)
 }
 
 /// Steps 2 to 5.
-fn lent(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<Imported>> {
-    let py = object.py();
-    if numpy::is_array(object)? {
-        return of_numpy(object, copy).map(Some);
+fn lent(object: &Bound<'_, PyAny>, producer: Producer, copy: Option<bool>) -> PyResult<Option<Imported>> {
+    match producer.family {
+        family @ (Family::NumpyArray | Family::NumpyMasked) => {
+            return of_numpy(object, family, copy).map(Some);
+        }
+        Family::NumpyScalar => return Ok(None),
+        Family::Torch(_) | Family::Other => {}
     }
-    let odd = |odd: Odd| match copy {
-        Some(false) => Err(odd.refusal(py)),
-        _ => turned(object).map(|tensor| Some(Imported::Tensor(tensor))),
+    let found = if buffer::is_lent(object) { buffer::tensor(object)? } else { None };
+    let found = match found {
+        Some(found) => Some(found),
+        None => {
+            if producer.table.is_none()
+                && let Some(array) = arrow::array(object, copy != Some(false))?
+            {
+                return Ok(Some(array));
+            }
+            match dlpack::by_producer(object, producer, copy)? {
+                Some(tensor) => Some(Lent::Shared(tensor)),
+                None => interface::tensor(object)?,
+            }
+        }
     };
-    match buffer::tensor(object)? {
-        Some(Lent::Shared(tensor)) => return Ok(Some(Imported::Tensor(tensor))),
-        Some(Lent::Odd(why)) => return odd(why),
-        None => {}
-    }
-    let has_table = producer::of(object)?.table.is_some();
-    if !has_table && let Some(array) = arrow::array(object, copy != Some(false))? {
-        return Ok(Some(array));
-    }
-    if let Some(tensor) = dlpack::tensor(object, copy)? {
-        return Ok(Some(Imported::Tensor(tensor)));
-    }
-    match interface::tensor(object)? {
+    match found {
         Some(Lent::Shared(tensor)) => Ok(Some(Imported::Tensor(tensor))),
-        Some(Lent::Odd(why)) => odd(why),
+        Some(Lent::Odd(odd)) if copy == Some(false) => Err(odd.refusal(object.py())),
+        Some(Lent::Odd(_)) => Ok(Some(Imported::Tensor(turned(object)?))),
         None => Ok(None),
     }
 }
 
 /// A NumPy array in its own memory, unless that lies oddly and `copy` allows one.
-fn of_numpy(array: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
+fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyResult<Imported> {
     let py = array.py();
-    if let Some((data, mask)) = masked::parts(array)? {
-        return masked::array(&data, &mask, copy);
+    if let Family::NumpyMasked = family {
+        return masked::array(array, copy);
     }
     let lent = match buffer::tensor(array)? {
         Some(lent) => lent,
@@ -220,19 +235,30 @@ fn of_numpy(array: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> 
 }
 
 /// Step 6.
-fn made(object: &Bound<'_, PyAny>, expected: Option<&DataType>, copy: Option<bool>) -> PyResult<Imported> {
+fn made(
+    object: &Bound<'_, PyAny>,
+    producer: Producer,
+    expected: Option<&DataType>,
+    copy: Option<bool>,
+) -> PyResult<Imported> {
     let py = object.py();
-    let has_array = object.hasattr("__array__")? || object.hasattr("__array_interface__")?;
-    if !has_array || numpy::is_scalar(object)? {
+    let is_scalar = matches!(producer.family, Family::NumpyScalar);
+    let shows_memory = || -> PyResult<bool> {
+        // NumPy may know what the elements of a buffer are, those of structures for one.
+        Ok(buffer::is_lent(object)
+            || object.hasattr("__array__")?
+            || object.hasattr("__array_interface__")?)
+    };
+    if is_scalar || !shows_memory()? {
         if copy == Some(false) {
             return Err(needs_copy(py, "an object that is no array"));
         }
         return text::from_python(object, expected);
     }
-    let arguments = pyo3::types::PyDict::new(py);
+    let arguments = PyDict::new(py);
     arguments.set_item("copy", copy)?;
     let array = numpy::module(py)?.getattr("asarray")?.call((object,), Some(&arguments))?;
-    of_numpy(&array, copy)
+    of_numpy(&array, Producer::of(&array)?.family, copy)
 }
 
 /// A copy, by NumPy, of an array that lies oddly: native byte order, C order, memory of ours.
@@ -284,19 +310,11 @@ fn check(py: Python<'_>, array: &Imported, expected: Option<&DataType>) -> PyRes
     }
 }
 
-fn is_ours(object: &Bound<'_, PyAny>) -> bool {
-    object.is_instance_of::<crate::decoded_array::DecodedArray>()
-}
-
-fn check_type(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<()> {
-    match ours(object) {
-        Some(array) => check(object.py(), &array, expected),
-        None => Ok(()),
-    }
-}
-
 /// Step 1.
 fn ours(object: &Bound<'_, PyAny>) -> Option<Imported> {
+    if !object.is_instance_of::<DecodedArray>() {
+        return None;
+    }
     if let Ok(tensor) = object.cast::<Tensor>() {
         return Some(Imported::Tensor(tensor.get().shared().clone()));
     }
@@ -318,16 +336,5 @@ fn wrap(py: Python<'_>, array: Imported) -> PyResult<Bound<'_, PyAny>> {
         Imported::Variable(variable) => Variable::create(py, variable)?.into_any(),
         Imported::MaskedTensor(data, mask) => MaskedTensor::of_parts(py, data, mask)?.into_any(),
         Imported::MaskedVariable(masked) => MaskedVariable::create(py, masked)?.into_any(),
-    })
-}
-
-/// Turns strides in bytes into strides in elements; false where one is no whole number of them.
-///
-/// What an axis of less than two elements has for its stride does not matter.
-fn to_elements(shape: &[i64], strides: &mut [i64], item_size: i64) -> bool {
-    shape.iter().zip(strides).all(|(extent, stride)| {
-        let even = *stride % item_size == 0 || *extent < 2 || shape.contains(&0);
-        *stride /= item_size;
-        even
     })
 }

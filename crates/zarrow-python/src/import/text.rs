@@ -1,5 +1,6 @@
 //! Python's own objects: numbers and sequences of them by NumPy, text and bytes into offsets and bytes.
 
+use super::producer::Family;
 use super::{copied, of_numpy};
 use crate::data_type;
 use crate::error::{Raise, data_type_mismatch};
@@ -45,7 +46,7 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
     if self::kind(&array)? == 'O' {
         return self::array(&array, expected.filter(|expected| expected.is_variable()));
     }
-    match of_numpy(&array, None)? {
+    match of_numpy(&array, Family::NumpyArray, None)? {
         // NumPy's memory is new, and would be as good as ours if other libraries could share it.
         Imported::Tensor(tensor) if !tensor.pointer().as_ptr().addr().is_multiple_of(HOST_ALIGNMENT) => {
             copied(py, Imported::Tensor(tensor))

@@ -1,40 +1,72 @@
 //! What must be known of PyTorch's tensors before their memory is taken.
 //!
 //! A tensor may be the negative or the conjugate of its memory. DLPack cannot say so, PyTorch's C functions do not
-//! look, and its `__dlpack__` does not look at negatives.
+//! look, and its `__dlpack__` does not look at negatives. So they are asked, by the C functions behind the methods:
+//! the calls by Python's rules would cost as much as the rest of the import.
 
 use crate::error::exchange;
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyCFunction;
+use std::ptr::null_mut;
 
-/// Whether `class` is `torch.Tensor`, or derived from it, without importing PyTorch.
-pub fn is_tensor_class(class: &Bound<'_, PyType>) -> PyResult<bool> {
-    let modules = class.py().import("sys")?.getattr("modules")?;
-    // While it is imported, or where its import is forbidden, it has no tensors yet.
-    let torch = modules.cast::<PyDict>()?.get_item("torch")?;
-    match torch.map(|torch| torch.getattr_opt("Tensor")).transpose()?.flatten() {
-        Some(tensor) => class.is_subclass(&tensor),
-        None => Ok(false),
+/// How to ask a tensor whether it is something else than its memory.
+#[derive(Clone, Copy)]
+pub struct Lazy {
+    is_negative: Option<ffi::PyCFunction>,
+    is_conjugate: Option<ffi::PyCFunction>,
+}
+
+impl Lazy {
+    /// How the tensors of the class of `tensor` are asked.
+    pub fn of(tensor: &Bound<'_, PyAny>) -> PyResult<Lazy> {
+        let function = |method: &str| -> PyResult<Option<ffi::PyCFunction>> {
+            let method = tensor.getattr(method)?;
+            if !method.is_instance_of::<PyCFunction>() {
+                return Ok(None);
+            }
+            // SAFETY: attached, with a live object of this very class.
+            unsafe {
+                let takes_nothing = ffi::PyCFunction_GetFlags(method.as_ptr()) == ffi::METH_NOARGS;
+                Ok(ffi::PyCFunction_GetFunction(method.as_ptr()).filter(|_| takes_nothing))
+            }
+        };
+        Ok(Lazy { is_negative: function("is_neg")?, is_conjugate: function("is_conj")? })
     }
+
+    /// Refuses a tensor whose elements are not those in its memory; only complex ones can be conjugates.
+    pub fn check(self, tensor: &Bound<'_, PyAny>, is_complex: bool) -> PyResult<()> {
+        let py = tensor.py();
+        let resolve = if ask(tensor, self.is_negative, intern!(py, "is_neg"))? {
+            "resolve_neg"
+        } else if is_complex && ask(tensor, self.is_conjugate, intern!(py, "is_conj"))? {
+            "resolve_conj"
+        } else {
+            return Ok(());
+        };
+        let message = format!("the memory of this tensor is not what it shows: call .{resolve}() first");
+        Err(exchange(py, "needs_copy", message))
+    }
+}
+
+/// Asks by the C function, where the method has one.
+fn ask<'py>(
+    tensor: &Bound<'py, PyAny>,
+    function: Option<ffi::PyCFunction>,
+    method: &Bound<'py, pyo3::types::PyString>,
+) -> PyResult<bool> {
+    let answer = match function {
+        // SAFETY: attached; the function is that of a method without arguments of the tensor's own class.
+        Some(function) => unsafe {
+            Bound::from_owned_ptr_or_err(tensor.py(), function(tensor.as_ptr(), null_mut()))?
+        },
+        None => tensor.call_method0(method)?,
+    };
+    answer.is_truthy()
 }
 
 /// Whether PyTorch differentiates what is done with `tensor`.
 pub fn requires_grad(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     tensor.getattr(intern!(tensor.py(), "requires_grad"))?.is_truthy()
-}
-
-/// Refuses a tensor whose elements are not those in its memory.
-pub fn check_lazy(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = tensor.py();
-    let lazy = [(intern!(py, "is_neg"), "resolve_neg"), (intern!(py, "is_conj"), "resolve_conj")];
-    for (is_lazy, resolve) in lazy {
-        if tensor.call_method0(is_lazy)?.is_truthy()? {
-            let message = format!(
-                "the memory of this tensor is not what it shows (torch.Tensor.{is_lazy}): call .{resolve}() first"
-            );
-            return Err(exchange(py, "needs_copy", message));
-        }
-    }
-    Ok(())
 }

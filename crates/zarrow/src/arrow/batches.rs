@@ -9,6 +9,7 @@ use crate::array::Array;
 use crate::arrow::table::Table;
 use crate::batch::read_each;
 use crate::error::{Error, ErrorKind, Result};
+use crate::missing::MissingValues;
 use crate::selection::{Index, Selection};
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,8 +41,10 @@ impl Batches {
         let table = &*self.table;
         let arrays: Vec<&Array> = table.columns().flat_map(|(column, _)| column.arrays()).collect();
         let selections = arrays.iter().map(|array| select(array, rows)).collect::<Result<Vec<_>>>()?;
+        let missing: Vec<Option<&MissingValues>> =
+            table.columns().flat_map(|(column, _)| column.arrays().map(|_| column.missing())).collect();
         let items: Vec<(&Array, &Selection)> = arrays.iter().copied().zip(&selections).collect();
-        let mut decoded = read_each(&items, &*self.interrupted)?.into_iter();
+        let mut decoded = read_each(&items, &missing, &*self.interrupted)?.into_iter();
         let columns = table.columns().map(|(column, form)| {
             let own = decoded.by_ref().take(column.arrays().count()).collect();
             column.batch(own, *form, &*self.interrupted)

@@ -3,6 +3,7 @@
 use crate::anndata::{EncodedArray, masked};
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
+use crate::missing::MissingValues;
 use crate::open::Node;
 use crate::selection::Selection;
 use serde_json::{Map, Value};
@@ -16,6 +17,17 @@ use zarrow_array::{DataType, DecodedArray};
 pub struct Column {
     name: String,
     source: Source,
+    /// Which values of an array mean that one is missing, where some do.
+    missing: Option<Arc<MissingValues>>,
+}
+
+/// Which values mean that an element is missing, by what each array says itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MaskChoice {
+    /// Those of [`MissingValues::cf`].
+    Cf,
+    /// That of [`MissingValues::fill`].
+    Fill,
 }
 
 /// What a column is read from.
@@ -36,7 +48,7 @@ impl Column {
     /// # Errors
     /// [`ErrorKind::Shape`] for an array of no axes.
     pub fn new(name: &str, array: Array) -> Result<Column> {
-        Column { name: name.to_owned(), source: Source::Array(array) }.checked()
+        Column { name: name.to_owned(), source: Source::Array(array), missing: None }.checked()
     }
 
     fn checked(self) -> Result<Column> {
@@ -60,7 +72,30 @@ impl Column {
             return Err(Error::from(kind).in_array(group.store().name(), group.path()));
         };
         let (array, attributes, dictionary) = (Box::new(array), group.attributes().clone(), Arc::default());
-        Column { name: name.to_owned(), source: Source::Encoded { array, attributes, dictionary } }.checked()
+        Column {
+            name: name.to_owned(),
+            source: Source::Encoded { array, attributes, dictionary },
+            missing: None,
+        }
+        .checked()
+    }
+
+    /// The column, of which some values mean that one is missing. A group that stands for an array says itself which are.
+    ///
+    /// # Errors
+    /// As [`MissingValues::cf`].
+    pub fn masked(self, choice: MaskChoice) -> Result<Column> {
+        let Source::Array(array) = &self.source else { return Ok(self) };
+        let missing = match choice {
+            MaskChoice::Cf => MissingValues::cf(array.metadata())?,
+            MaskChoice::Fill => MissingValues::fill(array.metadata())?,
+        };
+        Ok(Column { missing: Some(Arc::new(missing)), ..self })
+    }
+
+    /// Which values of its arrays mean that one is missing.
+    pub(super) fn missing(&self) -> Option<&MissingValues> {
+        self.missing.as_deref()
     }
 
     /// The name.

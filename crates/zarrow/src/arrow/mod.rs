@@ -9,5 +9,5 @@ mod batches;
 mod column;
 mod table;
 
-pub use column::Column;
+pub use column::{Column, MaskChoice};
 pub use table::{Table, TableOptions};

@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::arrow::batches::Batches;
-use crate::arrow::column::{Column, metadata};
+use crate::arrow::column::{Column, MaskChoice, metadata};
 use crate::error::{ErrorKind, Result};
 use serde_json::{Map, Value};
 use std::num::NonZeroU64;
@@ -17,6 +17,9 @@ use zarrow_array::export::arrow_stream::ArrowArrayStream;
 pub struct TableOptions {
     /// Which of several Arrow types columns have.
     pub form: ArrowForm,
+    /// Which values mean that an element is missing, and so is null: none but those that are missing already, where it is
+    /// `None`.
+    pub mask: Option<MaskChoice>,
     /// Which rows: all, where it is `None`. Clipped to those that there are.
     pub rows: Option<Range<u64>>,
     /// Rows of a batch: as the columns' chunks and sizes make it sensible, where it is `None`.
@@ -70,7 +73,11 @@ impl Table {
             return Err(ErrorKind::Shape(text).into());
         }
         let batch_rows = options.batch_rows.unwrap_or_else(|| sensible_rows(&columns));
-        let columns = columns.into_iter().map(|column| (column, options.form)).collect();
+        let masked = |column: Column| match options.mask {
+            Some(choice) => Ok((column.masked(choice)?, options.form)),
+            None => Ok((column, options.form)),
+        };
+        let columns = columns.into_iter().map(masked).collect::<Result<_>>()?;
         let table = Table { columns, is_struct: true, attributes: Map::new(), rows: 0..length, batch_rows };
         Ok(match options.rows {
             Some(rows) => table.with_rows(rows),

@@ -76,19 +76,25 @@ impl Swap {
         }
     }
 
-    /// What is reversed in a part of each element, of `data_type`, that begins at `offset`.
+    /// What is reversed in the part of each element that begins at `offset` and is one of `data_type`.
     pub fn part(&self, offset: usize, data_type: &DataType) -> Swap {
         let Swap::Fields(fields) = self else { return self.clone() };
-        let words = data_type.words();
-        let is_foreign = |part: &Words| fields.contains(&Words { offset: part.offset + offset, ..*part });
-        let foreign: Vec<bool> = words.iter().map(is_foreign).collect();
-        Swap::of(data_type, &words, &foreign)
+        let part = offset..offset.saturating_add(data_type.item_size().unwrap_or(0));
+        let inside = fields.iter().filter(|words| part.contains(&words.offset));
+        Swap::of_fields(
+            data_type,
+            inside.map(|words| Words { offset: words.offset - offset, ..*words }).collect(),
+        )
     }
 
     /// Step 2.
     fn of(data_type: &DataType, words: &[Words], foreign: &[bool]) -> Swap {
         let swapped = |(words, foreign): (&Words, &bool)| (*foreign && words.size > 1).then_some(*words);
-        let fields: Vec<Words> = words.iter().zip(foreign).filter_map(swapped).collect();
+        Swap::of_fields(data_type, words.iter().zip(foreign).filter_map(swapped).collect())
+    }
+
+    /// These words of elements of `data_type`.
+    fn of_fields(data_type: &DataType, fields: Vec<Words>) -> Swap {
         match (fields.as_slice(), data_type) {
             ([], _) => Swap::None,
             ([words], data_type) if !matches!(data_type, DataType::Struct(_)) => Swap::Words(words.size),

@@ -33,7 +33,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The result of [`read_many`].
+/// The result of `read_many`.
 pub enum Batch {
     /// One array with a new first axis.
     Stacked(DecodedArray),
@@ -50,13 +50,16 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
     // A variable-length fill value is filled in at the end, for all items at once; others are where a chunk is missing.
     let alike = |item: &Item<'_>| {
         let ((data_type, fill), (first, of_first)) = (item.element(), items[0].element());
-        data_type == first && (data_type.item_size().is_some() || fill == of_first)
+        item.reader.missing.is_none()
+            && data_type == first
+            && (data_type.item_size().is_some() || fill == of_first)
     };
     let stacked =
         !items.is_empty() && items.iter().all(alike) && shapes.iter().all(|shape| *shape == shapes[0]);
     if stacked {
         let (data_type, fill) = items[0].element();
-        let mut memory = ResultMemory::new(data_type, &[items.len() as u64], &shapes[0])?;
+        let shape = [&[items.len() as u64], &shapes[0][..]].concat();
+        let mut memory = ResultMemory::new(data_type, shape, None)?;
         let flat: Vec<Vec<u64>> = items.iter().map(|item| item.selection.flat_shape()).collect();
         read_into(items, &memory.sinks(&flat), interrupted)?;
         // SAFETY: the parts of each item cover its selection, and every part was placed or filled.
@@ -71,8 +74,10 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
 /// As [`read_many`].
 pub fn read_each(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Vec<DecodedArray>> {
     let shapes: Vec<Vec<u64>> = items.iter().map(|item| item.selection.shape()).collect();
-    let memories =
-        items.iter().zip(&shapes).map(|(item, shape)| ResultMemory::new(item.element().0, &[], shape));
+    let memories = items
+        .iter()
+        .zip(&shapes)
+        .map(|(item, shape)| ResultMemory::new(item.element().0, shape.clone(), item.reader.missing));
     let mut memories = memories.collect::<Result<Vec<_>>>()?;
     let own = memories.iter_mut().zip(items);
     let sinks: Vec<Sink<'_>> =

@@ -137,11 +137,11 @@ impl Chunk<'_> {
         let Chain { array_to_bytes, bytes_to_bytes, .. } = self.chain;
         match array_to_bytes {
             ArrayToBytes::Bytes { swap } if bytes_to_bytes.is_empty() => {
-                self.read_uncompressed(input, wants, swap, worker)
+                self.read_uncompressed(input, wants, swap, worker)?;
             }
-            ArrayToBytes::Bytes { swap } => self.read_compressed(input, wants, swap, worker),
+            ArrayToBytes::Bytes { swap } => self.read_compressed(input, wants, swap, worker)?,
             ArrayToBytes::Sharding(sharding) if bytes_to_bytes.is_empty() => {
-                self.read_shard(sharding, input, wants, share, worker)
+                return self.read_shard(sharding, input, wants, share, worker);
             }
             ArrayToBytes::Sharding(sharding) => {
                 // A shard that was compressed as a whole has to be there as a whole.
@@ -149,19 +149,21 @@ impl Chunk<'_> {
                 let encoded = input.load(limit, &mut worker.encoded)?;
                 let mut shard = Vec::new();
                 decode(bytes_to_bytes, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
-                self.read_shard(sharding, &Input::of_bytes(&shard), wants, None, worker)
+                return self.read_shard(sharding, &Input::of_bytes(&shard), wants, None, worker);
             }
             ArrayToBytes::Optional(optional) => {
                 let input = input.within(self.encoded_limit()?)?;
-                self.read_optional(optional, &input, wants, worker)
+                self.read_optional(optional, &input, wants, worker)?;
             }
             _ => {
                 let input = input.within(self.encoded_limit()?)?;
                 let all = 0..shape::nbytes(self.shape, 1)?;
                 let decoded = decode_elements(self.chain, &input, self.shape, all, worker)?;
-                wants.iter_mut().try_for_each(|want| want.place(&decoded, 0, self.shape))
+                wants.iter_mut().try_for_each(|want| want.place(&decoded, 0, self.shape))?;
             }
         }
+        // SAFETY: all of them were read without an error, and so their places written.
+        wants.iter_mut().try_for_each(|want| unsafe { want.mark() })
     }
 
     /// Bytes of one element; 0 where they have no fixed size.

@@ -8,6 +8,7 @@
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
+use crate::exec::field::FieldPlace;
 use crate::exec::output_strides::OutputStrides;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
@@ -26,6 +27,8 @@ pub struct Destination<'a> {
     origin: isize,
     /// Bytes from one position to the next on each output axis.
     strides: OutputStrides,
+    /// Which field of the stored elements goes here, where that is not all of each.
+    field: Option<&'a FieldPlace>,
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
@@ -52,7 +55,7 @@ impl<'a> Destination<'a> {
     pub fn new(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], item_size: usize) -> Destination<'a> {
         let strides = c_strides(shape, item_size).into();
         let (pointer, nbytes) = (memory.as_mut_ptr().cast(), memory.len());
-        Destination { pointer, nbytes, item_size, origin: 0, strides, memory: PhantomData }
+        Destination { pointer, nbytes, item_size, origin: 0, strides, field: None, memory: PhantomData }
     }
 
     /// Elements in the caller's memory, as far apart as it says.
@@ -67,12 +70,22 @@ impl<'a> Destination<'a> {
         origin: isize,
         strides: OutputStrides,
     ) -> Destination<'a> {
-        Destination { pointer, nbytes, item_size, origin, strides, memory: PhantomData }
+        Destination { pointer, nbytes, item_size, origin, strides, field: None, memory: PhantomData }
+    }
+
+    /// The same memory for one field of the stored elements, where one is given.
+    pub fn of_field(self, field: Option<&'a FieldPlace>) -> Destination<'a> {
+        Destination { field, ..self }
     }
 
     /// Bytes of one element.
     pub fn item_size(&self) -> usize {
         self.item_size
+    }
+
+    /// Bytes of one stored element, which is more than what goes here where that is a field.
+    pub fn stored_size(&self) -> usize {
+        self.field.map_or(self.item_size, |field| field.element_size)
     }
 
     /// Where the elements of `part` go, and the bytes that have them all; `None` where they would leave the memory.
@@ -81,12 +94,25 @@ impl<'a> Destination<'a> {
         (side.range(self.item_size)?.end <= self.nbytes).then_some(side)
     }
 
-    /// The memory of `part`, where it is one run of bytes in which the elements lie in the part's own C order.
+    /// The memory of `part`, where it is one run of bytes in which stored elements lie in the part's own C order.
     ///
     /// # Safety
     /// While the slice lives, nobody else writes to an element of the part.
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
     pub unsafe fn contiguous(&self, part: &[AxisPart<'_>]) -> Option<&mut [MaybeUninit<u8>]> {
+        match self.field {
+            // SAFETY: the caller's contract.
+            None => unsafe { self.run(part) },
+            Some(_) => None,
+        }
+    }
+
+    /// As [`contiguous`](Destination::contiguous), for what goes here.
+    ///
+    /// # Safety
+    /// As [`contiguous`](Destination::contiguous).
+    #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
+    unsafe fn run(&self, part: &[AxisPart<'_>]) -> Option<&mut [MaybeUninit<u8>]> {
         let side = self.place(part)?;
         let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
         // SAFETY: `place` checked that the part's elements, which here are one run of `nbytes` bytes from
@@ -94,7 +120,7 @@ impl<'a> Destination<'a> {
         Some(unsafe { std::slice::from_raw_parts_mut(self.pointer.add(first).cast(), nbytes) })
     }
 
-    /// Copies the elements of `part` from `source`.
+    /// Copies the elements of `part` from `source`, which has them as they are stored.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] where source or destination do not have them, which a checked plan rules out.
@@ -102,6 +128,21 @@ impl<'a> Destination<'a> {
     /// # Safety
     /// During the call nobody else writes to an element of the part.
     pub unsafe fn scatter(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
+        let Some(field) = self.field else {
+            // SAFETY: the caller's contract.
+            return unsafe { self.copy_from(part, source) };
+        };
+        let origin = source.origin.saturating_add_unsigned(field.offset);
+        let source = Source { origin, swap: &field.swap(source.swap), ..*source };
+        // SAFETY: the caller's contract.
+        unsafe { self.copy_from(part, &source) }
+    }
+
+    /// As [`scatter`](Destination::scatter), from a source that has what goes here.
+    ///
+    /// # Safety
+    /// As [`scatter`](Destination::scatter).
+    unsafe fn copy_from(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
         let outside = || ErrorKind::Internal("a part lies outside its chunk or output".into());
         let mut to = self.place(part).ok_or_else(outside)?;
         let mut from = Side::in_chunk(part, source.origin, source.strides).ok_or_else(outside)?;
@@ -126,25 +167,47 @@ impl<'a> Destination<'a> {
         Ok(())
     }
 
+    /// The bytes of `count` elements from the `first` on, as they lie in the memory, set to 0; `None` where they would
+    /// leave it.
+    ///
+    /// # Safety
+    /// While the slice lives, nobody else writes to one of them.
+    #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
+    pub unsafe fn zeroed(&self, first: usize, count: usize) -> Option<&mut [u8]> {
+        let range =
+            first.checked_mul(self.item_size)?..first.checked_add(count)?.checked_mul(self.item_size)?;
+        if range.end > self.nbytes {
+            return None;
+        }
+        // SAFETY: the range was checked above (point 1), and no other worker has it (point 2).
+        Some(unsafe {
+            self.pointer.add(range.start).write_bytes(0, range.len());
+            std::slice::from_raw_parts_mut(self.pointer.add(range.start), range.len())
+        })
+    }
+
     /// Calls `each` with every run of bytes that the elements of `part` fill, and where in the memory it begins, until
-    /// it says false; returns whether it never did, which it is taken to do where elements lie one by one.
+    /// it says false; returns whether it never did.
     ///
     /// # Safety
     /// The elements of the part have been written, and during the call nobody writes to them.
     pub unsafe fn each_run(&self, part: &[AxisPart<'_>], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
         let Some(side) = self.place(part) else { return false };
         let mut first = side.first;
-        // Axes of several elements, the widest steps first, all of them forwards.
+        // Axes of several elements, the widest steps first, all of them forwards; and those whose elements lie anywhere.
         let mut axes: PerAxis<(usize, usize)> = PerAxis::new();
+        let mut scattered: PerAxis<&[isize]> = PerAxis::new();
         for steps in &side.axes {
-            let Steps::Even { count, step } = *steps else { return false };
-            if count > 1 {
+            match steps {
                 // `place` checked that all of them lie in the memory.
-                first += step.min(0) * (count as isize - 1);
-                axes.push((step.unsigned_abs(), count));
+                Steps::Even { count, step } if *count > 1 => {
+                    first += step.min(&0) * (*count as isize - 1);
+                    axes.push((step.unsigned_abs(), *count));
+                }
+                Steps::Even { .. } => {}
+                Steps::Each(offsets) => scattered.push(offsets),
             }
         }
-        let Ok(first) = usize::try_from(first) else { return false };
         axes.sort_unstable_by(|a, b| b.cmp(a));
         let mut run = self.item_size;
         while let Some((width, count)) = axes.last().copied()
@@ -153,15 +216,21 @@ impl<'a> Destination<'a> {
             run *= count;
             axes.pop();
         }
-        let total: usize = axes.iter().map(|(_, count)| count).product();
+        let even: usize = axes.iter().map(|(_, count)| count).product();
+        let total = scattered.iter().fold(even, |product, offsets| product * offsets.len());
         (0..total).all(|number| {
             let (mut at, mut rest) = (first, number);
             for (width, count) in axes.iter().rev() {
-                at += rest % count * width;
+                at += (rest % count * width) as isize;
                 rest /= count;
             }
+            for offsets in &scattered {
+                at += offsets[rest % offsets.len()];
+                rest /= offsets.len();
+            }
             // SAFETY: `place` checked that the part's elements lie inside the memory (point 1); the caller's contract.
-            each(at, unsafe { std::slice::from_raw_parts(self.pointer.add(at), run) })
+            let bytes = unsafe { std::slice::from_raw_parts(self.pointer.wrapping_offset(at), run) };
+            each(at.unsigned_abs(), bytes)
         })
     }
 
@@ -174,7 +243,7 @@ impl<'a> Destination<'a> {
     /// As [`scatter`](Destination::scatter).
     pub unsafe fn fill(&self, part: &[AxisPart<'_>], item: &[u8]) -> Result<()> {
         // SAFETY: the caller's contract.
-        if let Some(memory) = unsafe { self.contiguous(part) }
+        if let Some(memory) = unsafe { self.run(part) }
             && item.iter().all(|byte| Some(byte) == item.first())
         {
             memory.fill(MaybeUninit::new(item.first().copied().unwrap_or(0)));
@@ -183,7 +252,7 @@ impl<'a> Destination<'a> {
         let strides = PerAxis::from_elem(0isize, part.len());
         // SAFETY: the caller's contract.
         unsafe {
-            self.scatter(part, &Source { bytes: item, origin: 0, strides: &strides, swap: &Swap::None })
+            self.copy_from(part, &Source { bytes: item, origin: 0, strides: &strides, swap: &Swap::None })
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::codec::Swap;
 use zarrow_array::DataType;
 
-/// Where a field lies in each element.
+/// Where a field lies in each stored element.
 #[derive(Debug, Clone)]
 pub struct FieldPlace {
     /// What the field is, of a fixed size.

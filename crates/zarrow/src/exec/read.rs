@@ -22,7 +22,8 @@ use crate::exec::shard::{GROUP, Share, inner_count};
 use crate::exec::sink::Sink;
 use crate::exec::turns::Turn;
 use crate::exec::want::Want;
-use crate::metadata::ArrayMetadata;
+use crate::metadata::{ArrayMetadata, ChunkGrid};
+use crate::missing::MissingValues;
 use crate::selection::Selection;
 use crate::store::{Store, Value};
 use std::sync::{Arc, Mutex};
@@ -53,8 +54,11 @@ pub struct Reader<'a> {
     pub indexes: &'a Cache<ShardIndex>,
     /// Its decoded chunks, where they are kept.
     pub chunks: Option<&'a Cache<Buffer>>,
-    /// The field that is read, where not whole elements are: what `metadata` says of elements is of the field then.
+    /// The field of each element that is read or written, where that is not all of it. For a read, `metadata` tell of the
+    /// field then.
     pub field: Option<&'a FieldPlace>,
+    /// Which values mean that an element is missing, where some do.
+    pub missing: Option<&'a MissingValues>,
 }
 
 /// Reads `selection` into fresh memory.
@@ -66,7 +70,7 @@ pub fn read(
     selection: &Selection,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
-    let mut memory = ResultMemory::new(&reader.metadata.data_type, &[], &selection.shape())?;
+    let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape(), reader.missing)?;
     for sink in memory.sinks(&[selection.flat_shape()]) {
         reader.read_into(selection, &sink.of_field(reader.field), interrupted)?;
     }
@@ -111,9 +115,17 @@ impl<'a> Reader<'a> {
         sink: &Sink<'_>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let Some(part) = whole_part(selection) else { return Ok(()) };
-        let cells = self.cells(&part)?;
+        let Some(mut part) = whole_part(selection) else { return Ok(()) };
         let threads = self.threads(&part);
+        if threads == 1
+            && let Some(cell) = self.single_cell(&mut part)
+        {
+            return pool::run(1, 1, interrupted, &|_, worker, checkpoint| {
+                // SAFETY: it is the only claim on the sink.
+                self.chunk(&cell, &mut [unsafe { Want::new(&part, sink) }], worker, checkpoint)
+            });
+        }
+        let cells = self.cells(&part)?;
         let shares = match threads {
             1 => 1,
             _ => {
@@ -143,6 +155,24 @@ impl<'a> Reader<'a> {
                 Some(open) => self.share(&cell, &mut want, (share, shares), open, worker, checkpoint),
             }
         })
+    }
+
+    /// The one cell of a grid of equal chunks that `part` touches, from whose start the part is counted then: the plan of
+    /// a small read, which is worth no other.
+    fn single_cell(&self, part: &mut [AxisPart<'_>]) -> Option<PerAxis<u64>> {
+        let ChunkGrid::Regular { chunk_shape } = &self.metadata.chunk_grid else { return None };
+        let mut cell = PerAxis::new();
+        for (axis, extent) in part.iter().zip(chunk_shape) {
+            let index = axis.start / extent;
+            if axis.picks.is_some() || axis.last() / extent != index {
+                return None;
+            }
+            cell.push(index);
+        }
+        for ((axis, extent), index) in part.iter_mut().zip(chunk_shape).zip(&cell) {
+            axis.start -= extent * index;
+        }
+        Some(cell)
     }
 
     /// The chunks that `part` of the array touches.
@@ -181,7 +211,7 @@ impl<'a> Reader<'a> {
     fn nbytes(&self, extents: impl Iterator<Item = u64>) -> u64 {
         /// What an element of no fixed size is taken for, in bytes.
         const VARIABLE: u64 = 16;
-        let item_size = self.metadata.data_type.item_size().map_or(VARIABLE, |size| size as u64);
+        let item_size = self.chain.item_size().map_or(VARIABLE, |size| size as u64);
         extents.fold(item_size, u64::saturating_mul)
     }
 

@@ -7,17 +7,21 @@
 use crate::error::Result;
 use crate::exec::bitmap::{Bitmap, BitmapMemory};
 use crate::exec::destination::Destination;
+use crate::exec::marked::Marked;
 use crate::exec::sink::Sink;
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
+use crate::missing::MissingValues;
 use zarrow_array::{
     Buffer, DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Tensor, UninitBuffer, shape,
 };
 
 /// Memory for elements of one type and shape.
-pub struct ResultMemory {
+pub struct ResultMemory<'v> {
     shape: Vec<u64>,
     element: DataType,
+    missing: Option<&'v MissingValues>,
+    /// One for each level of optional types, and a last one where values mean that an element is missing.
     masks: Vec<UninitBuffer>,
     /// Of the one mask; several are joined only when all are there.
     bitmap: Option<BitmapMemory>,
@@ -25,13 +29,16 @@ pub struct ResultMemory {
     variable: Option<VariableSink>,
 }
 
-impl ResultMemory {
-    /// Memory for elements of `data_type`: `batch` before `item` is the shape.
+impl<'v> ResultMemory<'v> {
+    /// Memory for elements of `data_type`.
     ///
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`], [`zarrow_array::Error::OutOfMemory`].
-    pub fn new(data_type: &DataType, batch: &[u64], item: &[u64]) -> Result<ResultMemory> {
-        let shape = [batch, item].concat();
+    pub fn new(
+        data_type: &DataType,
+        shape: Vec<u64>,
+        missing: Option<&'v MissingValues>,
+    ) -> Result<ResultMemory<'v>> {
         let element = data_type.without_optional().clone();
         let mut masks = Vec::new();
         let mut level = data_type;
@@ -39,17 +46,31 @@ impl ResultMemory {
             masks.push(UninitBuffer::new(shape::nbytes(&shape, 1)?)?);
             level = inner;
         }
+        if missing.is_some() && element.item_size().is_some() {
+            masks.push(UninitBuffer::new(shape::nbytes(&shape, 1)?)?);
+        }
         let bitmap = match masks.as_slice() {
             [mask] => Some(BitmapMemory::new(mask.len())?),
             _ => None,
         };
         let nbytes = element.item_size().map_or(Ok(0), |size| shape::nbytes(&shape, size))?;
         let variable = element.item_size().is_none().then(VariableSink::default);
-        Ok(ResultMemory { shape, element, masks, bitmap, data: UninitBuffer::new(nbytes)?, variable })
+        Ok(ResultMemory {
+            shape,
+            element,
+            missing,
+            masks,
+            bitmap,
+            data: UninitBuffer::new(nbytes)?,
+            variable,
+        })
     }
 
     /// One sink for each item, which have as many elements each, by the shape that it is filled in.
-    pub fn sinks(&mut self, items: &[Vec<u64>]) -> Vec<Sink<'_>> {
+    pub fn sinks<'a>(&'a mut self, items: &[Vec<u64>]) -> Vec<Sink<'a>>
+    where
+        'v: 'a,
+    {
         // The product fitted when the memory was allocated.
         let elements = items.first().map_or(0, |item| shape::nbytes(item, 1).unwrap_or(0));
         let mut masks: Vec<_> = self.masks.iter_mut().map(|mask| mask.as_mut_slice()).collect();
@@ -70,11 +91,17 @@ impl ResultMemory {
             };
             let mut bitmap: Option<Bitmap<'_>> =
                 bitmaps.as_mut().and_then(|bitmaps| bitmaps.next().flatten());
+            let mut values = self.missing;
             for mask in masks.iter_mut().rev() {
                 let (own, rest) = std::mem::take(mask).split_at_mut(elements);
                 *mask = rest;
-                let (missing, inner) = (Destination::new(own, item, 1), Box::new(sink));
-                sink = Sink::Optional { missing, bitmap: bitmap.take(), inner };
+                let (missing, bitmap) = (Destination::new(own, item, 1), bitmap.take());
+                sink = match (sink, values.take()) {
+                    (Sink::Fixed(data), Some(values)) => {
+                        Sink::Marked(Marked { data, missing, bitmap, values })
+                    }
+                    (inner, _) => Sink::Optional { missing, bitmap, inner: Box::new(inner) },
+                };
             }
             sinks.push(sink);
         }
@@ -90,22 +117,28 @@ impl ResultMemory {
     /// # Safety
     /// Every element of every sink has been placed or filled.
     pub unsafe fn finish(self, fill: &FillValue, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
-        let ResultMemory { shape, element, masks, bitmap, data, variable } = self;
+        let ResultMemory { shape, element, missing, masks, bitmap, data, variable } = self;
         // SAFETY: the caller's contract.
-        let masks: Vec<Buffer> = unsafe { masks.into_iter().map(|mask| mask.assume_init()).collect() };
+        let mut masks: Vec<Buffer> = unsafe { masks.into_iter().map(|mask| mask.assume_init()).collect() };
         // SAFETY: as above; who writes a mask packs it.
         let bitmap = bitmap.and_then(|bitmap| unsafe { bitmap.finish() });
-        let mask = if masks.is_empty() { None } else { Some(Mask::decoded(masks, bitmap)?) };
+        let joined = |masks: Vec<Buffer>| match masks.is_empty() {
+            true => Ok(None),
+            false => Mask::decoded(masks, bitmap).map(Some),
+        };
         let Some(sink) = variable else {
             // SAFETY: the caller's contract.
             let tensor = Tensor::new(unsafe { data.assume_init() }, shape, element)?;
-            return Ok(match mask {
+            return Ok(match joined(masks)? {
                 Some(mask) => DecodedArray::MaskedTensor(MaskedTensor::new(tensor, mask)?),
                 None => DecodedArray::Tensor(tensor),
             });
         };
         let variable = sink.finish(shape, element, variable_fill(fill), interrupted)?;
-        Ok(match mask {
+        if let Some(values) = missing {
+            masks.push(values.mask_of(&variable)?);
+        }
+        Ok(match joined(masks)? {
             Some(mask) => DecodedArray::MaskedVariable(MaskedVariable::new(variable, mask)?),
             None => DecodedArray::Variable(variable),
         })

@@ -5,6 +5,7 @@ use crate::error::{ErrorKind, Result};
 use crate::exec::bitmap::Bitmap;
 use crate::exec::destination::{Destination, Source};
 use crate::exec::field::FieldPlace;
+use crate::exec::marked::Marked;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
@@ -35,8 +36,8 @@ pub enum Decoded {
 pub enum Sink<'a> {
     /// Elements of a fixed size.
     Fixed(Destination<'a>),
-    /// One field of structured elements.
-    Field(Destination<'a>, &'a FieldPlace),
+    /// Elements of a fixed size, of which some values mean that one is missing.
+    Marked(Marked<'a>),
     /// Strings or bytes, gathered until all are there.
     Variable(VariableSink),
     /// A mask, and what it is the mask of.
@@ -56,45 +57,15 @@ fn mismatch() -> ErrorKind {
 }
 
 impl<'a> Sink<'a> {
-    /// The same memory for a field of the elements, where one is given.
+    /// The same memory for one field of the stored elements, where one is given.
     pub fn of_field(self, field: Option<&'a FieldPlace>) -> Sink<'a> {
-        match (self, field) {
-            (Sink::Fixed(destination), Some(field)) => Sink::Field(destination, field),
-            (Sink::Optional { missing, bitmap, inner }, field) => {
+        match self {
+            Sink::Fixed(data) => Sink::Fixed(data.of_field(field)),
+            Sink::Marked(marked) => Sink::Marked(Marked { data: marked.data.of_field(field), ..marked }),
+            Sink::Optional { missing, bitmap, inner } => {
                 Sink::Optional { missing, bitmap, inner: Box::new(inner.of_field(field)) }
             }
-            (other, _) => other,
-        }
-    }
-
-    /// Copies elements of a fixed size, which lie as `source` says, to their places.
-    ///
-    /// # Errors
-    /// As [`place`](Sink::place).
-    ///
-    /// # Safety
-    /// As [`place`](Sink::place).
-    pub unsafe fn scatter(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
-        match self {
-            // SAFETY: the caller's contract.
-            Sink::Fixed(destination) => unsafe { destination.scatter(part, source) },
-            Sink::Field(destination, field) => {
-                // A chunk fits into memory.
-                let origin = source.origin + field.offset as isize;
-                let source = Source { origin, swap: &field.swap(source.swap), ..*source };
-                // SAFETY: as above.
-                unsafe { destination.scatter(part, &source) }
-            }
-            _ => Err(mismatch().into()),
-        }
-    }
-
-    /// Bytes of a stored element, where they have a fixed size.
-    fn element_size(&self) -> usize {
-        match self {
-            Sink::Fixed(destination) => destination.item_size(),
-            Sink::Field(_, field) => field.element_size,
-            _ => 0,
+            Sink::Variable(_) => self,
         }
     }
 
@@ -115,12 +86,15 @@ impl<'a> Sink<'a> {
         // A chunk fits into memory.
         let origin = |item_size: usize| -((first * item_size) as isize);
         match (self, decoded) {
-            (Sink::Fixed(_) | Sink::Field(..), Decoded::Fixed { bytes, swap }) => {
-                let strides = c_strides(shape, self.element_size());
-                let origin = origin(self.element_size());
+            (
+                Sink::Fixed(destination) | Sink::Marked(Marked { data: destination, .. }),
+                Decoded::Fixed { bytes, swap },
+            ) => {
+                let strides = c_strides(shape, destination.stored_size());
+                let origin = origin(destination.stored_size());
                 let source = Source { bytes, origin, strides: &strides, swap };
                 // SAFETY: the caller's contract.
-                unsafe { self.scatter(part, &source) }
+                unsafe { destination.scatter(part, &source) }
             }
             (Sink::Variable(sink), Decoded::Variable(chunk)) => sink.add(chunk, shape, part),
             (Sink::Optional { missing: mask, bitmap, inner }, Decoded::Optional { missing, data }) => {
@@ -147,10 +121,10 @@ impl<'a> Sink<'a> {
     /// As [`place`](Sink::place).
     pub unsafe fn fill(&self, part: &[AxisPart<'_>], value: &FillValue) -> Result<()> {
         match (self, value) {
-            (Sink::Fixed(destination) | Sink::Field(destination, _), FillValue::Fixed(item)) => {
-                // SAFETY: the caller's contract.
-                unsafe { destination.fill(part, item) }
-            }
+            // SAFETY: the caller's contract.
+            (Sink::Fixed(destination), FillValue::Fixed(item)) => unsafe { destination.fill(part, item) },
+            // SAFETY: the caller's contract.
+            (Sink::Marked(marked), FillValue::Fixed(item)) => unsafe { marked.fill(part, item) },
             (Sink::Variable(sink), FillValue::Variable(_)) => sink.add_fill(part),
             (Sink::Optional { missing, bitmap, inner }, FillValue::Present(value)) => {
                 // SAFETY: the caller's contract.
@@ -172,16 +146,33 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Marks which elements of `part` mean that one is missing, where some do.
+    ///
+    /// # Errors
+    /// As [`place`](Sink::place).
+    ///
+    /// # Safety
+    /// The elements of the part have been written, and as [`place`](Sink::place).
+    pub unsafe fn mark(&self, part: &[AxisPart<'_>]) -> Result<()> {
+        match self {
+            // SAFETY: the caller's contract.
+            Sink::Marked(marked) => unsafe { marked.mark(part) },
+            // SAFETY: as above.
+            Sink::Optional { inner, .. } => unsafe { inner.mark(part) },
+            Sink::Fixed(_) | Sink::Variable(_) => Ok(()),
+        }
+    }
+
     /// What lies behind a mask where an element is missing: zero bytes, nothing, or missing once more.
     ///
     /// # Safety
     /// As [`place`](Sink::place).
     unsafe fn fill_missing(&self, part: &[AxisPart<'_>]) -> Result<()> {
         match self {
-            Sink::Fixed(destination) | Sink::Field(destination, _) => {
-                // SAFETY: the caller's contract.
-                unsafe { destination.fill(part, &vec![0; destination.item_size()]) }
-            }
+            // SAFETY: the caller's contract.
+            Sink::Fixed(destination) => unsafe { destination.fill(part, &vec![0; destination.item_size()]) },
+            // SAFETY: the caller's contract.
+            Sink::Marked(marked) => unsafe { marked.fill(part, &vec![0; marked.data.item_size()]) },
             Sink::Variable(sink) => sink.add_empty(part),
             // SAFETY: the caller's contract.
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
@@ -193,7 +184,7 @@ impl<'a> Sink<'a> {
 ///
 /// # Safety
 /// As [`Bitmap::pack`].
-unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
+pub unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
     if let Some(bitmap) = bitmap {
         // SAFETY: the caller's contract.
         unsafe { bitmap.pack(mask, part) }

@@ -3,8 +3,9 @@
 //! The memory of a result is written by many threads at once. What keeps that sound is that no two claims of one read
 //! have an element in common: making a claim is `unsafe`, and says why that holds; writing through it is not.
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::exec::destination::Source;
+use crate::exec::marked::Marked;
 use crate::exec::part::{AxisPart, is_whole};
 use crate::exec::sink::{Decoded, Sink};
 use crate::metadata::FillValue;
@@ -48,7 +49,9 @@ impl<'a> Want<'a> {
     pub fn contiguous(&mut self) -> Option<&mut [MaybeUninit<u8>]> {
         match self.sink {
             // SAFETY: the claim is the only one on these places, and `&mut self` the only use of it.
-            Sink::Fixed(destination) => unsafe { destination.contiguous(self.part) },
+            Sink::Fixed(destination) | Sink::Marked(Marked { data: destination, .. }) => unsafe {
+                destination.contiguous(self.part)
+            },
             _ => None,
         }
     }
@@ -56,10 +59,15 @@ impl<'a> Want<'a> {
     /// Copies elements of a fixed size to their places.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) where source or result do not have them, which a checked plan rules out.
+    /// [`ErrorKind::Internal`] where source or result do not have them, which a checked plan rules out.
     pub fn scatter(&mut self, source: &Source<'_>) -> Result<()> {
-        // SAFETY: as for `contiguous`.
-        unsafe { self.sink.scatter(self.part, source) }
+        match self.sink {
+            // SAFETY: as for `contiguous`.
+            Sink::Fixed(destination) | Sink::Marked(Marked { data: destination, .. }) => unsafe {
+                destination.scatter(self.part, source)
+            },
+            _ => Err(ErrorKind::Internal("a chunk has another layout than its array".into()).into()),
+        }
     }
 
     /// The places of masks and of elements, where both are one run of bytes in the part's C order.
@@ -79,6 +87,18 @@ impl<'a> Want<'a> {
             // SAFETY: as for `contiguous`, and the caller's contract.
             unsafe { bitmap.pack(missing, self.part) }
         }
+    }
+
+    /// Marks which elements mean that one is missing, where some do.
+    ///
+    /// # Errors
+    /// As [`scatter`](Want::scatter).
+    ///
+    /// # Safety
+    /// Every place of the elements has been written.
+    pub unsafe fn mark(&mut self) -> Result<()> {
+        // SAFETY: as for `contiguous`, and the caller's contract.
+        unsafe { self.sink.mark(self.part) }
     }
 
     /// Places the elements of a chunk of `shape`, of which `decoded` has those from `first` on in C order.

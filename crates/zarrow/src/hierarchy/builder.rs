@@ -164,6 +164,7 @@ impl ArrayBuilder {
         let chunk_shape = self.inner_chunk_shape()?;
         let outer_shape = self.shard_shape.as_ref().unwrap_or(&chunk_shape);
         let metadata = ArrayMetadata {
+            has_fill_value: true,
             zarr_format: self.zarr_format,
             shape: self.shape.clone(),
             data_type: self.data_type.clone(),

@@ -15,13 +15,14 @@
 use crate::array::Array;
 use crate::codec::{ArrayToBytes, Chain, Swap};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{AxisPart, whole_part};
+use crate::exec::{AxisPart, PerAxis, num_threads, run, whole_part};
 use crate::metadata::{ChunkGrid, FillValue};
 use crate::selection::Selection;
 use crate::store::Value;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use zarrow_array::{HUGE_PAGE, IndexStep, SharedTensor, shape};
 
 /// A chunk with less than this many bytes costs less to read than to map.
@@ -29,6 +30,12 @@ const LEAST_NBYTES: u64 = 256 << 10;
 
 /// The most maps in one tensor: the kernel allows a process some 65,000.
 const MOST_MAPS: u64 = 16_000;
+
+/// Files that a further thread is woken for.
+const ROWS_PER_THREAD: usize = 8;
+
+/// No device's number.
+const NO_DEVICE: u64 = u64::MAX;
 
 /// The most bytes that are filled with a fill value, since a map is promised to cost no memory.
 const MOST_FILLED: usize = 64 << 20;
@@ -131,17 +138,23 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     let total =
         chunk_nbytes.checked_mul(rows).ok_or(zarrow_array::Error::OutOfMemory { nbytes: usize::MAX })?;
     let reservation = Reservation::new(total)?;
-    let mut cell = first.clone();
-    let mut left_to_fill = MOST_FILLED;
-    for row in 0..rows {
+    let refused = AtomicBool::new(false);
+    let (left_to_fill, local) = (AtomicUsize::new(MOST_FILLED), AtomicU64::new(NO_DEVICE));
+    let threads = (rows / ROWS_PER_THREAD).clamp(1, num_threads());
+    run(rows as u64, threads, &|| false, &|row, _, _| {
+        let mut cell: PerAxis<u64> = PerAxis::from_slice(&first);
         if let Some(place) = cell.first_mut() {
-            *place = first[0] + row as u64;
+            *place += row;
         }
-        let place = (row * chunk_nbytes, chunk_nbytes);
-        let mapped = map_chunk(array, &cell, place, (fill, &mut left_to_fill), &reservation);
-        if !mapped.map_err(|error| error.in_chunk(&cell))? {
-            return Ok(None);
-        }
+        let place = (row as usize * chunk_nbytes, chunk_nbytes);
+        let mapped = !refused.load(Ordering::Relaxed)
+            && map_chunk(array, &cell, place, (fill, &left_to_fill), &local, &reservation)
+                .map_err(|error| error.in_chunk(&cell))?;
+        refused.fetch_or(!mapped, Ordering::Relaxed);
+        Ok(())
+    })?;
+    if refused.into_inner() {
+        return Ok(None);
     }
     let mut extents = inner_shape.clone();
     if let Some(extent) = extents.first_mut() {
@@ -191,7 +204,8 @@ fn map_chunk(
     array: &Array,
     cell: &[u64],
     (offset, nbytes): (usize, usize),
-    fill: (&[u8], &mut usize),
+    fill: (&[u8], &AtomicUsize),
+    local: &AtomicU64,
     reservation: &Reservation,
 ) -> Result<bool> {
     let (value, range) = match array.locate_plain(cell)? {
@@ -199,16 +213,23 @@ fn map_chunk(
         Some(found) => found,
     };
     let Some(file) = value.file() else { return Ok(false) };
-    let (start, length) = match range {
-        Some(range) => range,
-        None => (0, value.nbytes()?),
-    };
+    let stat = rustix::fs::fstat(file).map_err(|error| ErrorKind::Io(error.into()))?;
+    let (start, length) = range.unwrap_or((0, u64::try_from(stat.st_size).unwrap_or(0)));
     if length != nbytes as u64 {
-        let (expected, actual) = (nbytes as u64, length);
+        // Of what is no file the store itself says so.
+        let actual = if range.is_none() { value.nbytes()? } else { length };
+        let expected = nbytes as u64;
         return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
     }
-    if !start.is_multiple_of(PAGE) || is_remote(file)? {
+    if !start.is_multiple_of(PAGE) {
         return Ok(false);
+    }
+    // What holds for one file of a device holds for all.
+    if stat.st_dev != local.load(Ordering::Relaxed) {
+        if is_remote(file)? {
+            return Ok(false);
+        }
+        local.store(stat.st_dev, Ordering::Relaxed);
     }
     reservation.map(offset, nbytes, Some((file, start))).map(|_| true)
 }
@@ -217,12 +238,12 @@ fn map_chunk(
 fn fill_chunk(
     reservation: &Reservation,
     (offset, nbytes): (usize, usize),
-    (fill, left): (&[u8], &mut usize),
+    (fill, left): (&[u8], &AtomicUsize),
 ) -> Result<bool> {
     let zero = fill.iter().all(|byte| *byte == 0);
-    if !zero {
-        let Some(rest) = left.checked_sub(nbytes) else { return Ok(false) };
-        *left = rest;
+    let take = |left: usize| left.checked_sub(nbytes);
+    if !zero && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+        return Ok(false);
     }
     let pointer = reservation.map(offset, nbytes, None)?;
     if !zero {

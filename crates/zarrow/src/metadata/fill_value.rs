@@ -31,6 +31,30 @@ impl FillValue {
         }
     }
 
+    /// The value that an attribute names, of a type that is not optional; `None` where the type has no such value.
+    ///
+    /// It may be written as a fill value is, or as xarray writes floats in attributes: 8 bytes in base64, least first.
+    pub(crate) fn of_attribute(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<FillValue> {
+        if value.is_null() {
+            return None;
+        }
+        let plain = |value: &Value| Self::parse(value, data_type, format).ok();
+        let float = |value: &Value| {
+            let bytes = base64::decode(value.as_str()?)?.try_into().ok()?;
+            Some(match f64::from_le_bytes(bytes) {
+                float if float.is_finite() => Value::from(float),
+                float if float.is_nan() => "NaN".into(),
+                float => if float > 0.0 { "Infinity" } else { "-Infinity" }.into(),
+            })
+        };
+        let number = matches!(data_type, DataType::Number(_));
+        let coded = || match value.as_array() {
+            Some(parts) => plain(&Value::Array(parts.iter().map(float).collect::<Option<Vec<_>>>()?)),
+            None => plain(&float(value)?),
+        };
+        plain(value).or_else(|| if number { coded() } else { None })
+    }
+
     /// Reads a `fill_value` (Zarr core 3.1, fill value; Zarr version 2, fill value encoding).
     pub(super) fn parse(
         value: &Value,

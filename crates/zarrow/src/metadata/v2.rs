@@ -35,7 +35,9 @@ pub(super) fn array(
     };
     let (data_type, byte_orders) = dtype(&document.required("dtype")?, &filters)?;
     check::item(&data_type, limits)?;
-    let fill_value = FillValue::parse(&document.required("fill_value")?, &data_type, ZarrFormat::V2)?;
+    let fill_value = document.required("fill_value")?;
+    let has_fill_value = !fill_value.is_null();
+    let fill_value = FillValue::parse(&fill_value, &data_type, ZarrFormat::V2)?;
     let mut stages = Vec::new();
     let item_size = data_type.item_size().unwrap_or(1);
     for filter in &filters {
@@ -50,6 +52,7 @@ pub(super) fn array(
         zarr_format: ZarrFormat::V2,
         chunk_grid: ChunkGrid::regular("chunks", &document.required("chunks")?, &shape)?,
         chunk_key_encoding: ChunkKeyEncoding::V2 { separator: separator.transpose()?.unwrap_or('.') },
+        has_fill_value,
         fill_value: in_other_order(fill_value, &data_type, &byte_orders),
         codecs: chain(stages, transpose(&document.required("order")?, shape.len())?, &byte_orders)?,
         attributes,

@@ -37,13 +37,17 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
         }
     };
     let dtype = dtype.ok_or_else(|| unsupported(format!("data type {}", array.data_type)))?;
-    let fill_value = in_other_order(array.fill_value.clone(), &array.data_type, &chain.byte_orders);
+    let fill_value = match array.has_fill_value {
+        true => in_other_order(array.fill_value.clone(), &array.data_type, &chain.byte_orders)
+            .document(&array.data_type, ZarrFormat::V2)?,
+        false => Value::Null,
+    };
     Ok(Map::from_iter([
         ("zarr_format".to_owned(), json!(2)),
         ("shape".to_owned(), json!(array.shape)),
         ("chunks".to_owned(), json!(chunk_shape)),
         ("dtype".to_owned(), dtype),
-        ("fill_value".to_owned(), fill_value.document(&array.data_type, ZarrFormat::V2)?),
+        ("fill_value".to_owned(), fill_value),
         ("order".to_owned(), json!(chain.order)),
         ("filters".to_owned(), if chain.filters.is_empty() { Value::Null } else { json!(chain.filters) }),
         ("compressor".to_owned(), json!(chain.compressor)),

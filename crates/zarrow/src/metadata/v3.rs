@@ -29,6 +29,7 @@ fn array(mut document: Document, limits: &MetadataLimits) -> Result<ArrayMetadat
         zarr_format: ZarrFormat::V3,
         chunk_grid: ChunkGrid::parse(&document.required("chunk_grid")?, &shape)?,
         chunk_key_encoding: ChunkKeyEncoding::parse(&document.required("chunk_key_encoding")?)?,
+        has_fill_value: true,
         fill_value: FillValue::parse(&document.required("fill_value")?, &data_type, ZarrFormat::V3)?,
         codecs: CodecMetadata::parse_chain(
             &document.required("codecs")?,

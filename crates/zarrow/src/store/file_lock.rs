@@ -4,16 +4,17 @@
 //! 2. Who holds the lock removes the file before unlocking it. Who got the lock of a file that was removed meanwhile
 //!    begins again: so the holder is always the one whose lock is on the file of that name.
 //! 3. The file of a holder that was killed stays, without a lock: the next one takes it over, and a sweep removes it.
+//!    A child that the holder forked does not keep the lock.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::filesystem_writer::{split, write};
+use crate::store::fork::OfThisProcess;
 use crate::store::key::RESERVED;
 use crate::store::leftover::{is_still, try_flock};
 use crate::store::{Lock, join};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
 
 /// The path of the lock's file for `key`.
 pub fn lock_path(key: &str) -> String {
@@ -25,8 +26,7 @@ pub fn lock_path(key: &str) -> String {
 pub struct FileLock<'a> {
     store: &'a FilesystemStore,
     path: String,
-    file: OwnedFd,
-    generation: u64,
+    file: OfThisProcess,
 }
 
 impl Lock for FileLock<'_> {}
@@ -37,10 +37,11 @@ impl<'a> FileLock<'a> {
         let path = lock_path(key);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         loop {
-            let file = store.open_new(&path, flags)?;
-            match try_flock(&file) {
-                Ok(true) if is_still(store.root(), &path, &file).map_err(write)? => {
-                    return Ok(Some(FileLock { store, path, file, generation: crate::exec::generation() }));
+            let held = OfThisProcess::new(store.open_new(&path, flags)?);
+            let Some(file) = held.file() else { return Ok(None) };
+            match try_flock(file) {
+                Ok(true) if is_still(store.root(), &path, file).map_err(write)? => {
+                    return Ok(Some(FileLock { store, path, file: held }));
                 }
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
@@ -57,10 +58,10 @@ impl<'a> FileLock<'a> {
 impl Drop for FileLock<'_> {
     fn drop(&mut self) {
         // The lock of a process that was forked is its parent's to give up.
-        if self.generation == crate::exec::generation() {
+        if let Some(file) = self.file.file() {
             let _ = rustix::fs::unlinkat(self.store.root(), &self.path, AtFlags::empty());
-            // A child that was forked meanwhile has the file open too, and closing it here alone would not unlock it.
-            let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
+            // A child that was forked just now has the file open too, and closing it here alone would not unlock it.
+            let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
         }
     }
 }

@@ -14,6 +14,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, lock_path};
 use crate::store::filesystem::FilesystemStore;
+use crate::store::fork::generation;
 use crate::store::leftover::{
     is_reserved, is_still, remove, sweep_below, sweep_folder, try_flock, unique_name,
 };
@@ -89,7 +90,7 @@ impl FilesystemStore {
             };
             // Where there are no locks there is no sweeping either.
             let is_ours = try_flock(&file).unwrap_or(true);
-            let generation = crate::exec::generation();
+            let generation = generation();
             let draft = FileDraft { store: self, key: key.to_owned(), path, file, durability, generation };
             // A sweep may have come between the making of the file and the locking.
             if is_ours && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0 {
@@ -117,20 +118,25 @@ impl FilesystemStore {
 
     /// Sweeps the folder `path` if this process has not yet; a leftover that cannot be removed harms nobody.
     fn sweep_once(&self, path: &str) {
+        if self.is_first_in(path)
+            && let Ok(Some(folder)) = self.folder(path)
+        {
+            let _ = sweep_folder(folder);
+        }
+    }
+
+    /// Whether this process writes to the folder `path` for the first time.
+    fn is_first_in(&self, path: &str) -> bool {
         /// Folders to remember: more would take memory, and are swept again.
         const MOST: usize = 1 << 16;
-        // Who does not get the lock leaves it to the next.
-        let Ok(mut swept) = SWEPT.try_lock() else { return };
+        // Never waited for: a fork may leave it locked for ever. Who does not get it leaves the folder to the next write.
+        let Ok(mut swept) = SWEPT.try_lock() else { return false };
         let swept = swept.get_or_insert_default();
         if swept.len() >= MOST {
             swept.clear();
         }
         let (device, number) = self.identity();
-        if swept.insert((device, number, path.to_owned()))
-            && let Ok(Some(folder)) = self.folder(path)
-        {
-            let _ = sweep_folder(folder);
-        }
+        swept.insert((device, number, path.to_owned()))
     }
 }
 
@@ -174,7 +180,7 @@ impl Draft for FileDraft<'_> {
 impl Drop for FileDraft<'_> {
     fn drop(&mut self) {
         // In a forked child it is the parent's.
-        if !self.path.is_empty() && self.generation == crate::exec::generation() {
+        if !self.path.is_empty() && self.generation == generation() {
             let _ = rustix::fs::unlinkat(self.store.root(), &self.path, AtFlags::empty());
         }
     }
@@ -255,14 +261,14 @@ impl StoreWriter for FilesystemStore {
 
     fn erase(&self, key: &str, durability: Durability) -> Result<bool> {
         check_key(key)?;
-        match rustix::fs::unlinkat(self.root(), key, AtFlags::empty()) {
-            Ok(()) => {
-                self.sync_folders(split(key).0, durability)?;
-                Ok(true)
-            }
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-            Err(error) => Err(write(error).into()),
-        }
+        let (parent, _) = split(key);
+        let erased = match rustix::fs::unlinkat(self.root(), key, AtFlags::empty()) {
+            Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
+            Err(Errno::NOENT | Errno::NOTDIR) => false,
+            Err(error) => return Err(write(error).into()),
+        };
+        self.sweep_once(parent);
+        Ok(erased)
     }
 
     /// Step 5.

@@ -21,14 +21,17 @@ pub(super) const RESERVED: &str = ".zarrow-";
 /// }
 /// ```
 pub fn check_key(key: &str) -> Result<()> {
-    let sound = |part: &str| {
-        !part.is_empty()
-            && part != "."
-            && part != ".."
-            && !part.contains(['\0', '\\'])
-            && !part.starts_with(RESERVED)
+    let sound = |part: &[u8]| {
+        let plain = match part {
+            [] => false,
+            // Only a part that begins so can be one of these.
+            [b'.', ..] => part != b"." && part != b".." && !part.starts_with(RESERVED.as_bytes()),
+            _ => true,
+        };
+        plain && !part.iter().any(|byte| matches!(byte, 0 | b'\\'))
     };
-    if key.split('/').all(sound) { Ok(()) } else { Err(ErrorKind::BadKey(key.to_owned()).into()) }
+    let all = key.as_bytes().split(|byte| *byte == b'/').all(sound);
+    if all { Ok(()) } else { Err(ErrorKind::BadKey(key.to_owned()).into()) }
 }
 
 /// The path of a node without the slashes that users put around it; `""` is the root.

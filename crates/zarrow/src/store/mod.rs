@@ -3,6 +3,7 @@
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;
+mod fork;
 mod key;
 mod leftover;
 mod memory;

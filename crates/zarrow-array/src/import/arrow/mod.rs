@@ -1,7 +1,7 @@
 //! Arrow arrays as the four layouts: values, offsets and bytes where they lie, read-only, since Arrow's data is
 //! immutable to both sides.
 //!
-//! 1. The type says which layout (see [`kind`]): the axes of a row, and what an element is.
+//! 1. The type says which layout (see `kind.rs`): the axes of a row, and what an element is.
 //! 2. From the outermost list to the elements, offsets and lengths are followed, and what is null at any level is
 //!    noted, one byte an element.
 //! 3. The elements become a layout over the producer's memory. What Arrow has in another form than Zarr is copied:
@@ -62,7 +62,7 @@ pub fn array(schema: &ArrowSchema, array: ArrowArray, may_copy: bool) -> Result<
 /// The layout of an array that came in chunks: that of the only one, or all joined by one copy.
 ///
 /// # Errors
-/// As [`array`].
+/// As [`array()`].
 pub fn chunks(schema: &ArrowSchema, chunks: Vec<ArrowArray>, may_copy: bool) -> Result<Imported> {
     let kind = Kind::of(schema)?;
     let owners: Vec<Arc<Lent>> = chunks.into_iter().map(|chunk| Arc::new(Lent::new(chunk))).collect();

@@ -60,7 +60,7 @@ fn offsets_of_every_level_count() {
 #[test]
 fn lies_are_errors_and_the_array_is_released() {
     let owner = Arc::new(());
-    let values = words(&[1, 2, 3, 4]);
+    let values = words(&[1, 2, 3, 4, 5, 6, 7, 8]);
     let refused = |format: &str, lie: &dyn Fn(&mut ArrowArray)| {
         let mut lying = node(4, &[&[], &values], &owner).into_c();
         lie(&mut lying);

@@ -4,14 +4,13 @@ use super::bitmap;
 use super::foreign::Part;
 use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
-use crate::layout::{SharedTensor, Tensor};
+use crate::layout::{ForeignMemory, ForeignStrides, SharedTensor, Tensor};
 use crate::{Buffer, shape};
 
 /// The elements where they lie, in C order of `extents`.
 pub fn shared(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
     let overflow =
         || Error::ShapeOverflow { shape: unsigned(extents), item_size: dtype.item_size().unwrap_or(0) };
-    let strides = shape::c_strides(extents).ok_or_else(overflow)?;
     let pointer = match elements.is_empty() {
         true => std::ptr::null_mut(),
         false => {
@@ -19,8 +18,9 @@ pub fn shared(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<S
             elements.present(1)?.cast_mut().cast::<u8>().wrapping_add(offset)
         }
     };
+    let memory = ForeignMemory::check(pointer, extents, ForeignStrides::COrder, dtype, true)?;
     // SAFETY: the producer holds a value for each element until the owner releases the array, and nobody writes.
-    unsafe { SharedTensor::from_foreign(elements.owner(), pointer, extents, &strides, dtype, true) }
+    Ok(unsafe { SharedTensor::from_foreign(memory, elements.owner()) })
 }
 
 /// Bools of one bit as bools of one byte.

@@ -12,6 +12,7 @@ use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::destination::Destination;
 use crate::exec::elements::decode_elements;
+use crate::exec::field::FieldPlace;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, PerAxis, Picks};
@@ -39,6 +40,8 @@ pub struct Target<'a> {
     pub shape: &'a [u64],
     /// How much of it lies inside the array, on each axis.
     pub bounds: &'a [u64],
+    /// Which field of its elements the values are, where they are not whole ones.
+    pub field: Option<&'a FieldPlace>,
     /// Whether it is stored when all of it is the fill value.
     pub keep_filled: bool,
     /// Where a long write stops.
@@ -66,8 +69,8 @@ impl From<Vec<u8>> for Bytes<'_> {
     }
 }
 
-/// Whether a part is all of a chunk that lies inside the array, each position once, whichever way its elements run.
-pub fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
+/// Whether a part is all of a chunk of these bounds, each position once, whichever way its elements run.
+fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
     let all = |(axis, bound): (&AxisPart<'_>, &u64)| {
         let in_turn = |picks: Picks<'_>| !picks.joined && picks.iter().eq(0..*bound);
         axis.start == 0 && axis.count == *bound && axis.picks.map_or(axis.step == 1, in_turn)
@@ -76,6 +79,12 @@ pub fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
 }
 
 impl<'a> Target<'a> {
+    /// Whether nothing is left of the old chunk within `bounds` when the values of `part` are put into it: next to a field
+    /// the others are.
+    pub fn is_covered(&self, part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
+        self.field.is_none() && covers(part, bounds)
+    }
+
     /// Encodes the chunk with the values of `part`, over its `old` bytes where the part does not cover it; `None` where it
     /// is not to be stored.
     ///
@@ -111,7 +120,7 @@ impl<'a> Target<'a> {
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w>>> {
-        let old = old.filter(|_| !values.cover(part, self.bounds));
+        let old = old.filter(|_| !self.is_covered(part, self.bounds));
         match &self.chain.array_to_bytes {
             ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, swap, worker),
             ArrayToBytes::Sharding(sharding) => {
@@ -167,16 +176,21 @@ impl<'a> Target<'a> {
         let mut item = item.clone();
         let item_size = item.len();
         swap.in_place(&mut item, item_size);
-        let (memory, turn) = values.fixed(self.chain, swap)?;
-        let is_covered = values.cover(part, self.shape);
+        let (offset, value_size, stored) = match self.field {
+            Some(field) => (field.offset, field.data_type.item_size().unwrap_or(0), field.swap(swap)),
+            None => (0, item_size, swap.clone()),
+        };
+        let (memory, swapped) = values.fixed(value_size)?;
+        let turn = swapped.and(&stored);
+        let is_covered = self.is_covered(part, self.shape);
         let run = if turn == Swap::None && is_covered { memory.run(part) } else { None };
         if run.is_none() {
             let nbytes = shape::nbytes(self.shape, item.len())?;
             // Taken out, so that an old chunk can be read to it with what else the worker has.
             let mut scratch = std::mem::take(&mut worker.elements);
             self.lay_out(old, &item, swap, scratch.take(nbytes)?, is_covered, worker)?;
-            let place = (values.offset(), &c_strides(self.shape, item.len())[..]);
-            memory.gather(part, scratch.take(nbytes)?, place, &turn)?;
+            let places = scratch.take(nbytes)?.get_mut(offset..).ok_or_else(mismatch)?;
+            memory.gather(part, places, &c_strides(self.shape, item.len()), &turn)?;
             worker.elements = scratch;
         }
         let Worker { codecs, encoded, elements, .. } = worker;
@@ -251,7 +265,8 @@ impl<'a> Target<'a> {
             Some(decoded) => Elements::of(decoded, count),
             None => Elements::repeated(&self.chain.data_type, self.fill, count)?,
         };
-        elements.put(values, part, self.shape, self.chain.item_size().unwrap_or(0))?;
+        let offset = self.field.map_or(0, |field| field.offset);
+        elements.put(values, part, self.shape, (offset, self.chain.item_size().unwrap_or(0)))?;
         if !self.keep_filled && elements.are(self.fill) {
             return Ok(None);
         }

@@ -87,7 +87,8 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Puts the values of `part` to their places in a chunk of `shape` (step 2).
+    /// Puts the values of `part` to their places in a chunk of `shape` (step 2); `offset` bytes behind the start of each
+    /// element, where they have a fixed size.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where values lie outside of their memory; [`ErrorKind::Internal`] for values of another
@@ -97,18 +98,19 @@ impl<'a> Elements<'a> {
         values: Level<'_, 'a>,
         part: &[AxisPart<'_>],
         shape: &[u64],
-        item_size: usize,
+        (offset, item_size): (usize, usize),
     ) -> Result<()> {
         match (self, values.data) {
             (Elements::Optional { missing, data }, _) => {
                 let (mask, values) = values.split();
                 let present = Memory::nothing_missing(part);
-                mask.unwrap_or(&present).gather_over(part, missing, (0, &c_strides(shape, 1)), &Swap::None)?;
+                mask.unwrap_or(&present).gather_over(part, missing, &c_strides(shape, 1), &Swap::None)?;
                 missing.iter_mut().for_each(|missing| *missing = u8::from(*missing != 0));
-                data.put(values, part, shape, item_size)
+                data.put(values, part, shape, (offset, item_size))
             }
             (Elements::Fixed(bytes), Data::Fixed(memory, swap)) => {
-                memory.gather_over(part, bytes, (values.offset(), &c_strides(shape, item_size)), swap)
+                let bytes = bytes.get_mut(offset..).ok_or_else(mismatch)?;
+                memory.gather_over(part, bytes, &c_strides(shape, item_size), swap)
             }
             (Elements::Variable(elements), Data::Variable(words)) => {
                 words.each(part, &c_strides(shape, 1), |place, element| {

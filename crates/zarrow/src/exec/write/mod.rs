@@ -32,7 +32,7 @@ use crate::exec::shard::read_index;
 use crate::options::WriteOptions;
 use crate::selection::Selection;
 use crate::store::{Draft, Lock, StoreWriter, Value};
-use chunk::{Target, covers};
+use chunk::Target;
 use shard::{Entries, Pieces, ShardTarget};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -89,6 +89,7 @@ impl Writer<'_> {
                 fill: &self.reader.metadata.fill_value,
                 shape: &shape,
                 bounds: &bounds,
+                field: self.reader.field,
                 keep_filled: self.options.write_empty_chunks,
                 checkpoint,
             };
@@ -105,17 +106,21 @@ impl Writer<'_> {
         })
     }
 
-    /// How many tasks each of `shards` shards is.
+    /// How many tasks each of `shards` shards is: where there are few, as many as keep all threads at work, and so many
+    /// that little is encoded before its turn to be written.
     fn shares(&self, sharding: &Sharding, shards: u64, threads: usize) -> u64 {
+        /// Bytes that a share decodes to, at most, if its inner chunks are smaller.
+        const SHARE: u64 = 4 << 20;
         let wanted = threads as u64 * TASKS_PER_THREAD;
         if threads == 1 || shards >= wanted {
             return 1;
         }
-        let shard = self.reader.metadata.chunk_grid.largest_chunk();
         let elements =
             |shape: &[u64]| shape.iter().fold(1u64, |product, extent| product.saturating_mul(*extent));
-        let inner = elements(&shard) / elements(&sharding.chunk_shape).max(1);
-        wanted.div_ceil(shards.max(1)).min(inner).max(1)
+        let shard = elements(&self.reader.metadata.chunk_grid.largest_chunk());
+        let inner = shard / elements(&sharding.chunk_shape).max(1);
+        let item_size = self.reader.metadata.data_type.item_size().unwrap_or(1) as u64;
+        wanted.div_ceil(shards.max(1)).max(shard.saturating_mul(item_size) / SHARE).min(inner).max(1)
     }
 
     /// The shape of the chunk at `cell`, and how much of it lies inside the array.
@@ -140,7 +145,7 @@ impl Writer<'_> {
     ) -> Result<()> {
         let (key, durability) = (self.reader.key(cell), self.options.durability);
         let pass = || target.checkpoint.pass();
-        if values.level().cover(part, target.bounds) {
+        if target.is_covered(part, target.bounds) {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
                     self.store.overwrite(&key, Some(&[&bytes.body, &bytes.tail]), durability, &pass)
@@ -174,7 +179,7 @@ impl Writer<'_> {
         let (shape, bounds) = target.stored();
         let target = Target { shape: &shape, bounds: &bounds, ..*target };
         let shard = ShardTarget::new(target, sharding, &stored_part)?;
-        let covered = values.level().cover(&stored_part, &bounds);
+        let covered = target.is_covered(&stored_part, &bounds);
         let state = {
             let mut opened = lock(&open.0);
             match &*opened {

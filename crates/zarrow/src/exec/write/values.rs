@@ -1,14 +1,12 @@
 //! What is written: elements in the caller's memory, which are read where they lie.
 
-use crate::codec::{Chain, Swap};
+use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
-use crate::exec::field::FieldPlace;
 use crate::exec::output_strides::OutputStrides;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
 use crate::exec::side::Side;
 use crate::exec::sink::c_strides;
-use crate::exec::write::chunk::covers;
 use crate::selection::Selection;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -35,36 +33,264 @@ pub struct Values<'a> {
     /// Where an element is missing at each level of an optional type, the outermost first.
     masks: Vec<Memory<'a>>,
     data: Data<'a>,
-    /// Which field of the stored elements they are, where they are not whole ones.
-    field: Option<FieldPlace>,
 }
 
 /// The elements behind all masks.
 #[derive(Debug, Clone)]
 pub(super) enum Data<'a> {
-    /// Elements of a fixed size, and what of each is reversed on the way to a chunk in which `swap` is.
+    /// Elements of a fixed size, and what of each is in the other byte order.
+    Fixed(Memory<'a>, Swap),
+    /// Strings or bytes.
+    Variable(Words<'a>),
+}
+
+/// Elements of a fixed size, some distance apart.
+#[derive(Debug, Clone)]
+pub(super) struct Memory<'a> {
+    pointer: *const u8,
+    nbytes: usize,
+    item_size: usize,
+    /// Bytes to the element at position 0 of every axis.
+    origin: isize,
+    /// Bytes from one position to the next on each axis.
+    strides: OutputStrides,
+    lifetime: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: the memory is only read, and whoever made the values promised that nobody writes to it.
+unsafe impl Send for Memory<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Memory<'_> {}
+
+/// Elements of variable length.
+#[derive(Debug, Clone)]
+pub(super) struct Words<'a> {
+    offsets: &'a [i64],
+    data: &'a [u8],
+    /// Elements from one position to the next on each axis.
+    strides: OutputStrides,
+}
+
+impl<'a> Values<'a> {
+    /// Elements that follow one another in C order, in the machine's byte order.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] for others, which a check before rules out.
-    pub fn fixed(self, chain: &Chain, swap: &Swap) -> Result<(&'v Memory<'a>, Swap)> {
-        let (size, swap) = match self.field {
-            Some(field) => (field.data_type.item_size(), field.swap(swap)),
-            None => (chain.item_size(), swap.clone()),
+    /// [`ErrorKind::WrongSize`] where the bytes are not those of so many elements, [`ErrorKind::Unsupported`] for a type
+    /// that has no fixed size.
+    pub fn contiguous(bytes: &'a [u8], dtype: DataType, shape: &[u64]) -> Result<Values<'a>> {
+        let item_size = fixed_size(&dtype)?;
+        let expected = zarrow_array::shape::nbytes(shape, item_size)?;
+        if bytes.len() != expected {
+            return Err(ErrorKind::WrongSize { expected: expected as u64, actual: bytes.len() as u64 }.into());
+        }
+        let strides = c_strides(shape, item_size).into();
+        let memory = Memory {
+            pointer: bytes.as_ptr(),
+            nbytes: bytes.len(),
+            item_size,
+            origin: 0,
+            strides,
+            lifetime: PhantomData,
         };
-        match self.data {
-            Data::Fixed(memory, own) if Some(memory.item_size) == size => Ok((memory, own.and(&swap))),
-            _ => Err(mismatch()),
+        Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, Swap::None) })
+    }
+
+    /// Elements among the `nbytes` bytes from `pointer` on: the first lies at `origin`, neighbours on each axis lie
+    /// `strides` bytes apart, which may be negative, or 0 to repeat an element. With `swapped` they are in the byte order
+    /// that is not the machine's.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a type that has no fixed size, [`ErrorKind::Shape`] where there is not a stride for
+    /// each axis. Elements outside of the memory are found when they are written.
+    ///
+    /// # Safety
+    /// During `'a` the memory can be read, and nobody writes to it.
+    pub unsafe fn strided(
+        (pointer, nbytes, origin): (*const u8, usize, usize),
+        dtype: DataType,
+        shape: &[u64],
+        strides: &[isize],
+        swapped: bool,
+    ) -> Result<Values<'a>> {
+        let item_size = fixed_size(&dtype)?;
+        if strides.len() != shape.len() {
+            return Err(
+                ErrorKind::Shape(format!("{} strides for {} axes", strides.len(), shape.len())).into()
+            );
+        }
+        let origin = isize::try_from(origin).unwrap_or(isize::MAX);
+        let strides = PerAxis::from_slice(strides).into();
+        let memory = Memory { pointer, nbytes, item_size, origin, strides, lifetime: PhantomData };
+        let swap = if swapped { Swap::all(&dtype) } else { Swap::None };
+        Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, swap) })
+    }
+
+    /// The elements of a tensor.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Values::contiguous), which no tensor gives.
+    pub fn tensor(tensor: &'a Tensor) -> Result<Values<'a>> {
+        Values::contiguous(tensor.bytes(), tensor.dtype().clone(), tensor.shape())
+    }
+
+    /// Strings or bytes.
+    #[must_use]
+    pub fn variable(variable: &'a Variable) -> Values<'a> {
+        let (offsets, data) = (variable.offsets(), variable.data());
+        let words = Words { offsets, data, strides: c_strides(variable.shape(), 1).into() };
+        Values {
+            dtype: variable.dtype().clone(),
+            shape: variable.shape().to_vec(),
+            masks: Vec::new(),
+            data: Data::Variable(words),
         }
     }
 
-    /// Whether they are all that a chunk with these bounds has, where they are of `part`.
-    pub fn cover(self, part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
-        self.field.is_none() && covers(part, bounds)
+    /// The elements of any of the four layouts.
+    ///
+    /// # Errors
+    /// As [`contiguous`](Values::contiguous), which no layout gives.
+    pub fn decoded(array: &'a DecodedArray) -> Result<Values<'a>> {
+        match array {
+            DecodedArray::Tensor(tensor) => Values::tensor(tensor),
+            DecodedArray::Variable(variable) => Ok(Values::variable(variable)),
+            DecodedArray::MaskedTensor(masked) => Values::tensor(masked.data())?.with_levels(masked.mask()),
+            DecodedArray::MaskedVariable(masked) => {
+                Values::variable(masked.data()).with_levels(masked.mask())
+            }
+        }
     }
 
-    /// Bytes from the start of a stored element to where a value goes.
-    pub fn offset(self) -> usize {
-        self.field.map_or(0, |field| field.offset)
+    /// The same elements, with every level of a mask of C order.
+    ///
+    /// # Errors
+    /// As [`with_mask`](Values::with_mask).
+    pub fn with_levels(self, mask: &'a Mask) -> Result<Values<'a>> {
+        let shape = self.shape.clone();
+        (0..mask.depth()).try_fold(self, |values, level| {
+            let missing = mask.level(level).unwrap_or(&[]);
+            values.with_mask(&Values::contiguous(missing, Number::UInt8.into(), &shape)?)
+        })
+    }
+
+    /// The same elements, some of them missing: where `mask`, of elements of one byte, is not 0. A second mask is that
+    /// of the next level of a nested optional type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where the mask has another shape, [`ErrorKind::Unsupported`] where its elements are no single
+    /// bytes.
+    pub fn with_mask(mut self, mask: &Values<'a>) -> Result<Values<'a>> {
+        if mask.shape != self.shape {
+            let text = format!("a mask of shape {:?} for elements of shape {:?}", mask.shape, self.shape);
+            return Err(ErrorKind::Shape(text).into());
+        }
+        match &mask.data {
+            Data::Fixed(memory, _) if memory.item_size == 1 && mask.masks.is_empty() => {
+                self.masks.push(memory.clone());
+                Ok(self)
+            }
+            _ => Err(ErrorKind::Unsupported(format!("a mask of {}", mask.dtype)).into()),
+        }
+    }
+
+    /// Extents, outermost axis first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The type of the elements that are there.
+    #[must_use]
+    pub fn dtype(&self) -> &DataType {
+        &self.dtype
+    }
+
+    /// How many masks there are.
+    #[must_use]
+    pub fn mask_depth(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// The same elements repeated to `shape`, by NumPy's rules: axes are matched from the last on, and one of a single
+    /// element fits any. Axes of one element in front of the others do not count.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where they do not fit.
+    pub fn broadcast(&self, shape: &[u64]) -> Result<Values<'a>> {
+        let surplus = self.shape.len().saturating_sub(shape.len());
+        let (front, own) = self.shape.split_at(surplus);
+        let missing = shape.len() - own.len();
+        let fits = own.iter().zip(&shape[missing..]).all(|(own, extent)| own == extent || *own == 1);
+        if !fits || front.iter().any(|extent| *extent != 1) {
+            let text = format!("values of shape {:?} do not fit a selection of shape {shape:?}", self.shape);
+            return Err(ErrorKind::Shape(text).into());
+        }
+        Ok(self.laid_out(shape, |strides| {
+            let own = strides.axes()[surplus..].iter().zip(own);
+            let kept = own.map(|(stride, own)| if *own == 1 { 0 } else { *stride });
+            std::iter::repeat_n(0, missing).chain(kept).collect::<PerAxis<_>>().into()
+        }))
+    }
+
+    /// The same elements, which have the shape of the result of `selection`, as its plan counts their axes.
+    pub(super) fn for_selection(&self, selection: &Selection) -> Values<'a> {
+        self.laid_out(&selection.flat_shape(), |strides| OutputStrides::new(strides.axes(), selection))
+    }
+
+    /// The same elements with another shape, and strides that `turned` makes of what they are.
+    fn laid_out(&self, shape: &[u64], turned: impl Fn(&OutputStrides) -> OutputStrides) -> Values<'a> {
+        let memory = |memory: &Memory<'a>| Memory { strides: turned(&memory.strides), ..memory.clone() };
+        let data = match &self.data {
+            Data::Fixed(fixed, swap) => Data::Fixed(memory(fixed), swap.clone()),
+            Data::Variable(words) => {
+                Data::Variable(Words { strides: turned(&words.strides), ..words.clone() })
+            }
+        };
+        let masks = self.masks.iter().map(memory).collect();
+        Values { dtype: self.dtype.clone(), shape: shape.to_vec(), masks, data }
+    }
+
+    /// All levels.
+    pub(super) fn level(&self) -> Level<'_, 'a> {
+        Level { masks: &self.masks, data: &self.data }
+    }
+}
+
+fn fixed_size(dtype: &DataType) -> Result<usize> {
+    match dtype {
+        DataType::Optional(_) => None,
+        other => other.item_size(),
+    }
+    .ok_or_else(|| ErrorKind::Unsupported(format!("elements of {dtype} in one piece of memory")).into())
+}
+
+/// Values from one level of an optional type on.
+#[derive(Clone, Copy)]
+pub(super) struct Level<'v, 'a> {
+    /// The masks from this level on; where there are too few, nothing is missing.
+    pub masks: &'v [Memory<'a>],
+    /// The elements.
+    pub data: &'v Data<'a>,
+}
+
+impl<'v, 'a> Level<'v, 'a> {
+    /// The mask of this level, and the next level.
+    pub fn split(self) -> (Option<&'v Memory<'a>>, Level<'v, 'a>) {
+        match self.masks.split_first() {
+            Some((mask, masks)) => (Some(mask), Level { masks, ..self }),
+            None => (None, self),
+        }
+    }
+
+    /// Elements of this size, and what of each is to be turned round.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] for others, which a check before rules out.
+    pub fn fixed(self, item_size: usize) -> Result<(&'v Memory<'a>, &'v Swap)> {
+        match self.data {
+            Data::Fixed(memory, swap) if memory.item_size == item_size => Ok((memory, swap)),
+            _ => Err(mismatch()),
+        }
     }
 }
 
@@ -93,8 +319,7 @@ impl<'a> Memory<'a> {
         Some(unsafe { std::slice::from_raw_parts(self.pointer.add(first), nbytes) })
     }
 
-    /// Copies the elements of `part` to their places in a chunk, whose elements lie as far apart as
-    /// the strides say, so many bytes behind the start of each; what `swap` says is turned round.
+    /// Copies the elements of `part` to their places in a chunk with these strides; what `swap` says is turned round.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] where elements lie outside of the memory or of the chunk.
@@ -102,12 +327,11 @@ impl<'a> Memory<'a> {
         &self,
         part: &[AxisPart<'_>],
         chunk: &mut [MaybeUninit<u8>],
-        (offset, strides): (usize, &[isize]),
+        strides: &[isize],
         swap: &Swap,
     ) -> Result<()> {
         let mut from = self.side(part).ok_or_else(outside)?;
-        let origin = isize::try_from(offset).unwrap_or(isize::MAX);
-        let mut to = Side::in_chunk(part, origin, strides).ok_or_else(outside)?;
+        let mut to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
         if to.range(self.item_size).is_none_or(|range| range.end > chunk.len()) || strides.len() != part.len()
         {
             return Err(outside());
@@ -138,12 +362,12 @@ impl Memory<'_> {
         &self,
         part: &[AxisPart<'_>],
         chunk: &mut [u8],
-        place: (usize, &[isize]),
+        strides: &[isize],
         swap: &Swap,
     ) -> Result<()> {
         // SAFETY: what is gathered are bytes, so that every byte stays initialised.
         let chunk = unsafe { &mut *(std::ptr::from_mut(chunk) as *mut [MaybeUninit<u8>]) };
-        self.gather(part, chunk, place, swap)
+        self.gather(part, chunk, strides, swap)
     }
 
     /// The mask of elements of which none is missing, for `part`.

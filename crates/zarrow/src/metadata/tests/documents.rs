@@ -192,6 +192,7 @@ proptest! {
             _ => CodecMetadata::new("bytes", Map::from_iter([("endian".to_owned(), json!(endian))])),
         };
         let array = ArrayMetadata {
+            has_fill_value: true,
             zarr_format: if version_2 { ZarrFormat::V2 } else { ZarrFormat::V3 },
             shape: vec![3, 4],
             chunk_grid: ChunkGrid::Regular { chunk_shape: vec![2, 4] },

@@ -1,0 +1,71 @@
+//! The argument `mask`: which values mean that an element is missing.
+
+use crate::error::Raise;
+use crate::numpy;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+use zarrow::arrow::MaskChoice;
+use zarrow::{Array, MissingValues};
+use zarrow_array::DataType;
+
+/// The values that `mask` stands for: `"cf"`, `"fill"`, a value, or a list of values.
+pub fn values(array: &Array, mask: &Bound<'_, PyAny>) -> PyResult<MissingValues> {
+    let py = mask.py();
+    let metadata = array.metadata();
+    let given = match mask.extract::<&str>() {
+        Ok("cf") => MissingValues::cf(metadata),
+        Ok("fill") => MissingValues::fill(metadata),
+        _ => {
+            let element = metadata.data_type.without_optional();
+            let values = match mask.cast::<PyList>() {
+                Ok(list) => list.iter().map(|value| bytes(&value, element)).collect(),
+                Err(_) => bytes(mask, element).map(|bytes| vec![bytes]),
+            };
+            MissingValues::new(element, values?)
+        }
+    };
+    given.raise(py)
+}
+
+/// The choice that `mask` makes for every array by itself: `"cf"`, `"fill"` or nothing.
+pub fn choice(mask: Option<&str>) -> PyResult<Option<MaskChoice>> {
+    match mask {
+        None => Ok(None),
+        Some("cf") => Ok(Some(MaskChoice::Cf)),
+        Some("fill") => Ok(Some(MaskChoice::Fill)),
+        Some(other) => {
+            Err(PyValueError::new_err(format!("mask must be 'cf', 'fill' or None here, and not {other:?}")))
+        }
+    }
+}
+
+/// The bytes of an element that is `value`, as they lie in memory.
+fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
+    let py = value.py();
+    let refused = |wanted: &str| {
+        let message = format!("mask must have {wanted} for elements of type {element}, and not {value}");
+        Err(PyTypeError::new_err(message))
+    };
+    match element {
+        DataType::String => match value.cast::<PyString>() {
+            Ok(text) => return Ok(text.to_str()?.as_bytes().to_vec()),
+            Err(_) => return refused("strings"),
+        },
+        DataType::Bytes => match value.cast::<PyBytes>() {
+            Ok(bytes) => return Ok(bytes.as_bytes().to_vec()),
+            Err(_) => return refused("bytes"),
+        },
+        _ => {}
+    }
+    let made = numpy::module(py)?
+        .getattr("array")?
+        .call1((PyList::new(py, [value])?, numpy::dtype(py, element)?))?;
+    let kind: String = made.getattr("dtype")?.getattr("kind")?.extract()?;
+    // Floats are rounded to those of the type; what else NumPy changes would be another value.
+    let exact = "biuUS".contains(&kind);
+    if exact && !made.call_method0("item")?.eq(value)? {
+        return Err(PyValueError::new_err(format!("{value} is no value of type {element}")));
+    }
+    made.call_method0("tobytes")?.extract()
+}

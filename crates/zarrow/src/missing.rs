@@ -1,0 +1,308 @@
+//! Values that mean that an element is missing: those that the attributes name, the fill value, or any that are given.
+//!
+//! - Numbers are compared as numbers: any NaN is equal to NaN, and -0 to 0. Floats of 8 bits and fewer, and complex
+//!   numbers of floats of 16 bits and fewer, are compared by their bits, as are all other types.
+//! - A value that the type cannot hold is equal to no element: an attribute that names one names nothing.
+//!
+//! Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`, for what it writes instead of JSON's floats.
+
+use crate::error::{ErrorKind, Result};
+use crate::metadata::{ArrayMetadata, FillValue, ZarrFormat};
+use serde_json::Value;
+use zarrow_array::{Buffer, DataType, Number, Variable};
+
+/// Values of one type that mean that an element is missing.
+///
+/// ```
+/// use zarrow::MissingValues;
+/// use zarrow_array::Number;
+/// let values = MissingValues::new(&Number::Float32.into(), vec![f32::NAN.to_ne_bytes().to_vec()])?;
+/// assert!(values.contain(&(-f32::NAN).to_ne_bytes()));
+/// assert!(!values.contain(&0f32.to_ne_bytes()));
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingValues {
+    comparison: Comparison,
+    values: Vec<Vec<u8>>,
+}
+
+/// How elements are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Bits,
+    /// Floats of 16 bits, whose exponent these bits are.
+    Half(u16),
+    Float32,
+    Float64,
+    Complex64,
+    Complex128,
+}
+
+impl MissingValues {
+    /// These values, each of which has the bytes of an element as it lies in memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for one of another length than elements of the type have.
+    pub fn new(data_type: &DataType, values: Vec<Vec<u8>>) -> Result<MissingValues> {
+        let size = data_type.item_size();
+        if let Some(value) = values.iter().find(|value| size.is_some_and(|size| size != value.len())) {
+            let text = format!("a value of {} bytes is none of type {data_type}", value.len());
+            return Err(ErrorKind::Shape(text).into());
+        }
+        let comparison = match data_type.without_optional().as_number() {
+            Some(Number::Float16) => Comparison::Half(0x7c00),
+            Some(Number::BFloat16) => Comparison::Half(0x7f80),
+            Some(Number::Float32) => Comparison::Float32,
+            Some(Number::Float64) => Comparison::Float64,
+            Some(Number::Complex64) => Comparison::Complex64,
+            Some(Number::Complex128) => Comparison::Complex128,
+            _ => Comparison::Bits,
+        };
+        Ok(MissingValues { comparison, values })
+    }
+
+    /// The values that the attributes `_FillValue` and `missing_value` name, each one or a list.
+    ///
+    /// Where xarray wrote the array in version 2 (it has `_ARRAY_DIMENSIONS`) and there is no `_FillValue`, that is the
+    /// array's fill value, if it has one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`], which no value of the type has.
+    pub fn cf(metadata: &ArrayMetadata) -> Result<MissingValues> {
+        let element = metadata.data_type.without_optional();
+        let attribute = |name: &str| metadata.attributes.get(name);
+        let named = |value: &Value| named(value, element, metadata.zarr_format);
+        let mut values = Vec::new();
+        match attribute("_FillValue") {
+            Some(value) => values.extend(named(value)),
+            None if metadata.zarr_format == ZarrFormat::V2
+                && metadata.has_fill_value
+                && attribute("_ARRAY_DIMENSIONS").is_some() =>
+            {
+                values.extend(bytes(&metadata.fill_value));
+            }
+            None => {}
+        }
+        values.extend(attribute("missing_value").into_iter().flat_map(named));
+        MissingValues::new(element, values)
+    }
+
+    /// The array's fill value; none where version 2 leaves it open, and in an optional type where it is missing already.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`], which no value of the type has.
+    pub fn fill(metadata: &ArrayMetadata) -> Result<MissingValues> {
+        let value = bytes(&metadata.fill_value).filter(|_| metadata.has_fill_value);
+        MissingValues::new(metadata.data_type.without_optional(), value.into_iter().collect())
+    }
+
+    /// Whether an element with these bytes is missing.
+    #[must_use]
+    pub fn contain(&self, element: &[u8]) -> bool {
+        match self.comparison {
+            Comparison::Bits => self.values.iter().any(|value| value == element),
+            _ => {
+                let mut place = [0];
+                self.mark(element, &mut place);
+                place == [1]
+            }
+        }
+    }
+
+    /// Writes 1 for each element that is missing, to a place that was 0.
+    pub(crate) fn mark(&self, elements: &[u8], missing: &mut [u8]) {
+        let size = elements.len().checked_div(missing.len()).unwrap_or(0);
+        for value in &self.values {
+            match self.comparison {
+                Comparison::Bits => bits(elements, value, size, missing),
+                Comparison::Half(exponent) => half(elements, value, exponent, missing),
+                Comparison::Float32 => floats(elements, value, f32::from_ne_bytes, missing),
+                Comparison::Float64 => floats(elements, value, f64::from_ne_bytes, missing),
+                Comparison::Complex64 => complex::<4, 8, f32>(elements, value, f32::from_ne_bytes, missing),
+                Comparison::Complex128 => complex::<8, 16, f64>(elements, value, f64::from_ne_bytes, missing),
+            }
+        }
+    }
+
+    /// The mask of an array of strings or bytes, one byte an element.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Array`] where memory is short.
+    pub(crate) fn mask_of(&self, variable: &Variable) -> Result<Buffer> {
+        let mut missing = Buffer::zeroed(variable.size())?;
+        for (index, missing) in missing.iter_mut().enumerate() {
+            *missing = u8::from(variable.element(index).is_some_and(|element| self.contain(element)));
+        }
+        Ok(missing)
+    }
+}
+
+/// The bytes of a fill value, `None` where it is nothing.
+fn bytes(value: &FillValue) -> Option<Vec<u8>> {
+    match value {
+        FillValue::Fixed(bytes) | FillValue::Variable(bytes) => Some(bytes.clone()),
+        FillValue::Present(inner) => bytes(inner),
+        FillValue::Missing => None,
+    }
+}
+
+/// The values that an attribute names: one, or a list of them.
+fn named(value: &Value, element: &DataType, format: ZarrFormat) -> Vec<Vec<u8>> {
+    if let Some(bytes) = FillValue::of_attribute(value, element, format).as_ref().and_then(bytes) {
+        return vec![bytes];
+    }
+    let list = value.as_array().into_iter().flatten();
+    list.filter_map(|value| bytes(&FillValue::of_attribute(value, element, format)?)).collect()
+}
+
+/// Marks more elements: those for which `equal` says so.
+fn more<const SIZE: usize>(elements: &[u8], missing: &mut [u8], equal: impl Fn([u8; SIZE]) -> bool) {
+    for (element, place) in elements.as_chunks::<SIZE>().0.iter().zip(missing) {
+        *place |= u8::from(equal(*element));
+    }
+}
+
+fn bits(elements: &[u8], value: &[u8], size: usize, missing: &mut [u8]) {
+    fn words<const SIZE: usize>(elements: &[u8], value: &[u8], missing: &mut [u8]) -> bool {
+        let Ok(value) = <[u8; SIZE]>::try_from(value) else { return false };
+        more(elements, missing, |element: [u8; SIZE]| element == value);
+        true
+    }
+    let marked = match size {
+        1 => words::<1>(elements, value, missing),
+        2 => words::<2>(elements, value, missing),
+        4 => words::<4>(elements, value, missing),
+        8 => words::<8>(elements, value, missing),
+        16 => words::<16>(elements, value, missing),
+        _ => false,
+    };
+    if marked || size == 0 {
+        return;
+    }
+    for (element, place) in elements.chunks_exact(size).zip(missing) {
+        if element == value {
+            *place = 1;
+        }
+    }
+}
+
+/// What the comparison of floats needs of them.
+trait Float: PartialEq + Copy {
+    fn is_missing(self) -> bool;
+}
+
+impl Float for f32 {
+    fn is_missing(self) -> bool {
+        self.is_nan()
+    }
+}
+
+impl Float for f64 {
+    fn is_missing(self) -> bool {
+        self.is_nan()
+    }
+}
+
+fn floats<const SIZE: usize, T: Float>(
+    elements: &[u8],
+    value: &[u8],
+    float: impl Fn([u8; SIZE]) -> T,
+    missing: &mut [u8],
+) {
+    let Ok(value) = value.try_into().map(&float) else { return };
+    match value.is_missing() {
+        true => more(elements, missing, |element| float(element).is_missing()),
+        false => more(elements, missing, |element| float(element) == value),
+    }
+}
+
+fn complex<const PART: usize, const SIZE: usize, T: Float>(
+    elements: &[u8],
+    value: &[u8],
+    float: impl Fn([u8; PART]) -> T,
+    missing: &mut [u8],
+) {
+    let parts = |bytes: &[u8]| match bytes.as_chunks::<PART>().0 {
+        [real, imaginary] => Some((float(*real), float(*imaginary))),
+        _ => None,
+    };
+    let same = |one: T, other: T| one == other || (one.is_missing() && other.is_missing());
+    let Some((real, imaginary)) = parts(value) else { return };
+    more(elements, missing, |element: [u8; SIZE]| {
+        parts(&element).is_some_and(|(own, other)| same(own, real) && same(other, imaginary))
+    });
+}
+
+/// Floats of 16 bits, all but whose sign is compared where they are zero or NaN.
+fn half(elements: &[u8], value: &[u8], exponent: u16, missing: &mut [u8]) {
+    let Ok(value) = value.try_into().map(u16::from_ne_bytes) else { return };
+    let magnitude = |bits: u16| bits & 0x7fff;
+    let is_nan = |bits: u16| magnitude(bits) > exponent;
+    match value {
+        value if is_nan(value) => more(elements, missing, |element| is_nan(u16::from_ne_bytes(element))),
+        value if magnitude(value) == 0 => {
+            more(elements, missing, |element| magnitude(u16::from_ne_bytes(element)) == 0);
+        }
+        value => more(elements, missing, |element| u16::from_ne_bytes(element) == value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn marks(data_type: DataType, values: &[&[u8]], elements: &[&[u8]]) -> Vec<u8> {
+        let values = values.iter().map(|value| value.to_vec()).collect();
+        let values = MissingValues::new(&data_type, values).unwrap();
+        let mut marks = vec![0u8; elements.len()];
+        values.mark(&elements.concat(), &mut marks);
+        let one_by_one: Vec<u8> = elements.iter().map(|element| u8::from(values.contain(element))).collect();
+        assert_eq!(marks, one_by_one);
+        marks
+    }
+
+    #[test]
+    fn numbers_are_compared_as_numbers() {
+        let nan = |bits: u32| f32::from_bits(bits).to_ne_bytes();
+        let elements = [nan(0x7fc0_0000), nan(0xffc0_0001), 1f32.to_ne_bytes(), (-0f32).to_ne_bytes()];
+        let elements: Vec<&[u8]> = elements.iter().map(|element| &element[..]).collect();
+        let float: DataType = Number::Float32.into();
+        assert_eq!(marks(float.clone(), &[&f32::NAN.to_ne_bytes()], &elements), [1, 1, 0, 0]);
+        assert_eq!(marks(float.clone(), &[&0f32.to_ne_bytes()], &elements), [0, 0, 0, 1]);
+        assert_eq!(
+            marks(float.clone(), &[&1f32.to_ne_bytes(), &0f32.to_ne_bytes()], &elements),
+            [0, 0, 1, 1]
+        );
+        assert_eq!(marks(float, &[], &elements), [0, 0, 0, 0]);
+        let halves = [0x7e00u16, 0xfe01, 0x7c00, 0x8000, 0x3c00].map(u16::to_ne_bytes);
+        let halves: Vec<&[u8]> = halves.iter().map(|element| &element[..]).collect();
+        let half: DataType = Number::Float16.into();
+        assert_eq!(marks(half.clone(), &[&0x7e00u16.to_ne_bytes()], &halves), [1, 1, 0, 0, 0]);
+        assert_eq!(marks(half.clone(), &[&0u16.to_ne_bytes()], &halves), [0, 0, 0, 1, 0]);
+        assert_eq!(marks(half, &[&0x7c00u16.to_ne_bytes()], &halves), [0, 0, 1, 0, 0]);
+        let complex = [[f64::NAN, 0.0], [1.0, f64::NAN], [f64::NAN, -0.0]];
+        let complex = complex.map(|parts| parts.map(f64::to_ne_bytes).concat());
+        let complex: Vec<&[u8]> = complex.iter().map(|element| &element[..]).collect();
+        assert_eq!(marks(Number::Complex128.into(), &[complex[0]], &complex), [1, 0, 1]);
+    }
+
+    proptest! {
+        /// Elements of any size are marked where their bytes are a value's.
+        #[test]
+        fn others_are_compared_by_their_bytes(
+            size in 0u32..20, picks in prop::collection::vec(0u8..4, 0..40), values in prop::collection::vec(0u8..4, 0..3),
+        ) {
+            let item = |pick: u8| (0..size).map(|at| pick.wrapping_add((at == size - 1).into())).collect::<Vec<u8>>();
+            let (elements, bytes): (Vec<_>, Vec<_>) =
+                (picks.iter().map(|pick| item(*pick)).collect(), values.iter().map(|value| item(*value)).collect());
+            let elements: Vec<&[u8]> = elements.iter().map(|element| &element[..]).collect();
+            let bytes: Vec<&[u8]> = bytes.iter().map(|value| &value[..]).collect();
+            if size > 0 {
+                let expected: Vec<u8> = picks.iter().map(|pick| u8::from(values.contains(pick))).collect();
+                prop_assert_eq!(marks(DataType::RawBytes { length: size }, &bytes, &elements), expected);
+            }
+        }
+    }
+}
