@@ -163,7 +163,7 @@ mod tests {
         use ForeignStrides::{Bytes, COrder, Elements};
         let half = i64::MAX / 2;
         assert!(matches!(check(&[-1], COrder), Err(Error::BadView(_))));
-        assert!(matches!(check(&[half], COrder), Err(Error::ShapeOverflow { .. }) | Err(Error::BadView(_))));
+        assert!(matches!(check(&[half + 1], COrder), Err(Error::ShapeOverflow { .. })));
         assert!(matches!(check(&[half, 3], COrder), Err(Error::ShapeOverflow { .. })));
         assert!(matches!(check(&[half, 0, 3], COrder), Err(Error::ShapeOverflow { .. })));
         assert!(matches!(check(&[2], Elements(&[])), Err(Error::BadView(_))));

@@ -77,10 +77,12 @@ fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
     let (pointer, read_only) = (buffer.buf.cast(), buffer.readonly != 0);
     match ForeignMemory::check(pointer, shape, strides, element.dtype, read_only) {
         Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
-        // SAFETY: the object keeps the memory of its view, as it described it, until it is released, and allows
-        // writing unless it says otherwise.
         memory => {
-            Ok(Some(Lent::Shared(unsafe { SharedTensor::from_foreign(memory.raise(py)?, view.clone()) })))
+            let memory = memory.raise(py)?;
+            // SAFETY: the object keeps the memory of its view, as it described it, until it is released, and allows
+            // writing unless it says otherwise.
+            let tensor = unsafe { SharedTensor::from_foreign(memory, view.clone()) };
+            Ok(Some(Lent::Shared(tensor)))
         }
     }
 }

@@ -68,10 +68,12 @@ fn describe(
     let pointer = std::ptr::with_exposed_provenance_mut(address);
     match ForeignMemory::check(pointer, &shape, strides, element.dtype, read_only) {
         Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
-        // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says
-        // otherwise: the protocol asks that of it.
-        memory => Ok(Some(Lent::Shared(unsafe {
-            SharedTensor::from_foreign(memory.raise(py)?, Held::new(object))
-        }))),
+        memory => {
+            let memory = memory.raise(py)?;
+            // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says
+            // otherwise: the protocol asks that of it.
+            let tensor = unsafe { SharedTensor::from_foreign(memory, Held::new(object)) };
+            Ok(Some(Lent::Shared(tensor)))
+        }
     }
 }
