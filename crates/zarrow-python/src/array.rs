@@ -4,6 +4,7 @@ use crate::arrow_stream::ArrowStream;
 use crate::current::Current;
 use crate::decoded_array::wrap;
 use crate::error::{Raise, indexing};
+use crate::field::Elements;
 use crate::index_array::{self, Indexing};
 use crate::indexer::Indexer;
 use crate::interrupt::interruptible;
@@ -62,26 +63,15 @@ impl Array {
         kind: Indexing,
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.read_selection(index.py(), &self.selection(index, kind)?, out)
+        let (elements, selection) = self.asked(index, kind)?;
+        read_selection(index.py(), &elements, &selection, out)
     }
 
-    fn read_selection<'py>(
-        &self,
-        py: Python<'py>,
-        selection: &Selection,
-        out: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// What of each element `index` asks for, and which elements.
+    fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(Elements, Selection)> {
         let array = self.inner();
-        let Some(object) = out else {
-            return wrap(py, interruptible(py, |interrupt| array.read(selection, interrupt))?);
-        };
-        let out = Out::new(&object, array.data_type(), &selection.shape())?;
-        interruptible(py, |interrupt| {
-            // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and keeps
-            // it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
-            unsafe { array.read_strided(selection, out.strided.clone(), interrupt) }
-        })?;
-        Ok(object)
+        let (elements, index) = Elements::of(Arc::clone(&array), index)?;
+        Ok((elements, index_array::selection(&array, &index, kind)?))
     }
 
     /// Writes `value` to what `index` asks for.
@@ -97,18 +87,36 @@ impl Array {
         let array = self.inner();
         let durability = durability.map_or(Ok(array.durability()), written::durability)?;
         let options = WriteOptions { durability, write_empty_chunks };
-        let selection = index_array::selection(&array, index, kind)?;
-        let written = Written::new(value, array.data_type())?;
+        let (elements, selection) = self.asked(index, kind)?;
+        let written = Written::new(value, elements.data_type())?;
         interruptible(py, |interrupt| {
             // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
             let values = unsafe { written.values() }?;
-            array.write(&selection, &values, &options, interrupt)
+            elements.write(&selection, &values, &options, interrupt)
         })
     }
 
     fn summary(&self, py: Python<'_>) -> Summary {
         py.detach(|| array_summary::summary(&self.inner()))
     }
+}
+
+fn read_selection<'py>(
+    py: Python<'py>,
+    elements: &Elements,
+    selection: &Selection,
+    out: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(object) = out else {
+        return wrap(py, interruptible(py, |interrupt| elements.read(selection, None, interrupt))?);
+    };
+    let out = Out::new(&object, elements.data_type(), &selection.shape())?;
+    interruptible(py, |interrupt| {
+        // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and keeps it
+        // alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
+        unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
+    })?;
+    Ok(object)
 }
 
 #[pymethods]
@@ -252,22 +260,22 @@ impl Array {
             return Err(PyValueError::new_err("mmap=True fills no memory: give either out or mmap"));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
-        let selection = self.selection(&index, Indexing::Plain)?;
+        let (elements, selection) = self.asked(&index, Indexing::Plain)?;
         if let Some(mask) = mask {
             if out.is_some() {
                 return Err(PyValueError::new_err("a mask needs memory beside out: give one of both"));
             }
-            let array = self.inner();
-            let missing = missing::values(&array, &mask)?;
-            return wrap(
-                py,
-                interruptible(py, |interrupt| array.read_masked(&selection, &missing, interrupt))?,
-            );
+            let missing = missing::values(elements.metadata(), &mask)?;
+            let read = interruptible(py, |interrupt| elements.read(&selection, Some(&missing), interrupt));
+            return wrap(py, read?);
         }
-        if mmap && let Some(mapped) = py.detach(|| self.inner().map(&selection)).raise(py)? {
+        if mmap
+            && let Elements::Whole(array) = &elements
+            && let Some(mapped) = py.detach(|| array.map(&selection)).raise(py)?
+        {
             return Ok(Tensor::create(py, mapped)?.into_any());
         }
-        self.read_selection(py, &selection, out)
+        read_selection(py, &elements, &selection, out)
     }
 
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {

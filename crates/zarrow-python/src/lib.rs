@@ -27,6 +27,7 @@ mod error;
 mod exchange_api;
 mod exchange_table;
 mod fast_method;
+mod field;
 mod fill_value;
 mod gil;
 mod group;

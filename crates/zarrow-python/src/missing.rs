@@ -5,14 +5,14 @@ use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
+use zarrow::MissingValues;
 use zarrow::arrow::MaskChoice;
-use zarrow::{Array, MissingValues};
+use zarrow::metadata::ArrayMetadata;
 use zarrow_array::DataType;
 
 /// The values that `mask` stands for: `"cf"`, `"fill"`, a value, or a list of values.
-pub fn values(array: &Array, mask: &Bound<'_, PyAny>) -> PyResult<MissingValues> {
+pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<MissingValues> {
     let py = mask.py();
-    let metadata = array.metadata();
     let given = match mask.extract::<&str>() {
         Ok("cf") => MissingValues::cf(metadata),
         Ok("fill") => MissingValues::fill(metadata),
