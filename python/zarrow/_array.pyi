@@ -104,6 +104,13 @@ class Array:
     def __getitem__(self, index: _Index, /) -> Any:
         """Read a selection: integers, which drop their axis, slices with any step, `...`, lists and masks.
 
+        Strings among them, wherever they stand, name fields of structures; the rest of the index says of
+        which elements. One string gives the field as an array of its own type; `"inner.x"` is field x of
+        the structure in field inner, if no field has that whole name. Several strings, or a list of them,
+        give structures of these fields alone, as NumPy's index does: named in the order in which they lie,
+        and each at its place, so that what lies between is padding. Everything that takes a selection takes
+        fields so: `read`, `write`, `oindex`, `vindex` and `blocks`. A chunk is decoded as a whole.
+
         Lists and arrays of integers, in any order and repeated, and masks of bools are taken where NumPy and
         zarr-python mean the same by them, or zarr-python alone has a meaning: one of them for one axis, with
         integers and slices for the others (each axis by itself, `oindex`); lists and integers for all axes
@@ -118,10 +125,13 @@ class Array:
         Raises
         ------
         IndexingError
-            A position lies outside its axis, a mask has another length, or the index is of another kind (an
-            `IndexError`).
+            A position lies outside its axis, a mask has another length, there is no such field, or the index
+            is of another kind (an `IndexError`).
         CodecError
             A chunk does not decode (a `ValueError`).
+        UnsupportedError
+            A field that is an array in each element was named by itself and not in a list (a
+            `NotImplementedError`).
         OutOfMemoryError
             There is not enough memory (a `MemoryError`).
         StoreError
@@ -131,12 +141,17 @@ class Array:
 
         Examples
         --------
+        >>> import numpy as np
         >>> import zarrow
         >>> temperature = zarrow.open("data.zarr")["temperature"]
         >>> temperature[[7, 0, 7], 2:4].shape
         (3, 2, 8)
         >>> temperature[[7, 0], [5, 5], [1, 2]].tolist()
         [377.0, 42.0]
+        >>> places = zarrow.create_array("places.zarr", data=np.zeros(3, "i4, f8, u1"))
+        >>> places["f1", 1:] = [0.5, 2]
+        >>> places["f1"].tolist(), places[["f0", "f1"], -1].numpy()[()].item()
+        ([0.0, 0.5, 2.0], (0, 2.0))
         """
     @property
     def oindex(self) -> Indexer:
@@ -202,16 +217,16 @@ class Array:
         selection
             Integers, slices, `...`, lists and masks, as for `__getitem__`.
         out
-            Memory to read into instead: a writable array of the selection's shape and of the array's type
-            (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a Tensor.
+            Memory to read into instead: a writable array of the selection's shape and of the array's type, or
+            the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a Tensor.
             Its strides may be any, negative ones too, as long as no two elements overlap. Nothing but its
             elements is written, and no copy of the result is made. Nobody else may read or write it during
             the call, which does not hold the GIL.
         mmap
             Map the store's files instead of reading them, where they hold uncompressed elements in the
             machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
-            whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be it
-            is read: `Tensor.is_mapped` tells. It cannot be given together with `out`.
+            whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be, and
+            where a field is asked for, it is read: `Tensor.is_mapped` tells. It cannot be given together with `out`.
 
             The map is private and copied on write: what is written to the tensor stays in this process, and
             no file changes. What another process writes to a file in place shows through, as long as the
@@ -227,8 +242,8 @@ class Array:
               the array. What is no value of the array's type names nothing. The attributes `scale_factor`
               and `add_offset` are not applied.
             - `"fill"`: the array's fill value, if the metadata say it.
-            - a value, or a list of values: of the array's type, exactly, but that floats are rounded to it.
-              Any NaN is equal to NaN, and -0 to 0.
+            - a value, or a list of values: of the array's or the field's type, exactly, but that floats are
+              rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
             Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
             has no effect.
@@ -290,8 +305,9 @@ class Array:
         Parameters
         ----------
         selection
-            Integers, slices, `...`, lists and masks, as for `__getitem__`. Where a position is repeated, the
-            last of its values stays, as in NumPy.
+            Integers, slices, `...`, lists, masks and a field, as for `__getitem__`. Where a position is
+            repeated, the last of its values stays, as in NumPy. Where a field is written, the others of each
+            element stay, so that its chunks count as covered in part.
         value
             What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
             shape of the selection by NumPy's rules. Other types are cast where NumPy calls that safe; a
@@ -318,7 +334,8 @@ class Array:
         OverflowError
             A number of Python's does not fit the stored type.
         CodecError, UnsupportedError
-            A codec cannot encode as it is set, or a part of a chunk that stands there does not decode.
+            A codec cannot encode as it is set, or a part of a chunk that stands there does not decode; several
+            fields were named, which are written one by one, or a field of elements that may be missing.
         ReadOnlyError, StoreError
             The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
             "write". Some chunks may be new then, and the others are old.

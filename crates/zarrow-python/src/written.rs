@@ -1,6 +1,7 @@
 //! What is written: any array or scalar as elements of the stored type, in the memory where they lie.
 //!
-//! 1. A NumPy array of a type that has a size says where its elements are, in whatever byte order and at whatever distance.
+//! 1. A NumPy array of a type that has a size says where its elements are, in whatever byte order and at whatever distance;
+//!    structures that are not in the machine's order are copied.
 //! 2. NumPy's scalars count as Python's, whose value decides; None and `numpy.ma.masked` are missing elements.
 //! 3. Everything else comes in as `asarray` takes it.
 //! 4. Elements of another type are cast by NumPy where it calls that safe. Where elements are missing, the stored type has
@@ -65,6 +66,11 @@ impl Written {
         if numpy::is_exact_array(object)?
             && let Some(element) = data_type::of_numpy(&object.getattr("dtype")?)?
         {
+            if element.is_swapped && matches!(element.dtype, DataType::Struct(_)) {
+                // Which of the fields are the other way round NumPy alone knows.
+                let native = object.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
+                return Self::any(&object.call_method1("astype", (native,))?, own, is_optional);
+            }
             return Ok(Written::Foreign(Foreign::new(object, element)?));
         }
         if numpy::is_scalar(object)? && "biufc".contains(kind(object)?) && !own.is_variable() {

@@ -95,7 +95,8 @@ impl ArrayField {
     fn of(&self, field: &Field) -> Result<ArrayField> {
         if !field.shape.is_empty() {
             let (name, shape) = (&field.name, &field.shape);
-            let text = format!("a single field of {shape:?} items: ask for {name:?} in a list of fields");
+            let text =
+                format!("field {name:?} by itself, of {shape:?} items: ask for it in a list of fields");
             return Err(ErrorKind::Unsupported(text).into());
         }
         let mut metadata = self.metadata.clone();
@@ -206,9 +207,10 @@ impl ArrayField {
         self.array.check(selection)?;
         let write = || {
             if self.has_others {
-                return Err(
-                    ErrorKind::Unsupported("writing several fields at once: write each".into()).into()
-                );
+                return Err(ErrorKind::Unsupported(
+                    "writing several fields at once: write each by itself".into(),
+                )
+                .into());
             }
             if values.dtype() != self.data_type() || values.mask_depth() > 0 {
                 let text = format!("writing {} to a field of {}", values.dtype(), self.data_type());
