@@ -64,7 +64,7 @@ def at(values: Values, path: tuple[str, ...]) -> Values:
 def test_any_field_is_what_numpy_says(
     dtype: np.dtype[Any], seed: int, compressed: bool, data: st.DataObject, tmp_path_factory: Any
 ) -> None:
-    """Read, and written while all else stays, bit for bit, in any order of bytes and with chunks that are not stored."""
+    """Read, and written while all else stays, bit for bit, in any byte order, also where no chunk is stored."""
     rng = np.random.default_rng(seed)
     values = random_values(rng, dtype, (5, 4))
     one = random_values(rng, dtype, ())
@@ -76,10 +76,12 @@ def test_any_field_is_what_numpy_says(
     # Names here have no dots, so that a path is not the name of another field.
     for path in singles(dtype):
         name, selection = ".".join(path), data.draw(any_of(values.shape))
+        # With an ellipsis NumPy gives arrays, and no scalars.
+        where = selection if ... in selection else (*selection, ...)
         field = at(values, path)
         assert equal(array[name].numpy(), field)
-        assert equal(array[(*selection, name)].numpy(), field[selection])
-        written = random_values(rng, np.dtype([("f", field.dtype)]), field[selection].shape)["f"]
+        assert equal(array[(*selection, name)].numpy(), field[where])
+        written = random_values(rng, np.dtype([("f", field.dtype)]), field[where].shape)["f"]
         array[(name, *selection)] = written
         field[selection] = written
         assert equal(array[...].numpy(), values)
@@ -97,11 +99,12 @@ def test_several_fields_are_what_numpy_says(
     kept = data.draw(st.lists(st.sampled_from(dtype.names), min_size=1, unique=True))
     names = [name for name in dtype.names if name in kept]
     selection = data.draw(any_of(values.shape))
+    where = selection if ... in selection else (*selection, ...)
     found = zarrow.open(folder)[(names, *selection)].numpy()
     assert found.dtype == native(values[names].dtype)
-    assert equal(found, values[names][selection])
+    assert equal(found, values[names][where])
     if len(names) > 1:
-        assert equal(zarrow.open(folder)[(*names, *selection)].numpy(), values[names][selection])
+        assert equal(zarrow.open(folder)[(*names, *selection)].numpy(), values[names][where])
 
 
 GEOMETRIES: list[dict[str, Any]] = [
@@ -142,8 +145,10 @@ def test_every_index_takes_fields(options: dict[str, Any], tmp_path: Path) -> No
 @pytest.mark.filterwarnings("ignore")
 def test_with_zarr_python(version: Literal[2, 3], tmp_path: Path) -> None:
     """It reads the same elements after each write of a field, and its own are read field by field."""
-    values = points()
-    stored = zarr.create_array(tmp_path, shape=SHAPE, chunks=(3, 2), dtype=POINT, zarr_format=version)
+    # What it writes of big-endian fields in version 3, its metadata do not tell.
+    dtype = POINT if version == 2 else native(POINT)
+    values = points().astype(dtype)
+    stored = zarr.create_array(tmp_path, shape=SHAPE, chunks=(3, 2), dtype=dtype, zarr_format=version)
     stored[...] = values
     array = zarrow.open(tmp_path)
     for path in singles(POINT):
@@ -151,11 +156,7 @@ def test_with_zarr_python(version: Literal[2, 3], tmp_path: Path) -> None:
         assert equal(array[".".join(path)].numpy(), field)
         array[".".join(path), 1:6] = field[1:6][::-1]
         field[1:6] = field[1:6][::-1].copy()
-        assert equal(stored[...], native_values(values))
-
-
-def native_values(values: Values) -> Values:
-    return values.astype(native(values.dtype))
+        assert equal(stored[...].astype(native(POINT)), values)
 
 
 @pytest.mark.parametrize("sharded", [False, True])
@@ -240,7 +241,7 @@ def test_what_is_no_field_is_named(tmp_path: Path) -> None:
     dtype = np.dtype([("x", "i4"), ("y", "f4"), ("m", "f4", (2,))])
     values = np.zeros(3, dtype)
     values["m"] = 5
-    array = create(tmp_path / "a", values)
+    array = create(tmp_path / "a", values, zarr_format=2)
     for name in ("z", "x.y", "", ".", "x.", ["z"], ["x", "z"], ["x.y"]):
         with pytest.raises(errors.IndexingError, match="have no field"):
             array[name]
@@ -251,7 +252,7 @@ def test_what_is_no_field_is_named(tmp_path: Path) -> None:
             array[names]
     with pytest.raises(errors.IndexingError, match="names only"):
         array[["x", 1]]
-    with pytest.raises(errors.UnsupportedError, match='"m" by itself.*in a list'):
+    with pytest.raises(errors.UnsupportedError, match=r'"m" by itself.*in a list'):
         array["m"]
     assert (array[["m"]].numpy()["m"] == 5).all()
     with pytest.raises(errors.UnsupportedError, match="each by itself"):
@@ -274,7 +275,7 @@ def test_a_damaged_chunk_says_where_it_is(tmp_path: Path) -> None:
     array = create(tmp_path, points(), chunks=(4, 5))
     (tmp_path / "c" / "1" / "0").write_bytes(b"no zstd")
     assert array["x", :4].shape == (4, 5)
-    with pytest.raises(errors.CodecError, match=r"zstd.*chunk \[1, 0\]"):
+    with pytest.raises(errors.CodecError, match=r"chunk \[1, 0\], codec zstd"):
         array["x"]
     with pytest.raises(errors.CodecError, match=r"chunk \[1, 0\]"):
         array["x"] = 1

@@ -218,15 +218,16 @@ class Array:
             Integers, slices, `...`, lists and masks, as for `__getitem__`.
         out
             Memory to read into instead: a writable array of the selection's shape and of the array's type, or
-            the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a Tensor.
-            Its strides may be any, negative ones too, as long as no two elements overlap. Nothing but its
-            elements is written, and no copy of the result is made. Nobody else may read or write it during
-            the call, which does not hold the GIL.
+            the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a
+            Tensor. Its strides may be any, negative ones too, as long as no two elements overlap. Nothing but
+            its elements is written, and no copy of the result is made. Nobody else may read or write it
+            during the call, which does not hold the GIL.
         mmap
             Map the store's files instead of reading them, where they hold uncompressed elements in the
             machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
             whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be, and
-            where a field is asked for, it is read: `Tensor.is_mapped` tells. It cannot be given together with `out`.
+            where a field is asked for, it is read: `Tensor.is_mapped` tells. It cannot be given together with
+            `out`.
 
             The map is private and copied on write: what is written to the tensor stays in this process, and
             no file changes. What another process writes to a file in place shows through, as long as the
@@ -334,8 +335,8 @@ class Array:
         OverflowError
             A number of Python's does not fit the stored type.
         CodecError, UnsupportedError
-            A codec cannot encode as it is set, or a part of a chunk that stands there does not decode; several
-            fields were named, which are written one by one, or a field of elements that may be missing.
+            A codec cannot encode as it is set, or a part of a chunk that stands there does not decode;
+            several fields were named, which are written one by one, or one of elements that may be missing.
         ReadOnlyError, StoreError
             The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
             "write". Some chunks may be new then, and the others are old.
