@@ -329,6 +329,7 @@ impl Disjoint<'_, MaybeUninit<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zarrow_array::{Number, Words};
 
     fn part(start: u64, count: u64, place: u64, output: usize) -> AxisPart<'static> {
         AxisPart { start, step: 1, count, place, reversed: false, output: Some(output), picks: None }
@@ -349,5 +350,28 @@ mod tests {
             // SAFETY: as above.
             assert!(unsafe { destination.scatter(&[part(0, 1, 0, 0), columns], &source) }.is_err());
         }
+    }
+
+    #[test]
+    fn of_stored_elements_a_field_is_taken() {
+        let mut memory = [MaybeUninit::new(0u8); 6];
+        let field = FieldPlace { data_type: Number::Int16.into(), offset: 3, element_size: 5 };
+        let destination = Destination::new(&mut memory, &[3], 2).of_field(Some(&field));
+        let (all, last) = (part(0, 3, 0, 0), part(2, 1, 2, 0));
+        // SAFETY: one thread writes, one call after the other.
+        assert!(unsafe { destination.contiguous(&[all]) }.is_none());
+        let bytes: Vec<u8> = (0..15).collect();
+        let swap = Swap::Fields([Words { offset: 3, size: 2, count: 1 }].into());
+        let source = |bytes, origin| Source { bytes, origin, strides: &[5], swap: &swap };
+        // SAFETY: as above.
+        unsafe {
+            destination.scatter(&[all], &source(&bytes, 0)).unwrap();
+            // Bytes that begin with the last element, and end with its field or before that.
+            destination.scatter(&[last], &source(&bytes[..5], -10)).unwrap();
+            assert!(destination.scatter(&[last], &source(&bytes[..4], -10)).is_err());
+            destination.fill(&[part(1, 1, 1, 0)], &[77, 78]).unwrap();
+        }
+        // SAFETY: all bytes were there from the start.
+        assert_eq!(memory.map(|byte| unsafe { byte.assume_init() }), [4, 3, 77, 78, 4, 3]);
     }
 }

@@ -1,0 +1,138 @@
+//! Fields against a model: the bytes of all elements in memory, in which the same fields are taken and set one by one.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use zarrow::store::{MemoryStore, Store};
+use zarrow::{Array, ErrorKind, Index, Node, Selection, Values, WriteOptions};
+use zarrow_array::DecodedArray;
+
+/// The fields of an element: what calls each, where it begins, and its bytes.
+const FIELDS: &[(&str, usize, usize)] =
+    &[("id", 0, 1), ("x", 1, 2), ("inner", 3, 9), ("inner.p", 3, 8), ("inner.q", 11, 1), ("z", 12, 4)];
+const ELEMENT: usize = 16;
+
+fn data_type() -> Value {
+    let field = |name: &str, data_type: Value| json!({"name": name, "data_type": data_type});
+    let structure = |fields: Value| json!({"name": "struct", "configuration": {"fields": fields}});
+    let inner = structure(json!([field("p", json!("float64")), field("q", json!("uint8"))]));
+    structure(json!([
+        field("id", json!("uint8")),
+        field("x", json!("int16")),
+        field("inner", inner),
+        field("z", json!("float32")),
+    ]))
+}
+
+fn open(shape: &[u64], chunk: &[u64], codecs: &Value) -> (Array, Arc<MemoryStore>) {
+    let document = json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type(),
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default"}, "codecs": codecs,
+        "fill_value": {"id": 3, "x": -2, "inner": {"p": 0.5, "q": 9}, "z": 1.5},
+    });
+    let store = Arc::new(MemoryStore::new([("zarr.json", serde_json::to_vec(&document).unwrap())]).unwrap());
+    let Node::Array(array) = zarrow::open(store.clone(), "").unwrap() else { panic!("not an array") };
+    (array, store)
+}
+
+fn fill() -> Vec<u8> {
+    let mut bytes = vec![3];
+    bytes.extend((-2i16).to_ne_bytes());
+    bytes.extend(0.5f64.to_ne_bytes());
+    bytes.push(9);
+    bytes.extend(1.5f32.to_ne_bytes());
+    bytes
+}
+
+fn bytes_of(decoded: &DecodedArray) -> Vec<u8> {
+    match decoded {
+        DecodedArray::Tensor(tensor) => tensor.bytes().to_vec(),
+        _ => panic!("not a tensor"),
+    }
+}
+
+fn codecs() -> impl Strategy<Value = Value> {
+    let bytes = |order: &str| json!({"name": "bytes", "configuration": {"endian": order}});
+    let zstd = json!({"name": "zstd", "configuration": {"level": 1, "checksum": false}});
+    let transpose = json!({"name": "transpose", "configuration": {"order": [1, 0]}});
+    let sharded = |inner: Value| {
+        json!({"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [2, 3], "codecs": inner, "index_codecs": [bytes("little")], "index_location": "end",
+        }})
+    };
+    prop::sample::select(vec![
+        json!([bytes("little")]),
+        json!([bytes("big")]),
+        json!([bytes("big"), zstd]),
+        json!([transpose, bytes("little"), zstd]),
+        json!([sharded(json!([bytes("big")]))]),
+        json!([sharded(json!([bytes("little"), zstd]))]),
+        json!([sharded(json!([bytes("little")])), zstd]),
+    ])
+}
+
+/// A field, slices of both axes, and the first of the bytes that are written.
+fn writes() -> impl Strategy<Value = Vec<(usize, [(Option<i64>, Option<i64>, i64); 2], u8)>> {
+    let bound = || proptest::option::of(-8i64..8);
+    let slice = || (bound(), bound(), prop::sample::select(vec![1i64, 1, -1, 2]));
+    prop::collection::vec((0..FIELDS.len(), [slice(), slice()], any::<u8>()), 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #[test]
+    fn a_field_is_read_and_written_past_the_others(codecs in codecs(), writes in writes()) {
+        let shape = [7u64, 8];
+        let (array, _) = open(&shape, &[4, 6], &codecs);
+        let mut model: Vec<Vec<u8>> = vec![fill(); 56];
+        for (field, slices, first) in writes {
+            let (name, offset, nbytes) = FIELDS[field];
+            let slices = slices.map(|(start, stop, step)| Index::Slice { start, stop, step: Some(step) });
+            let selection = Selection::new(&shape, &slices).unwrap();
+            let positions = selection.axes()[0].positions().into_iter().flat_map(|row| {
+                selection.axes()[1].positions().into_iter().map(move |column| (row * 8 + column) as usize)
+            });
+            let positions: Vec<usize> = positions.collect();
+            let field = array.field(name).unwrap();
+            let taken = |model: &[Vec<u8>]| -> Vec<u8> {
+                positions.iter().flat_map(|at| model[*at][offset..offset + nbytes].to_vec()).collect()
+            };
+            prop_assert_eq!(bytes_of(&field.read(&selection, &|| false).unwrap()), taken(&model));
+
+            let values: Vec<u8> = (0..positions.len() * nbytes).map(|at| first.wrapping_add(at as u8)).collect();
+            let written = Values::contiguous(&values, field.data_type().clone(), &selection.shape()).unwrap();
+            field.write(&selection, &written, &WriteOptions::default(), &|| false).unwrap();
+            for (at, value) in positions.iter().zip(values.chunks_exact(nbytes)) {
+                model[*at][offset..offset + nbytes].copy_from_slice(value);
+            }
+            let whole = array.read(&Selection::all(&shape), &|| false).unwrap();
+            prop_assert_eq!(bytes_of(&whole), model.concat());
+        }
+    }
+}
+
+#[test]
+fn fields_are_found_by_name_or_the_names_on_the_way() {
+    let little = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    let (array, store) = open(&[2, 2], &[2, 2], &little);
+    let all = Selection::all(array.shape());
+    let two = array.fields(&["x", "z"]).unwrap();
+    assert_eq!(two.data_type().to_string(), "struct{x: int16, z: float32}");
+    assert_eq!(two.data_type().item_size(), Some(ELEMENT));
+    assert_eq!(bytes_of(&two.read(&all, &|| false).unwrap()), fill().repeat(4));
+    for name in ["y", "", "inner.", "inner.p.q", ".x", "x.y"] {
+        assert!(matches!(array.field(name).unwrap_err().kind(), ErrorKind::Index(_)), "{name}");
+    }
+    for names in [&["z", "x"][..], &["x", "x"], &["x", "y"], &["inner.p"], &[]] {
+        assert!(matches!(array.fields(names).unwrap_err().kind(), ErrorKind::Index(_)), "{names:?}");
+    }
+    let values = fill().repeat(4);
+    let values = Values::contiguous(&values, two.data_type().clone(), &[2, 2]).unwrap();
+    let refused = two.write(&all, &values, &WriteOptions::default(), &|| false).unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)));
+    let refused = array.field("x").unwrap().write(&all, &values, &WriteOptions::default(), &|| false);
+    assert!(matches!(refused.unwrap_err().kind(), ErrorKind::Unsupported(_)));
+    assert_eq!(store.get("c/0/0", 64).unwrap(), None);
+}
