@@ -43,7 +43,8 @@ class Indexer:
         Parameters
         ----------
         selection
-            What this indexer takes: see `Array.oindex`, `Array.vindex` and `Array.blocks`.
+            What this indexer takes: see `Array.oindex`, `Array.vindex` and `Array.blocks`; and strings that
+            name fields of structures, as `Array.__getitem__` says.
         out
             Memory to read into instead: what `Array.read` says of its `out` holds here.
 
