@@ -81,8 +81,14 @@ def test_no_more_is_kept_than_the_limit(array):
         zarrow.set_memory_cache(-1)
 
 
-def test_small_results_are_not_kept(array):
+def test_only_the_last_of_small_results_are_kept(array):
     array, _ = array
+    held = [array[row] for row in range(20)]
+    del held
+    assert 7 * MIB < zarrow.release_memory() <= 8 * MIB
+    dropped(array, 1)
+    zarrow.set_memory_cache(0)
+    assert zarrow.release_memory() == 0
     dropped(array, 1)
     assert zarrow.release_memory() == 0
 

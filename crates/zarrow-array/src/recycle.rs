@@ -39,6 +39,7 @@ const MOST_SMALL: usize = 8;
 /// ```
 pub fn set_recycled_limit(nbytes: usize) {
     LIMIT.store(nbytes, Ordering::Relaxed);
+    with(&SMALL, |small| small.retain(|block| block.capacity() <= nbytes));
     trim(nbytes);
 }
 
