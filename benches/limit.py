@@ -15,7 +15,7 @@ NAME = "limit"
 
 
 def request(row: Row, folder: Path) -> str:
-    """Describe the reads of a row as the program takes them."""
+    """Describe the reads, or the write, of a row as the program takes them."""
     store = folder / f"{row.data}.zarr"
     metadata = json.loads((store / "zarr.json").read_text())
     shape = metadata["shape"]
@@ -27,7 +27,8 @@ def request(row: Row, folder: Path) -> str:
     reads = [
         {"start": start, "shape": shape, "bytes": result_bytes(data_type, shape)} for start, shape in boxes
     ]
-    return json.dumps({"store": str(store.resolve()), "task": row.limit, "boxes": reads})
+    written = str((folder / "written-limit").resolve())
+    return json.dumps({"store": str(store.resolve()), "task": row.limit, "boxes": reads, "folder": written})
 
 
 def result_bytes(data_type: Any, shape: list[int]) -> int:

@@ -18,7 +18,7 @@ class Row:
     selections: tuple[Selection, ...] = ()
     """What is read, one after the other; all of the array where there is nothing here."""
     limit: str | None = None
-    """What the limit is made of: `decode`, or `files` (see `limit` in the examples of the crate)."""
+    """What the limit is made of: `decode`, `files` or `write` (see `limit` in the examples of the crate)."""
     ahead: float | None = None
     """How many times faster than the fastest other Zarr reader zarrow is to be."""
     of_limit: float | None = None

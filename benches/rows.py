@@ -117,7 +117,9 @@ def written(scale: Scale) -> list[Row]:
     ):
         # No copy of the source: for each thread what it writes at a time, encoded and not, and 32 MiB.
         peak = threads * 2 * unit + (32 << 20)
-        rows.append(Row(f"write-{name}", f"write, {title}", "write", name, ahead=ahead, peak=peak))
+        rows.append(
+            Row(f"write-{name}", f"write, {title}", "write", name, limit="write", ahead=ahead, peak=peak)
+        )
     return rows
 
 

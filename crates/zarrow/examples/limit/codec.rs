@@ -1,12 +1,14 @@
-//! The decompressors, each with what a thread keeps warm for it.
+//! The compressors and decompressors, each with what a thread keeps warm for it.
 
 use crate::Outcome;
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Codec {
     None,
-    Zstd,
+    /// With its level.
+    Zstd(i32),
     Gzip,
+    /// LZ4 at its usual level, of shuffled elements of 4 bytes.
     Blosc,
 }
 
@@ -15,28 +17,53 @@ pub enum Codec {
 pub struct Worker {
     pub scratch: Vec<u8>,
     zstd: Option<zstd_safe::DCtx<'static>>,
+    zstd_compressor: Option<zstd_safe::CCtx<'static>>,
     deflate: Option<Deflate>,
 }
 
 impl Worker {
-    pub fn decompress(&mut self, codec: Codec, source: &[u8]) -> Outcome<()> {
-        match codec {
-            Codec::None => Ok(()),
-            Codec::Zstd => {
+    /// The elements of a chunk, but for one that is stored as they are.
+    pub fn decompress(&mut self, codec: Codec, source: &[u8]) -> Outcome<Option<&[u8]>> {
+        let elements = match codec {
+            Codec::None => return Ok(None),
+            Codec::Zstd(_) => {
                 let size = zstd_safe::get_frame_content_size(source).map_err(|_| "not a frame")?;
                 let target = room(&mut self.scratch, size.ok_or("a frame without a size")? as usize);
                 let context = self.zstd.get_or_insert_with(zstd_safe::DCtx::create);
                 context.decompress(target, source).map_err(zstd_safe::get_error_name)?;
-                Ok(())
+                target
             }
             Codec::Gzip => {
                 let size = source.last_chunk::<4>().ok_or("no gzip member")?;
                 let target = room(&mut self.scratch, u32::from_le_bytes(*size) as usize);
-                self.deflate.get_or_insert_with(Deflate::new).gunzip(source, target)
+                self.deflate.get_or_insert_with(Deflate::new).gunzip(source, target)?;
+                target
             }
             Codec::Blosc => {
                 let size = source.get(4..8).ok_or("no blosc buffer")?.try_into()?;
-                blosc(source, room(&mut self.scratch, u32::from_le_bytes(size) as usize))
+                let target = room(&mut self.scratch, u32::from_le_bytes(size) as usize);
+                blosc(source, target)?;
+                target
+            }
+        };
+        Ok(Some(elements))
+    }
+
+    /// A chunk of these elements.
+    pub fn compress<'a>(&'a mut self, codec: Codec, elements: &'a [u8]) -> Outcome<&'a [u8]> {
+        match codec {
+            Codec::None => Ok(elements),
+            Codec::Zstd(level) => {
+                let target = room(&mut self.scratch, zstd_safe::compress_bound(elements.len()));
+                let context = self.zstd_compressor.get_or_insert_with(zstd_safe::CCtx::create);
+                let length = context.compress(target, elements, level).map_err(zstd_safe::get_error_name)?;
+                Ok(&target[..length])
+            }
+            Codec::Gzip => Err("gzip is not written here".into()),
+            Codec::Blosc => {
+                let target = room(&mut self.scratch, elements.len() + blosc_src::BLOSC_MAX_OVERHEAD as usize);
+                let length = blosc_compress(elements, target)?;
+                Ok(&target[..length])
             }
         }
     }
@@ -57,6 +84,25 @@ fn blosc(source: &[u8], target: &mut [u8]) -> Outcome<()> {
         blosc_src::blosc_decompress_ctx(source.as_ptr().cast(), target.as_mut_ptr().cast(), target.len(), 1)
     };
     if written as usize == target.len() { Ok(()) } else { Err("blosc failed".into()) }
+}
+
+fn blosc_compress(source: &[u8], target: &mut [u8]) -> Outcome<usize> {
+    // SAFETY: both are slices with the lengths that are given, and the name is a string of C.
+    let written = unsafe {
+        blosc_src::blosc_compress_ctx(
+            5,
+            1,
+            4,
+            source.len(),
+            source.as_ptr().cast(),
+            target.as_mut_ptr().cast(),
+            target.len(),
+            c"lz4".as_ptr(),
+            0,
+            1,
+        )
+    };
+    usize::try_from(written).ok().filter(|written| *written > 0).ok_or_else(|| "blosc failed".into())
 }
 
 struct Deflate(*mut libdeflate_sys::libdeflate_decompressor);

@@ -1,16 +1,20 @@
-//! What the machine allows: the time of a read that does nothing but decompress and copy once.
+//! What the machine allows: the time of a read that does nothing but decompress and copy once, and of a write that does
+//! nothing but compress and write once.
 //!
-//! 1. The first line on stdin is a JSON object: `store`, a folder with an array of Zarr v3; `task`, `decode` or
-//!    `files`; `boxes`, a list of reads, each with `start` and `shape` in elements and `bytes` of the result.
+//! 1. The first line on stdin is a JSON object: `store`, a folder with an array of Zarr v3; `task`, `decode`,
+//!    `files` or `write`; `boxes`, a list of reads, each with `start` and `shape` in elements and `bytes` of the result;
+//!    `folder`, where a write writes to.
 //! 2. All chunks are taken into memory, the inner chunks of shards one by one. `{"ready": true}` is the answer.
 //! 3. Each further line runs all reads one after the other, and is answered with `{"value": seconds}`. A read
 //!    of `decode` decompresses the chunks that its box touches, each thread into one warm scratch and with one
 //!    warm context, then copies as many bytes as the result has into fresh memory. What is not compressed is
 //!    not touched. A read of `files` opens, reads and closes the file of each chunk, and does nothing else.
+//!    A write compresses each chunk from memory, each thread with one warm context, and writes it to a new file.
 
 mod codec;
 mod fresh;
 mod read;
+mod rewrite;
 mod stored;
 
 use std::error::Error;
@@ -23,6 +27,7 @@ use serde_json::Value;
 use crate::codec::Worker;
 use crate::fresh::Fresh;
 use crate::read::Read;
+use crate::rewrite::Rewrite;
 use crate::stored::Stored;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -37,18 +42,26 @@ fn main() -> Outcome<()> {
     let source = vec![1_u8; longest];
     let mut workers: Vec<Worker> = Vec::new();
     workers.resize_with(std::thread::available_parallelism()?.get(), Worker::default);
+    let writes = request["task"] == "write";
+    let folder = Path::new(request["folder"].as_str().ok_or("no folder")?);
+    let rewrite = writes.then(|| Rewrite::plan(&array, folder)).transpose()?;
     writeln!(io::stdout(), "{{\"ready\": true}}")?;
     for line in lines {
         line?;
         // The last result is freed when the time was taken, as in the other benchmarks.
         let mut result = None;
+        rewrite.iter().try_for_each(Rewrite::clear)?;
         let started = Instant::now();
-        for read in &reads {
-            if request["task"] == "files" {
-                read.files(&mut workers[0].scratch)?;
-            } else {
-                read.decode(array.codec, &mut workers)?;
-                result = Some(Fresh::copy(&source[..read.bytes], workers.len())?);
+        if let Some(rewrite) = &rewrite {
+            rewrite.run(array.codec, &mut workers)?;
+        } else {
+            for read in &reads {
+                if request["task"] == "files" {
+                    read.files(&mut workers[0].scratch)?;
+                } else {
+                    read.decode(array.codec, &mut workers)?;
+                    result = Some(Fresh::copy(&source[..read.bytes], workers.len())?);
+                }
             }
         }
         let seconds = started.elapsed().as_secs_f64();

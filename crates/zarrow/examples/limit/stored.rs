@@ -25,9 +25,9 @@ impl Stored {
         let chunk_shape =
             if sharded { numbers(&sharding["configuration"]["chunk_shape"])? } else { outer.clone() };
         let codecs = if sharded { &sharding["configuration"]["codecs"] } else { &metadata["codecs"] };
-        let names = codecs.as_array().ok_or("no codecs")?.iter().map(|codec| codec["name"].as_str());
-        let codec = names.fold(Codec::None, |found, name| match name {
-            Some("zstd") => Codec::Zstd,
+        let codecs = codecs.as_array().ok_or("no codecs")?.iter();
+        let codec = codecs.fold(Codec::None, |found, codec| match codec["name"].as_str() {
+            Some("zstd") => Codec::Zstd(codec["configuration"]["level"].as_i64().unwrap_or(0) as i32),
             Some("gzip") => Codec::Gzip,
             Some("blosc") => Codec::Blosc,
             _ => found,
