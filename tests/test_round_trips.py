@@ -32,11 +32,12 @@ from oracle.elements import Values
 from oracle.gaps import GAPS, gap
 from oracle.libraries import LIBRARIES
 from oracle.random_values import missing, random_values, randomly_missing
+from test_data_types import TABLES
 
 SHAPE, CHUNKS, SHARDS = (7, 5), (2, 3), (4, 6)
 # Rows from here on are in chunks, or in a shard, that are not there.
 WRITTEN = slice(0, 4)
-UNITS = ("generic", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
+UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
 DOCUMENTS = {2: ".zarray", 3: "zarr.json"}
 # All layouts of each type take two minutes.
 THOROUGH = "ZARROW_THOROUGH" in os.environ
@@ -292,6 +293,10 @@ def test_nan_with_a_payload(name: str, tmp_path: Path) -> None:
         theirs = tmp_path / type(library).__name__
         library.create(theirs, document, it.dtype, it.fill)
         check(zarrow.open(theirs)[...].numpy(), values)
+
+
+def test_each_unit_of_time_is_among_the_types() -> None:
+    assert list(UNITS) == re.findall(r'TimeUnit::\w+, "(\w+)"', (TABLES / "time_unit.rs").read_text())
 
 
 def test_each_gap_is_about_some_array() -> None:
