@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +10,20 @@ import ml_dtypes
 import numcodecs
 import numpy as np
 import pytest
-import tensorstore
 import zarr
 import zarr.codecs
-import zarrista
 
 import zarrow
 from oracle.arrays import bits
 from oracle.elements import ELEMENTS, Element
+from oracle.libraries import open_tensorstore, open_zarrs, unspecified
 
 RNG = np.random.default_rng(5)
 
 
 def read_by_zarr_python(folder: Path, **how: Any) -> Any:
-    with warnings.catch_warnings():
-        # zarr-python warns of types and codecs that have no specification yet.
-        warnings.simplefilter("ignore")
+    with unspecified():
         return zarr.open_array(folder, mode="r", **how)
-
-
-def read_by_tensorstore(folder: Path, zarr_format: int) -> Any:
-    driver = {2: "zarr", 3: "zarr3"}[zarr_format]
-    store = {"driver": "file", "path": f"{folder}/"}
-    return tensorstore.open({"driver": driver, "kvstore": store}).result()
-
-
-def read_by_zarrs(folder: Path) -> zarrista.Array:
-    return zarrista.Array.open(zarrista.store.FilesystemStore(folder), "/")
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -63,9 +49,9 @@ def test_every_type_is_read_by_the_others(element: Element, zarr_format: int, tm
             assert (read.shape, read.chunks) == ((7, 5), (3, 2))
             assert bits(np.asarray(read[...], element.dtype)) == bits(expected)
         if element.tensorstore and element.name != "raw":
-            assert bits(read_by_tensorstore(folder, zarr_format).read().result()) == bits(expected)
+            assert bits(open_tensorstore(folder, zarr_format).read().result()) == bits(expected)
         if element.name not in ("raw", "fixed-bytes", "float8_e4m3fn", "float8_e5m2") and zarr_format == 3:
-            assert tuple(read_by_zarrs(folder).shape) == (7, 5)
+            assert tuple(open_zarrs(folder).shape) == (7, 5)
 
 
 DTYPES: list[tuple[Any, str]] = [
@@ -158,9 +144,9 @@ def test_compressors_as_users_name_them(zarr_format: int, compressors: Any, tmp_
     if any(compressors is codec for codec in NUMCODECS):
         return
     if repr(compressors) != repr(numcodecs.Zstd(level=4)):
-        assert np.array_equal(read_by_tensorstore(tmp_path, zarr_format).read().result(), values)
+        assert np.array_equal(open_tensorstore(tmp_path, zarr_format).read().result(), values)
     if zarr_format == 3:
-        assert tuple(read_by_zarrs(tmp_path).shape) == (20, 30)
+        assert tuple(open_zarrs(tmp_path).shape) == (20, 30)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -196,7 +182,7 @@ def test_shards(dtype: Any, order: str, compressors: Any, tmp_path: Path) -> Non
         values = RNG.integers(0, 2, (10, 9)).astype(dtype)
         array[...] = values
         assert np.array_equal(read_by_zarr_python(tmp_path)[...], values)
-        assert np.array_equal(read_by_tensorstore(tmp_path, 3).read().result(), values)
+        assert np.array_equal(open_tensorstore(tmp_path, 3).read().result(), values)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -207,7 +193,7 @@ def test_order(order: str, zarr_format: int, tmp_path: Path) -> None:
     chunk = tmp_path / ("0.0" if zarr_format == 2 else "c/0/0")
     assert chunk.read_bytes() == values.tobytes(order)
     assert np.array_equal(read_by_zarr_python(tmp_path)[...], values)
-    assert np.array_equal(read_by_tensorstore(tmp_path, zarr_format).read().result(), values)
+    assert np.array_equal(open_tensorstore(tmp_path, zarr_format).read().result(), values)
 
 
 def test_all_codecs_by_one_list(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Each cell of docs/data-types.md is proven, and the page says what was proven."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from data_types.cells import COLUMNS, TORCH, prove
 from data_types.page import PAGE, Rows, load, render
-from data_types.types import CASES, DataTypeCase
+from data_types.types import CASES, PLAIN, DataTypeCase
 
 # Libraries warn of types that they do not know.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -32,3 +35,35 @@ def test_the_page_says_what_pytorch_does(case: DataTypeCase, said: Rows) -> None
 def test_the_page_has_nothing_else(said: Rows) -> None:
     assert list(said) == [case.name for case in CASES]
     assert render(said) == PAGE.read_text(), "make data-types"
+
+
+TABLES = Path(__file__).parents[1] / "crates" / "zarrow-array" / "src" / "dtype"
+# What the page calls each kind of type.
+KINDS = {
+    "Number": "int8",
+    "DateTime64": "datetime64[ns]",
+    "TimeDelta64": "timedelta64[ns]",
+    "FixedLengthUtf32": "fixed-length UTF-32",
+    "NullTerminatedBytes": "null-terminated bytes",
+    "RawBytes": "raw bytes",
+    "String": "string",
+    "Bytes": "bytes",
+    "Struct": "structure",
+    "Optional": "optional int32",
+}
+
+
+def test_the_page_has_every_type() -> None:
+    """Each number of the one table, and each kind of type beside them."""
+    source = (TABLES / "number.rs").read_text()
+    rows = re.search(r"^numbers! \{\n(.*?)^\}", source, re.MULTILINE | re.DOTALL)
+    assert rows
+    numbers = re.findall(r'^    \w+ +"(\w+)"', rows[1], re.MULTILINE)
+    assert len(numbers) == len(re.findall(";", rows[1].partition("\n")[2])) > 40
+    assert set(numbers) <= {case.name for case in PLAIN}
+    kinds = re.search(
+        r"^pub enum DataType \{\n(.*?)^\}", (TABLES / "mod.rs").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert kinds
+    assert re.findall(r"^    (\w+)", kinds[1], re.MULTILINE) == list(KINDS)
+    assert set(KINDS.values()) <= {case.name for case in CASES}

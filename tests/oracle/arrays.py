@@ -3,17 +3,16 @@
 import itertools
 import json
 import random
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorstore
 import zarr
 
 from oracle.chains import Chain
 from oracle.elements import Element, Values
+from oracle.libraries import open_tensorstore, unspecified
 
 
 @dataclass(frozen=True)
@@ -120,29 +119,20 @@ class ArrayCase:
         (folder / name).write_text(json.dumps(self.document()))
         values = self.values()
         if self.zarr_python_reads:
-            with warnings.catch_warnings():
-                # zarr-python warns of types and codecs that have no specification yet.
-                warnings.simplefilter("ignore")
+            with unspecified():
                 config = {"write_empty_chunks": self.geometry.missing == 0}
                 zarr.open_array(folder, mode="r+", config=config)[...] = values
         else:
-            self.open_tensorstore(folder)[...].write(values).result()
+            open_tensorstore(folder)[...].write(values).result()
         return self.read_by_zarr_python(folder) if self.is_garbled else values
 
     def read_by_zarr_python(self, folder: Path) -> Values:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unspecified():
             return np.asarray(zarr.open_array(folder, mode="r")[...], dtype=self.element.dtype)
 
     def read_by_tensorstore(self, folder: Path) -> Values:
-        values: Values = self.open_tensorstore(folder).read().result()
+        values: Values = open_tensorstore(folder).read().result()
         return values
-
-    def open_tensorstore(self, folder: Path) -> Any:
-        driver = {2: "zarr", 3: "zarr3"}[self.chain.version]
-        return tensorstore.open(
-            {"driver": driver, "kvstore": {"driver": "file", "path": f"{folder}/"}}
-        ).result()
 
 
 def bits(array: Any) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@
 //!    to be an optional one.
 
 use crate::data_type;
-use crate::error::unsafe_cast;
+use crate::error::{Raise, unsafe_cast};
 use crate::import;
 use crate::numpy;
 use pyo3::exceptions::PyValueError;
@@ -99,8 +99,10 @@ impl Written {
         let py = object.py();
         let numpy = numpy::module(py)?;
         let refused = || unsafe_cast(py, &self.dtype().to_string(), own);
-        let array = numpy.getattr("ma")?.call_method1("asanyarray", (object,))?;
-        let array = if self.is_masked() { array } else { numpy.call_method1("asarray", (object,))? };
+        let array = match self.is_masked() {
+            true => numpy.getattr("ma")?.call_method1("asanyarray", (object,))?,
+            false => numpy.call_method1("asarray", (object,))?,
+        };
         let (found, wanted) = (array.getattr("dtype")?, numpy::dtype(py, own)?);
         let by_length = match own {
             // Text and bytes of one length are text and bytes of any.
@@ -119,7 +121,17 @@ impl Written {
             return Err(refused());
         }
         let cast = array.call_method1("astype", (wanted,))?;
-        Self::any(&cast, own, false)
+        // NumPy has one dtype for a complex number that is none of its own and for the structure of its parts.
+        Ok(match Self::any(&cast, own, false)? {
+            Written::Foreign(foreign) if foreign.element.dtype.item_size() == own.item_size() => {
+                Written::Foreign(foreign.named(own))
+            }
+            Written::Imported(Imported::MaskedTensor(tensor, mask)) => {
+                let named = tensor.cast(own.clone()).raise(py)?;
+                Written::Imported(Imported::MaskedTensor(named, mask))
+            }
+            other => other,
+        })
     }
 
     fn dtype(&self) -> &DataType {
@@ -236,6 +248,12 @@ impl Foreign {
         }
         let place = Place { pointer: std::ptr::with_exposed_provenance(address), shape, strides };
         Ok(Foreign { place, element, _owner: array.clone().unbind() })
+    }
+
+    /// The same elements by the name of a type that NumPy has the same dtype for.
+    fn named(mut self, dtype: &DataType) -> Foreign {
+        self.element.dtype = dtype.clone();
+        self
     }
 }
 
