@@ -1,6 +1,6 @@
 """The class Array."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import EllipsisType
 from typing import Any, Literal, SupportsIndex, TypeAlias, final
 
@@ -101,6 +101,24 @@ class Array:
     def _attributes(self) -> dict[str, Any]: ...
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]:
+        """Read the rows one by one, each when it is asked for: for many, read more of them at once."""
+    def __eq__(self, other: object, /) -> bool:
+        """Whether both are the array at one path of one store; the elements are not looked at.
+
+        A NumPy array on the other side reads the array, and compares element by element.
+        """
+    def __ne__(self, other: object, /) -> bool:
+        """Whether it is not equal."""
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle: by its store, path and options; loading opens it anew.
+
+        A folder goes by its absolute path. A `MemoryStore` goes with all of its values, so that what is
+        loaded has a store of its own.
+        """
+    def __copy__(self) -> Array:
+        """Give another handle of the same array."""
     def __getitem__(self, index: _Index, /) -> Any:
         """Read a selection: integers, which drop their axis, slices with any step, `...`, lists and masks.
 

@@ -22,6 +22,16 @@ impl Indexer {
     pub fn of(&self) -> (&Py<Array>, Indexing) {
         (&self.array, self.kind)
     }
+
+    /// What an Array calls it.
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Indexing::Orthogonal => "oindex",
+            Indexing::Vectorized => "vindex",
+            Indexing::Block => "blocks",
+            Indexing::Plain | Indexing::Basic => "index",
+        }
+    }
 }
 
 #[pymethods]
@@ -64,13 +74,16 @@ impl Indexer {
         self.array.get().write_by(selection, value, self.kind, durability, write_empty_chunks)
     }
 
+    /// Pickle: by its array.
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Py<Array>, &'static str))> {
+        Ok((py.import("builtins")?.getattr("getattr")?, (self.array(py), self.name())))
+    }
+
     fn __repr__(&self) -> String {
-        let name = match self.kind {
-            Indexing::Orthogonal => "oindex",
-            Indexing::Vectorized => "vindex",
-            Indexing::Block => "blocks",
-            Indexing::Plain | Indexing::Basic => "index",
-        };
+        let name = self.name();
         let array = self.array.get().inner();
         format!("<{name} of /{} in {}>", array.path(), array.store().name())
     }
