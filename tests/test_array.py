@@ -209,7 +209,10 @@ def test_rows_are_read_one_by_one(tmp_path):
     [
         (lambda array: array.read(mask="cfx"), "'cf', 'fill' or a value"),
         (lambda array: zarrow.read_many([(np.zeros(3), 0)]), "an item is a zarrow.Array"),
-        (lambda array: zarrow.create_array(zarrow.MemoryStore(), dtype="i4", compressor=None), "create_array()"),
+        (
+            lambda array: zarrow.create_array(zarrow.MemoryStore(), dtype="i4", compressor=None),
+            "create_array()",
+        ),
         (lambda array: zarrow.create_array(zarrow.MemoryStore(), shape=1, dtype=object), "no Zarr data type"),
         (lambda array: array.write(0, None), "an optional type"),
     ],

@@ -8,7 +8,7 @@ use crate::field::Elements;
 use crate::index_array::{self, Indexing};
 use crate::indexer::Indexer;
 use crate::interrupt::interruptible;
-use crate::origin::{self, Origin};
+use crate::origin::{self, Origin, Reduced};
 use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
@@ -427,7 +427,7 @@ impl Array {
     }
 
     /// Pickle: by its store, path and options; loading opens it anew.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let array = self.inner();
         origin::reduce(py, array.store(), array.path(), array.options())
     }

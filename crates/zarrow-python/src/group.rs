@@ -8,12 +8,12 @@ use crate::error::Raise;
 use crate::index_array::{self, Indexing};
 use crate::interrupt::interruptible;
 use crate::open::node;
-use crate::origin::{self, Origin};
+use crate::origin::{self, Origin, Reduced};
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
 use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice, PyTuple};
+use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
 use serde_json::Map;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
@@ -158,7 +158,7 @@ impl Group {
     }
 
     /// Pickle: by its store, path and options; loading opens it anew.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let group = self.inner();
         origin::reduce(py, group.store(), group.path(), group.options())
     }

@@ -2,6 +2,7 @@
 
 use crate::array::Array;
 use crate::index_array::Indexing;
+use crate::origin::Reduced;
 use pyo3::prelude::*;
 use pyo3::types::PyEllipsis;
 
@@ -75,11 +76,9 @@ impl Indexer {
     }
 
     /// Pickle: by its array.
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Py<Array>, &'static str))> {
-        Ok((py.import("builtins")?.getattr("getattr")?, (self.array(py), self.name())))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let arguments = (self.array(py), self.name()).into_pyobject(py)?;
+        Ok((py.import("builtins")?.getattr("getattr")?, arguments))
     }
 
     fn __repr__(&self) -> String {

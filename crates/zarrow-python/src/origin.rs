@@ -40,13 +40,16 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// What makes the node anew: a function, and its arguments.
+/// What makes an object anew when it is unpickled: a function, and its arguments.
+pub type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
+
+/// What makes the node anew.
 pub fn reduce<'py>(
     py: Python<'py>,
     store: &Arc<dyn Store>,
     path: &str,
     options: &OpenOptions,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+) -> PyResult<Reduced<'py>> {
     let mode = if store.writer().is_some() { "r+" } else { "r" };
     let durability = written::durability_name(options.durability);
     let limits = limits(py, &options.limits)?;
