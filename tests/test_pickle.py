@@ -270,7 +270,9 @@ def test_nodes_are_the_same_by_store_and_path(hierarchy, tmp_path):
     assert hierarchy == copy.copy(hierarchy) and {hierarchy: 1, x: 2}[x] == 2
     zarrow.save(tmp_path / "another", x=[1, 2, 3])
     assert zarrow.open(tmp_path / "another")["x"] != x
-    assert (x == np.array([1, 0, 3])).tolist() == [True, False, True]
+    values = np.array([1, 0, 3])
+    assert (x == values).tolist() == (values == x).tolist() == [True, False, True]
+    assert (x != values).tolist() == [False, True, False]
 
 
 def test_a_copy_of_a_node_is_another_handle(hierarchy):

@@ -16,6 +16,7 @@ use crate::written::{self, Written};
 use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, missing, numpy};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PyRange, PySlice, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
@@ -438,9 +439,10 @@ impl Array {
     }
 
     /// Whether both are the array at one path of one store.
-    fn __eq__(&self, other: &Bound<'_, Array>) -> bool {
-        let (own, other) = (self.inner(), other.get().inner());
-        Origin::new(own.store(), own.path()) == Origin::new(other.store(), other.path())
+    fn __richcmp__(slf: &Bound<'_, Array>, other: &Bound<'_, Array>, operation: CompareOp) -> Py<PyAny> {
+        let (array, other) = (slf.get().inner(), other.get().inner());
+        let own = Origin::new(array.store(), array.path());
+        own.compare(slf.py(), &Origin::new(other.store(), other.path()), operation)
     }
 
     fn __hash__(&self) -> u64 {

@@ -13,6 +13,7 @@ use crate::summary::Summary;
 use crate::tree::{self, Tree};
 use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
 use serde_json::Map;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -169,9 +170,10 @@ impl Group {
     }
 
     /// Whether both are the group at one path of one store.
-    fn __eq__(&self, other: &Bound<'_, Group>) -> bool {
-        let (own, other) = (self.inner(), other.get().inner());
-        Origin::new(own.store(), own.path()) == Origin::new(other.store(), other.path())
+    fn __richcmp__(slf: &Bound<'_, Group>, other: &Bound<'_, Group>, operation: CompareOp) -> Py<PyAny> {
+        let (group, other) = (slf.get().inner(), other.get().inner());
+        let own = Origin::new(group.store(), group.path());
+        own.compare(slf.py(), &Origin::new(other.store(), other.path()), operation)
     }
 
     fn __hash__(&self) -> u64 {

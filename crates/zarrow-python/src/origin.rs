@@ -6,7 +6,8 @@
 use crate::store::MemoryStore;
 use crate::written;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyTuple};
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{IntoPyDict, PyBool, PyTuple};
 use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +38,16 @@ impl<'a> Origin<'a> {
             None => Identity::Memory(Arc::as_ptr(store).addr()),
         };
         Origin { store, path }
+    }
+
+    /// What Python's `==` and `!=` give of two; they have no order.
+    pub fn compare(&self, py: Python<'_>, other: &Origin<'_>, operation: CompareOp) -> Py<PyAny> {
+        let holds = match operation {
+            CompareOp::Eq => self == other,
+            CompareOp::Ne => self != other,
+            _ => return py.NotImplemented(),
+        };
+        PyBool::new(py, holds).to_owned().into_any().unbind()
     }
 }
 
