@@ -331,8 +331,9 @@ class Array:
             What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
             shape of the selection by NumPy's rules. Other types are cast where NumPy calls that safe; a
             number of Python's, or a scalar of NumPy's, where the stored type has such a number (floats are
-            rounded). Text and times that the type would cut off are refused. Elements that are missing (masked arrays, None) need an optional type. Nobody else may write to the
-            memory during the call, which does not hold the GIL.
+            rounded). Text and times that the type would cut off are refused. Elements that are missing
+            (masked arrays, None) need an optional type. Nobody else may write to the memory during the call,
+            which does not hold the GIL.
         durability
             What has reached the disk when the call returns. "none", the default unless the array was opened
             with another: nothing has to, as with other libraries of Zarr. A kill loses nothing, and a loss
