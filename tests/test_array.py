@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -193,3 +194,30 @@ def test_threads_are_set_and_read():
             zarrow.set_num_threads(0)
     finally:
         zarrow.set_num_threads(before)
+
+
+def test_rows_are_read_one_by_one(tmp_path):
+    array = zarrow.create_array(tmp_path / "rows", data=[[1, 2], [3, 4]])
+    assert [row.tolist() for row in array] == [[1, 2], [3, 4]]
+    point = zarrow.create_array(tmp_path / "point", data=5)
+    with pytest.raises(TypeError, match="no axes"):
+        iter(point)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda array: array.read(mask="cfx"), "'cf', 'fill' or a value"),
+        (lambda array: zarrow.read_many([(np.zeros(3), 0)]), "an item is a zarrow.Array"),
+        (
+            lambda array: zarrow.create_array(zarrow.MemoryStore(), dtype="i4", compressor=None),
+            "create_array()",
+        ),
+        (lambda array: zarrow.create_array(zarrow.MemoryStore(), shape=1, dtype=object), "no Zarr data type"),
+        (lambda array: array.write(0, None), "an optional type"),
+    ],
+)
+def test_an_error_says_what_to_do(tmp_path, call, text):
+    array = zarrow.create_array(tmp_path, data=[1, 2])
+    with pytest.raises((TypeError, ValueError, NotImplementedError), match=re.escape(text)):
+        call(array)

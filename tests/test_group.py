@@ -142,3 +142,10 @@ def test_attributes_keep_their_types(tmp_path):
     zarr.open_group(tmp_path, mode="w", attributes=attributes)
     assert zarrow.open(tmp_path).attrs == attributes
     assert np.float64(zarrow.open(tmp_path).attrs["float"]) == 0.1
+
+
+def test_get_has_a_default(tmp_path):
+    zarrow.save(tmp_path, x=[1, 2])
+    root = zarrow.open(tmp_path)
+    assert root.get("x") == root["x"] and root.get("y") is None and root.get("y", 3) == 3
+    assert root._ipython_key_completions_() == ["x"]

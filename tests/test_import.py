@@ -9,7 +9,7 @@ from pathlib import Path
 
 import zarrow
 
-SLOTS = ("__getitem__", "__setitem__", "__delitem__", "__contains__", "__eq__", "__ne__")
+SLOTS = ("__getitem__", "__setitem__", "__delitem__", "__contains__", "__eq__", "__ne__", "__iter__")
 STUBS = Path(zarrow.__file__).parent.glob("_*.pyi")
 
 
@@ -47,3 +47,12 @@ def test_the_stubs_say_what_the_module_says():
                     assert member.__doc__.splitlines()[0] == text.splitlines()[0], stub.name
                     seen += 1
     assert seen > 90
+
+
+def test_io_is_imported_when_it_is_looked_at():
+    program = (
+        "import sys, zarrow; assert 'io' in dir(zarrow) and 'zarrow.io' not in sys.modules\n"
+        "print(zarrow.io.to_dlpack.__module__, hasattr(zarrow, 'nothing'))"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert finished.stdout.split() == ["zarrow.io", "False"]

@@ -226,3 +226,68 @@ def test_arrays_travel_to_spawned_processes(arrays):
         back = pool.map(doubled, arrays.values())
     assert back[0].equals(doubled(arrays["tensor"]))
     assert all(one.equals(other) for one, other in zip(back[1:], list(arrays.values())[1:], strict=True))
+
+
+@pytest.fixture(params=["folder", "memory"])
+def hierarchy(request, tmp_path):
+    store = tmp_path / "store" if request.param == "folder" else zarrow.MemoryStore()
+    zarrow.save(store, x=[1, 2, 3], y=[4])
+    return zarrow.open(store)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_nodes_are_opened_anew(hierarchy, protocol):
+    group, array = there_and_back((hierarchy, hierarchy["x"]), protocol)
+    assert group.keys() == ["x", "y"] and array[:].tolist() == [1, 2, 3]
+    assert there_and_back(hierarchy["x"].oindex, protocol)[[2, 0]].tolist() == [3, 1]
+    array[0] = 9
+    # A folder is one for all; a store in memory went along.
+    is_folder = hierarchy.store != "memory"
+    assert hierarchy["x"][0].item() == (9 if is_folder else 1)
+    assert (array == hierarchy["x"]) is is_folder
+
+
+def test_a_node_keeps_how_it_was_opened(tmp_path, monkeypatch):
+    zarrow.save(tmp_path / "store", x=[1, 2, 3])
+    monkeypatch.chdir(tmp_path)
+    limits = zarrow.DecodeLimits(max_chunk_nbytes=24)
+    array = pickle.dumps(zarrow.open("store", mode="r", limits=limits, durability="full")["x"])
+    group = pickle.dumps(zarrow.open("store", limits=limits))
+    monkeypatch.chdir("/")
+    with pytest.raises(zarrow.ReadOnlyError):
+        pickle.loads(array)[0] = 1
+    zarrow.create_array(tmp_path / "store", "large", data=[1, 2, 3, 4])
+    with pytest.raises(zarrow.MetadataError):
+        pickle.loads(group)["large"]
+
+
+def test_nodes_are_the_same_by_store_and_path(hierarchy, tmp_path):
+    x = hierarchy["x"]
+    assert x == hierarchy["x"] and hash(x) == hash(hierarchy["x"])
+    assert x != hierarchy["y"] and x != hierarchy and x != 1
+    differs = x != hierarchy["x"]
+    assert not differs
+    assert hierarchy == copy.copy(hierarchy) and {hierarchy: 1, x: 2}[x] == 2
+    zarrow.save(tmp_path / "another", x=[1, 2, 3])
+    assert zarrow.open(tmp_path / "another")["x"] != x
+    values = np.array([1, 0, 3])
+    assert (x == values).tolist() == (values == x).tolist() == [True, False, True]
+    assert (x != values).tolist() == [False, True, False]
+
+
+def test_a_copy_of_a_node_is_another_handle(hierarchy):
+    x = hierarchy["x"]
+    other = copy.copy(x)
+    other[0] = 7
+    other.resize(2)
+    assert x[0].item() == 7 and (x.shape, other.shape) == ((3,), (2,))
+
+
+def first_row(array: Any) -> Any:
+    return array[0].item()
+
+
+def test_workers_that_are_spawned_take_arrays(tmp_path):
+    zarrow.save(tmp_path / "store", [5, 6])
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(first_row, [zarrow.open(tmp_path / "store")]) == [5]

@@ -94,10 +94,10 @@ def test_appending_anything(tmp_path: Path) -> None:
 def test_what_is_refused_changes_nothing(folder: Path) -> None:
     array = zarrow.open(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    for shape in ((7,), (7, 5, 1), (2**62, 5), (2**64 - 1, 5), ()):
+    for shape in (-1, (-1, 5), (2**64, 5), (7,), (7, 5, 1), (2**62, 5), (2**64 - 1, 5), ()):
         with pytest.raises(ValueError):
             array.resize(shape)
-    for shape in ((-1, 5), (2**64, 5), (1.5, 2), "ab", None):
+    for shape in ((1.5, 2), "ab", None):
         with pytest.raises((OverflowError, TypeError)):
             array.resize(shape)
     for value, axis in [

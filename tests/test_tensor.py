@@ -442,3 +442,10 @@ def test_views_outlive_the_tensor(tensor):
 def test_bfloat16_keeps_its_name_in_numpy(tmp_path):
     tensor = handwritten.tensor(tmp_path, np.array([1.5, -2], dtype=ml_dtypes.bfloat16))
     assert tensor.tolist() == [1.5, -2.0] and tensor[0].item() == 1.5 and float(tensor[1]) == -2.0
+
+
+def test_one_element_is_formatted_as_a_number():
+    tensor = zarrow.asarray(np.array([1.25, 2.5]))
+    assert f"{tensor[0]:.1f}" == "1.2" and f"{tensor}" == str(tensor)
+    with pytest.raises(ValueError, match="one element"):
+        format(tensor, ".1f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,67 @@ def test_other_casts_are_refused(tmp_path, types):
             array[:] = value
         assert isinstance(caught.value, errors.DataTypeError) and caught.value.kind == "data_type"
     np.testing.assert_array_equal(array[:].numpy(), before)
+
+
+CHANGED = [
+    ("U2", "abc"),
+    ("U2", ["ab", "abc"]),
+    ("U2", 123),
+    ("S2", b"abc"),
+    ("S2", "abc"),
+    ("V2", b"abc"),
+    ("M8[s]", "2026-11-21T00:00:00.5"),
+    ("M8[s]", np.datetime64("2026-11-21T00:00:00.5")),
+    ("M8[D]", ["2026-11-21", "2026-11-21T12"]),
+    ("?", "x"),
+    ([("a", "i4"), ("b", "f4")], 1.5),
+    ([("a", "i4"), ("b", "U1")], 12),
+    ("optional[int8]", [1000, None]),
+]
+
+
+@pytest.mark.parametrize(("dtype", "value"), CHANGED, ids=str)
+def test_what_would_be_cut_off_is_refused(tmp_path, dtype, value):
+    """NumPy would store another value, without a word."""
+    array = zarrow.create_array(tmp_path, shape=2, dtype=dtype)
+    before = array[:].tolist()
+    with pytest.raises(errors.DataTypeError, match="only safe casts"):
+        array[:] = value
+    assert array[:].tolist() == before
+
+
+@pytest.mark.parametrize("value", [8, -9, [1, 100]])
+def test_an_integer_that_a_small_type_does_not_have(tmp_path, value):
+    array = zarrow.create_array(tmp_path, shape=2, dtype="int4")
+    with pytest.raises(OverflowError, match="int4"):
+        array[:] = value
+    assert array[:].tolist() == [0, 0]
+
+
+def test_values_that_stay_what_they_are(tmp_path):
+    fitting = [
+        ("U3", ["abc", ""]),
+        ("S3", [b"abc", b""]),
+        ("V3", [b"abc", b"xyz"]),
+        ("int4", [-8, 7]),
+        ("float32", [10**30, 1]),
+        ("float32", 10**30),
+        ("bfloat16", [1.1, 2]),
+        ("M8[D]", ["2026-11-21", "NaT"]),
+        ("M8[D]", [datetime.date(2026, 11, 21), None]),
+        ("M8[D]", datetime.date(2026, 11, 21)),
+        ([("a", "i4"), ("b", "f4")], 1),
+        ("optional[int8]", [100, None]),
+    ]
+    for number, (dtype, value) in enumerate(fitting):
+        array = zarrow.create_array(tmp_path, str(number), shape=2, dtype=dtype)
+        array[:] = value
+        expected = np.empty(2, array.dtype)
+        if dtype == "optional[int8]":
+            assert array[:].tolist() == value
+            continue
+        expected[:] = value
+        np.testing.assert_array_equal(array[:].numpy(), expected)
 
 
 def test_what_is_no_array_is_refused(numbers):

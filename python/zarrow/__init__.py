@@ -6,6 +6,8 @@
 >>> faces = tensor.numpy(), tensor.jax(), memoryview(tensor)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from zarrow._zarrow import (
     Array,
     ArrowStream,
@@ -53,6 +55,9 @@ from zarrow.errors import (
     ZarrowError,
 )
 from zarrow.limits import DecodeLimits
+
+if TYPE_CHECKING:
+    from zarrow import io as io
 
 __all__ = [
     "Array",
@@ -102,3 +107,16 @@ __all__ = [
     "set_memory_cache",
     "set_num_threads",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `zarrow.io` when it is first looked at."""
+    if name == "io":
+        import importlib
+
+        return importlib.import_module("zarrow.io")
+    raise AttributeError(f"module 'zarrow' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "io"})

@@ -1,6 +1,6 @@
 """The class Array."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import EllipsisType
 from typing import Any, Literal, SupportsIndex, TypeAlias, final
 
@@ -101,6 +101,24 @@ class Array:
     def _attributes(self) -> dict[str, Any]: ...
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]:
+        """Read the rows one by one, each when it is asked for: for many, read more of them at once."""
+    def __eq__(self, other: object, /) -> bool:
+        """Whether both are the array at one path of one store; the elements are not looked at.
+
+        A NumPy array on the other side reads the array, and compares element by element.
+        """
+    def __ne__(self, other: object, /) -> bool:
+        """Whether it is not equal."""
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle: by its store, path and options; loading opens it anew.
+
+        A folder goes by its absolute path. A `MemoryStore` goes with all of its values, so that what is
+        loaded has a store of its own.
+        """
+    def __copy__(self) -> Array:
+        """Give another handle of the same array."""
     def __getitem__(self, index: _Index, /) -> Any:
         """Read a selection: integers, which drop their axis, slices with any step, `...`, lists and masks.
 
@@ -312,9 +330,10 @@ class Array:
         value
             What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
             shape of the selection by NumPy's rules. Other types are cast where NumPy calls that safe; a
-            number of Python's, or a scalar of NumPy's, where the stored type has such a number. Elements
-            that are missing (masked arrays, None) need an optional type. Nobody else may write to the
-            memory during the call, which does not hold the GIL.
+            number of Python's, or a scalar of NumPy's, where the stored type has such a number (floats are
+            rounded). Text and times that the type would cut off are refused. Elements that are missing
+            (masked arrays, None) need an optional type. Nobody else may write to the memory during the call,
+            which does not hold the GIL.
         durability
             What has reached the disk when the call returns. "none", the default unless the array was opened
             with another: nothing has to, as with other libraries of Zarr. A kill loses nothing, and a loss

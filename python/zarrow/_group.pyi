@@ -100,6 +100,21 @@ class Group:
         A Group sees members that others create and erase at once, unless its metadata is consolidated.
         """
     def __contains__(self, path: str, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool:
+        """Whether both are the group at one path of one store."""
+    def __ne__(self, other: object, /) -> bool:
+        """Whether it is not equal."""
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle: by its store, path and options; loading opens it anew.
+
+        What `Array.__reduce__` says of stores holds here.
+        """
+    def __copy__(self) -> Group:
+        """Give another handle of the same group."""
+    def get(self, path: str, default: Any = None) -> Any:
+        """Give the Array or Group at a path below, or `default` where there is none."""
+    def _ipython_key_completions_(self) -> list[str]: ...
     def _attributes(self) -> dict[str, Any]: ...
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...

@@ -34,6 +34,8 @@ class Indexer:
         """Read a selection: `read` with its defaults."""
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle: by its array."""
     def read(self, selection: _Index | None = None, *, out: Any = None) -> Any:
         """Read a selection; all of the array where none is given.
 

@@ -22,7 +22,11 @@ class MaskedTensor(DecodedArray):
 
     @property
     def data(self) -> Tensor:
-        """The elements: a Tensor of the same memory, zero where one is missing."""
+        """The elements: a Tensor of the same memory.
+
+        Where one is missing they are zero if they were decoded from an optional type, and else what the
+        source has there: with `Array.read(mask=...)` the value that says so.
+        """
     @property
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""

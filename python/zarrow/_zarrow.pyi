@@ -187,8 +187,8 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index]], *, out: Any = Non
     ----------
     items
         An array and a selection of it for each item, of one or several arrays. Selections are those of
-        `Array.__getitem__`, or those of `oindex`, `vindex` or `blocks` where one of these stands for the
-        array. Items of one array share its chunks where they are given the same Array object.
+        `Array.__getitem__` but fields, or those of `oindex`, `vindex` or `blocks` where one of these stands
+        for the array. Items of one array share its chunks where they are given the same Array object.
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. Where `items` is empty it is not looked at.

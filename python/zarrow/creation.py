@@ -369,6 +369,10 @@ def _create(
     )
 
 
+# An option that there is not is told of the function that the user called.
+_create.__qualname__ = "create_array"
+
+
 def _described(data: Any, shape: Any) -> tuple[Any, tuple[int, ...], Any]:
     """Give the data as it will be written, its shape, and its type."""
     import numpy as np

@@ -22,7 +22,16 @@ from zarrow import _zarrow
 if TYPE_CHECKING:
     import numpy as np
 
-    from zarrow import DecodedArray, MaskedTensor, MaskedVariable, Tensor, Variable
+    from zarrow import (
+        Array,
+        DecodedArray,
+        DecodeLimits,
+        Group,
+        MaskedTensor,
+        MaskedVariable,
+        Tensor,
+        Variable,
+    )
 
 Reduced: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 PROTOCOL_WITH_BUFFERS = 5
@@ -95,3 +104,13 @@ def load_variable(offsets: Any, data: Any, shape: tuple[int, ...], is_text: bool
 def load_masked(data: Tensor | Variable, levels: list[Any]) -> MaskedTensor | MaskedVariable:
     """Make a masked array over its elements and the buffers of its mask."""
     return _zarrow._masked(data, levels)
+
+
+def load_node(
+    store: Any, path: str, mode: Any, cache_bytes: int, limits: DecodeLimits | None, durability: Any
+) -> Array | Group:
+    """Open an array or a group anew, as it was opened."""
+    node: Array | Group = _zarrow.open(
+        store, path, mode=mode, cache_bytes=cache_bytes, limits=limits, durability=durability
+    )
+    return node

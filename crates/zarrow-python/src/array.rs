@@ -8,14 +8,17 @@ use crate::field::Elements;
 use crate::index_array::{self, Indexing};
 use crate::indexer::Indexer;
 use crate::interrupt::interruptible;
+use crate::origin::{self, Origin, Reduced};
 use crate::out::Out;
 use crate::summary::Summary;
 use crate::tensor::Tensor;
 use crate::written::{self, Written};
 use crate::{array_summary, arrow, arrow_stream, attributes, json, metadata, missing, numpy};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple};
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{PyCapsule, PyDict, PyEllipsis, PyRange, PySlice, PyTuple};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::arrow::{Table, TableOptions};
@@ -323,10 +326,14 @@ impl Array {
     /// Make the array of another shape, of as many axes.
     fn resize(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = shape.py();
-        let shape = match shape.extract::<u64>() {
-            Ok(extent) => vec![extent],
-            Err(_) => shape.extract::<Vec<u64>>()?,
+        let extents = match shape.try_iter() {
+            Ok(_) => shape.extract::<Vec<u64>>(),
+            Err(_) => shape.extract::<u64>().map(|extent| vec![extent]),
         };
+        let shape = extents.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
+            true => PyValueError::new_err(format!("shape is {shape}, not extents from 0 to 2^64 - 1")),
+            false => error,
+        })?;
         let mut array = (*self.inner()).clone();
         self.array.set(interruptible(py, |interrupt| array.resize(&shape, interrupt).map(|()| array))?);
         Ok(())
@@ -418,6 +425,36 @@ impl Array {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let table = Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?;
         arrow_stream::stream(py, table, requested_schema.as_ref())
+    }
+
+    /// Pickle: by its store, path and options; loading opens it anew.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let array = self.inner();
+        origin::reduce(py, array.store(), array.path(), array.options())
+    }
+
+    /// Give another handle of the same array.
+    fn __copy__(&self) -> Array {
+        Array::new((*self.inner()).clone())
+    }
+
+    /// Whether both are the array at one path of one store.
+    fn __richcmp__(slf: &Bound<'_, Array>, other: &Bound<'_, Array>, operation: CompareOp) -> Py<PyAny> {
+        let (array, other) = (slf.get().inner(), other.get().inner());
+        let own = Origin::new(array.store(), array.path());
+        own.compare(slf.py(), &Origin::new(other.store(), other.path()), operation)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let array = self.inner();
+        let mut hasher = DefaultHasher::new();
+        Origin::new(array.store(), array.path()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = PyRange::new(slf.py(), 0, slf.len()?.cast_signed())?;
+        slf.py().import("builtins")?.call_method1("map", (slf.getattr("__getitem__")?, rows))
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -6,30 +6,24 @@ use crate::index_array::Indexing;
 use crate::indexer::Indexer;
 use crate::interrupt::interruptible;
 use crate::out::Out;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
 use zarrow::{Batch, Selection};
 
-/// What an item reads from.
-#[derive(FromPyObject)]
-pub enum Source<'py> {
-    /// An array, by its brackets' indices.
-    Array(Bound<'py, Array>),
-    /// One of its indexers.
-    Indexer(Bound<'py, Indexer>),
-}
-
-impl Source<'_> {
-    fn array(&self) -> (&Array, Indexing) {
-        match self {
-            Source::Array(array) => (array.get(), Indexing::Plain),
-            Source::Indexer(indexer) => {
-                let (array, kind) = indexer.get().of();
-                (array.get(), kind)
-            }
-        }
+/// The array that an item reads from, and how its index is meant.
+fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
+    if let Ok(array) = item.cast::<Array>() {
+        return Ok((array.get(), Indexing::Plain));
     }
+    let Ok(indexer) = item.cast::<Indexer>() else {
+        let found = item.get_type();
+        let message = format!("an item is a zarrow.Array, or its oindex, vindex or blocks, and not {found}");
+        return Err(PyTypeError::new_err(message));
+    };
+    let (array, kind) = indexer.get().of();
+    Ok((array.get(), kind))
 }
 
 /// Read many selections at once, each chunk that they need decoded once.
@@ -37,11 +31,11 @@ impl Source<'_> {
 #[pyo3(signature = (items, *, out = None))]
 pub fn read_many<'py>(
     py: Python<'py>,
-    items: Vec<(Source<'py>, Bound<'py, PyAny>)>,
+    items: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     out: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let items = items.iter().map(|(source, index)| {
-        let (array, kind) = source.array();
+    let items = items.iter().map(|(item, index)| {
+        let (array, kind) = source(item)?;
         Ok((array.inner(), array.selection(index, kind)?))
     });
     let items = items.collect::<PyResult<Vec<(Arc<zarrow::Array>, Selection)>>>()?;

@@ -107,5 +107,5 @@ fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
 
 /// Refuses a dtype that has no counterpart.
 pub fn unknown(dtype: &Bound<'_, PyAny>) -> PyErr {
-    unsupported(dtype.py(), format!("the NumPy dtype {dtype}"))
+    unsupported(dtype.py(), format!("no Zarr data type is the NumPy dtype {dtype}"))
 }

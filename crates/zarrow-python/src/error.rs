@@ -57,7 +57,16 @@ pub fn data_type_mismatch(py: Python<'_>, expected: &DataType, found: &DataType)
 
 /// Values that could change on their way to the stored type: the same error.
 pub fn unsafe_cast(py: Python<'_>, found: &str, wanted: &DataType) -> PyErr {
-    let message = format!("values of {found} are not written as {wanted}: only safe casts are made");
+    let message = format!(
+        "values of {found} are not written as {wanted}, since only safe casts are made: cast them first"
+    );
+    exception(py, "DataTypeError", "data_type", message, &Context::default())
+}
+
+/// Elements that are missing where the stored type has no such elements: the same error.
+pub fn no_missing(py: Python<'_>, wanted: &DataType) -> PyErr {
+    let message =
+        format!("elements that are missing are not written as {wanted}: that takes an optional type");
     exception(py, "DataTypeError", "data_type", message, &Context::default())
 }
 

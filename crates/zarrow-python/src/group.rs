@@ -8,12 +8,15 @@ use crate::error::Raise;
 use crate::index_array::{self, Indexing};
 use crate::interrupt::interruptible;
 use crate::open::node;
+use crate::origin::{self, Origin, Reduced};
 use crate::summary::Summary;
 use crate::tree::{self, Tree};
 use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
 use serde_json::Map;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
@@ -137,6 +140,47 @@ impl Group {
     /// Read the metadata again, so that the group is as the store has it now.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, zarrow::Group::refresh)
+    }
+
+    /// Give the Array or Group at a path below, or `default` where there is none.
+    #[pyo3(signature = (path, default = None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.__contains__(py, path)? { self.__getitem__(py, path).map(Some) } else { Ok(default) }
+    }
+
+    /// The names that a notebook offers between brackets.
+    fn _ipython_key_completions_(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.keys(py)
+    }
+
+    /// Pickle: by its store, path and options; loading opens it anew.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let group = self.inner();
+        origin::reduce(py, group.store(), group.path(), group.options())
+    }
+
+    /// Give another handle of the same group.
+    fn __copy__(&self) -> Group {
+        Group::new((*self.inner()).clone())
+    }
+
+    /// Whether both are the group at one path of one store.
+    fn __richcmp__(slf: &Bound<'_, Group>, other: &Bound<'_, Group>, operation: CompareOp) -> Py<PyAny> {
+        let (group, other) = (slf.get().inner(), other.get().inner());
+        let own = Origin::new(group.store(), group.path());
+        own.compare(slf.py(), &Origin::new(other.store(), other.path()), operation)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let group = self.inner();
+        let mut hasher = DefaultHasher::new();
+        Origin::new(group.store(), group.path()).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn __contains__(&self, py: Python<'_>, path: &str) -> PyResult<bool> {

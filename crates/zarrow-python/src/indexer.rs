@@ -2,6 +2,7 @@
 
 use crate::array::Array;
 use crate::index_array::Indexing;
+use crate::origin::Reduced;
 use pyo3::prelude::*;
 use pyo3::types::PyEllipsis;
 
@@ -21,6 +22,16 @@ impl Indexer {
     /// The array, and how it is indexed.
     pub fn of(&self) -> (&Py<Array>, Indexing) {
         (&self.array, self.kind)
+    }
+
+    /// What an Array calls it.
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Indexing::Orthogonal => "oindex",
+            Indexing::Vectorized => "vindex",
+            Indexing::Block => "blocks",
+            Indexing::Plain | Indexing::Basic => "index",
+        }
     }
 }
 
@@ -64,13 +75,14 @@ impl Indexer {
         self.array.get().write_by(selection, value, self.kind, durability, write_empty_chunks)
     }
 
+    /// Pickle: by its array.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let arguments = (self.array(py), self.name()).into_pyobject(py)?;
+        Ok((py.import("builtins")?.getattr("getattr")?, arguments))
+    }
+
     fn __repr__(&self) -> String {
-        let name = match self.kind {
-            Indexing::Orthogonal => "oindex",
-            Indexing::Vectorized => "vindex",
-            Indexing::Block => "blocks",
-            Indexing::Plain | Indexing::Basic => "index",
-        };
+        let name = self.name();
         let array = self.array.get().inner();
         format!("<{name} of /{} in {}>", array.path(), array.store().name())
     }

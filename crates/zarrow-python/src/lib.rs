@@ -45,6 +45,7 @@ mod numpy;
 mod numpy_api;
 mod numpy_string;
 mod open;
+mod origin;
 mod out;
 mod rebuild;
 mod selection;

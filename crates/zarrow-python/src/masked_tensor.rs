@@ -38,7 +38,7 @@ impl MaskedTensor {
 
 #[pymethods]
 impl MaskedTensor {
-    /// The elements: a Tensor of the same memory, zero where one is missing.
+    /// The elements: a Tensor of the same memory.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
         Tensor::create(py, self.data.clone())

@@ -58,6 +58,10 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
         },
         _ => {}
     }
+    if element.as_number().is_some() && value.is_instance_of::<PyString>() {
+        let message = format!("mask is '{value}', not 'cf', 'fill' or a value of type {element}");
+        return Err(PyValueError::new_err(message));
+    }
     let made = numpy::module(py)?
         .getattr("array")?
         .call1((PyList::new(py, [value])?, numpy::dtype(py, element)?))?;

@@ -1,9 +1,10 @@
 //! Stores as Python names them: a folder, a file:// URL, or a `MemoryStore`.
 
 use crate::error::{Raise, unsupported};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 use zarrow::store::{Durability, FilesystemStore, Store, StoreWriter, join};
@@ -15,6 +16,15 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
+    /// The Python side of `store`, which has to be one in memory.
+    pub fn over(store: &Arc<dyn Store>) -> PyResult<MemoryStore> {
+        let store: Arc<dyn Any + Send + Sync> = Arc::clone(store) as Arc<dyn Any + Send + Sync>;
+        match store.downcast() {
+            Ok(store) => Ok(MemoryStore { store }),
+            Err(_) => Err(PyTypeError::new_err("this store cannot be pickled")),
+        }
+    }
+
     /// The keys below `prefix`, and their bytes.
     fn collect<'py>(&self, py: Python<'py>, prefix: &str, dict: &Bound<'py, PyDict>) -> PyResult<()> {
         for name in self.store.list(prefix).raise(py)? {

@@ -33,7 +33,11 @@ impl Summary {
 
     /// A table, and under it `body` as it stands.
     pub fn html(&self, body: &str) -> String {
-        let mut html = format!("<div><b>{}</b><table>", escape(&self.title));
+        let mut html = String::from("<div>");
+        if !self.title.is_empty() {
+            let _ = write!(html, "<b>{}</b>", escape(&self.title));
+        }
+        html.push_str("<table>");
         for (name, value) in &self.rows {
             let _ = write!(html, "<tr><th style=\"text-align:left\">{name}</th>");
             let _ = write!(html, "<td style=\"text-align:left\">{}</td></tr>", escape(value));

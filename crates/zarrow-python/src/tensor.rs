@@ -94,6 +94,14 @@ impl Tensor {
         slf.py().import("builtins")?.call_method1("int", (Self::item(slf)?,))
     }
 
+    /// Format the one element, as in `f"{tensor:.2f}"`; without a specification, all as `str` does.
+    fn __format__<'py>(slf: &Bound<'py, Self>, specification: &str) -> PyResult<Bound<'py, PyAny>> {
+        match specification {
+            "" => Ok(slf.str()?.into_any()),
+            of_number => slf.py().import("builtins")?.call_method1("format", (Self::item(slf)?, of_number)),
+        }
+    }
+
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
         Self::item(slf)?.is_truthy()
     }

@@ -8,12 +8,13 @@
 //!    to be an optional one.
 
 use crate::data_type;
-use crate::error::{Raise, unsafe_cast};
+use crate::error::{Raise, no_missing, unsafe_cast};
 use crate::import;
 use crate::numpy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyDict, PyList, PyTuple};
+use zarrow::store::Durability;
 use zarrow::{Result, Values};
 use zarrow_array::import::{Imported, element::Element};
 use zarrow_array::{DataType, SharedTensor};
@@ -52,8 +53,7 @@ impl Written {
         let is_optional = data_type.optional_depth() > 0;
         let written = Self::any(object, own, is_optional)?;
         if !is_optional && written.missing_count() > 0 {
-            let found = format!("{} of which some are missing", written.dtype());
-            return Err(unsafe_cast(object.py(), &found, data_type));
+            return Err(no_missing(object.py(), data_type));
         }
         match written.dtype() == own {
             true => Ok(written.without_useless_mask(is_optional)),
@@ -77,7 +77,7 @@ impl Written {
             return Self::any(&object.call_method0("item")?, own, is_optional);
         }
         if object.is_none() && !is_optional {
-            return Err(unsafe_cast(py, "nothing", own));
+            return Err(no_missing(py, own));
         }
         if is_optional && !own.is_variable() {
             if object.is(&numpy::module(py)?.getattr("ma")?.getattr("masked")?) {
@@ -215,11 +215,13 @@ fn with_none<'py>(object: &Bound<'py, PyAny>, own: &DataType) -> PyResult<Option
     let present = numpy.call_method1("where", (&missing, 0, objects))?;
     let present = numpy.call_method1("asarray", (present.call_method0("tolist")?,))?;
     let dtype = numpy::dtype(py, own)?;
-    let present =
-        match numpy.call_method1("can_cast", (present.getattr("dtype")?, &dtype, "same_kind"))?.extract()? {
-            true => present.call_method1("astype", (dtype,))?,
-            false => present,
-        };
+    let mut present = present;
+    if numpy.call_method1("can_cast", (present.getattr("dtype")?, &dtype, "same_kind"))?.extract()? {
+        let made = present.call_method1("astype", (dtype,))?;
+        if !import::text::is_changed(&present, &made)? {
+            present = made;
+        }
+    }
     let options = PyDict::new(py);
     options.set_item("mask", missing)?;
     Ok(Some(numpy.getattr("ma")?.getattr("array")?.call((present,), Some(&options))?))
@@ -276,15 +278,18 @@ impl Place {
     }
 }
 
+/// How Python names each durability.
+const DURABILITIES: [(&str, Durability); 3] =
+    [("none", Durability::None), ("file", Durability::File), ("full", Durability::Full)];
+
 /// The durability that `name` names.
-pub fn durability(name: &str) -> PyResult<zarrow::store::Durability> {
-    use zarrow::store::Durability;
-    match name {
-        "none" => Ok(Durability::None),
-        "file" => Ok(Durability::File),
-        "full" => Ok(Durability::Full),
-        other => {
-            Err(PyValueError::new_err(format!("durability is {other:?}, not \"none\", \"file\" or \"full\"")))
-        }
-    }
+pub fn durability(name: &str) -> PyResult<Durability> {
+    DURABILITIES.iter().find(|(own, _)| *own == name).map(|(_, durability)| *durability).ok_or_else(|| {
+        PyValueError::new_err(format!("durability is {name:?}, not \"none\", \"file\" or \"full\""))
+    })
+}
+
+/// The name of a durability.
+pub fn durability_name(durability: Durability) -> Option<&'static str> {
+    DURABILITIES.iter().find(|(_, own)| *own == durability).map(|(name, _)| *name)
 }

@@ -70,7 +70,8 @@ impl Array {
     }
 
     /// How the array was opened.
-    pub(crate) fn options(&self) -> &OpenOptions {
+    #[must_use]
+    pub fn options(&self) -> &OpenOptions {
         &self.options
     }
 

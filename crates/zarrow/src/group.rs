@@ -41,6 +41,12 @@ impl Group {
         &self.store
     }
 
+    /// How the group was opened.
+    #[must_use]
+    pub fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
     /// The path in the store, `""` for the root.
     #[must_use]
     pub fn path(&self) -> &str {

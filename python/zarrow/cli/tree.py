@@ -17,8 +17,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _levels(text: str) -> int:
-    if int(text) < 0:
-        raise ValueError(text)
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of levels")
     return int(text)
 
 

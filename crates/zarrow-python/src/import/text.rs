@@ -5,9 +5,9 @@ use super::{copied, of_numpy};
 use crate::data_type;
 use crate::error::{Raise, data_type_mismatch};
 use crate::numpy;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Variable};
 
@@ -22,7 +22,11 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         false => asarray.call1((object,))?,
     };
     let kind = kind(&array)?;
-    if kind == 'O' && array.getattr("ndim")?.extract::<usize>()? == 0 && !is_text(object) {
+    // An integer of more than 64 bits is a number where a type is given, and Python's dates are what NumPy makes of them.
+    let is_known = is_text(object)
+        || (expected.is_some() && object.is_instance_of::<PyInt>())
+        || matches!(expected, Some(DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. }));
+    if kind == 'O' && array.getattr("ndim")?.extract::<usize>()? == 0 && !is_known {
         return Err(PyTypeError::new_err(format!("{} is no array, and lends no memory", object.get_type())));
     }
     if (kind == 'U' || kind == 'S') && expected.is_none_or(DataType::is_variable) {
@@ -40,7 +44,15 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
             // Python's own numbers are refused where the type has no such number; NumPy's would be cut off.
             let is_number = rank(self::kind(&array)?).is_some();
             let object = if is_number { array.call_method0("tolist")? } else { object.clone() };
-            array = asarray.call((object,), Some(&options))?;
+            let made = asarray.call((object,), Some(&options))?;
+            match is_changed(&array, &made)? {
+                false => array = made,
+                true if "iu".contains(kind) && expected.as_number().is_some() => {
+                    return Err(PyOverflowError::new_err(format!("{array} is no value of type {expected}")));
+                }
+                // What it is by itself is not what was expected.
+                true => {}
+            }
         }
     }
     if self::kind(&array)? == 'O' {
@@ -53,6 +65,44 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         }
         array => Ok(array),
     }
+}
+
+/// Whether elements are others in the type that NumPy has made of them: text and times that were cut off, integers that do
+/// not fit. Floats are rounded, which is no such change.
+pub fn is_changed(found: &Bound<'_, PyAny>, made: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let numpy = numpy::module(found.py())?;
+    let dtype = made.getattr("dtype")?;
+    let fields = dtype.getattr("names")?;
+    if !fields.is_none() {
+        for field in fields.try_iter()? {
+            if is_changed(found, &made.get_item(field?)?)? {
+                return Ok(true);
+            }
+        }
+        return Ok(false);
+    }
+    let (wanted, name) = (kind_of(&dtype)?, dtype.getattr("name")?.extract::<String>()?);
+    // The small numbers of `ml_dtypes` are of NumPy's kind V too.
+    let is_exact = "biuUSMm".contains(wanted)
+        || (wanted == 'V' && ["int", "uint", "void"].iter().any(|exact| name.starts_with(exact)));
+    if !is_exact {
+        return Ok(false);
+    }
+    let is_time = "Mm".contains(wanted);
+    let found = match is_time && "USO".contains(kind(found)?) {
+        // In the unit that they are written in.
+        true => numpy.call_method1("asarray", (found, format!("{wanted}8")))?,
+        false => found.clone(),
+    };
+    let made = match name.starts_with("void") {
+        // NumPy casts raw bytes to no type.
+        true => &made.call_method1("view", (format!("S{}", dtype.getattr("itemsize")?),))?,
+        false => made,
+    };
+    let back = made.call_method1("astype", (found.getattr("dtype")?,))?;
+    let options = PyDict::new(found.py());
+    options.set_item("equal_nan", is_time)?;
+    Ok(!numpy.getattr("array_equal")?.call((back, found), Some(&options))?.extract::<bool>()?)
 }
 
 fn is_text(object: &Bound<'_, PyAny>) -> bool {

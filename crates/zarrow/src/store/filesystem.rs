@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf, absolute};
 
 /// A folder whose files are the values.
 ///
@@ -28,6 +28,7 @@ use std::path::Path;
 pub struct FilesystemStore {
     folder: OwnedFd,
     name: String,
+    path: PathBuf,
     /// The numbers of the device and of the folder.
     identity: (u64, u64),
 }
@@ -39,15 +40,23 @@ impl FilesystemStore {
     /// [`ErrorKind::NotFound`] where there is no such folder, [`ErrorKind::Io`].
     pub fn open(path: impl AsRef<Path>) -> Result<FilesystemStore> {
         let name = path.as_ref().display().to_string();
+        // Where the working folder is not known a relative path is all there is.
+        let place = absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
                 let stat = rustix::fs::fstat(&folder).map_err(io)?;
-                Ok(FilesystemStore { folder, name, identity: (stat.st_dev, stat.st_ino) })
+                Ok(FilesystemStore { folder, name, path: place, identity: (stat.st_dev, stat.st_ino) })
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::from(ErrorKind::NotFound).in_array(&name, "")),
             Err(error) => Err(Error::from(io(error)).in_array(&name, "")),
         }
+    }
+
+    /// The absolute path of the folder, as it was when the store was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The root.

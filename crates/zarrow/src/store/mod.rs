@@ -17,6 +17,7 @@ pub use read_only::ReadOnlyStore;
 pub use writer::{Draft, Durability, Lock, StoreWriter};
 
 use crate::error::Result;
+use std::any::Any;
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
@@ -24,8 +25,9 @@ use std::os::fd::BorrowedFd;
 
 /// A place that holds values under keys.
 ///
-/// Keys are those that [`check_key`] accepts: the engine checks what comes from outside before it asks.
-pub trait Store: Send + Sync + Debug {
+/// Keys are those that [`check_key`] accepts: the engine checks what comes from outside before it asks. As [`Any`] it tells
+/// which store it is.
+pub trait Store: Any + Send + Sync + Debug {
     /// How the store calls itself in errors: a path or a URL, without credentials.
     fn name(&self) -> &str;
 

@@ -23,6 +23,12 @@ impl ReadOnlyStore {
     pub fn new(inner: Arc<dyn Store>) -> ReadOnlyStore {
         ReadOnlyStore(inner)
     }
+
+    /// The store that is read.
+    #[must_use]
+    pub fn inner(&self) -> &Arc<dyn Store> {
+        &self.0
+    }
 }
 
 /// Everything but [`writer`](Store::writer) is the other store's.
