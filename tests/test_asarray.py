@@ -237,6 +237,14 @@ def test_masks_are_shared():
     assert zarrow.asarray(odd).arrow().to_pylist() == [0, None, None]
 
 
+def test_a_mask_of_another_length_is_refused():
+    class Short(np.ma.MaskedArray):
+        mask = np.zeros(1, bool)
+
+    with pytest.raises(zarrow.ExchangeError, match="1 bytes for 4 elements"):
+        zarrow.asarray(np.arange(4.0).view(Short))
+
+
 def test_text_and_bytes_are_copied():
     for values in (["a", "bé", ""], [b"a", b"\xff\x00", b""], ["a", None, "c"], [None, b"x"]):
         for source in (values, tuple(values), np.array(values, object)):

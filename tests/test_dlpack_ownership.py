@@ -5,6 +5,7 @@ Each test puts a deleter of its own before the one in the managed struct: it cou
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import subprocess
@@ -116,6 +117,18 @@ def test_an_exception_after_taking(watched):
         take_and_fail()
     gc.collect()
     assert len(watched.threads) == 1
+
+
+def test_refusals_keep_nothing(watched):
+    def refused() -> None:
+        with contextlib.suppress(TypeError):
+            watched.tensor.__dlpack__(no_such_argument=1)
+
+    refused()
+    before = sys.getallocatedblocks()
+    for _ in range(1000):
+        refused()
+    assert sys.getallocatedblocks() - before < 100
 
 
 def test_an_exception_before_taking(watched):

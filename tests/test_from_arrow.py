@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import gc
 
@@ -238,6 +239,17 @@ def test_capsules():
         zarrow.from_arrow(stream)
     with pytest.raises((TypeError, BufferError)):
         zarrow.from_arrow(tuple(reversed(array.__arrow_c_array__())))
+
+
+def test_a_type_without_a_format():
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    for take in (zarrow.from_arrow, zarrow.asarray(np.arange(3)).__arrow_c_array__):
+        pair = pa.array([1, 2]).__arrow_c_array__()
+        # The struct begins with the pointer of its format.
+        ctypes.c_void_p.from_address(address(pair[0], b"arrow_schema")).value = None
+        with pytest.raises((zarrow.ExchangeError, TypeError)):
+            take(pair if take is zarrow.from_arrow else pair[0])
 
 
 def test_a_stream_that_fails():

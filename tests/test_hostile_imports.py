@@ -137,6 +137,22 @@ def test_honest_interfaces():
     assert zarrow.from_numpy(Interface(shape=(1, 6), strides=(7, 4))).shape == (1, 6)
 
 
+def test_an_interface_names_its_fields():
+    memory = np.array([(1.5, 2), (3.5, 4)], [("a", "<f4"), ("b", "<i4")])
+
+    class Structures:
+        __array_interface__ = memory.__array_interface__
+
+    for take in (zarrow.asarray, zarrow.from_numpy):
+        assert take(Structures()).tolist() == [(1.5, 2), (3.5, 4)]
+        assert take(Structures()).numpy().ctypes.data == memory.ctypes.data
+    # Fields of another size than that of an element are no fields of it.
+    Structures.__array_interface__ |= {"descr": [("a", "<f8"), ("b", "<i8")]}
+    assert zarrow.from_numpy(Structures()).dtype == np.dtype("V8")
+    Structures.__array_interface__ |= {"descr": [("", "|V8")]}
+    assert zarrow.from_numpy(Structures()).dtype == np.dtype("V8")
+
+
 def test_a_buffer_in_place_of_an_address():
     memory = bytearray(np.arange(6, dtype="i4").tobytes())
     lender = Interface(data=memory, shape=(6,), strides=None, typestr="<i4")

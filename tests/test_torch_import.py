@@ -74,6 +74,14 @@ def test_what_is_not_what_its_memory_is(take):
             io.torch_to_numpy_zero_copy(tensor, copy=False)
 
 
+def test_a_function_of_another_object_is_no_method():
+    class Strange(torch.Tensor):
+        # Bound to the list: called for a tensor, it would take that for a list.
+        is_neg = [].copy
+
+    assert zarrow.asarray(torch.arange(3.0).as_subclass(Strange)).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("take", TAKES)
 def test_what_pytorch_does_not_lend(take):
     for tensor in (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrow import _zarrow
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def elementwise(array: Any, other: Any, *, equal: bool) -> Any:
@@ -29,7 +32,14 @@ def equals(array: Any, other: Any) -> bool:
         ours, theirs = array.data.numpy()[~missing], other.data.numpy()[~missing]
     else:
         ours, theirs = array.numpy(), other.numpy()
+    return _are_same(ours, theirs)
+
+
+def _are_same(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> bool:
+    """Tell whether all elements are the same; each field of a structure counts for itself."""
+    if ours.dtype.names is not None:
+        return all(_are_same(ours[name], theirs[name]) for name in ours.dtype.names)
     same = ours == theirs
     if ours.dtype.kind not in "OSTU":
         same |= (ours != ours) & (theirs != theirs)
-    return bool(np.all(same))
+    return bool(same.all())

@@ -23,6 +23,8 @@ pub unsafe fn enter<'py, T>(body: impl FnOnce(Python<'py>) -> PyResult<T>) -> Op
             PanicException::new_err("zarrow panicked: its standard error says where")
         }
     };
+    // What an error before this one let go of: where nothing else calls through PyO3, it would never be freed.
+    Python::try_attach(|_| ());
     raised.restore(py);
     None
 }

@@ -42,8 +42,10 @@ pub fn strings<'py>(py: Python<'py>, variable: &Variable) -> PyResult<Bound<'py,
             let (pack, release) = (api.function::<314, Pack>(), api.function::<318, Release>());
             let allocator = api.function::<316, Acquire>()(std::ptr::with_exposed_provenance(dtype));
             let place = std::ptr::with_exposed_provenance_mut::<u8>(data);
-            let packed = variable.offsets().windows(2).enumerate().all(|(index, pair)| {
-                let bytes = &variable.data()[pair[0] as usize..pair[1] as usize];
+            // Nothing may panic before the release: NumPy would wait for the allocator to free the array.
+            let packed = (0..variable.size()).all(|index| {
+                // Offsets that another library changed after all may lead nowhere.
+                let bytes = variable.element(index).unwrap_or_default();
                 let place = place.add(index * PACKED_NBYTES).cast::<c_void>();
                 pack(allocator, place, bytes.as_ptr().cast(), bytes.len()) == 0
             });

@@ -350,11 +350,14 @@ impl ArrowSchema {
         ArrowSchema { release: None, ..ArrowSchema::plain(c"") }
     }
 
-    /// The format string; empty for a struct that was released.
+    /// The format string; empty for a struct that was released, or that lacks it.
     #[must_use]
     pub fn format(&self) -> &CStr {
-        // SAFETY: until release the private box holds the string.
-        if self.release.is_some() { unsafe { CStr::from_ptr(self.format) } } else { c"" }
+        if self.release.is_none() || self.format.is_null() {
+            return c"";
+        }
+        // SAFETY: until release whoever made the struct holds the string.
+        unsafe { CStr::from_ptr(self.format) }
     }
 
     /// The field's name; empty where it has none.
@@ -367,12 +370,14 @@ impl ArrowSchema {
         unsafe { CStr::from_ptr(self.name) }
     }
 
-    /// A child's type; `None` past the last one, and for a struct that was released.
+    /// A child's type; `None` past the last one, for one that is not there, and for a struct that was released.
     #[must_use]
     pub fn child(&self, index: usize) -> Option<&ArrowSchema> {
-        // SAFETY: until release whoever made the struct holds `n_children` children.
-        (self.release.is_some() && (index as i64) < self.n_children)
-            .then(|| unsafe { &**self.children.add(index) })
+        if self.release.is_none() || (index as i64) >= self.n_children || self.children.is_null() {
+            return None;
+        }
+        // SAFETY: until release whoever made the struct holds `n_children` children, each NULL or a live struct.
+        unsafe { (*self.children.add(index)).as_ref() }
     }
 
     /// The children's types.
@@ -498,6 +503,25 @@ mod tests {
         let bytes = encode_metadata(&[("k".into(), "vv".into())]);
         let words = |at: usize| i32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!((words(0), words(4), bytes[8], words(9), &bytes[13..]), (1, 1, b'k', 2, &b"vv"[..]));
+    }
+
+    #[test]
+    fn what_a_schema_lacks_is_not_followed() {
+        let lists =
+            || SchemaNode { children: vec![SchemaNode::plain(c"i")], ..SchemaNode::formatted("+w:2") };
+        let mut schema = lists().into_c();
+        let (format, children) = (schema.format, schema.children);
+        schema.format = ptr::null();
+        assert!(schema.format().is_empty());
+        schema.format = format;
+        schema.children = ptr::null_mut();
+        assert!(schema.child(0).is_none() && schema.children().next().is_none());
+        let mut nobody = ptr::null_mut();
+        schema.children = &mut nobody;
+        assert!(schema.child(0).is_none());
+        // Releasing it frees the child.
+        schema.children = children;
+        assert_eq!(schema.child(0).unwrap().format(), c"i");
     }
 
     #[test]

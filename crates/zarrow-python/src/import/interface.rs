@@ -8,6 +8,7 @@ use super::owner::Held;
 use super::{Lent, Odd};
 use crate::data_type;
 use crate::error::{Raise, exchange};
+use crate::numpy;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -20,16 +21,34 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     let interface = interface.cast::<PyDict>()?;
     let typestr: String = require(interface, "typestr")?.extract()?;
     let element = match Element::of_type_string(&typestr) {
-        // NumPy writes types that it does not know as bytes without a meaning: the array's own dtype knows better.
-        Some(Element { dtype: DataType::RawBytes { .. }, .. }) => match object.getattr_opt("dtype")? {
+        // NumPy writes structures, and types that it does not know, as bytes without a meaning: the array's own dtype
+        // knows better, or the interface's `descr`.
+        Some(Element { dtype: DataType::RawBytes { length }, .. }) => match object.getattr_opt("dtype")? {
             Some(dtype) => data_type::of_numpy(&dtype)?,
-            None => Element::of_type_string(&typestr),
+            None => structure(interface, &typestr, length)?,
         },
         element => element,
     };
     match element {
         Some(element) => describe(object, interface, element),
         None => Ok(None),
+    }
+}
+
+/// The element of `length` bytes whose fields `descr` names; plain bytes where it names none, or others.
+fn structure(interface: &Bound<'_, PyDict>, typestr: &str, length: u32) -> PyResult<Option<Element>> {
+    let py = interface.py();
+    let plain = Element::of_type_string(typestr);
+    let Some(fields) = interface.get_item("descr")?.filter(|fields| !fields.is_none()) else {
+        return Ok(plain);
+    };
+    if fields.eq([("", typestr)])? {
+        return Ok(plain);
+    }
+    let dtype = numpy::module(py)?.call_method1("dtype", (fields,))?;
+    match dtype.getattr("itemsize")?.extract::<u32>()? == length {
+        true => data_type::of_numpy(&dtype),
+        false => Ok(plain),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::producer::Family;
 use super::{needs_copy, of_numpy};
-use crate::error::{Raise, unsupported};
+use crate::error::{Raise, exchange, unsupported};
 use crate::import::buffer;
 use crate::numpy;
 use pyo3::prelude::*;
@@ -21,6 +21,10 @@ fn parts(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -
     let py = data.py();
     let data = of_numpy(data, Family::NumpyArray, copy)?;
     let bytes = bytes(mask, data.size(), copy)?;
+    if bytes.len() != data.size() {
+        let message = format!("a mask of {} bytes for {} elements", bytes.len(), data.size());
+        return Err(exchange(py, "masked", message));
+    }
     Ok(match data {
         Imported::Tensor(tensor) => Imported::MaskedTensor(tensor, Mask::shared(bytes)),
         Imported::Variable(variable) => {

@@ -26,10 +26,12 @@ impl Lazy {
             if !method.is_instance_of::<PyCFunction>() {
                 return Ok(None);
             }
-            // SAFETY: attached, with a live object of this very class.
+            // SAFETY: attached, with a live object of this very class. A function that is bound to another object is
+            // none of the tensor's methods, and would take it for one of its own class.
             unsafe {
                 let takes_nothing = ffi::PyCFunction_GetFlags(method.as_ptr()) == ffi::METH_NOARGS;
-                Ok(ffi::PyCFunction_GetFunction(method.as_ptr()).filter(|_| takes_nothing))
+                let is_its_own = ffi::PyCFunction_GetSelf(method.as_ptr()) == tensor.as_ptr();
+                Ok(ffi::PyCFunction_GetFunction(method.as_ptr()).filter(|_| takes_nothing && is_its_own))
             }
         };
         Ok(Lazy { is_negative: function("is_neg")?, is_conjugate: function("is_conj")? })
