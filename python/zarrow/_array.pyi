@@ -301,7 +301,8 @@ class Array:
         every reader and also where this process is killed. Where the selection covers a part of a chunk (of
         a shard, where there are shards), the rest is read and kept: writers of parts of one chunk wait for
         each other by a lock, in whichever threads and processes of zarrow they are. A lock ends with the
-        process that holds it.
+        process that holds it. So is a chunk that goes on beyond the edge of the array, as far as this Array
+        knows it: what others have appended there stays.
 
         Parameters
         ----------

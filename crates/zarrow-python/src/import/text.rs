@@ -7,9 +7,9 @@ use crate::error::{Raise, data_type_mismatch};
 use crate::numpy;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 use zarrow_array::import::Imported;
-use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Variable};
+use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Number, Variable};
 
 /// An array of what `object` holds: a scalar, or a sequence of anything that NumPy knows.
 ///
@@ -22,7 +22,9 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         false => asarray.call1((object,))?,
     };
     let kind = kind(&array)?;
-    if kind == 'O' && array.getattr("ndim")?.extract::<usize>()? == 0 && !is_text(object) {
+    let is_one = kind == 'O' && array.getattr("ndim")?.extract::<usize>()? == 0;
+    // An integer beyond 64 bits is an object to NumPy, and a number still.
+    if is_one && !is_text(object) && !object.is_instance_of::<PyInt>() {
         return Err(PyTypeError::new_err(format!("{} is no array, and lends no memory", object.get_type())));
     }
     if (kind == 'U' || kind == 'S') && expected.is_none_or(DataType::is_variable) {
@@ -32,7 +34,7 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         let rank = |kind: char| "biufc".find(kind).map(|rank| if rank == 2 { 1 } else { rank });
         let loses = match (rank(kind), rank(self::kind_of(&dtype)?)) {
             (Some(found), Some(wanted)) => found > wanted && array.getattr("size")?.extract::<usize>()? > 0,
-            _ => false,
+            _ => is_cut(&array, expected)?,
         };
         if !loses {
             let options = PyDict::new(py);
@@ -53,6 +55,25 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         }
         array => Ok(array),
     }
+}
+
+/// Whether NumPy would make an element of one length of what is longer, or text of what is none, or the other way round.
+fn is_cut(array: &Bound<'_, PyAny>, expected: &DataType) -> PyResult<bool> {
+    let found = kind(array)?;
+    let nbytes: usize = array.getattr("dtype")?.getattr("itemsize")?.extract()?;
+    let length = if found == 'U' { nbytes / 4 } else { nbytes };
+    Ok(match (expected, found) {
+        (
+            DataType::FixedLengthUtf32 { length: most } | DataType::NullTerminatedBytes { length: most },
+            'U' | 'S',
+        )
+        | (DataType::RawBytes { length: most }, 'S') => length > *most as usize,
+        (DataType::FixedLengthUtf32 { .. } | DataType::NullTerminatedBytes { .. }, _)
+        | (DataType::Number(_), 'U' | 'S')
+        | (DataType::Number(Number::Bool), 'O')
+        | (DataType::RawBytes { .. }, 'U') => array.getattr("size")?.extract::<usize>()? > 0,
+        _ => false,
+    })
 }
 
 fn is_text(object: &Bound<'_, PyAny>) -> bool {
