@@ -74,7 +74,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::categorical::Categorical;
     #[pymodule_export]
-    use crate::create::{_create_array, _create_group};
+    use crate::create::{_create_array, _create_group, _shape_as};
     #[pymodule_export]
     use crate::decoded_array::DecodedArray;
     #[pymodule_export]

@@ -39,8 +39,9 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         if !loses {
             let options = PyDict::new(py);
             options.set_item("dtype", dtype)?;
-            // Python's own numbers are refused where the type has no such number; NumPy's would be cut off.
-            let is_number = rank(self::kind(&array)?).is_some();
+            // Python's own numbers are refused where the type has no such number; NumPy's would be cut off. The tuples
+            // of structures stay tuples.
+            let is_number = rank(self::kind(&array)?).is_some() && !matches!(expected, DataType::Struct(_));
             let object = if is_number { array.call_method0("tolist")? } else { object.clone() };
             array = asarray.call((object,), Some(&options))?;
         }
