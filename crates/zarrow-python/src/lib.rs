@@ -36,6 +36,7 @@ mod index_array;
 mod indexer;
 mod interrupt;
 mod json;
+mod made_once;
 mod masked_tensor;
 mod masked_variable;
 mod memory;
