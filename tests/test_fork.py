@@ -137,7 +137,7 @@ def test_forks_while_a_thread_does_everything_for_the_first_time(store):
     """What is found once, such as NumPy's classes, is not half found for ever in the child."""
     program = """
         import numpy as np
-        array = zarrow.create_array(zarrow.MemoryStore(), shape=6, dtype="f8")
+        array = zarrow.create_array(sys.argv[1] + "-written", shape=6, dtype="f8", overwrite=True)
 
         def everything():
             array[1:3] = 7

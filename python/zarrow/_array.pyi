@@ -243,8 +243,8 @@ class Array:
               the array. What is no value of the array's type names nothing. The attributes `scale_factor`
               and `add_offset` are not applied.
             - `"fill"`: the array's fill value, if the metadata say it.
-            - a value, or a list or NumPy array of values: of the array's or the field's type, exactly, but that
-              floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
+            - a value, or a list or NumPy array of values: of the array's or the field's type, exactly, but
+              that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
             Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
             has no effect.
