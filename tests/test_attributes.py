@@ -150,3 +150,19 @@ def test_changes_of_processes_are_not_lost(tmp_path):
         assert process.exitcode == 0
     assert len(zarrow.open(tmp_path).attrs) == 40
     assert [path.name for path in tmp_path.iterdir()] == ["zarr.json"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_attributes_that_could_not_be_read_again_are_refused(tmp_path, zarr_format):
+    large = {"large": "x" * (17 << 20)}
+    with pytest.raises(ValueError, match="size"):
+        zarrow.create_group(tmp_path / "no.zarr", attributes=large, zarr_format=zarr_format)
+    group = zarrow.create_group(tmp_path, zarr_format=zarr_format)
+    with pytest.raises(ValueError, match="size"):
+        group.attrs.update(large)
+    assert zarrow.open(tmp_path).attrs == {} and not (tmp_path / "no.zarr" / "zarr.json").exists()
+    if zarr_format == 3:
+        # With consolidated metadata in it, a document may be that large.
+        group.consolidate_metadata()
+        group.attrs.update(large)
+        assert len(zarrow.open(tmp_path).attrs["large"]) == 17 << 20

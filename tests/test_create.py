@@ -416,3 +416,35 @@ def test_metadata_are_json_that_people_can_read(tmp_path: Path) -> None:
     document = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert document["fill_value"] == "NaN" and list(document["attributes"]) == ["b", "a"]
     assert text.count("\n") > 20 and "né" in text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data", "expected"),
+    [
+        ("f4", [1, 2], [1.0, 2.0]),
+        ("i2", [[1], [2]], [[1], [2]]),
+        ("f8", 5, 5.0),
+        ("f8", [2**70], [2.0**70]),
+        (">i2", (1, 2), [1, 2]),
+        ("bfloat16", [1, 2], [1.0, 2.0]),
+        ("U4", ["a", "bc"], ["a", "bc"]),
+        ("M8[D]", ["2026-11-21"], [np.datetime64("2026-11-21").item()]),
+        ("i4,f8", [(1, 2.5), (3, 4.5)], [(1, 2.5), (3, 4.5)]),
+        ("i4,i4", [(1, 2)], [(1, 2)]),
+        ("optional[string]", ["a", None], ["a", None]),
+        (str, ["a", "b"], ["a", "b"]),
+    ],
+)
+def test_python_objects_become_what_the_type_says(dtype, data, expected):
+    array = zarrow.create_array(zarrow.MemoryStore(), data=data, dtype=dtype)
+    assert array[...].tolist() == expected
+    array[...] = data
+    assert array[...].tolist() == expected
+
+
+@pytest.mark.parametrize(("dtype", "data"), [("i4", [1.5]), ("U3", ["long"]), ("i4", ["1"]), ("i4", [None])])
+def test_python_objects_that_the_type_has_not_are_refused(dtype, data):
+    store = zarrow.MemoryStore()
+    with pytest.raises(TypeError):
+        zarrow.create_array(store, data=data, dtype=dtype)
+    assert store.to_dict() == {}

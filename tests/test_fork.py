@@ -133,6 +133,37 @@ def test_a_fork_before_the_first_read(store):
     assert run("print(wait(fork()), is_right())", store) == ["0", "True"]
 
 
+def test_forks_while_a_thread_does_everything_for_the_first_time(store):
+    """What is found once, such as NumPy's classes, is not half found for ever in the child."""
+    program = """
+        import numpy as np
+        array = zarrow.create_array(sys.argv[1] + "-written", shape=6, dtype="f8", overwrite=True)
+
+        def everything():
+            array[1:3] = 7
+            array[[0, 4]] = [8, 9]
+            tensor = zarrow.from_dlpack(np.arange(3))
+            return array.dtype, array[np.array([0, 1])].tolist(), tensor.numpy().sum(), zarrow.asarray([1])
+
+        def child():
+            signal.alarm(10)
+            everything()
+            os._exit(0)
+
+        # Whenever the thread lets the GIL go, it is forked.
+        sys.setswitchinterval(1e-6)
+        done, pids = [], []
+        thread = threading.Thread(target=lambda: done.append(everything()))
+        thread.start()
+        while not pids or not done and len(pids) < 100:
+            pids.append(fork())
+        thread.join()
+        print(*set(map(wait, pids)))
+    """
+    for _ in range(4):
+        assert run(program, store) == ["0"]
+
+
 INTERRUPTED = """
     large = zarrow.open(sys.argv[2])
     pids = []

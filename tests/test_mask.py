@@ -254,7 +254,9 @@ def test_what_is_no_value_is_refused(tmp_path):
         (300, OverflowError),
         (-1, OverflowError),
         (1.5, ValueError),
-        ("x", ValueError),
+        ("x", TypeError),
+        ("1", TypeError),
+        ([b"1"], TypeError),
         ([1, 2.5], ValueError),
     ):
         with pytest.raises(error):
@@ -267,6 +269,8 @@ def test_what_is_no_value_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no value of type"):
         texts.read(mask="longer")
     assert array.read(mmap=True, mask=3).tolist() == [0, 1, 2, None]
+    for values in (np.array([1, 3]), np.array([1, 3], "u1"), [np.int8(1), 3]):
+        assert array.read(mask=values).tolist() == [0, None, 2, None]
 
 
 def test_scalars_and_nothing(tmp_path):

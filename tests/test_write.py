@@ -100,7 +100,9 @@ def test_scalars_and_sequences_go_by_their_value(numbers, value):
 
 
 @pytest.mark.parametrize(
-    "value", [300, -1, np.int64(300), [1, 300], [np.int64(300)], np.uint16(256)], ids=repr
+    "value",
+    [300, -1, np.int64(300), [1, 300], [np.int64(300)], np.uint16(256), 2**70, -(2**64), [2**70, 1]],
+    ids=repr,
 )
 def test_numbers_that_the_type_does_not_have_are_refused(tmp_path, value):
     array = small(tmp_path, "u1")
@@ -152,6 +154,8 @@ CHANGED = [
     ([("a", "i4"), ("b", "f4")], 1.5),
     ([("a", "i4"), ("b", "U1")], 12),
     ("optional[int8]", [1000, None]),
+    ([("a", "i4"), ("b", "f4")], [(1, 2.1), (1.5, 2.1)]),
+    ([("a", "U1"), ("b", "f4")], [("x", 2.1), ("xy", 2.1)]),
 ]
 
 
@@ -186,6 +190,7 @@ def test_values_that_stay_what_they_are(tmp_path):
         ("M8[D]", [datetime.date(2026, 11, 21), None]),
         ("M8[D]", datetime.date(2026, 11, 21)),
         ([("a", "i4"), ("b", "f4")], 1),
+        ([("a", "i4"), ("b", [("c", "f4"), ("d", "U2")])], [(1, (2.1, "x")), (3, (4.1, "yz"))]),
         ("optional[int8]", [100, None]),
     ]
     for number, (dtype, value) in enumerate(fitting):
@@ -197,6 +202,38 @@ def test_values_that_stay_what_they_are(tmp_path):
             continue
         expected[:] = value
         np.testing.assert_array_equal(array[:].numpy(), expected)
+
+
+CUT = [
+    *[("U3", value) for value in ("long", b"long", ["a", "long"], np.str_("long"), 5, [True], [None, "a"])],
+    *[("S3", value) for value in ("long", b"long", [b"long"], np.bytes_(b"long"), 1.5, [2**70])],
+    *[("V3", value) for value in (b"long", [b"long"], np.str_("a"))],
+    *[(dtype, value) for dtype in ("i4", "f8", "?") for value in ("1", ["1", "2"], b"1", np.str_("1"))],
+    *[("?", value) for value in (2, [1, 0], 2**70, [None, True])],
+]
+
+
+@pytest.mark.parametrize(("stored", "value"), CUT)
+def test_what_would_be_cut_or_read_as_another_kind_is_refused(tmp_path, stored, value):
+    array = zarrow.create_array(tmp_path, shape=2, dtype=stored)
+    with pytest.raises(TypeError):
+        array[:] = value
+    assert array[:].numpy().tobytes().strip(b"\0") == b""
+
+
+def test_what_fits_is_written(tmp_path):
+    for dtype, value, expected in [
+        ("U3", "żół", "żół"),
+        ("U3", b"ab", "ab"),
+        ("S3", "abc", b"abc"),
+        ("V3", b"abc", b"abc"),
+        ("f8", 2**70, 2.0**70),
+        ("M8[D]", "2026-11-21", np.datetime64("2026-11-21").item()),
+    ]:
+        array = zarrow.create_array(tmp_path, data=np.zeros(2, dtype), overwrite=True)
+        array[:] = value
+        array[1:] = [value]
+        assert array[:].tolist() == [expected, expected], dtype
 
 
 def test_what_is_no_array_is_refused(numbers):

@@ -100,7 +100,7 @@ KILL = """
             if pid == 0:
                 for name in names:
                     group[name][:, :1] = lowest[name][:, :1].astype(np.uint32)
-                group.attrs["round"] = last
+                group.attrs["round"] = last + 1
                 os._exit(0 if not leftovers() else 3)
             assert os.waitpid(pid, 0)[1] == 0, (hex(pid), leftovers())
         signal.alarm(0)

@@ -34,7 +34,7 @@ pub fn open<K: Into<String>>(
 ) -> Result<Node> {
     zarrow::set_num_threads(1);
     let limits = DecodeLimits { max_variable_nbytes: MAX_VARIABLE_NBYTES, ..DecodeLimits::default() };
-    let options = OpenOptions { limits, cache_nbytes };
+    let options = OpenOptions { limits, cache_nbytes, ..OpenOptions::default() };
     checked(zarrow::open_with(Arc::new(MemoryStore::new(values)?), "", &options))
 }
 

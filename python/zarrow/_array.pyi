@@ -261,8 +261,8 @@ class Array:
               the array. What is no value of the array's type names nothing. The attributes `scale_factor`
               and `add_offset` are not applied.
             - `"fill"`: the array's fill value, if the metadata say it.
-            - a value, or a list of values: of the array's or the field's type, exactly, but that floats are
-              rounded to it. Any NaN is equal to NaN, and -0 to 0.
+            - a value, or a list or NumPy array of values: of the array's or the field's type, exactly, but
+              that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
             Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
             has no effect.
@@ -319,7 +319,8 @@ class Array:
         every reader and also where this process is killed. Where the selection covers a part of a chunk (of
         a shard, where there are shards), the rest is read and kept: writers of parts of one chunk wait for
         each other by a lock, in whichever threads and processes of zarrow they are. A lock ends with the
-        process that holds it.
+        process that holds it. So is a chunk that goes on beyond the edge of the array, as far as this Array
+        knows it: what others have appended there stays.
 
         Parameters
         ----------

@@ -39,6 +39,7 @@ __all__ = [
     "_create_group",
     "_mask_levels",
     "_masked",
+    "_shape_as",
     "_variable",
     "asarray",
     "from_arrow",
@@ -119,6 +120,7 @@ def _create_group(
     overwrite: bool,
     durability: str,
 ) -> Group: ...
+def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
 def open(
     store: str | os.PathLike[str] | MemoryStore,
     path: str = "",

@@ -15,7 +15,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
-from zarrow._zarrow import Array, Group, MemoryStore, _create_array, _create_group, asarray, open
+from zarrow._zarrow import (
+    Array,
+    Group,
+    MemoryStore,
+    _create_array,
+    _create_group,
+    _shape_as,
+    asarray,
+    open,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -342,7 +351,7 @@ def _create(
             "codecs lists all codecs, and goes without filters, serializer, compressors, shards, order"
         )
     if data is not None:
-        data, shape, found = _described(data, shape)
+        data, shape, found = _described(data, shape, dtype)
         dtype, description["optional"] = (
             (found, type(data).__name__.startswith("Masked")) if dtype is None else (dtype, False)
         )
@@ -373,15 +382,22 @@ def _create(
 _create.__qualname__ = "create_array"
 
 
-def _described(data: Any, shape: Any) -> tuple[Any, tuple[int, ...], Any]:
+def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
     """Give the data as it will be written, its shape, and its type."""
     import numpy as np
 
+    if dtype is not None and isinstance(data, (list, tuple, int, float, complex)):
+        # What is an element of these, and what number it is, only the type says.
+        return data, _same_shape(shape, _shape_as(data, dtype)), dtype
     if type(data) is not np.ndarray or data.dtype == object:
         data = asarray(data)
-    if shape is not None and tuple(_extents(shape)) != data.shape:
-        raise ValueError(f"the shape {shape} is not that of the data, {data.shape}")
-    return data, data.shape, "bytes" if data.dtype == object else data.dtype
+    return data, _same_shape(shape, data.shape), "bytes" if data.dtype == object else data.dtype
+
+
+def _same_shape(shape: Any, found: tuple[int, ...]) -> tuple[int, ...]:
+    if shape is not None and tuple(_extents(shape)) != found:
+        raise ValueError(f"the shape {shape} is not that of the data, {found}")
+    return found
 
 
 def _extents(shape: Any) -> list[int]:

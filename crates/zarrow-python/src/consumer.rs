@@ -2,6 +2,7 @@
 
 use crate::error::{Raise, exchange};
 use crate::exchange_table::ExchangeTable;
+use crate::made_once::made_once;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -34,7 +35,7 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
 /// The C functions of `torch.Tensor`, which PyTorch has from 2.10 on.
 fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
     static TABLE: PyOnceLock<Option<ExchangeTable>> = PyOnceLock::new();
-    let table = TABLE.get_or_try_init(py, || {
+    let table = made_once(&TABLE, py, || {
         ExchangeTable::of(py.import("torch")?.getattr("Tensor")?.cast::<PyType>()?)
     })?;
     Ok(*table)

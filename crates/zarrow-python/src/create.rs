@@ -9,7 +9,7 @@ use crate::written::{self, Written};
 use crate::{data_type, fill_value, json};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value};
 use zarrow::metadata::{ArrayMetadata, ChunkKeyEncoding, CodecMetadata};
 use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, WriteOptions, ZarrFormat};
@@ -60,6 +60,16 @@ fn create(
     let options = OpenOptions { durability: written::durability(durability)?, ..OpenOptions::default() };
     let created = py.detach(|| zarrow::create_array(place.create(path)?, path, metadata, existing, &options));
     created.raise(py)
+}
+
+/// Tell the shape of data as elements of a type.
+#[pyfunction]
+pub fn _shape_as<'py>(data: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    let py = data.py();
+    let written = Written::new(data, &data_type::stored(dtype)?.dtype)?;
+    // SAFETY: of these values nothing is read but their shape.
+    let values = unsafe { written.values() }.raise(py)?;
+    PyTuple::new(py, values.shape())
 }
 
 /// Create a group in a store or a group.

@@ -6,9 +6,9 @@
 //!
 //! Source: the DLPack 1.3 header, `DLPackExchangeAPI`.
 
+use crate::made_once::name;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::ffi::CStr;
@@ -26,7 +26,7 @@ impl ExchangeTable {
     /// The table of `class`, where it has one that can be read.
     pub fn of(class: &Bound<'_, PyType>) -> PyResult<Option<ExchangeTable>> {
         // Step 1.
-        let Some(capsule) = class.getattr_opt(intern!(class.py(), "__dlpack_c_exchange_api__"))? else {
+        let Some(capsule) = class.getattr_opt(name!(class.py(), "__dlpack_c_exchange_api__"))? else {
             return Ok(None);
         };
         // SAFETY: attached, with a live object. A capsule of this name has a table that lives as long as the process.

@@ -11,6 +11,7 @@
 //! Source: Python C API, "Common Object Structures", `METH_FASTCALL | METH_KEYWORDS`.
 
 use crate::c_entry;
+use crate::made_once::made_once;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -51,7 +52,7 @@ pub trait FastMethod<const N: usize>: 'static {
 
 /// Gives the method to its class.
 pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
-    M::names().get_or_init(py, || M::PARAMETERS.map(|name| PyString::intern(py, name).unbind()));
+    made_once(M::names(), py, || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: M::NAME.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call::<M, N> },

@@ -11,10 +11,10 @@
 //! Source: NumPy, "Advanced indexing"; zarr-python, `zarr.core.indexing`.
 
 use crate::error::{Raise, indexing};
+use crate::made_once::name;
 use crate::numpy;
 use crate::selection::{index_of, indices};
 use pyo3::buffer::PyBuffer;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use zarrow::{Array, AxisIndex, Index, Selection};
@@ -164,7 +164,7 @@ fn vectorized(py: Python<'_>, shape: &[u64], items: &[Item<'_>]) -> PyResult<zar
                         format!("a mask of shape {own:?} for axis {axis} of an array of shape {shape:?}");
                     return Err(indexing(py, message));
                 }
-                for positions in mask.call_method0(intern!(py, "nonzero"))?.try_iter()? {
+                for positions in mask.call_method0(name!(py, "nonzero"))?.try_iter()? {
                     places.push(Err(arrays.len()));
                     arrays.push(positions?);
                 }
@@ -175,7 +175,7 @@ fn vectorized(py: Python<'_>, shape: &[u64], items: &[Item<'_>]) -> PyResult<zar
             item => width(item),
         };
     }
-    let broadcast = numpy::module(py)?.getattr(intern!(py, "broadcast_arrays"))?;
+    let broadcast = numpy::module(py)?.getattr(name!(py, "broadcast_arrays"))?;
     let arrays = broadcast.call1(PyTuple::new(py, &arrays)?).map_err(|error| {
         if error.is_instance_of::<pyo3::exceptions::PyValueError>(py) {
             indexing(py, "index arrays could not be broadcast to one shape")
@@ -185,7 +185,7 @@ fn vectorized(py: Python<'_>, shape: &[u64], items: &[Item<'_>]) -> PyResult<zar
     })?;
     let arrays = arrays.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let points_shape: Vec<u64> = match arrays.first() {
-        Some(array) => array.getattr(intern!(py, "shape"))?.extract()?,
+        Some(array) => array.getattr(name!(py, "shape"))?.extract()?,
         None => Vec::new(),
     };
     let owned = places.iter().map(|place| match place {
@@ -208,24 +208,24 @@ impl<'py> Item<'py> {
             let message = "indices are integers, slices, ..., and arrays of integers or bools";
             indexing(py, format!("{message}, and not {kind}"))
         };
-        let array = match numpy::module(py)?.call_method1(intern!(py, "asarray"), (item,)) {
+        let array = match numpy::module(py)?.call_method1(name!(py, "asarray"), (item,)) {
             Ok(array) => array,
             Err(error) if error.is_instance_of::<pyo3::exceptions::PyException>(py) => return Err(refused()),
             Err(error) => return Err(error),
         };
-        let kind: char = array.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
-        let shape: Vec<u64> = array.getattr(intern!(py, "shape"))?.extract()?;
+        let kind: char = array.getattr(name!(py, "dtype"))?.getattr(name!(py, "kind"))?.extract()?;
+        let shape: Vec<u64> = array.getattr(name!(py, "shape"))?.extract()?;
         match (kind, &shape[..]) {
             // A mask that counts no axis would add one.
             ('b', []) => Err(refused()),
             ('b', _) => Ok(Item::Mask(array, shape)),
-            ('i' | 'u', []) => match index_of(&array.call_method0(intern!(py, "item"))?)? {
+            ('i' | 'u', []) => match index_of(&array.call_method0(name!(py, "item"))?)? {
                 Some(index) => Ok(Item::Basic(index)),
                 None => Err(refused()),
             },
             ('i' | 'u', _) => Ok(Item::Positions(array, shape)),
             // What NumPy makes of an empty list.
-            ('f', [0]) if !item.hasattr(intern!(py, "dtype"))? => Ok(Item::Positions(array, shape)),
+            ('f', [0]) if !item.hasattr(name!(py, "dtype"))? => Ok(Item::Positions(array, shape)),
             _ => Err(refused()),
         }
     }
@@ -235,19 +235,19 @@ impl<'py> Item<'py> {
 fn integers(array: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let py = array.py();
     let numpy = numpy::module(py)?;
-    let dtype = array.getattr(intern!(py, "dtype"))?;
-    let is_large = dtype.getattr(intern!(py, "str"))?.extract::<String>()?.ends_with("u8");
-    if is_large && array.call_method1(intern!(py, "__gt__"), (i64::MAX,))?.call_method0("any")?.is_truthy()? {
+    let dtype = array.getattr(name!(py, "dtype"))?;
+    let is_large = dtype.getattr(name!(py, "str"))?.extract::<String>()?.ends_with("u8");
+    if is_large && array.call_method1(name!(py, "__gt__"), (i64::MAX,))?.call_method0("any")?.is_truthy()? {
         return Err(indexing(py, "an index is out of bounds"));
     }
-    let array = numpy.call_method1(intern!(py, "ascontiguousarray"), (array, intern!(py, "int64")))?;
+    let array = numpy.call_method1(name!(py, "ascontiguousarray"), (array, name!(py, "int64")))?;
     PyBuffer::<i64>::get(&array)?.to_vec(py)
 }
 
 /// The bools of an array, in C order.
 fn bools(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     let py = array.py();
-    let array = numpy::module(py)?.call_method1(intern!(py, "ascontiguousarray"), (array,))?;
-    let bytes = array.call_method1(intern!(py, "view"), (intern!(py, "uint8"),))?;
+    let array = numpy::module(py)?.call_method1(name!(py, "ascontiguousarray"), (array,))?;
+    let bytes = array.call_method1(name!(py, "view"), (name!(py, "uint8"),))?;
     Ok(PyBuffer::<u8>::get(&bytes)?.to_vec(py)?.into_iter().map(|byte| byte != 0).collect())
 }

@@ -36,6 +36,7 @@ mod index_array;
 mod indexer;
 mod interrupt;
 mod json;
+mod made_once;
 mod masked_tensor;
 mod masked_variable;
 mod memory;
@@ -75,7 +76,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::categorical::Categorical;
     #[pymodule_export]
-    use crate::create::{_create_array, _create_group};
+    use crate::create::{_create_array, _create_group, _shape_as};
     #[pymodule_export]
     use crate::decoded_array::DecodedArray;
     #[pymodule_export]

@@ -10,7 +10,7 @@ use zarrow::arrow::MaskChoice;
 use zarrow::metadata::ArrayMetadata;
 use zarrow_array::DataType;
 
-/// The values that `mask` stands for: `"cf"`, `"fill"`, a value, or a list of values.
+/// The values that `mask` stands for: `"cf"`, `"fill"`, a value, or a list or NumPy array of values.
 pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<MissingValues> {
     let py = mask.py();
     let given = match mask.extract::<&str>() {
@@ -18,11 +18,13 @@ pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<Mis
         Ok("fill") => MissingValues::fill(metadata),
         _ => {
             let element = metadata.data_type.without_optional();
-            let values = match mask.cast::<PyList>() {
-                Ok(list) => list.iter().map(|value| bytes(&value, element)).collect(),
-                Err(_) => bytes(mask, element).map(|bytes| vec![bytes]),
+            let is_list = mask.is_instance_of::<PyList>()
+                || numpy::is_array(mask)? && mask.getattr("ndim")?.extract::<usize>()? == 1;
+            let values = match is_list {
+                true => mask.try_iter()?.map(|value| bytes(&value?, element)).collect::<PyResult<_>>()?,
+                false => vec![bytes(mask, element)?],
             };
-            MissingValues::new(element, values?)
+            MissingValues::new(element, values)
         }
     };
     given.raise(py)
@@ -56,6 +58,10 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
             Ok(bytes) => return Ok(bytes.as_bytes().to_vec()),
             Err(_) => return refused("bytes"),
         },
+        // NumPy would read a number from it.
+        DataType::Number(_) if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() => {
+            return refused("numbers, \"cf\" or \"fill\"");
+        }
         _ => {}
     }
     if element.as_number().is_some() && value.is_instance_of::<PyString>() {

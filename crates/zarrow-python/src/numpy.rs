@@ -1,6 +1,7 @@
 //! NumPy's types and views, by NumPy's own Python functions. It is imported when it is first needed.
 
 use crate::error::{exchange, unsupported};
+use crate::made_once::made_once;
 use crate::numpy_api;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyImportError;
@@ -12,7 +13,7 @@ use zarrow_array::{DataType, Field, Number, SharedTensor, Struct};
 /// The module `numpy`.
 pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+    Ok(made_once(&NUMPY, py, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
 /// A class of NumPy's, found once.
@@ -22,7 +23,7 @@ fn class<'py>(
     name: &str,
 ) -> PyResult<&'py Bound<'py, PyType>> {
     let find = || PyResult::Ok(module(py)?.getattr(name)?.cast_into::<PyType>()?.unbind());
-    Ok(found.get_or_try_init(py, find)?.bind(py))
+    Ok(made_once(found, py, find)?.bind(py))
 }
 
 /// The class `numpy.ndarray`.
@@ -70,7 +71,7 @@ fn make_dtype<'py>(py: Python<'py>, description: impl IntoPyObject<'py>) -> PyRe
 fn number_dtype(py: Python<'_>, number: Number) -> PyResult<Bound<'_, PyAny>> {
     static MADE: [PyOnceLock<Py<PyAny>>; Number::ALL.len()] =
         [const { PyOnceLock::new() }; Number::ALL.len()];
-    let made = MADE[number as usize].get_or_try_init(py, || {
+    let made = made_once(&MADE[number as usize], py, || {
         let names = number.names();
         let dtype = match (names.numpy, names.ml_dtypes, number.part()) {
             (Some(code), ..) => make_dtype(py, code)?,

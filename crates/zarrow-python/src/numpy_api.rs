@@ -4,6 +4,7 @@
 //!
 //! Source: NumPy's `__multiarray_api.h`; NumPy C API, "Array API".
 
+use crate::made_once::made_once;
 use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -44,22 +45,21 @@ impl NumpyApi {
     /// The table; NumPy is imported where it was not yet.
     pub fn get(py: Python<'_>) -> PyResult<NumpyApi> {
         static TABLE: PyOnceLock<NumpyApi> = PyOnceLock::new();
-        TABLE
-            .get_or_try_init(py, || {
-                let capsule = py.import("numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
-                // SAFETY: attached, with a live object; what is no capsule without a name gives null and an exception.
-                let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
-                if table.is_null() {
-                    return Err(PyErr::fetch(py));
-                }
-                let table = NumpyApi(table.cast());
-                // SAFETY: the function at this place tells the ABI in every version of NumPy.
-                match unsafe { table.function::<0, GetVersion>()() } {
-                    ABI => Ok(table),
-                    other => Err(PyImportError::new_err(format!("NumPy has ABI {other:#x}, not {ABI:#x}"))),
-                }
-            })
-            .copied()
+        made_once(&TABLE, py, || {
+            let capsule = py.import("numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
+            // SAFETY: attached, with a live object; what is no capsule without a name gives null and an exception.
+            let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
+            if table.is_null() {
+                return Err(PyErr::fetch(py));
+            }
+            let table = NumpyApi(table.cast());
+            // SAFETY: the function at this place tells the ABI in every version of NumPy.
+            match unsafe { table.function::<0, GetVersion>()() } {
+                ABI => Ok(table),
+                other => Err(PyImportError::new_err(format!("NumPy has ABI {other:#x}, not {ABI:#x}"))),
+            }
+        })
+        .copied()
     }
 
     /// The function at a place.

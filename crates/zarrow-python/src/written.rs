@@ -218,7 +218,7 @@ fn with_none<'py>(object: &Bound<'py, PyAny>, own: &DataType) -> PyResult<Option
     let mut present = present;
     if numpy.call_method1("can_cast", (present.getattr("dtype")?, &dtype, "same_kind"))?.extract()? {
         let made = present.call_method1("astype", (dtype,))?;
-        if !import::text::is_changed(&present, &made)? {
+        if !import::text::is_changed(&present, &present, &made)? {
             present = made;
         }
     }

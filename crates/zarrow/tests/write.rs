@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use zarrow::store::{Durability, MemoryStore, Store};
-use zarrow::{Array, Index, Node, Selection, Values, WriteOptions};
+use zarrow::store::{Draft, Durability, Lock, MemoryStore, Store, StoreWriter};
+use zarrow::{Array, Error, ErrorKind, Index, Node, Selection, Values, WriteOptions};
 use zarrow_array::{DecodedArray, Number};
 
 /// Data types with the bytes of an element, and a fill value of each.
@@ -409,4 +409,83 @@ fn what_does_not_go_together_is_refused() {
     assert_eq!(store.list("").unwrap().len() - 1, usize::from(store.get("c/0", 99).unwrap().is_some()));
     assert_eq!(write(&values(&[1; 8], Number::Int16, &[1, 1, 4]), false), Ok(()));
     assert_eq!(array.write_unit(), Some(vec![2]));
+}
+
+/// A store without locks, as some file systems have none.
+#[derive(Debug, Default)]
+struct Lockless(MemoryStore);
+
+impl Store for Lockless {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn open(&self, key: &str) -> Result<Option<Box<dyn zarrow::store::Value + '_>>, Error> {
+        self.0.open(key)
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>, Error> {
+        self.0.list(prefix)
+    }
+
+    fn nbytes(&self, prefix: &str) -> Result<u64, Error> {
+        self.0.nbytes(prefix)
+    }
+
+    fn writer(&self) -> Option<&dyn StoreWriter> {
+        Some(self)
+    }
+}
+
+impl StoreWriter for Lockless {
+    fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>, Error> {
+        self.0.draft(key, durability)
+    }
+
+    fn overwrite(
+        &self,
+        key: &str,
+        parts: Option<&[&[u8]]>,
+        durability: Durability,
+        pass: &dyn Fn() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.0.overwrite(key, parts, durability, pass)
+    }
+
+    fn erase(&self, key: &str, durability: Durability) -> Result<bool, Error> {
+        self.0.erase(key, durability)
+    }
+
+    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool, Error> {
+        self.0.erase_prefix(prefix, durability)
+    }
+
+    fn try_lock(&self, _: &str) -> Result<Option<Box<dyn Lock + '_>>, Error> {
+        Err(ErrorKind::Unsupported("locks".into()).into())
+    }
+
+    fn sweep(&self, prefix: &str) -> Result<usize, Error> {
+        self.0.sweep(prefix)
+    }
+}
+
+/// Chunks that the selection covers as far as the array goes need no lock there; a part of one does.
+#[test]
+fn whole_arrays_are_written_where_there_are_no_locks() {
+    let metadata = json!({
+        "zarr_format": 3, "node_type": "array", "shape": [5], "data_type": "uint8", "fill_value": 0,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}},
+        "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}],
+    });
+    let store = Arc::new(Lockless::default());
+    store.set("zarr.json", &[metadata.to_string().as_bytes()], Durability::None).unwrap();
+    let Node::Array(array) = zarrow::open(store.clone(), "").unwrap() else { panic!("an array was written") };
+    let values = Values::contiguous(&[1, 2, 3, 4, 5], Number::UInt8.into(), &[5]).unwrap();
+    let options = WriteOptions::default();
+    array.write(&Selection::all(&[5]), &values, &options, &|| false).unwrap();
+    assert_eq!(store.get("c/1", 9).unwrap().unwrap(), [4, 5, 0]);
+    let one = Selection::new(&[5], &[Index::Slice { start: Some(4), stop: None, step: None }]).unwrap();
+    let values = Values::contiguous(&[9], Number::UInt8.into(), &[1]).unwrap();
+    let error = array.write(&one, &values, &options, &|| false).unwrap_err();
+    assert_eq!((error.kind().code(), store.get("c/1", 9).unwrap().unwrap()), ("unsupported", vec![4, 5, 0]));
 }

@@ -14,8 +14,8 @@ use super::torch::{self, Lazy};
 use crate::capsule::{self, Consumed};
 use crate::error::{Raise, exchange};
 use crate::exchange_table::ExchangeTable;
+use crate::made_once::{made_once, name};
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
@@ -92,14 +92,14 @@ fn by_table(
 /// Step 3.
 fn ask<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = object.py();
-    let Some(method) = object.getattr_opt(intern!(py, "__dlpack__"))? else { return Ok(None) };
+    let Some(method) = object.getattr_opt(name!(py, "__dlpack__"))? else { return Ok(None) };
     static NEWEST: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
-    let newest = NEWEST.get_or_try_init(py, || {
+    let newest = made_once(&NEWEST, py, || {
         let newest = (DLPackVersion::CURRENT_MAJOR, DLPackVersion::CURRENT_MINOR);
         newest.into_pyobject(py).map(Bound::unbind)
     })?;
     let options = PyDict::new(py);
-    options.set_item(intern!(py, "max_version"), newest)?;
+    options.set_item(name!(py, "max_version"), newest)?;
     match method.call((), Some(&options)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => method.call0().map(Some),
         answer => answer.map(Some),

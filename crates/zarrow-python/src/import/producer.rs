@@ -5,7 +5,7 @@
 
 use super::torch::Lazy;
 use crate::exchange_table::ExchangeTable;
-use pyo3::intern;
+use crate::made_once::name;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::sync::Mutex;
@@ -65,7 +65,7 @@ impl Producer {
 impl Family {
     /// The family of `class`, that of `object`. A library that is not imported has no objects.
     fn of(object: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Family> {
-        let modules = class.py().import("sys")?.getattr(intern!(class.py(), "modules"))?;
+        let modules = class.py().import("sys")?.getattr(name!(class.py(), "modules"))?;
         let modules = modules.cast::<PyDict>()?;
         let is_of = |module: &str, name: &str| -> PyResult<bool> {
             // While it is imported, or where its import is forbidden, a module lacks what it has.

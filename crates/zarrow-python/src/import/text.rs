@@ -19,7 +19,12 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
     let asarray = numpy::module(py)?.getattr("asarray")?;
     let mut array = match expected.is_some_and(DataType::is_variable) {
         true => objects(object)?,
-        false => asarray.call1((object,))?,
+        // Tuples in tuples have no shape, and are structures where these are expected.
+        false => match asarray.call1((object,)) {
+            Err(error) if !matches!(expected, Some(DataType::Struct(_))) => return Err(error),
+            Err(_) => objects(object)?,
+            Ok(array) => array,
+        },
     };
     let kind = kind(&array)?;
     // An integer of more than 64 bits is a number where a type is given, and Python's dates are what NumPy makes of them.
@@ -41,11 +46,12 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         if !loses {
             let options = PyDict::new(py);
             options.set_item("dtype", dtype)?;
-            // Python's own numbers are refused where the type has no such number; NumPy's would be cut off.
-            let is_number = rank(self::kind(&array)?).is_some();
+            // Python's own numbers are refused where the type has no such number; NumPy's would be cut off. The tuples
+            // of structures stay tuples.
+            let is_number = rank(self::kind(&array)?).is_some() && !matches!(expected, DataType::Struct(_));
             let object = if is_number { array.call_method0("tolist")? } else { object.clone() };
-            let made = asarray.call((object,), Some(&options))?;
-            match is_changed(&array, &made)? {
+            let made = asarray.call((&object,), Some(&options))?;
+            match is_changed(&object, &array, &made)? {
                 false => array = made,
                 true if "iu".contains(kind) && expected.as_number().is_some() => {
                     return Err(PyOverflowError::new_err(format!("{array} is no value of type {expected}")));
@@ -67,34 +73,42 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
     }
 }
 
-/// Whether elements are others in the type that NumPy has made of them: text and times that were cut off, integers that do
-/// not fit. Floats are rounded, which is no such change.
-pub fn is_changed(found: &Bound<'_, PyAny>, made: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let numpy = numpy::module(found.py())?;
+/// Whether elements are others in the type that NumPy has `made` of them: text and times that were cut off, integers that
+/// do not fit, numbers that became text. Floats are rounded, which is no such change. `found` is what NumPy makes of the
+/// object by itself.
+pub fn is_changed(
+    object: &Bound<'_, PyAny>,
+    found: &Bound<'_, PyAny>,
+    made: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
     let dtype = made.getattr("dtype")?;
-    let fields = dtype.getattr("names")?;
-    if !fields.is_none() {
-        for field in fields.try_iter()? {
-            if is_changed(found, &made.get_item(field?)?)? {
-                return Ok(true);
-            }
-        }
-        return Ok(false);
-    }
     let (wanted, name) = (kind_of(&dtype)?, dtype.getattr("name")?.extract::<String>()?);
-    // The small numbers of `ml_dtypes` are of NumPy's kind V too.
-    let is_exact = "biuUSMm".contains(wanted)
-        || (wanted == 'V' && ["int", "uint", "void"].iter().any(|exact| name.starts_with(exact)));
-    if !is_exact {
+    let kind = kind(found)?;
+    if made.getattr("size")?.extract::<usize>()? == 0 {
         return Ok(false);
     }
+    if !dtype.getattr("names")?.is_none() {
+        return is_record_changed(object, found, made);
+    }
+    let (is_text, is_number) = (|kind| "US".contains(kind), |kind| "biufc".contains(kind));
+    let is_raw = name.starts_with("void");
+    if (is_text(wanted) && is_number(kind)) || (is_text(kind) && is_number(wanted)) || (is_raw && kind == 'U')
+    {
+        return Ok(true);
+    }
+    // The small numbers of `ml_dtypes` are of NumPy's kind V too.
+    let is_small = wanted == 'V' && (name.starts_with("int") || name.starts_with("uint"));
+    if !("biuUSMm".contains(wanted) || is_raw || is_small) {
+        return Ok(false);
+    }
+    let numpy = numpy::module(found.py())?;
     let is_time = "Mm".contains(wanted);
-    let found = match is_time && "USO".contains(kind(found)?) {
+    let found = match is_time && "USO".contains(kind) {
         // In the unit that they are written in.
         true => numpy.call_method1("asarray", (found, format!("{wanted}8")))?,
         false => found.clone(),
     };
-    let made = match name.starts_with("void") {
+    let made = match is_raw {
         // NumPy casts raw bytes to no type.
         true => &made.call_method1("view", (format!("S{}", dtype.getattr("itemsize")?),))?,
         false => made,
@@ -103,6 +117,30 @@ pub fn is_changed(found: &Bound<'_, PyAny>, made: &Bound<'_, PyAny>) -> PyResult
     let options = PyDict::new(found.py());
     options.set_item("equal_nan", is_time)?;
     Ok(!numpy.getattr("array_equal")?.call((back, found), Some(&options))?.extract::<bool>()?)
+}
+
+/// As [`is_changed`], of structures: one value for all fields, or tuples with one for each.
+fn is_record_changed(
+    object: &Bound<'_, PyAny>,
+    found: &Bound<'_, PyAny>,
+    made: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let numpy = numpy::module(found.py())?;
+    let names = made.getattr("dtype")?.getattr("names")?;
+    let names: Vec<Bound<'_, PyAny>> = names.try_iter()?.collect::<PyResult<_>>()?;
+    let is_one_for_all = kind(found)? != 'O' && found.getattr("shape")?.eq(made.getattr("shape")?)?;
+    if is_one_for_all {
+        let mut fields = names.iter().map(|name| is_changed(object, found, &made.get_item(name)?));
+        return fields.try_fold(false, |any, field| Ok(any || field?));
+    }
+    let dtype: Vec<_> = names.iter().map(|name| (name, "O")).collect();
+    let columns = numpy.call_method1("asarray", (object, dtype))?;
+    let mut fields = names.iter().map(|name| {
+        let column = columns.get_item(name)?.call_method0("tolist")?;
+        let found = numpy.call_method1("asarray", (&column,))?;
+        is_changed(&column, &found, &made.get_item(name)?)
+    });
+    fields.try_fold(false, |any, field| Ok(any || field?))
 }
 
 fn is_text(object: &Bound<'_, PyAny>) -> bool {

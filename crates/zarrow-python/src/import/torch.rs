@@ -5,8 +5,8 @@
 //! the calls by Python's rules would cost as much as the rest of the import.
 
 use crate::error::exchange;
+use crate::made_once::name;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
 use std::ptr::null_mut;
@@ -40,9 +40,9 @@ impl Lazy {
     /// Refuses a tensor whose elements are not those in its memory; only complex ones can be conjugates.
     pub fn check(self, tensor: &Bound<'_, PyAny>, is_complex: bool) -> PyResult<()> {
         let py = tensor.py();
-        let resolve = if ask(tensor, self.is_negative, intern!(py, "is_neg"))? {
+        let resolve = if ask(tensor, self.is_negative, name!(py, "is_neg"))? {
             "resolve_neg"
-        } else if is_complex && ask(tensor, self.is_conjugate, intern!(py, "is_conj"))? {
+        } else if is_complex && ask(tensor, self.is_conjugate, name!(py, "is_conj"))? {
             "resolve_conj"
         } else {
             return Ok(());
@@ -70,5 +70,5 @@ fn ask<'py>(
 
 /// Whether PyTorch differentiates what is done with `tensor`.
 pub fn requires_grad(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
-    tensor.getattr(intern!(tensor.py(), "requires_grad"))?.is_truthy()
+    tensor.getattr(name!(tensor.py(), "requires_grad"))?.is_truthy()
 }

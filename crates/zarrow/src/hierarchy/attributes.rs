@@ -2,7 +2,7 @@
 
 use super::consolidate;
 use super::create::node_document;
-use super::document::{update, writer};
+use super::document::{check_nbytes, update, writer};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZATTRS, ZarrFormat};
 use crate::options::OpenOptions;
@@ -63,7 +63,7 @@ impl StoredNode<'_> {
     /// Changes the document that makes the node, which must be there.
     pub(crate) fn update_node(&self, change: impl FnOnce(&mut JsonText) -> Result<()>) -> Result<()> {
         let limits = &self.options.limits.metadata;
-        // That of a group may have consolidated metadata in it.
+        // That of a group may have consolidated metadata in it, and only then may it be so large.
         let limit = if self.is_array { limits.max_metadata_nbytes } else { limits.max_consolidated_nbytes };
         // Looked at before the lock, which would make a folder for itself.
         if self.store.open(&self.node_key())?.is_none() {
@@ -72,6 +72,9 @@ impl StoredNode<'_> {
         update(self.store, &self.node_key(), limit, self.options.durability, |document| {
             let mut document = document.ok_or(ErrorKind::NotFound)?;
             change(&mut document)?;
+            if document.keys().all(|key| key != consolidate::KEY) {
+                check_nbytes(document.as_bytes(), limits.max_metadata_nbytes)?;
+            }
             Ok(Some(document))
         })
     }

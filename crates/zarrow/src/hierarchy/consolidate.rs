@@ -20,7 +20,8 @@ use crate::options::OpenOptions;
 use crate::store::{Store, join};
 use serde_json::json;
 
-const KEY: &str = "consolidated_metadata";
+/// Where they are in a `zarr.json`.
+pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
 /// Deeper than any hierarchy: links may lead in a circle.
 const MAX_DEPTH: usize = 64;

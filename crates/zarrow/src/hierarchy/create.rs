@@ -5,7 +5,7 @@
 //! 3. Under the lock of the node's document, what is there is looked at again, and the documents are set.
 
 use super::consolidate;
-use super::document::{lock, writer};
+use super::document::{check_nbytes, lock, writer};
 use super::node_path::{ancestors, new_path};
 use crate::array::Array;
 use crate::error::{ErrorKind, Result};
@@ -96,7 +96,12 @@ pub fn create_group(
 ) -> Result<Group> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
     let metadata = GroupMetadata { zarr_format, attributes, consolidated: None };
-    create(&*store, &path, zarr_format, &metadata.documents(), false, existing, options)
+    let documents = metadata.documents();
+    let limit = options.limits.metadata.max_metadata_nbytes;
+    documents
+        .iter()
+        .try_for_each(|(_, document)| check_nbytes(document, limit))
+        .and_then(|()| create(&*store, &path, zarr_format, &documents, false, existing, options))
         .map_err(|error| error.in_array(store.name(), &path))?;
     Ok(Group::new(store, path, metadata, *options))
 }

@@ -50,11 +50,20 @@ pub(super) fn update(
     if let Some(after) = change(text)?.map(JsonText::into_bytes)
         && before.as_ref() != Some(&after)
     {
-        let actual = after.len() as u64;
-        if actual > limit {
-            return Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
-        }
+        check_nbytes(&after, limit)?;
         writer(store)?.set(key, &[&after], durability)?;
+    }
+    Ok(())
+}
+
+/// Refuses a document that would not be read again.
+///
+/// # Errors
+/// [`ErrorKind::Limit`].
+pub(super) fn check_nbytes(document: &[u8], limit: u64) -> Result<()> {
+    let actual = document.len() as u64;
+    if actual > limit {
+        return Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
     }
     Ok(())
 }

@@ -40,6 +40,11 @@ impl JsonText {
     }
 
     /// The text as it is now.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text as it is now.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
     }

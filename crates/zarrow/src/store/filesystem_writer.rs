@@ -286,8 +286,8 @@ impl StoreWriter for FilesystemStore {
         }
         self.sync_folders(parent, durability)?;
         match remove(self.root(), &path) {
-            // Another's sweep may have found it first.
-            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            // Another's sweep may have found it first, and a writer may still add to it: a later sweep has that.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(true),
             Err(error) => Err(write(error).into()),
         }
     }
@@ -392,6 +392,29 @@ mod tests {
         assert_eq!(names(&store, ""), ["e"]);
         assert_eq!(std::fs::read(&outside).unwrap(), b"kept");
         assert!(store.erase_prefix("", Durability::None).unwrap());
+        assert_eq!(names(&store, ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_prefix_goes_while_others_write_below_it() {
+        let (_folder, store) = store();
+        let going = std::sync::atomic::AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            for number in 0..3 {
+                let (store, going) = (&store, &going);
+                scope.spawn(move || {
+                    while going.load(std::sync::atomic::Ordering::Relaxed) {
+                        // Its folder may go before the value is there.
+                        let _ = store.set(&format!("a/b/{number}"), &[b"1"], Durability::None);
+                    }
+                });
+            }
+            let erased: Vec<_> = (0..1000).map(|_| store.erase_prefix("a", Durability::None)).collect();
+            going.store(false, std::sync::atomic::Ordering::Relaxed);
+            assert!(erased.into_iter().all(|erased| erased.is_ok()));
+        });
+        store.erase_prefix("a", Durability::None).unwrap();
+        store.sweep("").unwrap();
         assert_eq!(names(&store, ""), [""; 0]);
     }
 

@@ -86,7 +86,20 @@ pub fn remove(folder: impl AsFd, name: &str) -> Result<(), Errno> {
         Err(Errno::ISDIR | Errno::PERM) => {}
         other => return other,
     }
-    let inside = open_folder(&folder, name)?;
+    /// How often a folder is emptied, to which a writer adds who has found it before it was renamed.
+    const TRIES: usize = 8;
+    let mut removed = Err(Errno::NOTEMPTY);
+    for _ in 0..TRIES {
+        if removed != Err(Errno::NOTEMPTY) {
+            break;
+        }
+        remove_inside(open_folder(&folder, name)?)?;
+        removed = rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR);
+    }
+    removed
+}
+
+fn remove_inside(inside: OwnedFd) -> Result<(), Errno> {
     for entry in Dir::read_from(&inside)? {
         let entry = entry?;
         match entry.file_name().to_str() {
@@ -99,7 +112,7 @@ pub fn remove(folder: impl AsFd, name: &str) -> Result<(), Errno> {
             Err(_) => rustix::fs::unlinkat(&inside, entry.file_name(), AtFlags::empty())?,
         }
     }
-    rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
+    Ok(())
 }
 
 fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {

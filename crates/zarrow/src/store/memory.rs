@@ -1,8 +1,9 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
 
 use crate::error::Result;
+use crate::store::fork::generation;
 use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     values: Mutex<BTreeMap<String, Arc<Stored>>>,
-    locked: Mutex<HashSet<String>>,
+    /// Keys that are locked, each with the process that did: a forked child has its own locks.
+    locked: Mutex<HashMap<String, u64>>,
     version: AtomicU64,
 }
 
@@ -55,7 +57,7 @@ impl MemoryStore {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, u64>> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,7 +121,7 @@ impl StoreWriter for MemoryStore {
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
         check_key(key)?;
-        let taken = self.locked().insert(key.to_owned());
+        let taken = self.locked().insert(key.to_owned(), generation()) != Some(generation());
         Ok(taken.then(|| Box::new(KeyLock { store: self, key: key.to_owned() }) as Box<dyn Lock>))
     }
 

@@ -3,7 +3,8 @@
 //! 1. A transposed chunk is the same chunk with its axes in another order: parts and strides follow.
 //! 2. Where the part is all of the chunk and its elements are one run of bytes in the caller's memory, they are encoded
 //!    from there. Else they are gathered in memory that the thread keeps, which turns the byte order on the way.
-//! 3. What the part does not cover is what stood there before; beyond the array's edge it is the fill value.
+//! 3. What the part does not cover is what stood there before, beyond the array's edge too: there lies what another is
+//!    appending, or has appended since the array was opened. Where nothing stood it is the fill value.
 //! 4. A chunk of nothing but the fill value is not stored, unless that was asked for.
 //! 5. Other layouts are encoded from a list of their elements.
 
@@ -38,8 +39,6 @@ pub struct Target<'a> {
     pub fill: &'a FillValue,
     /// Its shape.
     pub shape: &'a [u64],
-    /// How much of it lies inside the array, on each axis.
-    pub bounds: &'a [u64],
     /// Which field of its elements the values are, where they are not whole ones.
     pub field: Option<&'a FieldPlace>,
     /// Whether it is stored when all of it is the fill value.
@@ -81,8 +80,13 @@ fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
 impl<'a> Target<'a> {
     /// Whether nothing is left of the old chunk within `bounds` when the values of `part` are put into it: next to a field
     /// the others are.
-    pub fn is_covered(&self, part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
+    pub fn is_covered_within(&self, part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
         self.field.is_none() && covers(part, bounds)
+    }
+
+    /// Whether nothing is left of the old chunk.
+    pub fn is_covered(&self, part: &[AxisPart<'_>]) -> bool {
+        self.is_covered_within(part, self.shape)
     }
 
     /// Encodes the chunk with the values of `part`, over its `old` bytes where the part does not cover it; `None` where it
@@ -101,15 +105,14 @@ impl<'a> Target<'a> {
             return self.encode_stored(part, values, old, worker);
         }
         let part = stored_part(self.chain, part);
-        let (shape, bounds) = self.stored();
-        Target { shape: &shape, bounds: &bounds, ..*self }.encode_stored(&part, values, old, worker)
+        Target { shape: &self.stored_shape(), ..*self }.encode_stored(&part, values, old, worker)
     }
 
-    /// Shape and bounds in the order in which the axes are stored.
-    pub fn stored(&self) -> (PerAxis<u64>, PerAxis<u64>) {
+    /// The shape in the order in which the axes are stored.
+    pub fn stored_shape(&self) -> PerAxis<u64> {
         match &self.chain.order {
-            Some(order) => order.iter().map(|axis| (self.shape[*axis], self.bounds[*axis])).unzip(),
-            None => (PerAxis::from_slice(self.shape), PerAxis::from_slice(self.bounds)),
+            Some(order) => order.iter().map(|axis| self.shape[*axis]).collect(),
+            None => PerAxis::from_slice(self.shape),
         }
     }
 
@@ -120,7 +123,7 @@ impl<'a> Target<'a> {
         old: Option<&Input<'_>>,
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w>>> {
-        let old = old.filter(|_| !self.is_covered(part, self.bounds));
+        let old = old.filter(|_| !self.is_covered(part));
         match &self.chain.array_to_bytes {
             ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, swap, worker),
             ArrayToBytes::Sharding(sharding) => {
@@ -182,7 +185,7 @@ impl<'a> Target<'a> {
         };
         let (memory, swapped) = values.fixed(value_size)?;
         let turn = swapped.and(&stored);
-        let is_covered = self.is_covered(part, self.shape);
+        let is_covered = self.is_covered(part);
         let run = if turn == Swap::None && is_covered { memory.run(part) } else { None };
         if run.is_none() {
             let nbytes = shape::nbytes(self.shape, item.len())?;

@@ -3,7 +3,8 @@
 //! 1. The selection is cut along the chunk grid, as for a read; each chunk that it touches is a task. Where there are few
 //!    chunks and they are shards, a task is a share of a shard's inner chunks.
 //! 2. A chunk that the selection covers is encoded and overwritten. Any other is locked, read, changed and set: two
-//!    writers of parts of one chunk wait for each other, in whichever thread or process they are.
+//!    writers of parts of one chunk wait for each other, in whichever thread or process they are. So is a chunk at the
+//!    array's edge, whose rest another may be appending to.
 //! 3. A shard is always written under its lock, piece by piece: its shares write in their order, one after the other, what
 //!    they encoded at the same time. The last one adds the index and publishes the shard.
 //! 4. A chunk of nothing but the fill value is erased, unless it was asked for.
@@ -88,13 +89,12 @@ impl Writer<'_> {
                 chain: self.reader.chain,
                 fill: &self.reader.metadata.fill_value,
                 shape: &shape,
-                bounds: &bounds,
                 field: self.reader.field,
                 keep_filled: self.options.write_empty_chunks,
                 checkpoint,
             };
             let written = match sharding {
-                None => self.chunk(&cell, &target, &part, values, worker),
+                None => self.chunk(&cell, &target, &bounds, &part, values, worker),
                 Some(sharding) => {
                     let own = OpenShard::default();
                     let open = shards.get((task / shares) as usize).unwrap_or(&own);
@@ -139,21 +139,35 @@ impl Writer<'_> {
         &self,
         cell: &[u64],
         target: &Target<'_>,
+        bounds: &[u64],
         part: &[AxisPart<'_>],
         values: &Values<'_>,
         worker: &mut Worker,
     ) -> Result<()> {
         let (key, durability) = (self.reader.key(cell), self.options.durability);
         let pass = || target.checkpoint.pass();
-        if target.is_covered(part, target.bounds) {
+        let held = if target.is_covered(part) {
+            None
+        } else {
+            match self.store.lock(&key, &pass) {
+                // Where there are no locks nobody can append, and nothing lies beyond the edge.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Unsupported(_))
+                        && target.is_covered_within(part, bounds) =>
+                {
+                    None
+                }
+                lock => Some(lock?),
+            }
+        };
+        let Some(_lock) = held else {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
                     self.store.overwrite(&key, Some(&[&bytes.body, &bytes.tail]), durability, &pass)
                 }
                 None => self.store.overwrite(&key, None, durability, &pass),
             };
-        }
-        let _lock = self.store.lock(&key, &pass)?;
+        };
         let old = self.reader.store.open(&key)?;
         let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
         match target.encode(part, values.level(), old.as_ref(), worker)? {
@@ -176,10 +190,9 @@ impl Writer<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let stored_part = stored_part(target.chain, part);
-        let (shape, bounds) = target.stored();
-        let target = Target { shape: &shape, bounds: &bounds, ..*target };
+        let target = Target { shape: &target.stored_shape(), ..*target };
         let shard = ShardTarget::new(target, sharding, &stored_part)?;
-        let covered = target.is_covered(&stored_part, &bounds);
+        let covered = target.is_covered(&stored_part);
         let state = {
             let mut opened = lock(&open.0);
             match &*opened {

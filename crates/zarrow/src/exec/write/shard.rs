@@ -124,17 +124,8 @@ impl<'a> ShardTarget<'a> {
                     next += 1;
                     self.target.checkpoint.pass()?;
                     self.cells.get(*at, &mut cell, &mut part);
-                    let extents = &self.sharding.chunk_shape;
-                    let inside = cell.iter().zip(extents).zip(self.target.bounds);
-                    let bounds: PerAxis<u64> = inside
-                        .map(|((index, extent), bound)| bound.saturating_sub(index * extent).min(*extent))
-                        .collect();
-                    let inner = Target {
-                        chain: &self.sharding.inner,
-                        shape: extents,
-                        bounds: &bounds,
-                        ..self.target
-                    };
+                    let (chain, shape) = (&self.sharding.inner, &*self.sharding.chunk_shape);
+                    let inner = Target { chain, shape, ..self.target };
                     if let Some(bytes) = inner.encode(&part, values, stored.as_ref(), worker)? {
                         pieces.push(number, [&bytes.body, &bytes.tail])?;
                     }
