@@ -46,7 +46,7 @@ pub fn choice(mask: Option<&str>) -> PyResult<Option<MaskChoice>> {
 fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
     let py = value.py();
     let refused = |wanted: &str| {
-        let message = format!("mask must have {wanted} for elements of type {element}, and not {value}");
+        let message = format!("mask must be {wanted} for elements of type {element}, and not {value}");
         Err(PyTypeError::new_err(message))
     };
     match element {
@@ -60,13 +60,9 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
         },
         // NumPy would read a number from it.
         DataType::Number(_) if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() => {
-            return refused("numbers, \"cf\" or \"fill\"");
+            return refused("'cf', 'fill' or a value");
         }
         _ => {}
-    }
-    if element.as_number().is_some() && value.is_instance_of::<PyString>() {
-        let message = format!("mask is '{value}', not 'cf', 'fill' or a value of type {element}");
-        return Err(PyValueError::new_err(message));
     }
     let made = numpy::module(py)?
         .getattr("array")?
