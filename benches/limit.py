@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from benches.row import Row
 from benches.scale import string_bytes
+from benches.tasks import memory_folder
 
 PROGRAM = Path("target/release/examples/limit")
 NAME = "limit"
@@ -27,8 +30,10 @@ def request(row: Row, folder: Path) -> str:
     reads = [
         {"start": start, "shape": shape, "bytes": result_bytes(data_type, shape)} for start, shape in boxes
     ]
-    written = str((folder / "written-limit").resolve())
-    return json.dumps({"store": str(store.resolve()), "task": row.limit, "boxes": reads, "folder": written})
+    written = Path(memory_folder() or tempfile.gettempdir(), f"zarrow-bench-limit-{os.getpid()}")
+    return json.dumps(
+        {"store": str(store.resolve()), "task": row.limit, "boxes": reads, "folder": str(written)}
+    )
 
 
 def result_bytes(data_type: Any, shape: list[int]) -> int:

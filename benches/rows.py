@@ -106,7 +106,7 @@ def variable(scale: Scale) -> list[Row]:
 
 
 def written(scale: Scale) -> list[Row]:
-    """Give the rows that write the main array: the source in memory, the target a new array on the disk."""
+    """Give the rows that write the main array: the source in memory, the target a new array in tmpfs."""
     threads = len(os.sched_getaffinity(0))
     rows = []
     for name, title, unit, ahead in (
@@ -118,7 +118,15 @@ def written(scale: Scale) -> list[Row]:
         # No copy of the source: for each thread what it writes at a time, encoded and not, and 32 MiB.
         peak = threads * 2 * unit + (32 << 20)
         rows.append(
-            Row(f"write-{name}", f"write, {title}", "write", name, limit="write", ahead=ahead, peak=peak)
+            Row(
+                f"write-{name}",
+                f"write to tmpfs, {title}",
+                "write",
+                name,
+                limit="write",
+                ahead=ahead,
+                peak=peak,
+            )
         )
     return rows
 

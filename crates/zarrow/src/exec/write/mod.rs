@@ -8,6 +8,7 @@
 //! 3. A shard is always written under its lock, piece by piece: its shares write in their order, one after the other, what
 //!    they encoded at the same time. The last one adds the index and publishes the shard.
 //! 4. A chunk of nothing but the fill value is erased, unless it was asked for.
+//! 5. Where each task is a chunk, threads work on runs of them that lie apart.
 //!
 //! No task waits for a lock while it holds one, and the shares of a shard are begun before those of the next: so whoever
 //! holds a lock goes on.
@@ -82,6 +83,7 @@ impl Writer<'_> {
         let too_many = || ErrorKind::Internal("more chunks than can be counted".into());
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
+            let task = if shares == 1 { apart(task, tasks, threads as u64) } else { task };
             let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
             cells.get(task / shares, &mut cell, &mut part);
             let (shape, bounds) = self.extents(&cell);
@@ -252,6 +254,14 @@ impl Writer<'_> {
     }
 }
 
+/// The number of the task that is done when `turn` others are begun: each of as many threads has a run of neighbours, since
+/// two that make files in one folder wait for each other.
+fn apart(turn: u64, tasks: u64, threads: u64) -> u64 {
+    let (own, rest) = (tasks / threads.max(1), tasks % threads.max(1));
+    let (thread, done) = (turn % threads.max(1), turn / threads.max(1));
+    thread * own + thread.min(rest) + done
+}
+
 /// The numbers of a share among `total`.
 fn share_of(total: u64, number: u64, count: u64) -> Range<u64> {
     let bound = |number: u64| {
@@ -336,5 +346,21 @@ impl<'a> ShardOutput<'a> {
         }
         self.held = None;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_is_done_once_and_threads_lie_apart() {
+        for (tasks, threads) in [(0, 2), (1, 4), (7, 1), (7, 2), (64, 2), (65, 3), (3, 5)] {
+            let mut order: Vec<u64> = (0..tasks).map(|turn| apart(turn, tasks, threads)).collect();
+            let first: Vec<u64> = order.iter().step_by(threads as usize).copied().collect();
+            assert!(first.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{first:?}");
+            order.sort_unstable();
+            assert!(order.iter().copied().eq(0..tasks), "{tasks} by {threads}: {order:?}");
+        }
     }
 }
