@@ -96,7 +96,8 @@ def dots(axes: Axes, rows: Summaries) -> None:
 
 def name_rows(axes: Axes, rows: Summaries) -> None:
     """Write the rows' names below."""
-    axes.set_xticks(range(len(rows)), [row["name"].replace("-", "\n") for row in rows])
+    slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(rows) > 10 else {}
+    axes.set_xticks(range(len(rows)), [row["name"] for row in rows], **slant)
     axes.spines[["top", "right"]].set_visible(False)
 
 

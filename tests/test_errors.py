@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import struct
 
@@ -18,6 +19,7 @@ BUILTINS = {
     "NodeExistsError": (FileExistsError, ValueError),
     "NodeTypeError": (TypeError,),
     "StoreError": (OSError,),
+    "StorePermissionError": (OSError, PermissionError),
     "InvalidKeyError": (ValueError, KeyError),
     "MetadataError": (ValueError,),
     "CodecError": (ValueError,),
@@ -139,3 +141,21 @@ def test_a_key_error_reads_well(array):
         zarrow.open(array)["nothing"]
     assert str(raised.value).startswith("there is neither a Zarr array nor a Zarr group here (store ")
     assert "\\" not in str(raised.value)
+
+
+def test_what_a_user_may_not_read_is_a_permission_error(tmp_path):
+    zarr.create_array(tmp_path, shape=(4,), dtype="i4")
+    (tmp_path / "zarr.json").chmod(0)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            zarrow.open(tmp_path)
+        except PermissionError as error:
+            os._exit(
+                0 if isinstance(error, zarrow.StorePermissionError) and error.kind == "permission" else 2
+            )
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0

@@ -51,6 +51,7 @@ from zarrow.errors import (
     ReadOnlyError,
     ShapeError,
     StoreError,
+    StorePermissionError,
     UnsupportedError,
     ZarrowError,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "ReadOnlyError",
     "ShapeError",
     "StoreError",
+    "StorePermissionError",
     "Tensor",
     "Tree",
     "UnsupportedError",

@@ -26,6 +26,7 @@ __all__ = [
     "ReadOnlyError",
     "ShapeError",
     "StoreError",
+    "StorePermissionError",
     "UnsupportedError",
     "ZarrowError",
 ]
@@ -83,7 +84,11 @@ class NodeTypeError(ZarrowError, TypeError):
 
 
 class StoreError(ZarrowError, OSError):
-    """The store could not be read or written; `kind` is "io", "write", "no_space" or "permission"."""
+    """The store could not be read or written; `kind` is "io", "write" or "no_space"."""
+
+
+class StorePermissionError(StoreError, PermissionError):
+    """The store may not be read or written by this user; `kind` is "permission"."""
 
 
 class ReadOnlyError(StoreError, PermissionError):

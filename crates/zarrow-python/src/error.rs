@@ -99,6 +99,11 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::NotFound => "NotFoundError",
         ErrorKind::ReadOnly => "ReadOnlyError",
         ErrorKind::Write(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => "ReadOnlyError",
+        ErrorKind::Io(error) | ErrorKind::Write(error)
+            if error.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            "StorePermissionError"
+        }
         ErrorKind::Io(_) | ErrorKind::Write(_) => "StoreError",
         ErrorKind::BadKey(_) => "InvalidKeyError",
         ErrorKind::Metadata(_) => "MetadataError",

@@ -102,12 +102,16 @@ impl ErrorKind {
             ErrorKind::NotFound => "not_found",
             ErrorKind::Exists(_) => "exists",
             ErrorKind::WrongNode { .. } => "wrong_node",
+            ErrorKind::Io(error) | ErrorKind::Write(error)
+                if error.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                "permission"
+            }
             ErrorKind::Io(_) => "io",
             ErrorKind::Write(error) => match error.kind() {
                 std::io::ErrorKind::StorageFull
                 | std::io::ErrorKind::QuotaExceeded
                 | std::io::ErrorKind::FileTooLarge => "no_space",
-                std::io::ErrorKind::PermissionDenied => "permission",
                 std::io::ErrorKind::ReadOnlyFilesystem => "read_only",
                 _ => "write",
             },
