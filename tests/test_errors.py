@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import struct
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -143,19 +145,21 @@ def test_a_key_error_reads_well(array):
     assert "\\" not in str(raised.value)
 
 
+OTHER_USER = """
+    import os, sys
+    import zarrow
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    try:
+        zarrow.open(sys.argv[1])
+    except PermissionError as error:
+        print(type(error).__name__, error.kind)
+"""
+
+
 def test_what_a_user_may_not_read_is_a_permission_error(tmp_path):
     zarr.create_array(tmp_path, shape=(4,), dtype="i4")
     (tmp_path / "zarr.json").chmod(0)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if os.geteuid() == 0:
-                os.setuid(65534)
-            zarrow.open(tmp_path)
-        except PermissionError as error:
-            os._exit(
-                0 if isinstance(error, zarrow.StorePermissionError) and error.kind == "permission" else 2
-            )
-        finally:
-            os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
+    command = [sys.executable, "-c", textwrap.dedent(OTHER_USER), str(tmp_path)]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert outcome.stdout.split() == ["StorePermissionError", "permission"]
