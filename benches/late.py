@@ -19,8 +19,10 @@ REQUESTS = 32
 class Server:
     """Serves a folder until it is left."""
 
-    def __init__(self, folder: Path, milliseconds: int, log: Path) -> None:
-        self.process = Process([str(PROGRAM), "serve", str(folder.resolve()), str(milliseconds)], log)
+    def __init__(self, folder: Path, milliseconds: int, log: Path, scratch: Path) -> None:
+        self.process = Process(
+            [str(PROGRAM), "serve", str(folder.resolve()), str(milliseconds)], log, scratch
+        )
         self.port: int = self.process.receive()["port"]
 
     @property

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +9,12 @@ import numpy as np
 
 from benches.row import Row
 from benches.scale import string_bytes
-from benches.tasks import memory_folder
 
 PROGRAM = Path("target/release/examples/limit")
 NAME = "limit"
 
 
-def request(row: Row, folder: Path) -> str:
+def request(row: Row, folder: Path, scratch: Path) -> str:
     """Describe the reads, or the write, of a row as the program takes them."""
     store = folder / f"{row.data}.zarr"
     metadata = json.loads((store / "zarr.json").read_text())
@@ -30,10 +27,8 @@ def request(row: Row, folder: Path) -> str:
     reads = [
         {"start": start, "shape": shape, "bytes": result_bytes(data_type, shape)} for start, shape in boxes
     ]
-    written = Path(memory_folder() or tempfile.gettempdir(), f"zarrow-bench-limit-{os.getpid()}")
-    return json.dumps(
-        {"store": str(store.resolve()), "task": row.limit, "boxes": reads, "folder": str(written)}
-    )
+    written = str(scratch / "limit")
+    return json.dumps({"store": str(store.resolve()), "task": row.limit, "boxes": reads, "folder": written})
 
 
 def result_bytes(data_type: Any, shape: list[int]) -> int:

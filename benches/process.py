@@ -13,15 +13,22 @@ PATIENCE = 180.0  # seconds that an answer may take
 
 
 class Process:
-    """A process that answers each line that it is sent, bound to the first `cpus` CPUs if that is given."""
+    """A process that answers each line that it is sent, bound to the first `cpus` CPUs if that is given.
 
-    def __init__(self, command: list[str], log: Path, cpus: int | None = None) -> None:
+    What it writes goes to `scratch`: it is killed at the end, and can remove nothing.
+    """
+
+    def __init__(self, command: list[str], log: Path, scratch: Path, cpus: int | None = None) -> None:
         here = os.sched_getaffinity(0)
         os.sched_setaffinity(0, sorted(here)[:cpus])  # which the process inherits
         try:
             with log.open("ab") as errors:
                 self.process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=os.environ | {"TMPDIR": str(scratch)},
                 )
         finally:
             os.sched_setaffinity(0, here)

@@ -13,6 +13,7 @@ import contextlib
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benches import late, limit
 from benches.peers import PEERS
@@ -47,13 +48,14 @@ class Samples:
 def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> list[Samples]:
     """Run a row with every peer that can take part."""
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(late.Server(folder, row.late, log)) if row.late else None
+        scratch = Path(stack.enter_context(TemporaryDirectory(prefix="zarrow-bench-", dir=memory_folder())))
+        server = stack.enter_context(late.Server(folder, row.late, log, scratch)) if row.late else None
         running: list[tuple[Process, Samples]] = []
         all_samples = []
         for name in [*takers(row, folder), *([limit.NAME] if row.limit else [])]:
             samples = Samples(name, remark=PEERS[name].remarks.get(row.data, "") if name in PEERS else "")
             all_samples.append(samples)
-            process = stack.enter_context(start(name, row, scale, folder, server, log))
+            process = stack.enter_context(start(name, row, scale, folder, scratch, server, log))
             samples.missing = process.receive().get("missing")
             if samples.missing is None:
                 running.append((process, samples))
@@ -64,6 +66,16 @@ def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> lis
                 if samples.missing is None and spent[samples.peer] < ENOUGH:
                     spent[samples.peer] += one_round(process, samples, row.reads)
     return all_samples
+
+
+def memory_folder() -> Path | None:
+    """Give a folder in memory, where there is one; else the usual place for what is temporary.
+
+    ext4 looks, for each file that it makes, through those that were deleted in the last minutes: what a round
+    deletes would cost the next one more than what it writes, in an order that is nobody's merit.
+    """
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() else None
 
 
 def takers(row: Row, folder: Path) -> list[str]:
@@ -78,18 +90,20 @@ def takers(row: Row, folder: Path) -> list[str]:
     ]
 
 
-def start(name: str, row: Row, scale: Scale, folder: Path, server: late.Server | None, log: Path) -> Process:
+def start(
+    name: str, row: Row, scale: Scale, folder: Path, scratch: Path, server: late.Server | None, log: Path
+) -> Process:
     """Start the process of a peer, or of the limit."""
     if name == limit.NAME:
-        process = Process([str(limit.PROGRAM)], log, row.cpus)
-        process.send(limit.request(row, folder))
+        process = Process([str(limit.PROGRAM)], log, scratch, row.cpus)
+        process.send(limit.request(row, folder, scratch))
     elif server and PEERS[name].is_zarrow:
-        process = Process([str(late.PROGRAM), "read"], log, row.cpus)
+        process = Process([str(late.PROGRAM), "read"], log, scratch, row.cpus)
         process.send(server.request(row))
     else:
         place = server.url if server else str(folder.resolve())
         worker = [sys.executable, "-m", "benches.worker", name, row.name, scale.name, place]
-        process = Process(worker, log, row.cpus)
+        process = Process(worker, log, scratch, row.cpus)
     return process
 
 

@@ -82,28 +82,17 @@ class Written:
 def write(peer: Peer, row: Row, path: Path) -> Run:
     """Write the set anew, from memory. What was written before goes first."""
     data = np.asarray(zarr.open_array(path.with_suffix(".zarr"), mode="r")[...])
-    # It goes when this process ends.
-    folder = tempfile.TemporaryDirectory(prefix="zarrow-bench-", dir=memory_folder())
+    folder = Path(tempfile.gettempdir(), "written")
 
     def run() -> tuple[float, Any]:
-        target = Path(folder.name, "written") / path.name
-        shutil.rmtree(target.parent, ignore_errors=True)
-        target.parent.mkdir()
+        target = folder / path.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         started = time.perf_counter()
         peer.write(target, data, path)
         return time.perf_counter() - started, Written(peer, target)
 
     return run
-
-
-def memory_folder() -> Path | None:
-    """Give a folder in memory, where there is one; else the usual place for what is temporary.
-
-    ext4 looks, for each file that it makes, through those that were deleted in the last minutes: what a round
-    deletes would cost the next one more than what it writes, in an order that is nobody's merit.
-    """
-    shared = Path("/dev/shm")
-    return shared if shared.is_dir() else None
 
 
 def batch(peer: Peer, row: Row, path: Path) -> Run:

@@ -413,9 +413,9 @@ def set_memory_cache(nbytes: int) -> None:
 
     The first touch of fresh memory costs as much as half of an uncompressed read. A loop that reads, uses
     and drops results of about one size gets the memory of the one before. Results of 2 MiB and more are
-    kept, 512 MiB of them unless this says otherwise, and of smaller ones the last eight; what is kept now
-    and is more than `nbytes` is freed. What such memory held is never seen: a result is filled before it is
-    given.
+    kept, 512 MiB of them unless this says otherwise. Beside them the last eight smaller ones are, each of at
+    most `nbytes`. What is kept now and is more is freed. What such memory held is never seen: a result is
+    filled before it is given.
 
     Raises
     ------
