@@ -2,10 +2,10 @@
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Cache, Reader, Sink, Values, Worker, Writer, read, read_index};
+use crate::exec::{Cache, Reader, Sink, Values, Writer, read};
 use crate::hierarchy::AttributeChange;
 use crate::hierarchy::attributes::StoredNode;
-use crate::memory::{self, Located, Strided};
+use crate::memory::{self, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::missing::MissingValues;
 use crate::options::{OpenOptions, WriteOptions};
@@ -187,6 +187,9 @@ impl Array {
 
     /// Reads `selection` into fresh memory, aligned to 64 bytes, on as many threads as [`crate::num_threads`] says.
     ///
+    /// What is read of one chunk, or of one shard, is of one version, where writers replace values whole. Different ones
+    /// may be of different times: a read waits for no writer.
+    ///
     /// `interrupted` is asked now and then, on the calling thread; where it says true the read stops.
     ///
     /// # Errors
@@ -322,7 +325,11 @@ impl Array {
             }
             let values = values.broadcast(&selection.shape())?;
             let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
-            Writer { reader: self.reader(), store, options: *options }.write(selection, &values, interrupted)
+            Writer { reader: self.reader(), store, options: *options, keep_undecodable: false }.write(
+                selection,
+                &values,
+                interrupted,
+            )
         };
         write().map_err(|error| self.place(error))
     }
@@ -346,23 +353,6 @@ impl Array {
         &self.chain
     }
 
-    /// Where the plain chunk at `cell` lies, of the inner grid where there are shards; `None` where it is not stored.
-    pub(crate) fn locate_plain(&self, cell: &[u64]) -> Result<Option<Located<'_>>> {
-        let reader = self.reader();
-        let ArrayToBytes::Sharding(sharding) = &self.chain.array_to_bytes else {
-            return Ok(reader.open(cell)?.map(|value| (value, None)));
-        };
-        let outer = self.outer_chunk_shape().unwrap_or_default();
-        let grid = sharding.grid(&outer)?;
-        let shard: Vec<u64> = cell.iter().zip(&grid).map(|(index, count)| index / count).collect();
-        let Some(value) = reader.open(&shard)? else { return Ok(None) };
-        let index = reader.index(&shard, &*value, None, |input| {
-            read_index(sharding, &outer, input, &mut Worker::default())
-        })?;
-        let at = cell.iter().zip(&grid).fold(0u64, |at, (index, count)| at * count + index % count);
-        Ok(index.get(at as usize).map(|range| (value, Some(range))))
-    }
-
     /// What the executor reads from.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
@@ -377,9 +367,12 @@ impl Array {
         }
     }
 
-    /// Whether both are the same array: then they share their metadata.
+    /// Whether both are the same array of one store, as both know it.
     pub(crate) fn is(&self, other: &Array) -> bool {
         Arc::ptr_eq(&self.metadata, &other.metadata)
+            || Arc::ptr_eq(&self.store, &other.store)
+                && self.path == other.path
+                && self.metadata == other.metadata
     }
 
     /// Bytes of an element, where the array decodes to a tensor.

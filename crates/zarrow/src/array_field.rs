@@ -219,7 +219,11 @@ impl ArrayField {
             let values = values.broadcast(&selection.shape())?;
             let store = self.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
             let reader = Reader { field: Some(&self.place), ..self.array.reader() };
-            Writer { reader, store, options: *options }.write(selection, &values, interrupted)
+            Writer { reader, store, options: *options, keep_undecodable: false }.write(
+                selection,
+                &values,
+                interrupted,
+            )
         };
         write().map_err(|error| self.array.place(error))
     }

@@ -176,6 +176,19 @@ impl Error {
         &self.0.1
     }
 
+    /// Whether the fault is in the bytes that are stored, so that nobody can decode them.
+    pub(crate) fn is_of_stored_bytes(&self) -> bool {
+        use zarrow_array::Error::NotUtf8;
+        matches!(
+            self.kind(),
+            ErrorKind::Corrupt(_)
+                | ErrorKind::Checksum { .. }
+                | ErrorKind::WrongSize { .. }
+                | ErrorKind::Limit { .. }
+                | ErrorKind::Array(NotUtf8 { .. })
+        )
+    }
+
     /// The error in a codec; an inner codec that is known already stays.
     #[must_use]
     pub fn in_codec(mut self, codec: &str) -> Error {

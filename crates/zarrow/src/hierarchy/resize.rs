@@ -13,7 +13,7 @@ use super::document::writer;
 use super::outside::erase_outside;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::Values;
+use crate::exec::{Values, Writer};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::open::read_metadata;
 use crate::options::WriteOptions;
@@ -34,7 +34,9 @@ impl Array {
     /// # Errors
     /// [`ErrorKind::Metadata`] for a shape of other axes, or too large; [`ErrorKind::Unsupported`] for one beyond the
     /// edges of a rectilinear grid; [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] where the
-    /// array was erased meanwhile, [`ErrorKind::Interrupted`], and what chunks give that are cut.
+    /// array was erased meanwhile, [`ErrorKind::Interrupted`]. After an error the array has the shape that the store has:
+    /// the new one, where elements outside of it could not be taken away. A chunk that is cut and cannot be decoded stays
+    /// as it is.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -47,9 +49,8 @@ impl Array {
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     pub fn resize(&mut self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
-        let resized = self.resized(shape, interrupted).map_err(|error| self.place(error))?;
-        *self = resized;
-        Ok(())
+        let before = self.clone();
+        self.resize_stored(shape, interrupted).map_err(|error| before.place(error))
     }
 
     /// Makes the array longer along `axis` by as much as `values` are, and writes them there. Along the other axes they
@@ -83,16 +84,19 @@ impl Array {
         Ok(())
     }
 
-    fn resized(&self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<Array> {
-        let _lock = self.shape_lock(interrupted)?;
+    fn resize_stored(&mut self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
+        let handle = self.clone();
+        let _lock = handle.shape_lock(interrupted)?;
         let before = self.stored()?;
         let after = before.with_shape(shape)?;
         after.set_shape()?;
+        // From here on it is what the store has, whatever happens to the chunks.
+        *self = after;
         if shape.iter().zip(before.shape()).any(|(new, old)| new < old) {
-            erase_outside(&after)?;
+            erase_outside(self)?;
             before.fill_cut(shape, interrupted)?;
         }
-        Ok(after)
+        Ok(())
     }
 
     fn appended(
@@ -173,6 +177,9 @@ impl Array {
         let fill = self.fill_element(interrupted)?;
         let values = Values::decoded(&fill)?;
         let options = WriteOptions { durability: self.options().durability, ..WriteOptions::default() };
+        let store = writer(&**self.store())?;
+        // Of a chunk that cannot be decoded no old element is ever shown.
+        let writer = Writer { reader: self.reader(), store, options, keep_undecodable: true };
         let mut kept = self.shape().to_vec();
         for (axis, extent) in shape.iter().enumerate() {
             let grid = &self.metadata().chunk_grid;
@@ -183,7 +190,7 @@ impl Array {
                     let mut region = kept.clone();
                     region[axis] = end;
                     let selection = within(self.shape(), &region, axis, *extent)?;
-                    self.write(&selection, &values, &options, interrupted)?;
+                    writer.write(&selection, &values.broadcast(&selection.shape())?, interrupted)?;
                 }
             }
             // What is outside along this axis is filled or gone now.

@@ -3,5 +3,5 @@
 mod map;
 mod strided;
 
-pub(crate) use map::{Located, map};
+pub(crate) use map::map;
 pub use strided::Strided;

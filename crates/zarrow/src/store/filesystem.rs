@@ -12,6 +12,7 @@ use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
+use std::time::{Duration, SystemTime};
 
 /// A folder whose files are the values.
 ///
@@ -154,6 +155,22 @@ impl Store for FilesystemStore {
     }
 }
 
+/// Whether a file with this time may be followed by another of the same time: until the clock that files are stamped with
+/// has certainly gone on.
+fn is_recent(seconds: i64, nanoseconds: u64) -> bool {
+    /// The slowest tick of a kernel is 10 ms.
+    const TICK: Duration = Duration::from_millis(20);
+    /// What file systems have whose times are whole seconds, or two.
+    const COARSE: Duration = Duration::from_secs(3);
+    let tick = if nanoseconds == 0 { COARSE } else { TICK };
+    let written = u64::try_from(seconds)
+        .ok()
+        .map(|seconds| Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // A time before 1970 is long ago, and one that is yet to come is none to rely on.
+    written.is_some_and(|written| now < written.saturating_add(tick))
+}
+
 /// An open file.
 #[derive(Debug)]
 struct File(OwnedFd);
@@ -213,9 +230,13 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
-    /// Which file it is, and when it was written last.
+    /// Which file it is, and when it was written last. `None` where that was just now: a file that is written next may
+    /// have the number of this one, which is gone then, and the same time on a clock that ticks slowly.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
+        if is_recent(stat.st_mtime, stat.st_mtime_nsec as u64) {
+            return Ok(None);
+        }
         let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as u64);
         Ok(Some([stat.st_dev, stat.st_ino, stat.st_size as u64, when]))
     }

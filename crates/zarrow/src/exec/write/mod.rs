@@ -7,7 +7,8 @@
 //!    array's edge, whose rest another may be appending to.
 //! 3. A shard is always written under its lock, piece by piece: its shares write in their order, one after the other, what
 //!    they encoded at the same time. The last one adds the index and publishes the shard.
-//! 4. A chunk of nothing but the fill value is erased, unless it was asked for.
+//! 4. A chunk of nothing but the fill value is erased, unless it was asked for. Where the array has no fill value, as those
+//!    of version 2 may, it is always stored: other readers take what they like for a chunk that is missing there.
 //! 5. Where each task is a chunk, threads work on runs of them that lie apart.
 //!
 //! No task waits for a lock while it holds one, and the shares of a shard are begun before those of the next: so whoever
@@ -48,6 +49,9 @@ pub struct Writer<'a> {
     pub store: &'a dyn StoreWriter,
     /// How it writes.
     pub options: WriteOptions,
+    /// Whether a chunk, or an inner chunk, that cannot be decoded stays as it is where not all of it is written: else that
+    /// is an error.
+    pub keep_undecodable: bool,
 }
 
 /// Encoded bytes of a shard that are gathered before they are written.
@@ -91,12 +95,14 @@ impl Writer<'_> {
                 chain: self.reader.chain,
                 fill: &self.reader.metadata.fill_value,
                 shape: &shape,
+                bounds: &bounds,
                 field: self.reader.field,
-                keep_filled: self.options.write_empty_chunks,
+                keep_filled: self.options.write_empty_chunks || !self.reader.metadata.has_fill_value,
+                keep_undecodable: self.keep_undecodable,
                 checkpoint,
             };
             let written = match sharding {
-                None => self.chunk(&cell, &target, &bounds, &part, values, worker),
+                None => self.chunk(&cell, &target, &part, values, worker),
                 Some(sharding) => {
                     let own = OpenShard::default();
                     let open = shards.get((task / shares) as usize).unwrap_or(&own);
@@ -104,7 +110,10 @@ impl Writer<'_> {
                     self.share(&cell, &target, sharding, &part, values, share, open, worker)
                 }
             };
-            written.map_err(|error| error.in_chunk(&cell))
+            match written {
+                Err(error) if self.keep_undecodable && error.is_of_stored_bytes() => Ok(()),
+                written => written.map_err(|error| error.in_chunk(&cell)),
+            }
         })
     }
 
@@ -141,7 +150,6 @@ impl Writer<'_> {
         &self,
         cell: &[u64],
         target: &Target<'_>,
-        bounds: &[u64],
         part: &[AxisPart<'_>],
         values: &Values<'_>,
         worker: &mut Worker,
@@ -155,7 +163,7 @@ impl Writer<'_> {
                 // Where there are no locks nobody can append, and nothing lies beyond the edge.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Unsupported(_))
-                        && target.is_covered_within(part, bounds) =>
+                        && target.is_covered_inside(part) =>
                 {
                     None
                 }
@@ -192,15 +200,16 @@ impl Writer<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let stored_part = stored_part(target.chain, part);
-        let target = Target { shape: &target.stored_shape(), ..*target };
+        let shape = target.in_stored_order(target.shape);
+        let bounds = target.in_stored_order(target.bounds);
+        let target = Target { shape: &shape, bounds: &bounds, ..*target };
         let shard = ShardTarget::new(target, sharding, &stored_part)?;
-        let covered = target.is_covered(&stored_part);
         let state = {
             let mut opened = lock(&open.0);
             match &*opened {
                 Some(state) => Arc::clone(state),
                 None => {
-                    let state = self.open_shard(cell, &target, &shard, sharding, covered, worker)?;
+                    let state = self.open_shard(cell, &target, &shard, sharding, &stored_part, worker)?;
                     Arc::clone(opened.insert(Arc::new(state)))
                 }
             }
@@ -233,17 +242,17 @@ impl Writer<'_> {
         target: &Target<'_>,
         shard: &ShardTarget<'_>,
         sharding: &Sharding,
-        covered: bool,
+        part: &[AxisPart<'_>],
         worker: &mut Worker,
     ) -> Result<Shard<'s>> {
         let key = self.reader.key(cell);
         let held = self.store.lock(&key, &|| target.checkpoint.pass())?;
-        let old = match if covered { None } else { self.reader.store.open(&key)? } {
+        let old = match if target.is_covered(part) { None } else { self.reader.store.open(&key)? } {
             None => None,
             Some(value) => {
                 let read = |input: &Input<'_>| read_index(sharding, target.shape, input, worker);
-                let index = self.reader.index(cell, &*value, None, read)?;
-                Some((value, index))
+                let index = self.reader.index(cell, &*value, None, read);
+                target.unless_replaced(part, index)?.map(|index| (value, index))
             }
         };
         let (start, index_at) = sharding.data_start(shard.grid())?;

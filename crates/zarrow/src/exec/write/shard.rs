@@ -4,7 +4,9 @@
 //!    as they are stored there: nothing is decoded that nobody changes.
 //! 2. Encoded chunks are gathered in pieces of some size, which are written when it is their turn: the shard is never in
 //!    memory as a whole, unless it is an inner chunk itself.
-//! 3. An inner chunk of nothing but the fill value has an empty entry in the index. A shard that has no inner chunk is not
+//! 3. An inner chunk that cannot be decoded, and of which the part is all that lies inside the array, is replaced; one
+//!    beyond the array that cannot be carried over is left out then.
+//! 4. An inner chunk of nothing but the fill value has an empty entry in the index. A shard that has no inner chunk is not
 //!    stored.
 
 use crate::codec::{ShardIndex, Sharding};
@@ -59,6 +61,8 @@ pub struct ShardTarget<'a> {
     grid: Vec<u64>,
     /// What each touched inner chunk gets.
     cells: Cells<'a>,
+    /// Whether all of the shard that lies inside the array is written.
+    is_covered_inside: bool,
     /// The number of each touched inner chunk in the shard and among the touched ones, in rising order.
     touched: Vec<(u64, u64)>,
 }
@@ -81,7 +85,8 @@ impl<'a> ShardTarget<'a> {
             })
             .collect();
         touched.sort_unstable();
-        Ok(ShardTarget { target, sharding, grid, cells, touched })
+        let is_covered_inside = target.is_covered_inside(part);
+        Ok(ShardTarget { target, sharding, grid, cells, is_covered_inside, touched })
     }
 
     /// How many inner chunks the shard has room for.
@@ -94,7 +99,20 @@ impl<'a> ShardTarget<'a> {
         &self.grid
     }
 
-    /// Encodes the inner chunks of these numbers (steps 1 and 3) to `pieces`, and calls `flush` after each.
+    /// How much of the inner chunk at `cell` lies inside the array.
+    fn inner_bounds(&self, cell: &[u64]) -> PerAxis<u64> {
+        let axes = self.target.bounds.iter().zip(&self.sharding.chunk_shape).zip(cell);
+        axes.map(|((bound, extent), index)| bound.saturating_sub(index * extent).min(*extent)).collect()
+    }
+
+    /// Appends an inner chunk as it is stored, of `left` bytes at most.
+    fn carry(&self, number: u64, stored: &Input<'_>, left: &mut u64, pieces: &mut Pieces) -> Result<()> {
+        let nbytes = stored.nbytes()?;
+        *left = left.checked_sub(nbytes).ok_or_else(|| too_large(nbytes, *left))?;
+        pieces.carry(number, stored)
+    }
+
+    /// Encodes the inner chunks of these numbers (steps 1, 3 and 4) to `pieces`, and calls `flush` after each.
     ///
     /// # Errors
     /// What old bytes and codecs can give, and what `flush` does.
@@ -125,16 +143,25 @@ impl<'a> ShardTarget<'a> {
                     self.target.checkpoint.pass()?;
                     self.cells.get(*at, &mut cell, &mut part);
                     let (chain, shape) = (&self.sharding.inner, &*self.sharding.chunk_shape);
-                    let inner = Target { chain, shape, ..self.target };
-                    if let Some(bytes) = inner.encode(&part, values, stored.as_ref(), worker)? {
-                        pieces.push(number, [&bytes.body, &bytes.tail])?;
+                    let bounds = self.inner_bounds(&cell);
+                    let inner = Target { chain, shape, bounds: &bounds, ..self.target };
+                    match (inner.encode(&part, values, stored.as_ref(), worker), stored) {
+                        (Ok(Some(bytes)), _) => pieces.push(number, [&bytes.body, &bytes.tail])?,
+                        (Ok(None), _) => {}
+                        (Err(error), Some(stored))
+                            if self.target.keep_undecodable && error.is_of_stored_bytes() =>
+                        {
+                            self.carry(number, &stored, &mut left, pieces)?;
+                        }
+                        (Err(error), _) => return Err(error),
                     }
                 }
                 _ => {
                     let Some(stored) = stored else { continue };
-                    let nbytes = stored.nbytes()?;
-                    left = left.checked_sub(nbytes).ok_or_else(|| too_large(nbytes, left))?;
-                    pieces.carry(number, &stored)?;
+                    match self.carry(number, &stored, &mut left, pieces) {
+                        Err(error) if error.is_of_stored_bytes() && self.is_covered_inside => {}
+                        carried => carried?,
+                    }
                 }
             }
             flush(pieces)?;
