@@ -64,7 +64,6 @@ CHILD = """
                 found = root[name][:].numpy()
                 assert (found == found[:, :1]).all() or name == "shards", (name, "torn")
                 assert (found >= 1).all() and (found <= round).all(), (name, "never written")
-            length = rows.refresh().shape[0] if hasattr(rows, "refresh") else rows.shape[0]
             found = zarrow.open(folder, "rows")[:].numpy()
             assert len(found) % 20 == 0 and (found == found[:, :1]).all() and (found >= 1).all(), "rows"
             if "made" in root:
