@@ -56,13 +56,6 @@ def written_in_parts(case: ArrayCase, folder: Path, selections: list[Selection])
     return expected
 
 
-def check_readers(case: ArrayCase, folder: Path, expected: Values) -> None:
-    if case.zarr_python_reads:
-        assert bits(case.read_by_zarr_python(folder)) == bits(expected), "zarr-python reads something else"
-    if case.tensorstore_reads:
-        assert bits(case.read_by_tensorstore(folder)) == bits(expected), "TensorStore reads something else"
-
-
 @pytest.mark.parametrize("name", CHOSEN)
 def test_each_type_with_each_chain(name: str, tmp_path: Path) -> None:
     element, chain = BY_NAME[name]
@@ -75,7 +68,7 @@ def test_each_type_with_each_chain(name: str, tmp_path: Path) -> None:
         selections: list[Selection] = [(...,)] * rng.choice([0, 1, 1])
         selections += [random_one(rng, geometry.shape) for _ in range(4)]
         expected = written_in_parts(case, tmp_path / str(number), selections)
-        check_readers(case, tmp_path / str(number), expected)
+        case.check_readers(tmp_path / str(number), expected)
 
 
 @st.composite
@@ -99,7 +92,7 @@ def test_random_arrays(
     folder = tmp_path_factory.mktemp("random") / "array"
     expected = written_in_parts(case, folder, selections)
     if case.can_be_written:
-        check_readers(case, folder, expected)
+        case.check_readers(folder, expected)
 
 
 @pytest.mark.parametrize(("name", "version", "chain_name", "shape", "chunks"), LARGE)
@@ -117,7 +110,7 @@ def test_arrays_of_some_megabytes(
         (-7, ...),
     ]
     expected = written_in_parts(case, tmp_path / "array", selections)
-    check_readers(case, tmp_path / "array", expected)
+    case.check_readers(tmp_path / "array", expected)
 
 
 @pytest.mark.parametrize("name", ZARRS)
