@@ -176,8 +176,8 @@ def write_on(folder: str, name: str, seed: int) -> None:
 
 
 @contextmanager
-def writers(store: Any, name: str, seed: int) -> Iterator[None]:
-    """Two threads that write; for a folder a process too."""
+def writers(store: Any, name: str, seed: int, processes: int = 1) -> Iterator[None]:
+    """Two threads that write; for a folder so many processes too."""
     stop, array, layout = threading.Event(), zarrow.open(store), LAYOUTS[name]
 
     def write_until_stopped(number: int) -> None:
@@ -186,21 +186,20 @@ def writers(store: Any, name: str, seed: int) -> Iterator[None]:
             write(array, layout, number)
 
     threads = [threading.Thread(target=write_until_stopped, args=(seed + at,)) for at in range(2)]
-    process = None
-    if isinstance(store, str):
-        process = multiprocessing.get_context("spawn").Process(target=write_on, args=(store, name, seed + 2))
-        process.start()
-    for thread in threads:
-        thread.start()
+    others = [
+        multiprocessing.get_context("spawn").Process(target=write_on, args=(store, name, seed + 2 + at))
+        for at in range(processes if isinstance(store, str) else 0)
+    ]
+    for one in [*threads, *others]:
+        one.start()
     try:
         yield
     finally:
         stop.set()
-        for thread in threads:
-            thread.join()
-        if process:
+        for process in others:
             process.terminate()
-            process.join()
+        for one in [*threads, *others]:
+            one.join()
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:

@@ -335,8 +335,10 @@ impl Array {
             false => error,
         })?;
         let mut array = (*self.inner()).clone();
-        self.array.set(interruptible(py, |interrupt| array.resize(&shape, interrupt).map(|()| array))?);
-        Ok(())
+        let resized = interruptible(py, |interrupt| array.resize(&shape, interrupt));
+        // After an error it may have the new shape too.
+        self.array.set(array);
+        resized
     }
 
     /// Make the array longer along an axis, by elements that are written there.

@@ -325,7 +325,7 @@ impl Array {
             }
             let values = values.broadcast(&selection.shape())?;
             let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
-            Writer { reader: self.reader(), store, options: *options, keep_undecodable: false }.write(
+            Writer { reader: self.reader(), store, options: *options, only_clears: false }.write(
                 selection,
                 &values,
                 interrupted,

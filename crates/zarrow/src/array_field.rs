@@ -219,7 +219,7 @@ impl ArrayField {
             let values = values.broadcast(&selection.shape())?;
             let store = self.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
             let reader = Reader { field: Some(&self.place), ..self.array.reader() };
-            Writer { reader, store, options: *options, keep_undecodable: false }.write(
+            Writer { reader, store, options: *options, only_clears: false }.write(
                 selection,
                 &values,
                 interrupted,

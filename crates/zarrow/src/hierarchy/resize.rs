@@ -179,7 +179,7 @@ impl Array {
         let options = WriteOptions { durability: self.options().durability, ..WriteOptions::default() };
         let store = writer(&**self.store())?;
         // Of a chunk that cannot be decoded no old element is ever shown.
-        let writer = Writer { reader: self.reader(), store, options, keep_undecodable: true };
+        let writer = Writer { reader: self.reader(), store, options, only_clears: true };
         let mut kept = self.shape().to_vec();
         for (axis, extent) in shape.iter().enumerate() {
             let grid = &self.metadata().chunk_grid;

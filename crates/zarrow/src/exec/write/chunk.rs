@@ -47,8 +47,8 @@ pub struct Target<'a> {
     pub field: Option<&'a FieldPlace>,
     /// Whether it is stored when all of it is the fill value.
     pub keep_filled: bool,
-    /// Whether an inner chunk that cannot be decoded stays as it is (step 4).
-    pub keep_undecodable: bool,
+    /// Whether old elements are only taken away: an inner chunk that cannot be decoded stays as it is (step 4).
+    pub only_clears: bool,
     /// Where a long write stops.
     pub checkpoint: &'a Checkpoint<'a>,
 }

@@ -49,9 +49,9 @@ pub struct Writer<'a> {
     pub store: &'a dyn StoreWriter,
     /// How it writes.
     pub options: WriteOptions,
-    /// Whether a chunk, or an inner chunk, that cannot be decoded stays as it is where not all of it is written: else that
-    /// is an error.
-    pub keep_undecodable: bool,
+    /// Whether old elements are only taken away, by the fill value: a chunk that is not stored is left out then, and one
+    /// that cannot be decoded, which is else an error, stays as it is, an inner chunk too.
+    pub only_clears: bool,
 }
 
 /// Encoded bytes of a shard that are gathered before they are written.
@@ -98,7 +98,7 @@ impl Writer<'_> {
                 bounds: &bounds,
                 field: self.reader.field,
                 keep_filled: self.options.write_empty_chunks || !self.reader.metadata.has_fill_value,
-                keep_undecodable: self.keep_undecodable,
+                only_clears: self.only_clears,
                 checkpoint,
             };
             let written = match sharding {
@@ -111,7 +111,7 @@ impl Writer<'_> {
                 }
             };
             match written {
-                Err(error) if self.keep_undecodable && error.is_of_stored_bytes() => Ok(()),
+                Err(error) if self.only_clears && error.is_of_stored_bytes() => Ok(()),
                 written => written.map_err(|error| error.in_chunk(&cell)),
             }
         })
@@ -179,6 +179,9 @@ impl Writer<'_> {
             };
         };
         let old = self.reader.store.open(&key)?;
+        if old.is_none() && self.only_clears {
+            return Ok(());
+        }
         let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
         match target.encode(part, values.level(), old.as_ref(), worker)? {
             Some(bytes) => self.store.set(&key, &[&bytes.body, &bytes.tail], durability),
@@ -214,6 +217,9 @@ impl Writer<'_> {
                 }
             }
         };
+        if state.old.is_none() && self.only_clears {
+            return Ok(());
+        }
         let old = match &state.old {
             Some((value, index)) => Some((Input::of_value(&**value, None)?.measured()?, &**index)),
             None => None,

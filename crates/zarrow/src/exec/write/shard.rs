@@ -149,7 +149,7 @@ impl<'a> ShardTarget<'a> {
                         (Ok(Some(bytes)), _) => pieces.push(number, [&bytes.body, &bytes.tail])?,
                         (Ok(None), _) => {}
                         (Err(error), Some(stored))
-                            if self.target.keep_undecodable && error.is_of_stored_bytes() =>
+                            if self.target.only_clears && error.is_of_stored_bytes() =>
                         {
                             self.carry(number, &stored, &mut left, pieces)?;
                         }
