@@ -1,5 +1,6 @@
-"""Chunks and shards at the array's edge that cannot be decoded: replaced by a write of all that is inside the array, and no
-obstacle for another shape.
+"""Chunks and shards at the array's edge that cannot be decoded.
+
+They are replaced by a write of all that is inside the array, and no obstacle for another shape.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ LAYOUTS: dict[str, dict[str, Any]] = {
         "chunks": (8, 8),
         "compressors": None,
         "serializer": ShardingCodec(
-            chunk_shape=(4, 4), codecs=[ShardingCodec(chunk_shape=(2, 2), codecs=[BytesCodec(), Crc32cCodec()])]
+            chunk_shape=(4, 4),
+            codecs=[ShardingCodec(chunk_shape=(2, 2), codecs=[BytesCodec(), Crc32cCodec()])],
         ),
     },
     "compressed shards": {
@@ -120,7 +122,9 @@ def test_what_another_has_appended_is_kept_where_it_can_be_decoded(tmp_path: Pat
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_resize_over_it_leaves_store_and_handle_in_agreement(layout: str, damage: str, tmp_path: Path) -> None:
+def test_resize_over_it_leaves_store_and_handle_in_agreement(
+    layout: str, damage: str, tmp_path: Path
+) -> None:
     array = damaged(tmp_path, layout, damage)
     for shape in [(6, 4), (5, 5), (9, 9), (2, 2)]:
         array.resize(shape)

@@ -311,8 +311,8 @@ def test_a_failed_map_leaves_none_behind(tmp_path):
     assert not maps(tmp_path)
 
 
-# Takes as many maps as the kernel gives, gives some back, and reads. What Python and the reads need else was there before;
-# a thread that begins then would end the process, since the C library has no memory for its own data.
+# Takes as many maps as the kernel gives, gives some back, and reads. What Python and the reads need was there
+# before; a thread that begins then would end the process, since the C library has no memory for its data.
 WITHOUT_MAPS = """
     import mmap, sys
     import numpy as np

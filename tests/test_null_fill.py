@@ -1,5 +1,6 @@
-"""Arrays of version 2 without a fill value, whose missing chunks other readers take for what they like: every chunk that is
-written is stored, be it nothing but zeros.
+"""Arrays of version 2 without a fill value, whose missing chunks other readers take for what they like.
+
+Every chunk that is written is stored, be it nothing but zeros.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def test_tensorstore_reads_them(dtype: str, tmp_path: Path) -> None:
     array = create(tmp_path, dtype)
     array[:] = zeros(array)
     kvstore = {"driver": "file", "path": f"{tmp_path}/"}
-    other = tensorstore.open({"driver": "zarr", "kvstore": kvstore, "fill_missing_data_reads": False}).result()
+    other = tensorstore.open(
+        {"driver": "zarr", "kvstore": kvstore, "fill_missing_data_reads": False}
+    ).result()
     assert np.array_equal(other.read().result(), zeros(array))
 
 

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import zarrow
 from oracle.arrays import GEOMETRIES, ArrayCase, Geometry, bits
 from oracle.chains import CHAINS, Chain
 from oracle.elements import ELEMENTS, Element, Values
+from oracle.random_values import seed_of
 from oracle.selections import Selection, any_of, fixed, random_one
 
 COMBINATIONS = [
@@ -71,7 +71,7 @@ def check_chunks(array: zarrow.Array, expected: Values) -> None:
 @pytest.mark.parametrize("name", BY_NAME)
 def test_each_type_with_each_chain(name: str, tmp_path: Path) -> None:
     element, chain = BY_NAME[name]
-    seed = zlib.crc32(name.encode())
+    seed = seed_of(name)
     rng = random.Random(seed)
     for number, geometry in enumerate(rng.sample(GEOMETRIES, 2)):
         fill = element.fills[(seed + number) % len(element.fills)]

@@ -147,7 +147,8 @@ def open(
         created in version 3, with those above them; `create_group` and `create_array` do more.
     cache_bytes
         Bytes of decoded chunks that each array keeps, the least recently used going first: for reads that
-        overlap. A chunk that was written anew since is decoded anew. 0 keeps none.
+        overlap. A chunk that was written anew since is decoded anew; of a file that was written in the last
+        milliseconds nothing is kept. 0 keeps none.
     limits
         What is refused as hostile, for all that is opened from here.
     durability
@@ -190,7 +191,8 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index]], *, out: Any = Non
     items
         An array and a selection of it for each item, of one or several arrays. Selections are those of
         `Array.__getitem__` but fields, or those of `oindex`, `vindex` or `blocks` where one of these stands
-        for the array. Items of one array share its chunks where they are given the same Array object.
+        for the array. Items of one array share its chunks where they are given the same Array object, or
+        two that were opened from one group: then they see the same version of each chunk.
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. Where `items` is empty it is not looked at.

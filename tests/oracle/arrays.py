@@ -141,7 +141,9 @@ class ArrayCase:
             read = self.read_by_zarr_python(folder)
             assert bits(read) == bits(as_zarr_python_gives(expected)), "zarr-python reads something else"
         if self.tensorstore_reads:
-            assert bits(self.read_by_tensorstore(folder)) == bits(expected), "TensorStore reads something else"
+            assert bits(self.read_by_tensorstore(folder)) == bits(expected), (
+                "TensorStore reads something else"
+            )
 
 
 def bits(array: Any) -> tuple[Any, ...]:

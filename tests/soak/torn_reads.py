@@ -1,7 +1,7 @@
 """Chunks that are replaced while they are read: every chunk of a read, or shard, is one version.
 
-1. Writers, in threads or in a process of their own, make all elements of a chunk one number and another in turn; some
-   versions are the fill value, so that chunks appear and vanish.
+1. Writers, in threads or in a process of their own, make all elements of a chunk one number and another in
+   turn; some versions are the fill value, so that chunks appear and vanish.
 2. Readers read by every door, in several threads, and look whether the elements of each chunk are one number.
 """
 
