@@ -22,7 +22,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak data-types crates miri test-torch fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture data-types crates miri test-torch fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -115,6 +115,9 @@ data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what i
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
 	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
+
+architecture: ## the lists of files in docs/architecture.md, written anew
+	$(PYTHON) tests/architecture.py
 
 SOAK_SECONDS ?= 600
 

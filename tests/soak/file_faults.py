@@ -1,7 +1,7 @@
 """A file system that fails: one kind of call is refused while one change is made.
 
-The change succeeds, or is an error of zarrow's; never a crash. Whatever it is, afterwards everything can be opened,
-every row is old or new, and the same change works.
+The change succeeds, or is an error of zarrow's; never a crash. Whatever it is, afterwards everything can be
+opened, every row is old or new, and the same change works.
 """
 
 from __future__ import annotations

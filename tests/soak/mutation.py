@@ -1,7 +1,8 @@
 """Values that another thread changes while they are written, through every codec and door.
 
-Which values such a write stores nobody can say: a compressor that finds a repetition says so of bytes that may be others
-by then. But it writes nowhere else, the process lives, and each chunk can be read, with a checksum too.
+Which values such a write stores nobody can say: a compressor that finds a repetition says so of bytes that
+may be others by then. But it writes nowhere else, the process lives, and each chunk can be read, with a
+checksum too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ CODECS: list[Any] = [
     {"id": "zlib", "level": 6},
     {"id": "lz4"},
     {"id": "bz2", "level": 1},
-    *({"id": "blosc", "cname": name, "clevel": 5, "shuffle": 1} for name in ("lz4hc", "zlib", "zstd", "blosclz")),
+    *(
+        {"id": "blosc", "cname": name, "clevel": 5, "shuffle": 1}
+        for name in ("lz4hc", "zlib", "zstd", "blosclz")
+    ),
     ["zstd", "crc32c"],
     ["crc32c"],
 ]
@@ -58,7 +62,9 @@ def attack(seconds: float, seed: int) -> dict[str, int]:
     return counts
 
 
-def turn_over(values: np.ndarray[Any, Any], images: list[np.ndarray[Any, Any]], stop: threading.Event) -> None:
+def turn_over(
+    values: np.ndarray[Any, Any], images: list[np.ndarray[Any, Any]], stop: threading.Event
+) -> None:
     """Make the values one image and the other in turn, without the GIL."""
     turn = 0
     while not stop.is_set():
@@ -89,4 +95,3 @@ def doors(store: Any, choose: random.Random, values: np.ndarray[Any, Any], count
                 counts["writes"] += 1
             assert array[...].shape == array.shape, (codec, layout)
             counts["checks"] += 1
-

@@ -1,7 +1,7 @@
 """Ctrl-C at any point of reads, writes and changes of a hierarchy, again and again in one process.
 
-1. A child works through steps, each of which a SIGINT may end at any point. Each interruption is a KeyboardInterrupt
-   there and nothing else.
+1. A child works through steps, each of which a SIGINT may end at any point. Each interruption is a
+   KeyboardInterrupt there and nothing else.
 2. After each, every chunk is whole: each row has the value that was written before or the new one.
 3. Arrays open, and what was appended is there or is not.
 """
