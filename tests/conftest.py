@@ -16,8 +16,8 @@ import handwritten
 
 SEED = os.environ.get("ZARROW_TEST_SEED")
 
-# What a test's own settings leave out is taken from these. A test draws its cases by a digest of its own source, so
-# that they stay the same, or by the seed.
+# What a test's own settings leave out is taken from these. A test draws its cases by a digest of its source,
+# so that they stay the same, or by the seed.
 settings.register_profile("zarrow", derandomize=SEED is None, database=None, deadline=None, print_blob=True)
 settings.load_profile("zarrow")
 

@@ -39,7 +39,7 @@ pub(crate) use batch::{Item, read_each, read_into as read_many_into, read_many};
 pub(crate) use cache::Cache;
 pub(crate) use destination::Destination;
 pub(crate) use field::FieldPlace;
-pub(crate) use open_chunk::SharedChunk;
+pub(crate) use open_chunk::{Located, SharedChunk};
 pub(crate) use output_strides::OutputStrides;
 pub(crate) use part::{AxisPart, PerAxis, whole_part};
 pub(crate) use pool::run;

@@ -25,21 +25,32 @@ use crate::store::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// An open chunk.
-pub struct OpenChunk<'a> {
-    /// Its bytes, and its index where it is a shard; `None` where it is not stored.
-    stored: Option<(Box<dyn Value + 'a>, Option<Arc<ShardIndex>>)>,
+/// An open chunk; `None` where it is not stored.
+pub struct OpenChunk<'a>(Option<Stored<'a>>);
+
+struct Stored<'a> {
+    value: Box<dyn Value + 'a>,
+    /// Its index, where it is a shard.
+    index: Option<Arc<ShardIndex>>,
+}
+
+/// Where the bytes of a chunk are that is decoded by itself.
+pub struct Located<'a> {
+    /// What holds them.
+    pub value: &'a dyn Value,
+    /// Offset and length there, of an inner chunk; else they are all of it.
+    pub range: Option<(u64, u64)>,
 }
 
 impl OpenChunk<'_> {
-    /// The bytes that hold the inner chunk `number` of a shard, with offset and length there; of what is no shard, all of
-    /// them. `None` where it is not stored.
-    pub fn locate(&self, number: u64) -> Option<(&dyn Value, Option<(u64, u64)>)> {
-        let (value, index) = self.stored.as_ref()?;
-        match index {
-            Some(index) => Some((&**value, Some(index.get(usize::try_from(number).ok()?)?))),
-            None => Some((&**value, None)),
-        }
+    /// Where the inner chunk `number` of a shard is, or all of what is no shard; `None` where it is not stored.
+    pub fn locate(&self, number: u64) -> Option<Located<'_>> {
+        let Stored { value, index } = self.0.as_ref()?;
+        let range = match index {
+            Some(index) => Some(index.get(usize::try_from(number).ok()?)?),
+            None => None,
+        };
+        Some(Located { value: &**value, range })
     }
 }
 
@@ -139,7 +150,7 @@ impl<'a> Reader<'a> {
                 self.store.open_for(&key, first)?
             }
         };
-        let Some(value) = value else { return Ok(OpenChunk { stored: None }) };
+        let Some(value) = value else { return Ok(OpenChunk(None)) };
         let index = match self.is_sharded() {
             true => {
                 let read = |input: &Input<'_>| chunk.shard_index(input, worker);
@@ -147,7 +158,7 @@ impl<'a> Reader<'a> {
             }
             false => None,
         };
-        Ok(OpenChunk { stored: Some((value, index)) })
+        Ok(OpenChunk(Some(Stored { value, index })))
     }
 
     /// Reads what is wanted of an open chunk: a share, by number and count, of a shard; of another what `wants` say.
@@ -160,7 +171,7 @@ impl<'a> Reader<'a> {
         (number, count): (u64, u64),
         worker: &mut Worker,
     ) -> Result<()> {
-        let Some((value, index)) = &open.stored else {
+        let Some(Stored { value, index }) = &open.0 else {
             // Shares of a shard want the same.
             let is_first = number == 0 || !self.is_sharded();
             let wants = if is_first { wants } else { &mut [] };
@@ -229,7 +240,7 @@ mod tests {
     #[test]
     fn the_first_task_opens_and_the_last_one_closes() {
         let shared = SharedChunk::new(3);
-        let open = || Ok(OpenChunk { stored: None });
+        let open = || Ok(OpenChunk(None));
         let failed = shared.get(|| Err(ErrorKind::NotFound.into()));
         assert!(failed.is_err(), "who could not open it leaves it to the next");
         let first = shared.get(open).unwrap();

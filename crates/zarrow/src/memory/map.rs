@@ -16,10 +16,9 @@
 use crate::array::Array;
 use crate::codec::{ArrayToBytes, Chain, Swap};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{AxisPart, PerAxis, SharedChunk, num_threads, run, whole_part};
+use crate::exec::{AxisPart, Located, PerAxis, SharedChunk, num_threads, run, whole_part};
 use crate::metadata::{ChunkGrid, FillValue};
 use crate::selection::Selection;
-use crate::store::Value;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -219,13 +218,15 @@ fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Result<Option<(Vec<u
 
 /// Maps a plain chunk to a place, from where it was found; false where it cannot be (steps 3 and 4).
 fn map_chunk(
-    found: Option<(&dyn Value, Option<(u64, u64)>)>,
+    found: Option<Located<'_>>,
     (offset, nbytes): (usize, usize),
     fill: (&[u8], &AtomicUsize),
     local: &AtomicU64,
     reservation: &Reservation,
 ) -> Result<bool> {
-    let Some((value, range)) = found else { return fill_chunk(reservation, (offset, nbytes), fill) };
+    let Some(Located { value, range }) = found else {
+        return fill_chunk(reservation, (offset, nbytes), fill);
+    };
     let Some(file) = value.file() else { return Ok(false) };
     let stat = rustix::fs::fstat(file).map_err(|error| ErrorKind::Io(error.into()))?;
     let (start, length) = range.unwrap_or((0, u64::try_from(stat.st_size).unwrap_or(0)));
