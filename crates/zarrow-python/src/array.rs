@@ -188,7 +188,7 @@ impl Array {
 
     /// The attributes as this object knows them, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, &self.inner().metadata().attributes)
+        json::of_attributes(py, &self.inner().metadata().attributes)
     }
 
     /// Change the attributes, and know them as they are stored then.
@@ -218,7 +218,9 @@ impl Array {
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut document = self.inner().metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
         document.insert("zarr_format".to_owned(), self.zarr_format().into());
-        json::object(py, &document)
+        let document = json::object(py, &document)?;
+        document.set_item("attributes", self._attributes(py)?)?;
+        Ok(document)
     }
 
     /// The path in the store, without a slash before it; "" is the root.
