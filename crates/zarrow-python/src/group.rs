@@ -21,7 +21,7 @@ use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
-use zarrow::{ErrorKind, Existing, Node};
+use zarrow::{ErrorKind, Existing, Node, visible};
 
 /// A group of arrays and groups in a store.
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -328,7 +328,7 @@ impl Group {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("{}\n{}", self.title(), self.rendered(py, Some(1))?))
+        Ok(format!("{}\n{}", visible(&self.title()), self.rendered(py, Some(1))?))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {

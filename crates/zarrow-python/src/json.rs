@@ -130,11 +130,7 @@ impl Writer {
         Ok(())
     }
 
-    fn list<'py>(
-        &mut self,
-        items: impl Iterator<Item = Bound<'py, PyAny>>,
-        depth: usize,
-    ) -> PyResult<()> {
+    fn list<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> PyResult<()> {
         self.text.push('[');
         for (number, item) in items.enumerate() {
             self.separate(number);
@@ -149,7 +145,8 @@ impl Writer {
         // A list of them, since asking a value what it is may run Python that changes the dict.
         for (number, item) in dict.items().iter().enumerate() {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
-            let key = key.cast::<PyString>().map_err(|_| PyTypeError::new_err("the keys of JSON are text"))?;
+            let key =
+                key.cast::<PyString>().map_err(|_| PyTypeError::new_err("the keys of JSON are text"))?;
             self.separate(number);
             self.string(key)?;
             self.text.push_str(": ");

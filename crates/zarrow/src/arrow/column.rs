@@ -214,8 +214,10 @@ fn dimension_names(array: &Array) -> Option<Vec<Option<String>>> {
 /// Attributes as Arrow's metadata, which are text: strings as they are, all else as JSON. Keys that have a meaning to
 /// Arrow are its own.
 pub(super) fn metadata(attributes: &Attributes) -> impl Iterator<Item = (String, String)> {
-    attributes.members().filter(|(key, ..)| !key.starts_with("ARROW:")).map(|(key, value, json)| match value {
-        Value::String(text) => (key.to_owned(), text.clone()),
-        _ => (key.to_owned(), json),
-    })
+    attributes.members().filter(|(key, ..)| !key.starts_with("ARROW:")).map(
+        |(key, value, json)| match value {
+            Value::String(text) => (key.to_owned(), text.clone()),
+            _ => (key.to_owned(), json),
+        },
+    )
 }

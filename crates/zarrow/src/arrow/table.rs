@@ -78,7 +78,13 @@ impl Table {
             None => Ok((column, options.form)),
         };
         let columns = columns.into_iter().map(masked).collect::<Result<_>>()?;
-        let table = Table { columns, is_struct: true, attributes: Attributes::default(), rows: 0..length, batch_rows };
+        let table = Table {
+            columns,
+            is_struct: true,
+            attributes: Attributes::default(),
+            rows: 0..length,
+            batch_rows,
+        };
         Ok(match options.rows {
             Some(rows) => table.with_rows(rows),
             None => table,

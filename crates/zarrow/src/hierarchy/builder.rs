@@ -8,8 +8,8 @@ use super::chunk_shape;
 use crate::codec::Chain;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
-    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind, NodeMetadata,
-    ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
+    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind,
+    NodeMetadata, ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
 };
 use crate::options::DecodeLimits;
 use serde_json::{Map, json};

@@ -11,8 +11,8 @@ use crate::array::Array;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::metadata::{
-    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA,
-    ZarrFormat,
+    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP,
+    ZMETADATA, ZarrFormat,
 };
 use crate::open::read_metadata;
 use crate::options::OpenOptions;

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    ArrayMetadata, Attributes, GroupMetadata, JsonText, MetadataError, MetadataLimits, ZarrFormat, check, structure, v2_document,
-    v3_document,
+    ArrayMetadata, Attributes, GroupMetadata, JsonText, MetadataError, MetadataLimits, ZarrFormat, check,
+    structure, v2_document, v3_document,
 };
 
 /// The name of the document that makes a node of version 3.
@@ -79,11 +79,7 @@ impl GroupMetadata {
 }
 
 /// The attributes come first, so that a node that is there has them.
-fn with_attributes(
-    attributes: &Attributes,
-    name: &'static str,
-    node: Map<String, Value>,
-) -> Vec<Document> {
+fn with_attributes(attributes: &Attributes, name: &'static str, node: Map<String, Value>) -> Vec<Document> {
     let attributes = (!attributes.is_empty()).then(|| (ZATTRS, JsonText::indented(attributes.text())));
     let attributes = attributes.map(|(name, text)| (name, text.into_bytes()));
     attributes.into_iter().chain([(name, text(node))]).collect()

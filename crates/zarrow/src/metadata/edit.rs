@@ -169,7 +169,13 @@ impl JsonText {
         Some(before[line..].to_vec())
     }
 
-    fn push(&mut self, key_as_json: &[u8], value: &[u8], last: Option<&Member>, indentation: Option<Vec<u8>>) {
+    fn push(
+        &mut self,
+        key_as_json: &[u8],
+        value: &[u8],
+        last: Option<&Member>,
+        indentation: Option<Vec<u8>>,
+    ) {
         let at = match last {
             Some(last) => last.span.end,
             None => self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1),

@@ -4,10 +4,10 @@
 
 use serde_json::{Map, Value};
 
-use super::members::member;
-use super::lenient;
-use super::{Attributes, MetadataError};
 use super::check::metadata_nbytes;
+use super::lenient;
+use super::members::member;
+use super::{Attributes, MetadataError};
 
 /// A JSON object whose keys are taken out one by one, so that what stays is what nobody knew.
 #[derive(Debug, Clone)]

@@ -128,7 +128,9 @@ mod tests {
 
     #[test]
     fn what_is_no_number_stays_refused() {
-        for text in ["01e999", "1.e999", "--1e999", "1e999e1", "+1e999", ".5e999", "-", "1e", "\\ud8", "\"\\ud80"] {
+        for text in
+            ["01e999", "1.e999", "--1e999", "1e999e1", "+1e999", ".5e999", "-", "1e", "\\ud8", "\"\\ud80"]
+        {
             assert_eq!(shown(text), None, "{text}");
         }
     }

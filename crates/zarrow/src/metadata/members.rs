@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn indented_text_is_that_of_the_parser() {
-        let values = [json!(null), json!({}), json!([{}, [], {"a\"}": [1, "b, :{", {"c": []}]}]), json!("[ ]")];
+        let values =
+            [json!(null), json!({}), json!([{}, [], {"a\"}": [1, "b, :{", {"c": []}]}]), json!("[ ]")];
         for value in values {
             for text in [value.to_string(), format!("{value:#}"), value.to_string().replace(':', " :\t ")] {
                 if serde_json::from_str::<Value>(&text).is_ok_and(|again| again == value) {

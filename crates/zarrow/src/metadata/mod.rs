@@ -77,7 +77,7 @@ pub struct ArrayMetadata {
     pub chunk_key_encoding: ChunkKeyEncoding,
     /// What an element is where no chunk is stored.
     pub fill_value: FillValue,
-    /// Whether the document says it: version 2 may leave it open, and it is zero then.
+    /// Whether the document says it: version 2 may leave it open, and it is [`FillValue::open`] then.
     pub has_fill_value: bool,
     /// The codecs, in the order in which they encode.
     pub codecs: Vec<CodecMetadata>,

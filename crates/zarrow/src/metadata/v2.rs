@@ -15,8 +15,8 @@ use super::error::excerpt;
 use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
-    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata,
-    MetadataError, MetadataLimits, ZarrFormat, check, structure,
+    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue,
+    GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, structure,
 };
 
 /// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.

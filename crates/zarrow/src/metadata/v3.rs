@@ -10,7 +10,10 @@ use super::{
 };
 
 /// Reads the document of a node. Its keys are taken out, and those that stay must be ones to ignore.
-pub(super) fn node(mut document: Document<'_>, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
+pub(super) fn node(
+    mut document: Document<'_>,
+    limits: &MetadataLimits,
+) -> Result<NodeMetadata, MetadataError> {
     document.require_format(3)?;
     let node_type = document.required("node_type")?;
     match node_type.as_str() {

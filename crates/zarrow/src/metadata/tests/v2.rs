@@ -139,5 +139,5 @@ fn attributes_may_hold_bare_floats() {
         br#"{"missing_value": NaN, "range": [-Infinity, Infinity], "text": "a \"NaN\" NaN \\", "n": -1}"#;
     let array = parse_v2_array(zarray.as_bytes(), Some(zattrs), &limits()).unwrap();
     let expected = json!({"missing_value": "NaN", "range": ["-Infinity", "Infinity"], "text": "a \"NaN\" NaN \\", "n": -1});
-    assert_eq!(Value::Object(array.attributes), expected);
+    assert_eq!(Value::Object(array.attributes.values().clone()), expected);
 }
