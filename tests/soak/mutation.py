@@ -25,7 +25,10 @@ CODECS: list[Any] = [
     {"id": "zlib", "level": 6},
     {"id": "lz4"},
     {"id": "bz2", "level": 1},
-    *({"id": "blosc", "cname": name, "clevel": 5, "shuffle": 1} for name in ("lz4hc", "zlib", "zstd", "blosclz")),
+    *(
+        {"id": "blosc", "cname": name, "clevel": 5, "shuffle": 1}
+        for name in ("lz4hc", "zlib", "zstd", "blosclz")
+    ),
     ["zstd", "crc32c"],
     ["crc32c"],
 ]
@@ -60,7 +63,9 @@ def attack(seconds: float, seed: int) -> dict[str, int]:
     return counts
 
 
-def turn_over(values: np.ndarray[Any, Any], images: list[np.ndarray[Any, Any]], stop: threading.Event) -> None:
+def turn_over(
+    values: np.ndarray[Any, Any], images: list[np.ndarray[Any, Any]], stop: threading.Event
+) -> None:
     """Make the values one image and the other in turn, without the GIL."""
     turn = 0
     while not stop.is_set():

@@ -1,7 +1,14 @@
 //! What an object says about itself, as text and as HTML.
 
+use pyo3::prelude::*;
 use std::fmt::Write;
 use zarrow::visible;
+
+/// Give text with escapes for what a terminal would obey and not show.
+#[pyfunction]
+pub fn _visible(text: &str) -> String {
+    visible(text).into_owned()
+}
 
 /// A title, and what there is to know below it.
 pub struct Summary {

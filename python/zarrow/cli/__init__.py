@@ -8,12 +8,18 @@ import sys
 from collections.abc import Sequence
 
 from zarrow import ZarrowError, __version__
+from zarrow._zarrow import _visible
 
 _SUBCOMMANDS = {
     "info": "what an array or group is: shape, type, chunks, codecs, sizes, attributes",
     "tree": "the hierarchy below a group",
     "demo": "show on real data that nothing is copied",
 }
+
+
+def visible(text: str) -> str:
+    """Give text with escapes for what a terminal would obey and not show, and for what no terminal can."""
+    return _visible(text.encode("utf-8", "backslashreplace").decode())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

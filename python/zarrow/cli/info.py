@@ -6,6 +6,7 @@ import argparse
 import json
 
 import zarrow
+from zarrow.cli import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,14 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
         if node.dimension_names is not None:
             rows["axes"] = ", ".join("unnamed" if name is None else name for name in node.dimension_names)
     for name, value in rows.items():
-        print(f"  {name:7}  {_visible(value)}")
+        print(f"  {name:7}  {visible(value)}")
     if node.attrs:
         attributes = json.dumps(dict(node.attrs), ensure_ascii=False, indent=2)
-        print("\n".join(map(_visible, f"attributes {attributes}".split("\n"))))
+        print("\n".join(map(visible, f"attributes {attributes}".split("\n"))))
     return 0
-
-
-def _visible(text: str) -> str:
-    """Give text with escapes for what a terminal would obey and not show."""
-    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return "".join(escaped)

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 import zarrow
+from zarrow.cli import visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +27,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the tree below the path, and give the exit status."""
     node = zarrow.open(arguments.path)
     if not isinstance(node, zarrow.Group):
-        print(f"zarrow tree: {arguments.path} is an array, and has nothing below it", file=sys.stderr)
+        print(
+            f"zarrow tree: {visible(arguments.path)} is an array, and has nothing below it", file=sys.stderr
+        )
         return 1
     print(node.tree(arguments.depth))
     return 0

@@ -128,7 +128,8 @@ fn is_record_changed(
     made: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let numpy = numpy::module(found.py())?;
-    let names: Vec<Bound<'_, PyAny>> = made.getattr("dtype")?.getattr("names")?.try_iter()?.collect::<PyResult<_>>()?;
+    let names: Vec<Bound<'_, PyAny>> =
+        made.getattr("dtype")?.getattr("names")?.try_iter()?.collect::<PyResult<_>>()?;
     let own = found.getattr("dtype")?.getattr("names")?;
     if !own.is_none() {
         // A structure already: NumPy takes its fields in their order.

@@ -4,6 +4,7 @@
 //! pairs. The text keeps all of it, for whoever reads it as Python does; the values are as near as JSON's own come
 //! ([`lenient`](super::lenient)).
 
+use std::fmt;
 use std::ops::Deref;
 
 use serde_json::{Map, Value};
@@ -23,7 +24,7 @@ use super::{MetadataError, MetadataLimits};
 /// assert_eq!((attributes["gap"].as_str(), attributes.text()), (Some("NaN"), r#"{"title": "rain", "gap": NaN}"#));
 /// # Ok::<(), zarrow::metadata::MetadataError>(())
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Attributes {
     /// Empty for none.
     text: String,
@@ -83,6 +84,12 @@ impl From<Map<String, Value>> for Attributes {
     fn from(values: Map<String, Value>) -> Attributes {
         let text = if values.is_empty() { String::new() } else { Value::Object(values.clone()).to_string() };
         Attributes { text, values }
+    }
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.values.fmt(formatter)
     }
 }
 

@@ -200,14 +200,20 @@ fn attributes_change_one_by_one() {
         let mut second = first.clone();
         first.change_attributes(&AttributeChange::Update(map(json!({"x": 1, "y": [2]})))).unwrap();
         second.change_attributes(&AttributeChange::Update(map(json!({"z": null})))).unwrap();
-        assert_eq!(Value::Object(second.metadata().attributes.values().clone()), json!({"x": 1, "y": [2], "z": null}));
+        assert_eq!(
+            Value::Object(second.metadata().attributes.values().clone()),
+            json!({"x": 1, "y": [2], "z": null})
+        );
         first.change_attributes(&AttributeChange::Remove(map(json!({"x": null, "none": null})))).unwrap();
         assert_eq!(Value::Object(first.metadata().attributes.values().clone()), json!({"y": [2], "z": null}));
         second.change_attributes(&AttributeChange::Replace(map(json!({"y": 3})))).unwrap();
         let Node::Array(found) = open(Arc::clone(&store), "a").unwrap() else { panic!() };
         assert_eq!(Value::Object(found.metadata().attributes.values().clone()), json!({"y": 3}));
         opened(&store, "").erase("a").unwrap();
-        assert_eq!(code(first.change_attributes(&AttributeChange::Remove(Attributes::default()))), "not_found");
+        assert_eq!(
+            code(first.change_attributes(&AttributeChange::Remove(Attributes::default()))),
+            "not_found"
+        );
         assert!(keys(&*store, "a").is_empty());
     }
 }
