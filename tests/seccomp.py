@@ -1,8 +1,8 @@
 """A kernel that refuses system calls: a filter that lasts until the process ends.
 
 1. The process gives up gaining privileges, which the kernel asks for before it takes a filter.
-2. The filter is a program for each call: load its number, compare, return the error. `odd` refuses only calls whose
-   first argument, a file's number mostly, is odd: so that some of a kind pass.
+2. The filter is a program for each call: load its number, compare, return the error. `odd` refuses only
+   calls whose first argument, a file's number mostly, is odd: so that some of a kind pass.
 3. It holds for every thread of the process and for its children.
 """
 

@@ -262,7 +262,7 @@ JSON = st.recursive(
     st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=3), JSON, max_size=4), st.data()
 )
 def test_attributes_are_what_a_dict_is(attributes, data):
-    """Any JSON of Python's, created, changed and read: as a dict, and as Python's `json` reads the document."""
+    """Any JSON of Python's, created, changed and read: as a dict has it."""
     store = zarrow.MemoryStore()
     group = zarrow.create_group(store, attributes=attributes, zarr_format=data.draw(st.sampled_from([2, 3])))
     expected = dict(attributes)

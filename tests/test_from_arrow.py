@@ -161,7 +161,7 @@ def test_what_would_lose_its_meaning_is_refused(kind, take):
         assert raised.value.kind == "loses_meaning" and isinstance(raised.value, ValueError)
 
 
-# What comes in and goes out: the type that it goes out as is the one that it came in as, or one that says the same.
+# What comes in, and goes out as the same type or one that says the same.
 ROUND_TRIPS = [
     *((kind, kind) for kind in NUMBERS),
     *((pa.timestamp(unit),) * 2 for unit in ("s", "ms", "us", "ns")),
@@ -184,7 +184,7 @@ def test_what_comes_in_goes_out(kind, back):
 
 def test_dates_beyond_32_bits_are_refused():
     far = np.array(["6000000-01-01", "2026-11-22"], "M8[D]")
-    with pytest.raises(zarrow.ExchangeError, match="5.8 million years"):
+    with pytest.raises(zarrow.ExchangeError, match=r"5\.8 million years"):
         zarrow.asarray(far).arrow()
     assert zarrow.asarray(far)[1:].arrow().to_pylist() == [datetime.date(2026, 11, 22)]
 

@@ -298,8 +298,8 @@ def from_arrow(x: Any) -> _AnyArray:
     text, dates of 32 bits, dictionaries (decoded), and several chunks, which are joined by one copy. Refused
     are lists of any length, structs (of a table, take a column), unions, decimals and nulls.
 
-    Refused is also what no array here can say, and what would be another without it: times of a time zone, times
-    of day, dates in milliseconds, and fixed-size lists of which some are null. The error's `kind` is
+    Refused is also what no array here can say, and what would be another without it: times of a time zone,
+    times of day, dates in milliseconds, and fixed-size lists of which some are null. The error's `kind` is
     `"loses_meaning"`, and it says what to cast to.
 
     Parameters
@@ -311,8 +311,8 @@ def from_arrow(x: Any) -> _AnyArray:
     Raises
     ------
     ExchangeError
-        A type that no array has here, or has not all of; an array that breaks Arrow's rules; a stream whose producer failed (a
-        `BufferError`).
+        A type that no array has here, or has not all of; an array that breaks Arrow's rules; a stream whose
+        producer failed (a `BufferError`).
     ShapeError
         Offsets that run backwards, text that is not UTF-8 (a `ValueError`).
     TypeError

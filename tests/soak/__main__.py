@@ -1,7 +1,8 @@
 """Run the attacks in turn until the time is up, and print what they counted.
 
 1. Each attack runs in a process of its own, so that a crash is told from a fault that it found.
-2. It gets a new seed each time, which is printed: `python -m soak NAME --seed SEED` draws the same cases again.
+2. It gets a new seed each time, which is printed: `python -m soak NAME --seed SEED` draws the same cases
+   again.
 3. Counts are added up, and printed after each turn: a run that is ended early has said what it did.
 """
 

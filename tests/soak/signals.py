@@ -1,7 +1,7 @@
 """Ctrl-C at any point of reads, writes and changes of a hierarchy, again and again in one process.
 
-1. A child works through steps, each of which a SIGINT may end at any point. Each interruption is a KeyboardInterrupt
-   there and nothing else.
+1. A child works through steps, each of which a SIGINT may end at any point. Each interruption is a
+   KeyboardInterrupt there and nothing else.
 2. After each, every chunk is whole: each row has the value that was written before or the new one.
 3. Arrays open, and what was appended is there or is not.
 """
@@ -64,7 +64,6 @@ CHILD = """
                 found = root[name][:].numpy()
                 assert (found == found[:, :1]).all() or name == "shards", (name, "torn")
                 assert (found >= 1).all() and (found <= round).all(), (name, "never written")
-            length = rows.refresh().shape[0] if hasattr(rows, "refresh") else rows.shape[0]
             found = zarrow.open(folder, "rows")[:].numpy()
             assert len(found) % 20 == 0 and (found == found[:, :1]).all() and (found >= 1).all(), "rows"
             if "made" in root:
