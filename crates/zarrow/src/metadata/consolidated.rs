@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::json::Document;
-use super::members::{key_text, members};
+use super::members::{key_text, member, members};
 use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, v2, v3};
 
 const KEY: &str = "consolidated_metadata";
@@ -51,7 +51,7 @@ impl Consolidated {
         let metadata =
             inline(value).ok_or_else(|| MetadataError::invalid(KEY, "it has no \"metadata\" object"))?;
         let mut entries = BTreeMap::new();
-        collect("", metadata, &JsonText::of_object(text).object(METADATA), &mut entries)?;
+        collect("", metadata, member(text, METADATA.as_bytes()).unwrap_or_default(), &mut entries)?;
         Ok(Some(Consolidated::new(entries, limits)))
     }
 
@@ -173,21 +173,28 @@ fn inline(value: &Value) -> Option<&Map<String, Value>> {
 fn collect(
     prefix: &str,
     metadata: &Map<String, Value>,
-    text: &JsonText,
+    text: &[u8],
     entries: &mut BTreeMap<String, Entry>,
 ) -> Result<(), MetadataError> {
-    for member in members(text.as_bytes()) {
-        let name = key_text(member.key);
+    for found in members(text) {
+        let name = key_text(found.key);
         let path = format!("{prefix}{}", checked_path(&name)?);
-        let node = text.as_bytes().get(member.value).unwrap_or_default();
-        let mut node = JsonText::of_object(node);
-        if let Some(inner) = metadata.get(&name).and_then(|node| node.get(KEY)) {
-            if let Some(inner) = inline(inner) {
-                collect(&format!("{path}/"), inner, &node.object(KEY).object(METADATA), entries)?;
+        let node = text.get(found.value).unwrap_or_default();
+        let nested = metadata.get(&name).and_then(|node| node.get(KEY));
+        let own = match nested {
+            None => node.to_vec(),
+            Some(_) => {
+                let mut own = JsonText::of_object(node);
+                own.remove(KEY);
+                // As large as it is now, since an entry stays.
+                own.as_bytes().to_vec()
             }
-            node.remove(KEY);
+        };
+        entries.insert(path.clone(), Entry::V3(own));
+        if let Some(inner) = nested.and_then(inline) {
+            let below = member(node, KEY.as_bytes()).and_then(|nested| member(nested, METADATA.as_bytes()));
+            collect(&format!("{path}/"), inner, below.unwrap_or_default(), entries)?;
         }
-        entries.insert(path, Entry::V3(node.into_bytes()));
     }
     Ok(())
 }
