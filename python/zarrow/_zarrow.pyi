@@ -41,6 +41,7 @@ __all__ = [
     "_masked",
     "_shape_as",
     "_variable",
+    "_visible",
     "asarray",
     "from_arrow",
     "from_dlpack",
@@ -121,6 +122,7 @@ def _create_group(
     durability: str,
 ) -> Group: ...
 def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
+def _visible(text: str) -> str: ...
 def open(
     store: str | os.PathLike[str] | MemoryStore,
     path: str = "",
@@ -292,12 +294,15 @@ def from_arrow(x: Any) -> _AnyArray:
 
     Numbers, `arrow.bool8`, times of 64 bits, fixed-size binary, and nested fixed-size lists or
     `arrow.fixed_shape_tensor` of them, become a Tensor at their address; large string and large binary a
-    Variable at theirs. What is null gives the masked layout, with a mask of one byte an element that is made;
-    a list that is null is one of nulls.
+    Variable at theirs. What is null gives the masked layout, with a mask of one byte an element that is made.
 
     Copied is what Arrow has in another form: packed bools, offsets of 32 bits and those of a slice, views of
-    text, dates and times of 32 bits, dictionaries (decoded), and several chunks, which are joined by one
-    copy. Refused are lists of any length, structs (of a table, take a column), unions, decimals and nulls.
+    text, dates of 32 bits, dictionaries (decoded), and several chunks, which are joined by one copy. Refused
+    are lists of any length, structs (of a table, take a column), unions, decimals and nulls.
+
+    Refused is also what no array here can say, and what would be another without it: times of a time zone,
+    times of day, dates in milliseconds, and fixed-size lists of which some are null. The error's `kind` is
+    `"loses_meaning"`, and it says what to cast to.
 
     Parameters
     ----------
@@ -308,8 +313,8 @@ def from_arrow(x: Any) -> _AnyArray:
     Raises
     ------
     ExchangeError
-        A type that no array has here; an array that breaks Arrow's rules; a stream whose producer failed (a
-        `BufferError`).
+        A type that no array has here, or has not all of; an array that breaks Arrow's rules; a stream whose
+        producer failed (a `BufferError`).
     ShapeError
         Offsets that run backwards, text that is not UTF-8 (a `ValueError`).
     TypeError

@@ -3,7 +3,7 @@
 use crate::arrow_stream::ArrowStream;
 use crate::current::Current;
 use crate::decoded_array::wrap;
-use crate::error::{Raise, indexing};
+use crate::error::{Attempt, Raise, indexing};
 use crate::field::Elements;
 use crate::index_array::{self, Indexing};
 use crate::indexer::Indexer;
@@ -188,7 +188,7 @@ impl Array {
 
     /// The attributes as this object knows them, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, &self.inner().metadata().attributes)
+        json::of_attributes(py, &self.inner().metadata().attributes)
     }
 
     /// Change the attributes, and know them as they are stored then.
@@ -218,7 +218,9 @@ impl Array {
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut document = self.inner().metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
         document.insert("zarr_format".to_owned(), self.zarr_format().into());
-        json::object(py, &document)
+        let document = json::object(py, &document)?;
+        document.set_item("attributes", self._attributes(py)?)?;
+        Ok(document)
     }
 
     /// The path in the store, without a slash before it; "" is the root.
@@ -326,9 +328,9 @@ impl Array {
     /// Make the array of another shape, of as many axes.
     fn resize(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = shape.py();
-        let extents = match shape.try_iter() {
-            Ok(_) => shape.extract::<Vec<u64>>(),
-            Err(_) => shape.extract::<u64>().map(|extent| vec![extent]),
+        let extents = match shape.try_iter().attempt(py)? {
+            Some(_) => shape.extract::<Vec<u64>>(),
+            None => shape.extract::<u64>().map(|extent| vec![extent]),
         };
         let shape = extents.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
             true => PyValueError::new_err(format!("shape is {shape}, not extents from 0 to 2^64 - 1")),
@@ -365,9 +367,9 @@ impl Array {
     /// Read one chunk by its place in the grid, cut to the array at its end.
     fn retrieve_chunk<'py>(&self, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = indices.py();
-        let indices = match indices.extract::<i64>() {
-            Ok(index) => vec![index],
-            Err(_) => indices.extract::<Vec<i64>>()?,
+        let indices = match indices.extract::<i64>().attempt(py)? {
+            Some(index) => vec![index],
+            None => indices.extract::<Vec<i64>>()?,
         };
         let place: Option<Vec<u64>> = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
         let place = place.ok_or_else(|| indexing(py, format!("chunk {indices:?} is outside the grid")))?;

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value};
-use zarrow::metadata::{ArrayMetadata, ChunkKeyEncoding, CodecMetadata};
+use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadata};
 use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, WriteOptions, ZarrFormat};
 use zarrow_array::DataType;
 
@@ -30,7 +30,15 @@ pub fn _create_array<'py>(
     durability: &str,
 ) -> PyResult<Array> {
     let py = target.py();
-    let metadata = builder(dtype, fill_value, json::map(description)?)?.build().raise(py)?;
+    // Attributes may say more than JSON does.
+    let description = description.copy()?;
+    let attributes = description.call_method1("pop", ("attributes", py.None()))?;
+    let attributes = match attributes.cast::<PyDict>() {
+        Ok(attributes) => json::attributes(attributes)?,
+        Err(_) => Attributes::default(),
+    };
+    let builder = builder(dtype, fill_value, json::map(&description)?)?.attributes(attributes);
+    let metadata = builder.build().raise(py)?;
     // Data that do not fit are refused before anything is created.
     let written = data.map(|data| Written::new(data, &metadata.data_type)).transpose()?;
     let array = create(target, path, metadata, existing(overwrite), durability)?;
@@ -84,7 +92,7 @@ pub fn _create_group<'py>(
     durability: &str,
 ) -> PyResult<Group> {
     let py = target.py();
-    let (attributes, existing) = (json::map(attributes)?, existing(overwrite));
+    let (attributes, existing) = (json::attributes(attributes)?, existing(overwrite));
     if let Ok(group) = target.cast::<Group>() {
         return group
             .get()
@@ -165,10 +173,7 @@ fn builder(
         };
         builder = builder.dimension_names(names.iter().map(name).collect::<PyResult<Vec<_>>>()?);
     }
-    match take("attributes") {
-        Some(Value::Object(attributes)) => Ok(builder.attributes(attributes)),
-        _ => Ok(builder),
-    }
+    Ok(builder)
 }
 
 fn extents(key: &str, value: Option<Value>) -> PyResult<Option<Vec<u64>>> {

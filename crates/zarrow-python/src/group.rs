@@ -15,13 +15,13 @@ use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
-use serde_json::Map;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
-use zarrow::{ErrorKind, Existing, Node};
+use zarrow::metadata::Attributes;
+use zarrow::{ErrorKind, Existing, Node, visible};
 
 /// A group of arrays and groups in a store.
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -108,7 +108,8 @@ impl Group {
         attributes: Option<Bound<'py, PyDict>>,
         overwrite: bool,
     ) -> PyResult<Group> {
-        let attributes = attributes.map_or(Ok(Map::new()), |attributes| json::map(&attributes))?;
+        let attributes =
+            attributes.map_or(Ok(Attributes::default()), |attributes| json::attributes(&attributes))?;
         let existing = if overwrite { Existing::Erase } else { Existing::Refuse };
         let group = slf.get();
         group.change(slf.py(), |group| group.create_group(path, attributes, existing)).map(Group::new)
@@ -287,7 +288,7 @@ impl Group {
 
     /// The attributes as this object knows them, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, self.inner().attributes())
+        json::of_attributes(py, self.inner().attributes())
     }
 
     /// Change the attributes, and know them as they are stored then.
@@ -327,7 +328,7 @@ impl Group {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("{}\n{}", self.title(), self.rendered(py, Some(1))?))
+        Ok(format!("{}\n{}", visible(&self.title()), self.rendered(py, Some(1))?))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {

@@ -10,7 +10,7 @@
 //!
 //! Source: NumPy, "Advanced indexing"; zarr-python, `zarr.core.indexing`.
 
-use crate::error::{Raise, indexing};
+use crate::error::{Attempt, Raise, indexing};
 use crate::made_once::name;
 use crate::numpy;
 use crate::selection::{index_of, indices};
@@ -208,11 +208,8 @@ impl<'py> Item<'py> {
             let message = "indices are integers, slices, ..., and arrays of integers or bools";
             indexing(py, format!("{message}, and not {kind}"))
         };
-        let array = match numpy::module(py)?.call_method1(name!(py, "asarray"), (item,)) {
-            Ok(array) => array,
-            Err(error) if error.is_instance_of::<pyo3::exceptions::PyException>(py) => return Err(refused()),
-            Err(error) => return Err(error),
-        };
+        let array = numpy::module(py)?.call_method1(name!(py, "asarray"), (item,)).attempt(py)?;
+        let array = array.ok_or_else(refused)?;
         let kind: char = array.getattr(name!(py, "dtype"))?.getattr(name!(py, "kind"))?.extract()?;
         let shape: Vec<u64> = array.getattr(name!(py, "shape"))?.extract()?;
         match (kind, &shape[..]) {

@@ -4,6 +4,7 @@
 //! array, store) on the way out.
 
 use crate::metadata::MetadataError;
+use crate::visible::visible;
 use std::fmt;
 
 /// What went wrong. The text of [`code`](ErrorKind::code) is stable.
@@ -215,10 +216,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, context) = &*self.0;
-        write!(formatter, "{kind}")?;
+        // What is wrong is told with names and values of the store.
+        formatter.write_str(&visible(&kind.to_string()))?;
         let mut separator = " (";
         let mut place = |formatter: &mut fmt::Formatter<'_>, text: String| {
-            write!(formatter, "{separator}{text}")?;
+            write!(formatter, "{separator}{}", visible(&text))?;
             separator = ", ";
             Ok(())
         };

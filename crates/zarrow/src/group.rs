@@ -7,11 +7,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::hierarchy::attributes::StoredNode;
 use crate::hierarchy::consolidate::consolidate;
 use crate::hierarchy::{AttributeChange, Existing, create_array, create_group, erase};
-use crate::metadata::{ArrayMetadata, GroupMetadata, ZarrFormat};
+use crate::metadata::{ArrayMetadata, Attributes, GroupMetadata, ZarrFormat};
 use crate::open::{Node, node, open_node};
 use crate::options::OpenOptions;
 use crate::store::{Store, check_key, join, normalize_path};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// A Zarr group.
@@ -55,7 +54,7 @@ impl Group {
 
     /// What the user stored beside the group.
     #[must_use]
-    pub fn attributes(&self) -> &Map<String, Value> {
+    pub fn attributes(&self) -> &Attributes {
         &self.metadata.attributes
     }
 
@@ -106,7 +105,7 @@ impl Group {
     pub fn create_group(
         &mut self,
         path: &str,
-        attributes: Map<String, Value>,
+        attributes: impl Into<Attributes>,
         existing: Existing,
     ) -> Result<Group> {
         let path = self.below(path)?;

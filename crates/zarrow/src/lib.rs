@@ -26,6 +26,7 @@ mod missing;
 mod open;
 mod options;
 mod selection;
+mod visible;
 
 pub mod metadata;
 pub mod store;
@@ -43,6 +44,7 @@ pub use missing::MissingValues;
 pub use open::{Node, open, open_with};
 pub use options::{DecodeLimits, OpenOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, List, Selection};
+pub use visible::visible;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

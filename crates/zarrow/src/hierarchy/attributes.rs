@@ -4,20 +4,19 @@ use super::consolidate;
 use super::create::node_document;
 use super::document::{check_nbytes, update, writer};
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{JsonText, ZATTRS, ZarrFormat};
+use crate::metadata::{Attributes, JsonText, ZATTRS, ZarrFormat};
 use crate::options::OpenOptions;
 use crate::store::{Store, join};
-use serde_json::{Map, Value};
 
 /// What becomes of the attributes of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttributeChange {
     /// These are all.
-    Replace(Map<String, Value>),
+    Replace(Attributes),
     /// These are set, and the others stay.
-    Update(Map<String, Value>),
-    /// These are taken out where they are there, and the others stay.
-    Remove(Vec<String>),
+    Update(Attributes),
+    /// Those of the same keys are taken out where they are there, and the others stay.
+    Remove(Attributes),
 }
 
 /// A node whose documents change.
@@ -31,11 +30,11 @@ pub(crate) struct StoredNode<'a> {
 
 impl StoredNode<'_> {
     /// Changes the attributes and returns all of them as they are then, what others have changed since included.
-    pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Map<String, Value>> {
-        let mut attributes = Map::new();
+    pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Attributes> {
+        let mut attributes = Attributes::default();
         let mut apply = |mut text: JsonText| {
             change.apply(&mut text);
-            attributes = text.values()?;
+            attributes = text.attributes()?;
             Ok(text)
         };
         match self.zarr_format {
@@ -88,18 +87,11 @@ impl AttributeChange {
     fn apply(&self, attributes: &mut JsonText) {
         match self {
             AttributeChange::Replace(all) => {
-                let stale: Vec<String> = attributes.keys().filter(|key| !all.contains_key(key)).collect();
-                for key in stale {
-                    attributes.remove(&key);
-                }
-                all.iter().for_each(|(key, value)| attributes.set(key, value));
+                attributes.remove_all(all, false);
+                attributes.update(all);
             }
-            AttributeChange::Update(some) => some.iter().for_each(|(key, value)| attributes.set(key, value)),
-            AttributeChange::Remove(keys) => {
-                for key in keys {
-                    attributes.remove(key);
-                }
-            }
+            AttributeChange::Update(some) => attributes.update(some),
+            AttributeChange::Remove(some) => attributes.remove_all(some, true),
         }
     }
 }

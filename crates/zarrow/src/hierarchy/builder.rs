@@ -8,11 +8,11 @@ use super::chunk_shape;
 use crate::codec::Chain;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind, NodeMetadata,
-    ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
+    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind,
+    NodeMetadata, ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
 };
 use crate::options::DecodeLimits;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use zarrow_array::DataType;
 
 /// An array that is to be created: its shape and data type, and what differs from the usual.
@@ -41,7 +41,7 @@ pub struct ArrayBuilder {
     big_endian: bool,
     chunk_key_encoding: Option<ChunkKeyEncoding>,
     dimension_names: Option<Vec<Option<String>>>,
-    attributes: Map<String, Value>,
+    attributes: Attributes,
     limits: DecodeLimits,
 }
 
@@ -63,7 +63,7 @@ impl ArrayBuilder {
             big_endian: false,
             chunk_key_encoding: None,
             dimension_names: None,
-            attributes: Map::new(),
+            attributes: Attributes::default(),
             limits: DecodeLimits::default(),
         }
     }
@@ -143,8 +143,8 @@ impl ArrayBuilder {
 
     /// What is stored beside the array.
     #[must_use]
-    pub fn attributes(self, attributes: Map<String, Value>) -> Self {
-        ArrayBuilder { attributes, ..self }
+    pub fn attributes(self, attributes: impl Into<Attributes>) -> Self {
+        ArrayBuilder { attributes: attributes.into(), ..self }
     }
 
     /// What is refused.

@@ -11,13 +11,12 @@ use crate::array::Array;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::metadata::{
-    ArrayMetadata, Document, GroupMetadata, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA,
-    ZarrFormat,
+    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP,
+    ZMETADATA, ZarrFormat,
 };
 use crate::open::read_metadata;
 use crate::options::OpenOptions;
 use crate::store::{Store, join, normalize_path};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The documents that a node can have.
@@ -90,12 +89,12 @@ pub fn create_group(
     store: Arc<dyn Store>,
     path: &str,
     zarr_format: ZarrFormat,
-    attributes: Map<String, Value>,
+    attributes: impl Into<Attributes>,
     existing: Existing,
     options: &OpenOptions,
 ) -> Result<Group> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
-    let metadata = GroupMetadata { zarr_format, attributes, consolidated: None };
+    let metadata = GroupMetadata { zarr_format, attributes: attributes.into(), consolidated: None };
     let documents = metadata.documents();
     let limit = options.limits.metadata.max_metadata_nbytes;
     documents
@@ -119,7 +118,7 @@ fn create(
     let missing = missing_groups(store, path, zarr_format, options)?;
     check_free(store, path, is_array, existing)?;
     for group in &missing {
-        let metadata = GroupMetadata { zarr_format, attributes: Map::new(), consolidated: None };
+        let metadata = GroupMetadata { zarr_format, attributes: Attributes::default(), consolidated: None };
         let _lock = lock(store, &join(group, node_document(zarr_format, false)))?;
         // Another may have come before the lock, and set attributes already.
         if node_at(store, group)?.is_none() {

@@ -7,6 +7,7 @@
 //! 4. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that a store has already
 //!    are never written anew from a description, but edited (`edit`), so that nothing of another program is lost.
 
+mod attributes;
 mod base64;
 mod check;
 mod chunk_grid;
@@ -20,6 +21,8 @@ mod error;
 mod fill_value;
 mod float8;
 mod json;
+mod lenient;
+mod members;
 mod structure;
 mod type_string;
 mod v2;
@@ -30,6 +33,7 @@ mod v3_document;
 #[cfg(test)]
 mod tests;
 
+pub use attributes::Attributes;
 pub use check::MetadataLimits;
 pub use chunk_grid::{AxisEdges, ChunkGrid};
 pub use chunk_key::ChunkKeyEncoding;
@@ -42,7 +46,7 @@ pub use error::MetadataError;
 pub use fill_value::FillValue;
 pub(crate) use v2::Kind;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use zarrow_array::DataType;
 
 /// The version of the Zarr format that a node is stored in.
@@ -73,12 +77,12 @@ pub struct ArrayMetadata {
     pub chunk_key_encoding: ChunkKeyEncoding,
     /// What an element is where no chunk is stored.
     pub fill_value: FillValue,
-    /// Whether the document says it: version 2 may leave it open, and it is zero then.
+    /// Whether the document says it: version 2 may leave it open, and it is [`FillValue::open`] then.
     pub has_fill_value: bool,
     /// The codecs, in the order in which they encode.
     pub codecs: Vec<CodecMetadata>,
     /// What the user stored beside the array.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// A name for each axis, where the array has them.
     pub dimension_names: Option<Vec<Option<String>>>,
 }
@@ -89,7 +93,7 @@ pub struct GroupMetadata {
     /// The version that the group is stored in.
     pub zarr_format: ZarrFormat,
     /// What the user stored beside the group.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// The metadata of everything below the group, where it was consolidated.
     pub consolidated: Option<Consolidated>,
 }
@@ -188,9 +192,6 @@ pub fn data_type_document(data_type: &DataType) -> Value {
     data_type::document(data_type)
 }
 
-fn attributes(zattrs: Option<&[u8]>, limits: &MetadataLimits) -> Result<Map<String, Value>, MetadataError> {
-    match zattrs {
-        Some(bytes) => Ok(json::Document::parse(bytes, limits.max_metadata_nbytes)?.into_map()),
-        None => Ok(Map::new()),
-    }
+fn attributes(zattrs: Option<&[u8]>, limits: &MetadataLimits) -> Result<Attributes, MetadataError> {
+    zattrs.map_or(Ok(Attributes::default()), |text| Attributes::parse(text, limits))
 }

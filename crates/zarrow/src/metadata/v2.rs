@@ -15,14 +15,14 @@ use super::error::excerpt;
 use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata,
-    MetadataError, MetadataLimits, ZarrFormat, check, structure,
+    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue,
+    GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, structure,
 };
 
 /// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.
 pub(super) fn array(
-    mut document: Document,
-    attributes: Map<String, Value>,
+    mut document: Document<'_>,
+    attributes: Attributes,
     limits: &MetadataLimits,
 ) -> Result<ArrayMetadata, MetadataError> {
     document.require_format(2)?;
@@ -66,8 +66,8 @@ pub(super) fn array(
 
 /// Reads a `.zgroup`.
 pub(super) fn group(
-    mut document: Document,
-    attributes: Map<String, Value>,
+    mut document: Document<'_>,
+    attributes: Attributes,
     consolidated: Option<Consolidated>,
 ) -> Result<GroupMetadata, MetadataError> {
     document.require_format(2)?;

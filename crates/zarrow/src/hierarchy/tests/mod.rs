@@ -3,7 +3,7 @@
 mod resize;
 
 use super::*;
-use crate::metadata::{CodecMetadata, FillValue, ZarrFormat};
+use crate::metadata::{Attributes, CodecMetadata, FillValue, ZarrFormat};
 use crate::store::{Durability, FilesystemStore, MemoryStore, Store};
 use crate::{Group, Node, OpenOptions, open};
 use serde_json::{Map, Value, json};
@@ -16,8 +16,11 @@ fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::default())
 }
 
-fn map(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+fn map(value: Value) -> Attributes {
+    match value {
+        Value::Object(map) => map.into(),
+        _ => Attributes::default(),
+    }
 }
 
 fn builder(zarr_format: ZarrFormat) -> ArrayBuilder {
@@ -197,14 +200,20 @@ fn attributes_change_one_by_one() {
         let mut second = first.clone();
         first.change_attributes(&AttributeChange::Update(map(json!({"x": 1, "y": [2]})))).unwrap();
         second.change_attributes(&AttributeChange::Update(map(json!({"z": null})))).unwrap();
-        assert_eq!(Value::Object(second.metadata().attributes.clone()), json!({"x": 1, "y": [2], "z": null}));
-        first.change_attributes(&AttributeChange::Remove(vec!["x".into(), "none".into()])).unwrap();
-        assert_eq!(Value::Object(first.metadata().attributes.clone()), json!({"y": [2], "z": null}));
+        assert_eq!(
+            Value::Object(second.metadata().attributes.values().clone()),
+            json!({"x": 1, "y": [2], "z": null})
+        );
+        first.change_attributes(&AttributeChange::Remove(map(json!({"x": null, "none": null})))).unwrap();
+        assert_eq!(Value::Object(first.metadata().attributes.values().clone()), json!({"y": [2], "z": null}));
         second.change_attributes(&AttributeChange::Replace(map(json!({"y": 3})))).unwrap();
         let Node::Array(found) = open(Arc::clone(&store), "a").unwrap() else { panic!() };
-        assert_eq!(Value::Object(found.metadata().attributes.clone()), json!({"y": 3}));
+        assert_eq!(Value::Object(found.metadata().attributes.values().clone()), json!({"y": 3}));
         opened(&store, "").erase("a").unwrap();
-        assert_eq!(code(first.change_attributes(&AttributeChange::Remove(vec![]))), "not_found");
+        assert_eq!(
+            code(first.change_attributes(&AttributeChange::Remove(Attributes::default()))),
+            "not_found"
+        );
         assert!(keys(&*store, "a").is_empty());
     }
 }
@@ -321,7 +330,7 @@ fn changes_of_threads_are_not_lost() {
                     for round in 0..8 {
                         let name = format!("{thread}-{round}");
                         array(store, &format!("g/{name}"), zarr_format).unwrap();
-                        let change = AttributeChange::Update(Map::from_iter([(name, json!(round))]));
+                        let change = AttributeChange::Update(Map::from_iter([(name, json!(round))]).into());
                         opened(store, "").change_attributes(&change).unwrap();
                     }
                 });
