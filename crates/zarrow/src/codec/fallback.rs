@@ -20,14 +20,9 @@ const ALLOWED: &[&str] = &[
     "bytes",
     "transpose",
     "bitround",
-    "fletcher32",
-    "adler32",
     "packbits",
     "numcodecs.bitround",
     "numcodecs.fixedscaleoffset",
-    "numcodecs.shuffle",
-    "numcodecs.fletcher32",
-    "numcodecs.adler32",
 ];
 
 /// A list of codecs that `zarrs` runs.
