@@ -48,7 +48,7 @@ impl CodecMetadata {
 
     fn parse(value: &Value, item_size: usize) -> Result<CodecMetadata, MetadataError> {
         let extension = Extension::parse(KEY, value)?;
-        let codec = CodecMetadata {
+        let mut codec = CodecMetadata {
             name: normal_form::name(extension.name).into_owned(),
             configuration: extension.configuration(),
             must_understand: extension.must_understand,
@@ -57,6 +57,7 @@ impl CodecMetadata {
         if codec.name == "bytes" && codec.configuration.get("endian").is_some_and(Value::is_array) {
             return Err(MetadataError::expected(KEY, "an endian of \"little\" or \"big\"", value));
         }
+        normal_form::normalise_inner(&mut codec.configuration);
         codec.into_canonical(item_size)
     }
 

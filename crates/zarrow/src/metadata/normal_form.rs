@@ -62,8 +62,13 @@ fn normalise_codec(codec: &mut Value) -> bool {
         changed = true;
     }
     let configuration = codec.get_mut("configuration").and_then(Value::as_object_mut);
-    let lists = configuration.into_iter().flatten().filter(|(key, _)| LISTS.contains(&key.as_str()));
-    lists.fold(changed, |changed, (_, list)| normalise(list) || changed)
+    configuration.is_some_and(normalise_inner) || changed
+}
+
+/// Gives the codecs inside of a codec the normal form; says whether one had another.
+pub(super) fn normalise_inner(configuration: &mut Map<String, Value>) -> bool {
+    let lists = configuration.iter_mut().filter(|(key, _)| LISTS.contains(&key.as_str()));
+    lists.fold(false, |changed, (_, list)| normalise(list) || changed)
 }
 
 #[cfg(test)]
