@@ -1,4 +1,4 @@
-"""Codecs from bytes to bytes, against others who have them, and what they make of the wild and the hostile."""
+"""Codecs from bytes to bytes, against others who have them, and what they make of the hostile."""
 
 from __future__ import annotations
 

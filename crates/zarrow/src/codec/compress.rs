@@ -285,7 +285,9 @@ mod tests {
         all.push(json!({"name": "numcodecs.crc32"}));
         all.push(json!({"name": "numcodecs.adler32", "configuration": {"location": "end"}}));
         all.push(json!({"name": "numcodecs.fletcher32"}));
-        all.push(json!({"name": "numcodecs.jenkins_lookup3", "configuration": {"initval": 7, "prefix": [1]}}));
+        all.push(
+            json!({"name": "numcodecs.jenkins_lookup3", "configuration": {"initval": 7, "prefix": [1]}}),
+        );
         all
     }
 

@@ -176,7 +176,9 @@ impl<'a> BloscFrame<'a> {
             0 if bytes.len() > SAFE && word(8).is_none_or(|block| block > SAFE) => {
                 Err(corrupt("a BloscLZ block of more than 8 MiB"))
             }
-            2 if bytes[2] & 2 == 0 => Err(Failure::Unsupported("Blosc with snappy, which is not built in".into())),
+            2 if bytes[2] & 2 == 0 => {
+                Err(Failure::Unsupported("Blosc with snappy, which is not built in".into()))
+            }
             _ => Ok(BloscFrame { bytes, nbytes }),
         }
     }
@@ -218,7 +220,12 @@ impl<'a> BloscFrame<'a> {
         // SAFETY: `blosc_cbuffer_validate` accepted the source, the range lies within its size, and the destination is an
         // exclusive slice of as many bytes as the elements have.
         let written = unsafe {
-            blosc_src::blosc_getitem(self.bytes.as_ptr().cast(), first, count, destination.as_mut_ptr().cast())
+            blosc_src::blosc_getitem(
+                self.bytes.as_ptr().cast(),
+                first,
+                count,
+                destination.as_mut_ptr().cast(),
+            )
         };
         Some(match usize::try_from(written) {
             Ok(written) if written == destination.len() => Ok(()),

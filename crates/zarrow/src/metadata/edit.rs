@@ -275,7 +275,10 @@ mod tests {
         let mut document = text("{\"a\": NaN, \"codecs\": [\"bytes\", {\"name\": \"crc32c\"}], \"b\":1.50}");
         document.normalise_codecs();
         let normal = shown(document.clone());
-        assert!(normal.starts_with("{\"a\": NaN, \"codecs\": [") && normal.ends_with("], \"b\":1.50}"), "{normal}");
+        assert!(
+            normal.starts_with("{\"a\": NaN, \"codecs\": [") && normal.ends_with("], \"b\":1.50}"),
+            "{normal}"
+        );
         assert_eq!(normal.matches("\"configuration\": {}").count(), 2);
         document.normalise_codecs();
         assert_eq!(shown(document), normal);

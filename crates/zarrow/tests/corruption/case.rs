@@ -105,7 +105,9 @@ fn seal(codec: &Value, bytes: &[u8]) -> Vec<u8> {
             std::io::Write::write_all(&mut encoder, bytes).unwrap();
             encoder.finish().unwrap()
         }
-        "numcodecs.lzma" | "numcodecs.base64" | "numcodecs.crc32" | "numcodecs.jenkins_lookup3" => own(codec, bytes),
+        "numcodecs.lzma" | "numcodecs.base64" | "numcodecs.crc32" | "numcodecs.jenkins_lookup3" => {
+            own(codec, bytes)
+        }
         _ => {
             let chain = chain(&json!([{ "name": "bytes" }, codec]));
             let shape = [(bytes.len() as u64).try_into().unwrap()];
@@ -124,8 +126,11 @@ fn own(codec: &Value, bytes: &[u8]) -> Vec<u8> {
     let options = OpenOptions::default();
     let data_type = zarrow_array::DataType::from(Number::UInt8);
     let codec = CodecMetadata::from_choice(codec, &data_type).unwrap();
-    let metadata =
-        ArrayBuilder::new([nbytes], Number::UInt8).chunk_shape([nbytes]).compressors([codec]).build().unwrap();
+    let metadata = ArrayBuilder::new([nbytes], Number::UInt8)
+        .chunk_shape([nbytes])
+        .compressors([codec])
+        .build()
+        .unwrap();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let array = create_array(Arc::clone(&store), "", metadata, Existing::Refuse, &options).unwrap();
     let values = Values::contiguous(bytes, data_type, &[nbytes]).unwrap();

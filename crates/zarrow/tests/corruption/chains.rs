@@ -16,8 +16,7 @@ pub fn cases() -> Vec<Case> {
     let bz2 = json!({ "name": "numcodecs.bz2", "configuration": { "level": 1 } });
     let crc32c = json!({ "name": "crc32c" });
     let shuffle = json!({ "name": "numcodecs.shuffle", "configuration": { "elementsize": 4 } });
-    let numcodecs =
-        |id: &str, configuration: Value| json!({ "name": format!("numcodecs.{id}"), "configuration": configuration });
+    let numcodecs = |id: &str, configuration: Value| json!({ "name": format!("numcodecs.{id}"), "configuration": configuration });
     let lzma = numcodecs("lzma", json!({ "preset": 1 }));
     let alone = numcodecs("lzma", json!({ "format": 2, "preset": 1 }));
     let delta = json!([{ "id": 3, "dist": 4 }, { "id": 33, "preset": 1 }]);

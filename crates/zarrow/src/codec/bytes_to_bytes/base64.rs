@@ -43,7 +43,11 @@ pub fn encode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usiz
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for (position, digit) in text.iter_mut().enumerate() {
             // One byte takes two digits, two take three, three take four.
-            digit.write(if position <= group.len() { DIGITS[bits >> (18 - 6 * position) & 63] } else { b'=' });
+            digit.write(if position <= group.len() {
+                DIGITS[bits >> (18 - 6 * position) & 63]
+            } else {
+                b'='
+            });
         }
     }
     Ok(nbytes)

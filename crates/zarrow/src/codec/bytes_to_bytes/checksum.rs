@@ -46,7 +46,9 @@ impl Checksum {
             "crc32c" | "numcodecs.crc32c" => (Function::Crc32c, false),
             "numcodecs.crc32" => (Function::Crc32, true),
             "numcodecs.adler32" => (Function::Adler32, true),
-            "numcodecs.fletcher32" => return Ok(Some(Checksum { function: Function::Fletcher32, at_start: false })),
+            "numcodecs.fletcher32" => {
+                return Ok(Some(Checksum { function: Function::Fletcher32, at_start: false }));
+            }
             "numcodecs.jenkins_lookup3" => {
                 let initval = setting::integer(metadata, "initval", 0, 0, i64::from(u32::MAX))? as u32;
                 let function = Function::Lookup3 { initval, prefix: prefix(metadata)? };
@@ -164,7 +166,10 @@ mod tests {
             let checksum = checksum(&format!("numcodecs.{name}"), json!({"prefix": [1, 2, 3]}));
             let checksum = checksum.unwrap().unwrap();
             for at in [0, 1, 12, 1500, 3001] {
-                assert_eq!(checksum.of(&bytes[..at], &bytes[at..]).unwrap(), checksum.of(&bytes, b"").unwrap());
+                assert_eq!(
+                    checksum.of(&bytes[..at], &bytes[at..]).unwrap(),
+                    checksum.of(&bytes, b"").unwrap()
+                );
             }
         }
     }
@@ -182,8 +187,11 @@ mod tests {
         for at_start in [true, false] {
             let checksum = Checksum { function: Function::Fletcher32, at_start };
             let sum = checksum.of(b"some bytes", b"").unwrap().to_le_bytes();
-            let mut stored =
-                if at_start { [&sum[..], b"some bytes"].concat() } else { [b"some bytes", &sum[..]].concat() };
+            let mut stored = if at_start {
+                [&sum[..], b"some bytes"].concat()
+            } else {
+                [b"some bytes", &sum[..]].concat()
+            };
             assert_eq!(checksum.check(&stored).unwrap(), b"some bytes");
             stored[5] ^= 1;
             let error = checksum.check(&stored).unwrap_err();

@@ -18,7 +18,9 @@ use super::setting::integer;
 use crate::codec::native::{Failure, is_padding};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
-use liblzma::stream::{Action, CONCATENATED, Check, Error, Filters, LzmaOptions, MatchFinder, Mode, Status, Stream};
+use liblzma::stream::{
+    Action, CONCATENATED, Check, Error, Filters, LzmaOptions, MatchFinder, Mode, Status, Stream,
+};
 use serde_json::Value;
 use std::mem::MaybeUninit;
 
@@ -57,10 +59,18 @@ enum Format {
 /// One filter, by its number in liblzma.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Filter {
-    Lzma { second: bool, options: Options },
-    Delta { distance: u8 },
+    Lzma {
+        second: bool,
+        options: Options,
+    },
+    Delta {
+        distance: u8,
+    },
     /// A filter for the code of some processor.
-    Code { id: i64, start: u32 },
+    Code {
+        id: i64,
+        start: u32,
+    },
 }
 
 /// What LZMA is set to, `None` for what its preset says.
@@ -99,7 +109,9 @@ impl Lzma {
             Value::Array(filters) if (1..=4).contains(&filters.len()) => {
                 filters.iter().map(Filter::parse).collect::<Result<_>>()?
             }
-            other => return Err(ErrorKind::BadCodec(format!("filters is {other}, not a list of 1 to 4")).into()),
+            other => {
+                return Err(ErrorKind::BadCodec(format!("filters is {other}, not a list of 1 to 4")).into());
+            }
         };
         if format == Format::Raw && filters.is_empty() {
             return Err(ErrorKind::BadCodec("format 3 is nothing without filters".into()).into());
@@ -233,10 +245,13 @@ impl Options {
     fn lzma(&self, nbytes: usize) -> Result<LzmaOptions, Error> {
         let mut lzma = LzmaOptions::new_preset(self.preset)?;
         // The sizes of the presets, of which the crate does not tell.
-        let usual = [256 << 10, 1 << 20, 2 << 20, 4 << 20, 4 << 20, 8 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20];
+        let usual =
+            [256 << 10, 1 << 20, 2 << 20, 4 << 20, 4 << 20, 8 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20];
         let usual = usual.get((self.preset & 15) as usize).copied().ok_or(Error::Options)?;
         lzma.dict_size(cut(self.dictionary.map_or(usual, |size| size as usize), nbytes));
-        let set = |value: Option<u32>, lzma: &mut LzmaOptions, set: fn(&mut LzmaOptions, u32) -> &mut LzmaOptions| {
+        let set = |value: Option<u32>,
+                   lzma: &mut LzmaOptions,
+                   set: fn(&mut LzmaOptions, u32) -> &mut LzmaOptions| {
             if let Some(value) = value {
                 set(lzma, value);
             }

@@ -58,7 +58,8 @@ impl Shuffle {
 
     /// Shuffles `source` to the start of `destination`; returns the bytes written.
     pub fn encode(self, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, String> {
-        let destination = destination.get_mut(..source.len()).ok_or("shuffle needs as much memory as it has bytes")?;
+        let destination =
+            destination.get_mut(..source.len()).ok_or("shuffle needs as much memory as it has bytes")?;
         let count = self.count(source.len())?;
         for (position, plane) in destination.chunks_exact_mut(count.max(1)).enumerate() {
             for (element, byte) in source.chunks_exact(self.element_size).zip(plane) {
