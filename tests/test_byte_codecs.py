@@ -270,6 +270,18 @@ def test_numbers_that_netcdf_writes_as_text(tmp_path: Path) -> None:
     assert array[299:301].numpy().tolist() == [1, VALUES.ravel()[300]]
 
 
+def test_what_is_left_over_of_a_shuffle_stays_in_its_place(tmp_path: Path) -> None:
+    """HDF5 does so, and numcodecs never writes it."""
+    for size in (7, 16, 1000, 4096):
+        whole = len(RAW) // size * size
+        chunk = np.frombuffer(RAW[:whole], "u1").reshape(-1, size).T.tobytes() + RAW[whole:]
+        array = stored(tmp_path, chunk, {"id": "shuffle", "elementsize": size})
+        assert array[...].numpy().tobytes() == RAW
+        if whole < len(RAW):
+            with pytest.raises(zarrow.ZarrowError, match="shuffle"):
+                array[...] = 1
+
+
 def test_shuffle_of_no_element_size_says_why(tmp_path: Path) -> None:
     for size in (0, "0"):
         with pytest.raises(zarrow.ZarrowError, match="netCDF-C"):

@@ -289,7 +289,7 @@ pub fn extend(
         return Err(corrupt("the decompressor wrote too much"));
     }
     // SAFETY: `fill` has written `written` bytes from the end of the vector on, inside its spare memory. Every
-    // decompressor of this file returns what it has written.
+    // decompressor of this file, and every one in `bytes_to_bytes`, returns what it has written.
     unsafe { vector.set_len(vector.len() + written) };
     Ok(())
 }

@@ -130,12 +130,16 @@ impl IndexCodecs {
         let mut entries = Vec::new();
         let out_of_memory = |_| zarrow_array::Error::OutOfMemory { nbytes: count.saturating_mul(ENTRY) };
         entries.try_reserve_exact(count).map_err(out_of_memory)?;
-        self.places(grid, |_, offset, length| entries.push((word(offset), word(length))));
-        let outside = |(offset, length): &(u64, u64)| {
-            (*offset, *length) != ABSENT && offset.checked_add(*length).is_none_or(|end| end > nbytes)
-        };
-        if let Some(number) = entries.iter().position(outside) {
-            let (offset, length) = entries[number];
+        let mut outside = None;
+        self.places(grid, |number, offset, length| {
+            let (offset, length) = (word(offset), word(length));
+            let stored = (offset, length) != ABSENT;
+            if stored && outside.is_none() && offset.checked_add(length).is_none_or(|end| end > nbytes) {
+                outside = Some((number, offset, length));
+            }
+            entries.push((offset, length));
+        });
+        if let Some((number, offset, length)) = outside {
             let text = format!(
                 "inner chunk {number} claims {length} bytes at {offset}, outside a shard of {nbytes} bytes"
             );

@@ -40,8 +40,11 @@ pub(super) fn name(name: &str) -> Cow<'_, str> {
 
 /// Gives every codec of a list the normal form; says whether one had another.
 pub(super) fn normalise(codecs: &mut Value) -> bool {
-    let codecs = codecs.as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
-    codecs.iter_mut().fold(false, |changed, codec| normalise_codec(codec) || changed)
+    let mut changed = false;
+    for codec in codecs.as_array_mut().into_iter().flatten() {
+        changed |= normalise_codec(codec);
+    }
+    changed
 }
 
 fn normalise_codec(codec: &mut Value) -> bool {
@@ -67,8 +70,11 @@ fn normalise_codec(codec: &mut Value) -> bool {
 
 /// Gives the codecs inside of a codec the normal form; says whether one had another.
 pub(super) fn normalise_inner(configuration: &mut Map<String, Value>) -> bool {
-    let lists = configuration.iter_mut().filter(|(key, _)| LISTS.contains(&key.as_str()));
-    lists.fold(false, |changed, (_, list)| normalise(list) || changed)
+    let mut changed = false;
+    for (_, list) in configuration.iter_mut().filter(|(key, _)| LISTS.contains(&key.as_str())) {
+        changed |= normalise(list);
+    }
+    changed
 }
 
 #[cfg(test)]

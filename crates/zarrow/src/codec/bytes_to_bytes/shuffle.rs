@@ -1,7 +1,8 @@
 //! `numcodecs.shuffle`: the first bytes of all elements, then the second bytes, and so on.
 //!
 //! numcodecs: `elementsize` is 4 where version 2 leaves it out, and version 3 means the array's then. An element size of
-//! one changes nothing. The bytes are a whole number of elements.
+//! one changes nothing. Bytes that are left over behind the last whole element stay in their place: numcodecs refuses them,
+//! and HDF5 stores them so, whose chunks are read as they are by references to them.
 
 use super::setting;
 use crate::codec::native::Failure;
@@ -37,17 +38,20 @@ impl Shuffle {
     /// Undoes the shuffle of `source` to the start of `destination`; returns the bytes written.
     pub fn decode(self, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
         let destination = destination.get_mut(..source.len()).ok_or(Failure::TooSmall)?;
-        let count = self.count(source.len()).map_err(Failure::Corrupt)?;
+        let count = source.len() / self.element_size;
+        let (planes, rest) = source.split_at(count * self.element_size);
+        let (elements, leftover) = destination.split_at_mut(planes.len());
+        leftover.write_copy_of_slice(rest);
         match self.element_size {
             1 => {
-                destination.write_copy_of_slice(source);
+                elements.write_copy_of_slice(planes);
             }
-            2 => gather::<2>(source, destination, count),
-            4 => gather::<4>(source, destination, count),
-            8 => gather::<8>(source, destination, count),
+            2 => gather::<2>(planes, elements, count),
+            4 => gather::<4>(planes, elements, count),
+            8 => gather::<8>(planes, elements, count),
             size => {
-                for (position, plane) in source.chunks_exact(count.max(1)).enumerate() {
-                    for (element, byte) in destination.chunks_exact_mut(size).zip(plane) {
+                for (position, plane) in planes.chunks_exact(count.max(1)).enumerate() {
+                    for (element, byte) in elements.chunks_exact_mut(size).zip(plane) {
                         element[position].write(*byte);
                     }
                 }
@@ -60,20 +64,20 @@ impl Shuffle {
     pub fn encode(self, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, String> {
         let destination =
             destination.get_mut(..source.len()).ok_or("shuffle needs as much memory as it has bytes")?;
-        let count = self.count(source.len())?;
+        if !source.len().is_multiple_of(self.element_size) {
+            return Err(format!(
+                "{} bytes are no whole number of elements of {} bytes",
+                source.len(),
+                self.element_size
+            ));
+        }
+        let count = source.len() / self.element_size;
         for (position, plane) in destination.chunks_exact_mut(count.max(1)).enumerate() {
             for (element, byte) in source.chunks_exact(self.element_size).zip(plane) {
                 byte.write(element[position]);
             }
         }
         Ok(source.len())
-    }
-
-    fn count(self, nbytes: usize) -> Result<usize, String> {
-        if nbytes.is_multiple_of(self.element_size) {
-            return Ok(nbytes / self.element_size);
-        }
-        Err(format!("{nbytes} bytes are no whole number of elements of {} bytes", self.element_size))
     }
 }
 
