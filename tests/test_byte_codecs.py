@@ -35,7 +35,7 @@ CODECS: list[dict[str, Any]] = [
     {"id": "lz4"},
     {"id": "bz2", "level": 1},
     {"id": "lzma"},
-    {"id": "lzma", "format": 1, "check": 0, "preset": 9},
+    {"id": "lzma", "format": 1, "check": 0, "preset": 2},
     {"id": "lzma", "format": 1, "check": 10, "preset": 1 | 1 << 31},
     {"id": "lzma", "format": 2, "preset": 1},
     {"id": "lzma", "format": 3, "filters": [{"id": DELTA, "dist": 4}, {"id": LZMA2, "preset": 1}]},
