@@ -16,19 +16,8 @@ use zarrs::array::{
 use zarrs::metadata::v3::MetadataV3;
 
 /// The codecs that are let through.
-const ALLOWED: &[&str] = &[
-    "bytes",
-    "transpose",
-    "bitround",
-    "fletcher32",
-    "adler32",
-    "packbits",
-    "numcodecs.bitround",
-    "numcodecs.fixedscaleoffset",
-    "numcodecs.shuffle",
-    "numcodecs.fletcher32",
-    "numcodecs.adler32",
-];
+const ALLOWED: &[&str] =
+    &["bytes", "transpose", "bitround", "packbits", "numcodecs.bitround", "numcodecs.fixedscaleoffset"];
 
 /// A list of codecs that `zarrs` runs.
 #[derive(Debug)]

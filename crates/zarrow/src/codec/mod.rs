@@ -10,6 +10,7 @@ pub(crate) mod native_compress;
 mod optional;
 mod order;
 mod packbits;
+mod shard_index;
 mod sharding;
 mod transpose;
 mod vlen;
@@ -19,5 +20,6 @@ pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, dec
 pub(crate) use chain::{ArrayToBytes, Chain};
 pub(crate) use compress::{Encoded, encode};
 pub(crate) use optional::{HEADER as OPTIONAL_HEADER, OptionalCodec};
-pub(crate) use sharding::{ShardIndex, Sharding};
+pub(crate) use shard_index::ShardIndex;
+pub(crate) use sharding::Sharding;
 pub(crate) use vlen::{VariableChunk, encode_variable};

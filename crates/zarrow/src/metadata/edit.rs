@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::json::Document;
 use super::members::{Member, indented, key_text, member, members};
-use super::{Attributes, MetadataError};
+use super::{Attributes, MetadataError, normal_form};
 
 /// The text of a JSON object, to be changed.
 #[derive(Debug, Clone)]
@@ -131,6 +131,22 @@ impl JsonText {
     /// Gives `key` the object as its text is.
     pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) {
         self.put(key.as_bytes(), &quoted(key), &object.0, false);
+    }
+
+    /// Gives the codecs of a version 3 array the normal form, where one has another.
+    pub(crate) fn normalise_codecs(&mut self) {
+        const KEY: &str = "codecs";
+        let text = self
+            .members()
+            .into_iter()
+            .rfind(|member| member.key == KEY.as_bytes())
+            .map(|member| member.value);
+        let codecs = text.and_then(|span| serde_json::from_slice(&self.0[span]).ok());
+        if let Some(mut codecs) = codecs
+            && normal_form::normalise(&mut codecs)
+        {
+            self.set(KEY, &codecs);
+        }
     }
 
     /// Gives the key, unescaped and as JSON has it, the value; moved in like its neighbours where asked to.
@@ -254,6 +270,20 @@ mod tests {
         let mut empty = text("{}");
         empty.set("é\"", &Value::Null);
         assert_eq!(shown(empty), "{\"é\\\"\": null}");
+    }
+
+    #[test]
+    fn codecs_get_the_normal_form_and_the_rest_stays() {
+        let mut document = text("{\"a\": NaN, \"codecs\": [\"bytes\", {\"name\": \"crc32c\"}], \"b\":1.50}");
+        document.normalise_codecs();
+        let normal = shown(document.clone());
+        assert!(
+            normal.starts_with("{\"a\": NaN, \"codecs\": [") && normal.ends_with("], \"b\":1.50}"),
+            "{normal}"
+        );
+        assert_eq!(normal.matches("\"configuration\": {}").count(), 2);
+        document.normalise_codecs();
+        assert_eq!(shown(document), normal);
     }
 
     #[test]

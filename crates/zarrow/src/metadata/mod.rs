@@ -8,7 +8,7 @@
 //!    are never written anew from a description, but edited (`edit`), so that nothing of another program is lost.
 
 mod attributes;
-mod base64;
+pub(crate) mod base64;
 mod check;
 mod chunk_grid;
 mod chunk_key;
@@ -23,6 +23,7 @@ mod float8;
 mod json;
 mod lenient;
 mod members;
+mod normal_form;
 mod structure;
 mod type_string;
 mod v2;
