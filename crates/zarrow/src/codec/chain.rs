@@ -4,13 +4,16 @@
 //!    become one order of axes: reading them costs strides and no pass.
 //! 2. The codec from array to bytes follows; the byte order of `bytes` becomes a flag of the move.
 //! 3. What is left are codecs from bytes to bytes.
-//! 4. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
+//! 4. Another codec from array to array is a filter, and what follows it is a chain of its own (see
+//!    [`filter`](super::filter)).
+//! 5. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
 //!    those stay ours, since they are what bounds a decoded size.
 
 use crate::codec::byte_order::Swap;
 use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::compress::Compressor;
 use crate::codec::fallback::Fallback;
+use crate::codec::filter::Filtered;
 use crate::codec::optional::OptionalCodec;
 use crate::codec::order;
 use crate::codec::packbits::PackBits;
@@ -41,6 +44,8 @@ pub enum ArrayToBytes {
     Optional(Box<OptionalCodec>),
     /// Chunks inside the chunk.
     Sharding(Box<Sharding>),
+    /// Other elements, or another shape, which have codecs of their own.
+    Filtered(Box<Filtered>),
     /// Another library's codecs.
     Fallback(Box<Fallback>),
 }
@@ -89,6 +94,18 @@ impl Chain {
         let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
             return Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into());
         };
+        if let Some(filtered) =
+            Filtered::new(array_to_bytes, bytes_to_bytes, data_type, &stored_shape, limits)?
+        {
+            return Ok(Chain {
+                data_type: data_type.clone(),
+                order,
+                array_to_bytes: ArrayToBytes::Filtered(Box::new(filtered)),
+                compressors: (Vec::new(), OnceLock::new()),
+                bytes_to_bytes: Vec::new(),
+                limits: *limits,
+            });
+        }
         let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Option<Vec<_>>>();
         let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value, limits)
             .map_err(|error| error.in_codec(&array_to_bytes.name))?;
@@ -117,6 +134,11 @@ impl Chain {
     /// Bytes of an element, where they are the same for all.
     pub fn item_size(&self) -> Option<usize> {
         self.data_type.item_size()
+    }
+
+    /// Whether every element has the same bytes and none is missing.
+    pub fn has_fixed_elements(&self) -> bool {
+        self.data_type.item_size().is_some() && !matches!(self.data_type, DataType::Optional(_))
     }
 
     /// The most bytes that `encoded` bytes may decode to, by the limit of their ratio.
@@ -151,6 +173,7 @@ impl Chain {
         self.compressors()?;
         match &self.array_to_bytes {
             ArrayToBytes::Sharding(sharding) => sharding.inner.check_settings(),
+            ArrayToBytes::Filtered(filtered) => filtered.stored.check_settings(),
             ArrayToBytes::Optional(optional) => {
                 optional.mask.check_settings()?;
                 optional.data.check_settings()

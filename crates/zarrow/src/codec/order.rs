@@ -3,6 +3,7 @@
 //! Source: Zarr core 3.1, `codecs`: array to array, any number; array to bytes, one; bytes to bytes, any number.
 
 use crate::codec::bytes_to_bytes::BytesToBytes;
+use crate::codec::filter::is_filter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 
@@ -17,9 +18,8 @@ impl Side {
     /// The side of every codec that this engine or its fallback has.
     fn of(codec: &CodecMetadata) -> Option<Side> {
         match codec.name.as_str() {
-            "transpose" | "bitround" | "numcodecs.bitround" | "numcodecs.fixedscaleoffset" => {
-                Some(Side::ArrayToArray)
-            }
+            "transpose" => Some(Side::ArrayToArray),
+            name if is_filter(name) => Some(Side::ArrayToArray),
             "bytes" | "packbits" | "vlen-utf8" | "vlen-bytes" | "zarrs.optional" | "optional"
             | "sharding_indexed" => Some(Side::ArrayToBytes),
             "fletcher32" | "adler32" | "numcodecs.shuffle" | "numcodecs.fletcher32" | "numcodecs.adler32" => {

@@ -1,7 +1,7 @@
 //! Decoding elements of any layout to memory of their own: for layouts whose size is not known before, for codecs that
 //! know no other way, and for runs of elements inside a chunk of another codec.
 
-use crate::codec::{ArrayToBytes, Chain, Output, Swap, VariableChunk, decode, decode_range};
+use crate::codec::{ArrayToBytes, Chain, Filtered, Output, Swap, VariableChunk, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::input::Input;
 use crate::exec::optional::{decode_optional, open_optional};
@@ -37,6 +37,9 @@ pub fn decode_elements(
             open_optional(chain, input, worker, |input, worker| {
                 decode_optional(optional, input, count, run, worker)
             })
+        }
+        ArrayToBytes::Filtered(filtered) if !chain.has_fixed_elements() => {
+            decode_filtered(filtered, input, shape, worker)
         }
         ArrayToBytes::Sharding(_) => {
             Err(Error::from(ErrorKind::BadCodec("shards inside a mask".into())).in_codec("sharding_indexed"))
@@ -125,6 +128,13 @@ pub fn decode_fixed(
             }
             Ok(Swap::None)
         }
+        (ArrayToBytes::Filtered(filtered), _) => {
+            let Decoded::Fixed { bytes, swap } = decode_filtered(filtered, input, shape, worker)? else {
+                return Err(ErrorKind::Internal("elements of no fixed size".into()).into());
+            };
+            memory.write_copy_of_slice(bytes.get(place).ok_or_else(|| wrong_size(bytes.len() as u64))?);
+            Ok(swap)
+        }
         (ArrayToBytes::Fallback(fallback), _) => {
             let encoded = input.load(usize::MAX, encoded)?;
             // Filters before a compressor may widen an element, a few times at most.
@@ -138,6 +148,21 @@ pub fn decode_fixed(
         }
         _ => Err(ErrorKind::Internal("elements of no fixed size".into()).into()),
     }
+}
+
+/// All elements of a chunk of `shape` that are stored by way of a filter.
+///
+/// # Errors
+/// As [`decode_elements`].
+fn decode_filtered(
+    filtered: &Filtered,
+    input: &Input<'_>,
+    shape: &[u64],
+    worker: &mut Worker,
+) -> Result<Decoded> {
+    let (_, stored_shape) = filtered.stored_shape(shape)?;
+    let all = 0..shape::nbytes(&stored_shape, 1)?;
+    filtered.decode(decode_elements(&filtered.stored, input, &stored_shape, all, worker)?, shape)
 }
 
 /// Undoes the codecs after the one from array to bytes, whose output is `limit` bytes at most.

@@ -43,5 +43,5 @@ pub(crate) use pool::run;
 pub(crate) use read::{Reader, read};
 pub(crate) use scratch::{Codecs, Scratch, Worker};
 pub(crate) use shard::read_index;
-pub(crate) use sink::{Sink, c_strides};
-pub(crate) use write::Writer;
+pub(crate) use sink::{Decoded, Sink, c_strides};
+pub(crate) use write::{Elements, Writer};

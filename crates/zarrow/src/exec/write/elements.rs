@@ -93,7 +93,7 @@ impl<'a> Elements<'a> {
     /// # Errors
     /// [`ErrorKind::Shape`] where values lie outside of their memory; [`ErrorKind::Internal`] for values of another
     /// layout.
-    pub fn put(
+    pub(super) fn put(
         &mut self,
         values: Level<'_, 'a>,
         part: &[AxisPart<'_>],
@@ -173,6 +173,10 @@ impl<'a> Elements<'a> {
     /// What the codecs give, with their names.
     pub fn encode(self, chain: &Chain, shape: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>> {
         let bytes = match (&chain.array_to_bytes, self) {
+            (ArrayToBytes::Filtered(filtered), elements) => {
+                let (_, stored_shape) = filtered.stored_shape(shape)?;
+                return filtered.encode(elements, shape)?.encode(&filtered.stored, &stored_shape, codecs);
+            }
             (ArrayToBytes::Bytes { swap }, Elements::Fixed(bytes)) => {
                 let mut bytes = bytes;
                 swap.in_place(&mut bytes, chain.item_size().unwrap_or(0));
