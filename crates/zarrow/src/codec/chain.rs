@@ -14,9 +14,11 @@ use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::compress::Compressor;
 use crate::codec::fallback::Fallback;
 use crate::codec::filter::Filtered;
+use crate::codec::indexed_vlen::{self, IndexedVlen};
 use crate::codec::optional::OptionalCodec;
 use crate::codec::order;
 use crate::codec::packbits::PackBits;
+use crate::codec::pcodec::{self, Pcodec};
 use crate::codec::sharding::Sharding;
 use crate::codec::transpose;
 use crate::error::{Error, ErrorKind, Result};
@@ -38,8 +40,12 @@ pub enum ArrayToBytes {
     },
     /// One bit an element.
     PackBits(PackBits),
+    /// Numbers as a file of pco.
+    Pcodec(Box<Pcodec>),
     /// Elements behind their lengths.
     Vlen,
+    /// Elements, and where each begins.
+    IndexedVlen(Box<IndexedVlen>),
     /// A mask, and the elements that it says are there.
     Optional(Box<OptionalCodec>),
     /// Chunks inside the chunk.
@@ -174,6 +180,10 @@ impl Chain {
         match &self.array_to_bytes {
             ArrayToBytes::Sharding(sharding) => sharding.inner.check_settings(),
             ArrayToBytes::Filtered(filtered) => filtered.stored.check_settings(),
+            ArrayToBytes::IndexedVlen(vlen) => {
+                vlen.index.check_settings()?;
+                vlen.data.check_settings()
+            }
             ArrayToBytes::Optional(optional) => {
                 optional.mask.check_settings()?;
                 optional.data.check_settings()
@@ -199,8 +209,16 @@ impl ArrayToBytes {
     ) -> Result<Option<ArrayToBytes>> {
         let unfit = || Error::from(ErrorKind::BadCodec(format!("cannot encode {data_type}")));
         let fixed = data_type.item_size().is_some() && !matches!(data_type, DataType::Optional(_));
+        let is_text = matches!(data_type, DataType::String | DataType::Bytes);
         match metadata.name.as_str() {
             "bytes" if fixed => Ok(Some(ArrayToBytes::Bytes { swap: Swap::new(metadata, data_type)? })),
+            pcodec::NAME if fixed => {
+                Ok(Some(ArrayToBytes::Pcodec(Box::new(Pcodec::parse(metadata, data_type)?))))
+            }
+            indexed_vlen::NAME if is_text => {
+                Ok(Some(ArrayToBytes::IndexedVlen(Box::new(IndexedVlen::new(metadata, limits)?))))
+            }
+            "zarrs.vlen_v2" if is_text => Ok(Some(ArrayToBytes::Vlen)),
             "vlen-utf8" if *data_type == DataType::String => Ok(Some(ArrayToBytes::Vlen)),
             "vlen-bytes" if *data_type == DataType::Bytes => Ok(Some(ArrayToBytes::Vlen)),
             "zarrs.optional" | "optional" => match (data_type, fill_value) {
@@ -218,7 +236,13 @@ impl ArrayToBytes {
                 Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(None),
                 Err(error) => Err(error),
             },
-            "bytes" | "vlen-utf8" | "vlen-bytes" | "packbits" => Err(unfit()),
+            "bytes"
+            | "vlen-utf8"
+            | "vlen-bytes"
+            | "zarrs.vlen_v2"
+            | "packbits"
+            | pcodec::NAME
+            | indexed_vlen::NAME => Err(unfit()),
             _ => Ok(None),
         }
     }

@@ -20,8 +20,8 @@ impl Side {
         match codec.name.as_str() {
             "transpose" => Some(Side::ArrayToArray),
             name if is_filter(name) => Some(Side::ArrayToArray),
-            "bytes" | "packbits" | "vlen-utf8" | "vlen-bytes" | "zarrs.optional" | "optional"
-            | "sharding_indexed" => Some(Side::ArrayToBytes),
+            "bytes" | "packbits" | "numcodecs.pcodec" | "vlen-utf8" | "vlen-bytes" | "zarrs.vlen_v2"
+            | "zarrs.vlen" | "zarrs.optional" | "optional" | "sharding_indexed" => Some(Side::ArrayToBytes),
             "fletcher32" | "adler32" | "numcodecs.shuffle" | "numcodecs.fletcher32" | "numcodecs.adler32" => {
                 Some(Side::BytesToBytes)
             }

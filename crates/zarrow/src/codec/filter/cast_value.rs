@@ -183,7 +183,7 @@ impl CastValue {
                     Wide::Integer(integer) => integer.to_string(),
                     Wide::Real(real) => real.to_string(),
                 };
-                Err(ErrorKind::Unsupported(format!("{number} is no {}", to.names().zarr)).into())
+                Err(ErrorKind::BadValue(format!("{number} is no {}", to.names().zarr)).into())
             }
         }
     }

@@ -42,8 +42,9 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let (padded, words) = match parameters.data_type {
         DataType::String => (None, labels.iter().map(|word| word.as_bytes().to_vec()).collect()),
         DataType::FixedLengthUtf32 { .. } => {
-            let points =
-                |word: &&str| word.chars().flat_map(|point| u32::from(point).to_ne_bytes()).collect();
+            let points = |word: &&str| {
+                word.trim_end_matches('\0').chars().flat_map(|point| u32::from(point).to_ne_bytes()).collect()
+            };
             (parameters.data_type.item_size(), labels.iter().map(points).collect())
         }
         other => return Err(bad(format!("categories of {other}"))),
@@ -87,7 +88,7 @@ impl Categorize {
     /// The numbers that stand for these words.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where the type has no number for a word; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::BadValue`] where the type has no number for a word; [`zarrow_array::Error::OutOfMemory`].
     pub fn encode<'w>(&self, words: impl ExactSizeIterator<Item = &'w [u8]>) -> Result<Vec<u8>> {
         // The last of words that are the same, as numcodecs does.
         let places: HashMap<&[u8], usize> = self.words.iter().map(Vec::as_slice).zip(1..).collect();
@@ -98,7 +99,7 @@ impl Categorize {
                 let number = T::cast(wide);
                 if number.wide().to_f64() != wide.to_f64() {
                     let text = format!("{} has no number for each label", self.stored.names().zarr);
-                    return Err(ErrorKind::Unsupported(text).into());
+                    return Err(ErrorKind::BadValue(text).into());
                 }
                 number.write(item);
             }

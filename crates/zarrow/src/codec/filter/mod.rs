@@ -32,6 +32,7 @@ use crate::exec::{Decoded, Elements};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use parameters::Parameters;
+pub use parameters::number_named;
 use std::fmt::Debug;
 use std::sync::Arc;
 use zarrow_array::{DataType, shape};
@@ -41,7 +42,7 @@ pub trait Values: Debug + Send + Sync {
     /// The elements as they are stored.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where an element cannot be stored so; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::BadValue`] where an element cannot be stored so; [`zarrow_array::Error::OutOfMemory`].
     fn encode(&self, elements: Vec<u8>) -> Result<Vec<u8>>;
 
     /// The `count` elements of which these are stored.
@@ -195,7 +196,7 @@ impl Filtered {
     /// The elements to be stored, in the order of the stored axes, of those of a chunk of `shape` (step 2).
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`], with the codec; [`zarrow_array::Error::OutOfMemory`].
+    /// [`ErrorKind::BadValue`], with the codec; [`zarrow_array::Error::OutOfMemory`].
     pub fn encode<'a>(&self, elements: Elements<'a>, shape: &[u64]) -> Result<Elements<'a>> {
         let (shape, _) = self.stored_shape(shape)?;
         let in_filter = |error: Error| error.in_codec(&self.name);

@@ -75,7 +75,7 @@ impl ScaleOffset {
 
 impl Values for ScaleOffset {
     fn encode(&self, elements: Vec<u8>) -> Result<Vec<u8>> {
-        let refused = |number| ErrorKind::Unsupported(format!("{number} scaled is out of range")).into();
+        let refused = |number| ErrorKind::BadValue(format!("{number} scaled is out of range")).into();
         let made = with_element!(self.number, T => self.each::<T>(
             &elements,
             |number, offset, scale| number.minus(offset).times(scale),
