@@ -22,6 +22,9 @@ gzip = numcodecs.GZip(level=1).encode
 zlib = numcodecs.Zlib(level=1).encode
 lz4 = numcodecs.LZ4().encode
 bz2 = numcodecs.BZ2(level=1).encode
+lzma = numcodecs.LZMA(preset=1)
+lzma_alone = numcodecs.LZMA(format=2, preset=1)
+lzma_raw = numcodecs.LZMA(format=3, filters=[{"id": 3, "dist": 4}, {"id": 33, "preset": 1}])
 
 
 def blosc(name: str, shuffle: int = 1) -> numcodecs.Blosc:
@@ -60,8 +63,18 @@ def chunks() -> list[tuple[int, bytes]]:
             (14, bz2(bz2(raw))),
             (15, fletcher),
             (16, adler),
-            (17, zstd(raw)),
+            (25, zstd(raw)),
         ),
+        *((17, lzma.encode(raw)), (17, lzma.encode(raw[:960]) + lzma.encode(raw[960:]))),
+        *((18, lzma_alone.encode(raw)), (19, lzma_raw.encode(raw)), (20, numcodecs.Base64().encode(raw))),
+        *(
+            (21, numcodecs.CRC32().encode(raw)),
+            (22, numcodecs.JenkinsLookup3(initval=7).encode(raw)),
+            (23, numcodecs.CRC32C(location="start").encode(raw)),
+            (24, crc32c(lzma.encode(shuffled))),
+        ),
+        # What some stores have behind a chunk.
+        *((2, gzip(raw) + bytes(64)), (3, zlib(raw) + bytes(3)), (4, blosc("lz4").encode(raw) + b"behind")),
     ]
 
 

@@ -112,7 +112,8 @@ impl Chain {
                 limits: *limits,
             });
         }
-        let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Option<Vec<_>>>();
+        let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Result<Vec<_>>>()?;
+        let ours = ours.into_iter().collect::<Option<Vec<_>>>();
         let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value, limits)
             .map_err(|error| error.in_codec(&array_to_bytes.name))?;
         if let (Some(array_to_bytes), Some(bytes_to_bytes)) = (known, ours) {
@@ -125,7 +126,8 @@ impl Chain {
                 limits: *limits,
             });
         }
-        let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(BytesToBytes::parse).collect();
+        let ours = |codec: &CodecMetadata| BytesToBytes::parse(codec).ok().flatten();
+        let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(ours).collect();
         let (foreign, ours) = codecs.split_at(codecs.len() - compressors.len());
         Ok(Chain {
             data_type: data_type.clone(),

@@ -22,10 +22,8 @@ impl Side {
             name if is_filter(name) => Some(Side::ArrayToArray),
             "bytes" | "packbits" | "numcodecs.pcodec" | "vlen-utf8" | "vlen-bytes" | "zarrs.vlen_v2"
             | "zarrs.vlen" | "zarrs.optional" | "optional" | "sharding_indexed" => Some(Side::ArrayToBytes),
-            "fletcher32" | "adler32" | "numcodecs.shuffle" | "numcodecs.fletcher32" | "numcodecs.adler32" => {
-                Some(Side::BytesToBytes)
-            }
-            _ => BytesToBytes::parse(codec).map(|_| Side::BytesToBytes),
+            // What is wrong with its settings is said where they are read.
+            _ => (!matches!(BytesToBytes::parse(codec), Ok(None))).then_some(Side::BytesToBytes),
         }
     }
 }

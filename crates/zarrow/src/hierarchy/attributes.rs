@@ -72,6 +72,9 @@ impl StoredNode<'_> {
         update(self.store, &self.node_key(), limit, self.options.durability, |document| {
             let mut document = document.ok_or(ErrorKind::NotFound)?;
             change(&mut document)?;
+            if self.is_array && self.zarr_format == ZarrFormat::V3 {
+                document.normalise_codecs();
+            }
             if document.keys().all(|key| key != consolidate::KEY) {
                 check_nbytes(document.as_bytes(), limits.max_metadata_nbytes)?;
             }

@@ -251,7 +251,7 @@ impl ArrayBuilder {
         }
         let index = json!([
             { "name": "bytes", "configuration": { "endian": "little" } },
-            { "name": "crc32c" },
+            { "name": "crc32c", "configuration": {} },
         ]);
         let configuration = [
             ("chunk_shape", json!(chunk_shape)),

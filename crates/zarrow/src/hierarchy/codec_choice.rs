@@ -6,32 +6,10 @@ use crate::metadata::{CodecMetadata, numpy_name};
 use serde_json::{Map, Value, json};
 use zarrow_array::{DataType, Number};
 
-/// The codecs of numcodecs that Zarr version 3 knows by `numcodecs.` and their id, where users leave that out.
-const NUMCODECS: [&str; 18] = [
-    "adler32",
-    "astype",
-    "bitround",
-    "bz2",
-    "categorize",
-    "crc32",
-    "delta",
-    "fixedscaleoffset",
-    "fletcher32",
-    "jenkins_lookup3",
-    "lz4",
-    "lzma",
-    "pcodec",
-    "quantize",
-    "shuffle",
-    "zfpy",
-    "zlib",
-    "base64",
-];
-
 impl CodecMetadata {
     /// The codec that `choice` asks for: a name (`"zstd"`), an object of `name` and `configuration` as version 3 has
     /// it, or one of `id` and parameters as numcodecs has it. Parameters that are left out get the values that are usual
-    /// for `data_type`, zstd and crc32c among them a checksum.
+    /// for `data_type`, zstd and crc32c among them a checksum; codecs inside of it are choices as well.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`] where it is none of these.
@@ -54,16 +32,17 @@ impl CodecMetadata {
         let codec = if choice.get("id").is_some() {
             CodecMetadata::from_v2("codecs", &choice, item_size)
         } else {
-            let mut choice = choice;
-            if let Some(Value::String(name)) = choice.get_mut("name")
-                && NUMCODECS.contains(&name.as_str())
-            {
-                *name = format!("numcodecs.{name}");
-            }
             CodecMetadata::parse_chain(&json!([choice]), item_size).map(|mut chain| chain.swap_remove(0))
         };
         let mut codec = codec.map_err(|error| ErrorKind::BadCodec(error.to_string()))?;
         complete(&mut codec.configuration, &codec.name, data_type);
+        for (key, data_type) in nested(&codec.name, data_type) {
+            if let Some(Value::Array(choices)) = codec.configuration.get_mut(key) {
+                for choice in choices {
+                    *choice = CodecMetadata::from_choice(choice, &data_type)?.document();
+                }
+            }
+        }
         Ok(codec)
     }
 
@@ -127,6 +106,19 @@ impl CodecMetadata {
     }
 }
 
+/// Where the codec has codecs inside, and the type of what they encode.
+fn nested(name: &str, data_type: &DataType) -> Vec<(&'static str, DataType)> {
+    match (name, data_type) {
+        ("sharding_indexed", _) => {
+            vec![("codecs", data_type.clone()), ("index_codecs", Number::UInt64.into())]
+        }
+        ("zarrs.optional" | "optional", DataType::Optional(inner)) => {
+            vec![("mask_codecs", Number::Bool.into()), ("data_codecs", (**inner).clone())]
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Sets the parameters that are not there yet.
 fn complete(configuration: &mut Map<String, Value>, name: &str, data_type: &DataType) {
     let item_size = data_type.item_size().unwrap_or(1);
@@ -135,6 +127,8 @@ fn complete(configuration: &mut Map<String, Value>, name: &str, data_type: &Data
         "gzip" => json!({ "level": 5 }),
         "numcodecs.zlib" | "numcodecs.bz2" => json!({ "level": 1 }),
         "numcodecs.lz4" => json!({ "acceleration": 1 }),
+        "numcodecs.lzma" => json!({ "format": 1, "check": -1, "preset": null, "filters": null }),
+        "sharding_indexed" => json!({ "index_codecs": ["bytes", "crc32c"], "index_location": "end" }),
         "blosc" => json!({
             "cname": "zstd", "clevel": 5, "shuffle": if item_size > 1 { "shuffle" } else { "bitshuffle" },
             "typesize": item_size, "blocksize": 0,

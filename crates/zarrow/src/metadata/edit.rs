@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::MetadataError;
 use super::json::Document;
+use super::normal_form;
 
 /// The text of a JSON object, to be changed.
 #[derive(Debug, Clone)]
@@ -99,6 +100,18 @@ impl JsonText {
     /// Gives `key` the object as its text is.
     pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) {
         self.set_text(key, object, false);
+    }
+
+    /// Gives the codecs of a version 3 array the normal form, where one has another.
+    pub(crate) fn normalise_codecs(&mut self) {
+        const KEY: &str = "codecs";
+        let text = self.members().into_iter().rfind(|member| member.key == KEY).map(|member| member.value);
+        let codecs = text.and_then(|span| serde_json::from_slice(&self.0[span]).ok());
+        if let Some(mut codecs) = codecs
+            && normal_form::normalise(&mut codecs)
+        {
+            self.set(KEY, &codecs);
+        }
     }
 
     fn set_text(&mut self, key: &str, value: &JsonText, indent: bool) {
@@ -255,6 +268,20 @@ mod tests {
         let mut empty = text("{}");
         empty.set("é\"", &Value::Null);
         assert_eq!(shown(empty), "{\"é\\\"\": null}");
+    }
+
+    #[test]
+    fn codecs_get_the_normal_form_and_the_rest_stays() {
+        let mut document = text("{\"a\": NaN, \"codecs\": [\"bytes\", {\"name\": \"crc32c\"}], \"b\":1.50}");
+        document.normalise_codecs();
+        let normal = shown(document.clone());
+        assert!(
+            normal.starts_with("{\"a\": NaN, \"codecs\": [") && normal.ends_with("], \"b\":1.50}"),
+            "{normal}"
+        );
+        assert_eq!(normal.matches("\"configuration\": {}").count(), 2);
+        document.normalise_codecs();
+        assert_eq!(shown(document), normal);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! 4. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that a store has already
 //!    are never written anew from a description, but edited (`edit`), so that nothing of another program is lost.
 
-mod base64;
+pub(crate) mod base64;
 mod check;
 mod chunk_grid;
 mod chunk_key;
@@ -20,6 +20,7 @@ mod error;
 mod fill_value;
 mod float8;
 mod json;
+mod normal_form;
 mod structure;
 mod type_string;
 mod v2;

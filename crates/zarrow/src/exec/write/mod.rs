@@ -249,7 +249,7 @@ impl Writer<'_> {
             }
         };
         let (start, index_at) = sharding.data_start(shard.grid())?;
-        let entries = Entries::new(shard.count(), start)?;
+        let entries = Entries::new(shard.grid(), start)?;
         let ready = BTreeMap::new();
         let output = ShardOutput { key, draft: None, entries, index_at, next: 0, ready, held: Some(held) };
         Ok(Shard { old, output: Mutex::new(output) })
@@ -340,7 +340,7 @@ impl<'a> ShardOutput<'a> {
     fn publish(&mut self, writer: &Writer<'_>, sharding: &Sharding) -> Result<()> {
         match self.draft.take() {
             Some(draft) => {
-                let index = self.entries.encode(sharding);
+                let index = self.entries.encode(sharding)?;
                 draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
                 draft.publish()?;
             }

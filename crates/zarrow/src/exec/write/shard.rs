@@ -145,6 +145,8 @@ impl<'a> ShardTarget<'a> {
 
 /// The entries of a shard's index, and where the next inner chunk goes.
 pub struct Entries {
+    /// The extents of the grid of inner chunks.
+    grid: PerAxis<u64>,
     entries: Vec<Option<(u64, u64)>>,
     end: u64,
     any: bool,
@@ -155,13 +157,14 @@ impl Entries {
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
-    pub fn new(count: u64, start: u64) -> Result<Entries> {
+    pub fn new(grid: &[u64], start: u64) -> Result<Entries> {
+        let count: u64 = grid.iter().product();
         let nbytes = usize::try_from(count.saturating_mul(24)).unwrap_or(usize::MAX);
         let mut entries = Vec::new();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         entries.try_reserve_exact(count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
         entries.resize(count, None);
-        Ok(Entries { entries, end: start, any: false })
+        Ok(Entries { grid: grid.iter().copied().collect(), entries, end: start, any: false })
     }
 
     /// Where the next inner chunk goes.
@@ -191,8 +194,11 @@ impl Entries {
     }
 
     /// The bytes of the index.
-    pub fn encode(&self, sharding: &Sharding) -> Vec<u8> {
-        sharding.encode_index(&self.entries)
+    ///
+    /// # Errors
+    /// As [`Sharding::encode_index`].
+    pub fn encode(&self, sharding: &Sharding) -> Result<Vec<u8>> {
+        sharding.encode_index(&self.entries, &self.grid)
     }
 }
 
@@ -214,12 +220,12 @@ pub fn encode_shard(
     pieces.reserve(start as usize)?;
     pieces.bytes.resize(start as usize, 0);
     shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
-    let mut entries = Entries::new(shard.count(), start)?;
+    let mut entries = Entries::new(shard.grid(), start)?;
     entries.add(&pieces.lengths)?;
     if !entries.any() {
         return Ok(None);
     }
-    let (index, mut bytes) = (entries.encode(sharding), pieces.bytes);
+    let (index, mut bytes) = (entries.encode(sharding)?, pieces.bytes);
     match at_start {
         Some(_) => bytes[..index.len()].copy_from_slice(&index),
         None => bytes.extend_from_slice(&index),

@@ -145,7 +145,9 @@ fn usual_codecs_and_chosen_ones() {
                    {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}}),
         ),
         (json!({"id": "zlib", "level": 9}), json!({"name": "numcodecs.zlib", "configuration": {"level": 9}})),
-        (json!("crc32c"), json!({"name": "crc32c"})),
+        (json!("crc32c"), json!({"name": "crc32c", "configuration": {}})),
+        (json!("fletcher32"), json!({"name": "numcodecs.fletcher32", "configuration": {}})),
+        (json!("shuffle"), json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": 4}})),
     ] {
         assert_eq!(CodecMetadata::from_choice(&choice, &float32).unwrap().document(), expected);
     }
