@@ -7,7 +7,7 @@ use zarrow::store::{MemoryStore, Store};
 use zarrow::{
     ArrayBuilder, Existing, Index, Node, OpenOptions, Result, Selection, Values, WriteOptions, create_array,
 };
-use zarrow_array::{DecodedArray, Number};
+use zarrow_array::{Buffer, DecodedArray, Number, Variable};
 use zarrs::array::{
     ArrayBytes, ArrayBytesOffsets, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType, FillValue,
 };
@@ -218,7 +218,8 @@ impl Case {
     /// What zarrow itself encodes the elements to.
     fn encoded(&self, elements: ArrayBytes<'static>) -> Vec<u8> {
         let document = self.document(&self.array_codecs);
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new([("zarr.json", document.into_bytes())]).unwrap());
+        let store: Arc<dyn Store> =
+            Arc::new(MemoryStore::new([("zarr.json", document.into_bytes())]).unwrap());
         let Node::Array(array) = zarrow::open(Arc::clone(&store), "").unwrap() else {
             panic!("an array was written")
         };
@@ -230,13 +231,13 @@ impl Case {
             }
             other => (other, None),
         };
-        let shape = CHUNKS.map(|extent| extent as usize);
         let text;
         let bytes;
         let mut values = if data_type.is_variable() {
             let (data, offsets) = elements.into_variable().unwrap().into_parts();
             let offsets = offsets.iter().map(|offset| *offset as i64).collect::<Vec<_>>();
-            text = zarrow_array::Variable::from_parts(data_type, &shape, &offsets, &data).unwrap();
+            let (offsets, data) = (Buffer::from(offsets), Buffer::from(data.into_owned()));
+            text = Variable::new(offsets, data, CHUNKS.to_vec(), data_type).unwrap();
             Values::variable(&text)
         } else {
             bytes = elements.into_fixed().unwrap().into_owned();

@@ -52,6 +52,11 @@ pub fn cases() -> Vec<Case> {
         (Element::Text, json!([numcodecs("categorize", labels), byte]), vec![]),
     ]
     .into_iter()
-    .map(|(element, array_codecs, byte_codecs)| Case { layout: "filtered", element, array_codecs, byte_codecs })
+    .map(|(element, array_codecs, byte_codecs)| Case {
+        layout: "filtered",
+        element,
+        array_codecs,
+        byte_codecs,
+    })
     .collect()
 }
