@@ -1,4 +1,4 @@
-"""Filters: codecs from array to array, compared bit by bit with numcodecs and zarr-python, reading and writing."""
+"""Filters: codecs from array to array, compared bit by bit with numcodecs and zarr-python, both ways."""
 
 import json
 import warnings
