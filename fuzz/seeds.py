@@ -112,6 +112,31 @@ def shards() -> list[tuple[int, bytes]]:
     ]
 
 
+# np.tile([7, 100000, 3, 5], 120) as int32, by pcodec 1.1.
+PCO = bytes.fromhex(
+    "70636f2103000878040103df010010210300c6f2fcff800400000001320d03000107000080f1711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc771140000"
+)
+
+
+def filtered() -> list[tuple[int, bytes]]:
+    """Chunks that went through a filter."""
+    numbers = NUMBERS.ravel()
+    words = [WORDS[at % len(WORDS)].encode() for at in range(480)]
+    offsets = np.cumsum([0, *map(len, words)])
+    narrow, wide = offsets.astype("<u4").tobytes(), offsets.astype("<u8").tobytes()
+    length = struct.Struct("<Q").pack
+    return [
+        (0, numcodecs.Delta("<i4", "<i2").encode(numbers).tobytes()),
+        (1, numcodecs.PackBits().encode(numbers % 3 == 0).tobytes()),
+        (2, (numbers * 3).tobytes()),
+        (3, numbers.astype("<i2").tobytes()),
+        (4, (numbers % 4).astype("u1").tobytes()),
+        (5, PCO),
+        (6, b"".join(words) + narrow + length(len(narrow))),
+        (7, length(len(wide)) + wide + b"".join(words)),
+    ]
+
+
 def strings() -> list[tuple[int, bytes]]:
     """Chunks of strings."""
     words = vlen(12)
@@ -240,6 +265,7 @@ def main(folder: Path) -> None:
         "chunk": chunks,
         "shard": shards,
         "vlen": strings,
+        "filter": filtered,
         "optional": optionals,
         "metadata": documents,
     }

@@ -133,6 +133,7 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         ErrorKind::UnknownCodec(_)
         | ErrorKind::BadCodec(_)
         | ErrorKind::Corrupt(_)
+        | ErrorKind::BadValue(_)
         | ErrorKind::Checksum { .. }
         | ErrorKind::WrongSize { .. } => "CodecError",
         ErrorKind::Limit { .. } => "LimitError",

@@ -49,6 +49,9 @@ pub enum ErrorKind {
     /// Encoded bytes that are no valid output of their codec.
     #[error("corrupt data: {0}")]
     Corrupt(String),
+    /// A value that a codec cannot turn into another type.
+    #[error("bad value: {0}")]
+    BadValue(String),
     /// A checksum that does not match its bytes.
     #[error("checksum mismatch: stored {stored:#010x}, computed {computed:#010x}")]
     Checksum {
@@ -122,6 +125,7 @@ impl ErrorKind {
             ErrorKind::UnknownCodec(_) => "unknown_codec",
             ErrorKind::BadCodec(_) => "bad_codec",
             ErrorKind::Corrupt(_) => "corrupt",
+            ErrorKind::BadValue(_) => "bad_value",
             ErrorKind::Checksum { .. } => "checksum",
             ErrorKind::WrongSize { .. } => "wrong_size",
             ErrorKind::Limit { .. } => "limit",

@@ -16,8 +16,7 @@ use zarrs::array::{
 use zarrs::metadata::v3::MetadataV3;
 
 /// The codecs that are let through.
-const ALLOWED: &[&str] =
-    &["bytes", "transpose", "bitround", "packbits", "numcodecs.bitround", "numcodecs.fixedscaleoffset"];
+const ALLOWED: &[&str] = &["transpose", "packbits"];
 
 /// A list of codecs that `zarrs` runs.
 #[derive(Debug)]

@@ -220,18 +220,28 @@ impl ArrayBuilder {
             let order: Vec<usize> = (0..self.shape.len()).rev().collect();
             chain.push(CodecMetadata::new("transpose", Map::from_iter([("order".to_owned(), json!(order))])));
         }
-        let usual = || CodecMetadata::default_serializer(&self.data_type, self.big_endian);
-        let mut serializer = Some(self.serializer.clone().unwrap_or_else(usual));
+        let serializer = |data_type: &DataType, big_endian: bool| {
+            let usual = || CodecMetadata::default_serializer(data_type, big_endian);
+            self.serializer.clone().unwrap_or_else(usual)
+        };
+        // What the filters so far have made of the elements.
+        let (mut data_type, mut big_endian, mut is_bytes) = (self.data_type.clone(), self.big_endian, false);
         for filter in &self.filters {
+            let filter = filter.with_types_named(&mut data_type, &mut big_endian);
             // A filter of version 2 may be one of bytes, or make bytes of the elements itself.
             match filter.v2_kind() {
-                Kind::BytesToBytes if self.zarr_format == ZarrFormat::V2 => chain.extend(serializer.take()),
-                Kind::ArrayToBytes if self.zarr_format == ZarrFormat::V2 => serializer = None,
+                Kind::BytesToBytes if self.zarr_format == ZarrFormat::V2 && !is_bytes => {
+                    chain.push(serializer(&data_type, big_endian));
+                    is_bytes = true;
+                }
+                Kind::ArrayToBytes if self.zarr_format == ZarrFormat::V2 => is_bytes = true,
                 _ => {}
             }
-            chain.push(filter.clone());
+            chain.push(filter);
         }
-        chain.extend(serializer);
+        if !is_bytes {
+            chain.push(serializer(&data_type, big_endian));
+        }
         match &self.compressors {
             Some(compressors) => chain.extend(compressors.iter().cloned()),
             None => chain.push(CodecMetadata::default_compressor()),

@@ -1,7 +1,8 @@
 //! Codecs as users choose them, with every parameter that readers want to see.
 
+use crate::codec::number_named;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecMetadata, numpy_name};
 use serde_json::{Map, Value, json};
 use zarrow_array::{DataType, Number};
 
@@ -43,6 +44,34 @@ impl CodecMetadata {
             }
         }
         Ok(codec)
+    }
+
+    /// The codec with the types named that numcodecs wants to see, where it is a filter of numcodecs and they are left out;
+    /// for elements of `data_type`, in the byte order that is said, which both become what the filter makes.
+    pub(crate) fn with_types_named(&self, data_type: &mut DataType, big_endian: &mut bool) -> CodecMetadata {
+        let mut codec = self.clone();
+        let (reads, writes) = match self.name.as_str() {
+            "numcodecs.delta" | "numcodecs.fixedscaleoffset" | "numcodecs.quantize" => ("dtype", "astype"),
+            "numcodecs.categorize" => ("dtype", "astype"),
+            "numcodecs.astype" => ("decode_dtype", "encode_dtype"),
+            "numcodecs.packbits" => {
+                *data_type = Number::UInt8.into();
+                return codec;
+            }
+            _ => return codec,
+        };
+        if let Some(name) = numpy_name(data_type, *big_endian) {
+            codec.configuration.entry(reads).or_insert(name.into());
+        }
+        if self.name == "numcodecs.categorize" {
+            codec.configuration.entry(writes).or_insert("|u1".into());
+        }
+        let (read, written) = (codec.text(reads), codec.text(writes));
+        if let Some(number) = written.or(read).and_then(number_named) {
+            *data_type = number.into();
+            *big_endian = written.or(read).is_some_and(|name| name.starts_with('>'));
+        }
+        codec
     }
 
     /// The compressor of arrays whose creator names none: zstd, whose frames carry a checksum.

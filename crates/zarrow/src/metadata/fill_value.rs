@@ -67,7 +67,7 @@ impl FillValue {
     }
 
     /// Reads a `fill_value` (Zarr core 3.1, fill value; Zarr version 2, fill value encoding).
-    pub(super) fn parse(
+    pub(crate) fn parse(
         value: &Value,
         data_type: &DataType,
         format: ZarrFormat,

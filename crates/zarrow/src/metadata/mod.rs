@@ -144,6 +144,12 @@ pub fn parse_data_type(name: &Value) -> Result<DataType, MetadataError> {
     data_type::parse(name)
 }
 
+/// What NumPy calls a data type in a byte order, `None` where it has no such type.
+pub(crate) fn numpy_name(data_type: &DataType, big_endian: bool) -> Option<String> {
+    let order = if big_endian { type_string::ByteOrder::Big } else { type_string::ByteOrder::Little };
+    type_string::type_string(data_type, order)
+}
+
 /// Reads a `.zarray` and, where the store has one, the `.zattrs` beside it.
 ///
 /// # Errors

@@ -11,11 +11,12 @@ use std::borrow::Cow;
 const LISTS: [&str; 4] = ["codecs", "index_codecs", "mask_codecs", "data_codecs"];
 
 /// The codecs of numcodecs that version 3 knows by `numcodecs.` and their id, and that have no name of their own there.
-const NUMCODECS: [&str; 17] = [
+const NUMCODECS: [&str; 18] = [
     "adler32",
     "astype",
     "bitround",
     "bz2",
+    "categorize",
     "crc32",
     "delta",
     "fixedscaleoffset",

@@ -22,6 +22,8 @@ mod values;
 
 pub use values::Values;
 
+pub(crate) use elements::Elements;
+
 use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::stored_part;
