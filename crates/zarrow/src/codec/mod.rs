@@ -17,7 +17,7 @@ mod vlen;
 pub(crate) use byte_order::Swap;
 pub(crate) use bytes_to_bytes::{BytesToBytes, Output, between_limit, decode, decode_range};
 pub(crate) use chain::{ArrayToBytes, Chain};
-pub(crate) use compress::{Encoded, encode};
+pub(crate) use compress::{Encoded, FromLent, encode, encode_lent};
 pub(crate) use optional::{HEADER as OPTIONAL_HEADER, OptionalCodec};
 pub(crate) use sharding::{ShardIndex, Sharding};
 pub(crate) use vlen::{VariableChunk, encode_variable};

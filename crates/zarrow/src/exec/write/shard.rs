@@ -14,7 +14,7 @@ use crate::exec::input::Input;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::scratch::Worker;
 use crate::exec::shard::inner_cells;
-use crate::exec::write::chunk::{Target, too_large};
+use crate::exec::write::chunk::{Bytes, Target, too_large};
 use crate::exec::write::values::Level;
 use std::ops::Range;
 
@@ -28,10 +28,11 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    fn push(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<()> {
-        let nbytes = parts[0].len() + parts[1].len();
+    fn push(&mut self, number: u64, bytes: &Bytes<'_>) -> Result<()> {
+        let nbytes = bytes.body.nbytes() + bytes.tail.len();
         self.reserve(nbytes)?;
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        bytes.body.append_to(&mut self.bytes)?;
+        self.bytes.extend_from_slice(&bytes.tail);
         self.lengths.push((number, nbytes as u64));
         Ok(())
     }
@@ -127,7 +128,7 @@ impl<'a> ShardTarget<'a> {
                     let (chain, shape) = (&self.sharding.inner, &*self.sharding.chunk_shape);
                     let inner = Target { chain, shape, ..self.target };
                     if let Some(bytes) = inner.encode(&part, values, stored.as_ref(), worker)? {
-                        pieces.push(number, [&bytes.body, &bytes.tail])?;
+                        pieces.push(number, &bytes)?;
                     }
                 }
                 _ => {

@@ -1,4 +1,5 @@
-//! What is written: elements in the caller's memory, which are read where they lie.
+//! What is written: elements in the caller's memory, which are read where they lie, and may change meanwhile (see
+//! [`Lent`]).
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
@@ -7,6 +8,7 @@ use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
 use crate::exec::side::Side;
 use crate::exec::sink::c_strides;
+use crate::memory::Lent;
 use crate::selection::Selection;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -57,7 +59,7 @@ pub(super) struct Memory<'a> {
     lifetime: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: the memory is only read, and whoever made the values promised that nobody writes to it.
+// SAFETY: the memory is only read, and may be read by any thread.
 unsafe impl Send for Memory<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Memory<'_> {}
@@ -104,7 +106,8 @@ impl<'a> Values<'a> {
     /// each axis. Elements outside of the memory are found when they are written.
     ///
     /// # Safety
-    /// During `'a` the memory can be read, and nobody writes to it.
+    /// During `'a` the memory can be read. Others may write to it meanwhile: each element is written then as it was at some
+    /// moment, some of them old and some new.
     pub unsafe fn strided(
         (pointer, nbytes, origin): (*const u8, usize, usize),
         dtype: DataType,
@@ -311,12 +314,12 @@ impl<'a> Memory<'a> {
     }
 
     /// The bytes of `part`, where they are one run in the part's own C order.
-    pub fn run(&self, part: &[AxisPart<'_>]) -> Option<&'a [u8]> {
+    pub fn run(&self, part: &[AxisPart<'_>]) -> Option<Lent<'a>> {
         let side = self.side(part)?;
         let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
-        // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a`, and is not written
-        // to, by the contract of `Values::strided`.
-        Some(unsafe { std::slice::from_raw_parts(self.pointer.add(first), nbytes) })
+        // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a` by the contract of
+        // `Values::strided`.
+        Some(unsafe { Lent::new(self.pointer.add(first), nbytes) })
     }
 
     /// Copies the elements of `part` to their places in a chunk with these strides; what `swap` says is turned round.
