@@ -111,7 +111,8 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         | ErrorKind::BadCodec(_)
         | ErrorKind::Corrupt(_)
         | ErrorKind::Checksum { .. }
-        | ErrorKind::WrongSize { .. } => "CodecError",
+        | ErrorKind::WrongSize { .. }
+        | ErrorKind::TooLong { .. } => "CodecError",
         ErrorKind::Limit { .. } => "LimitError",
         ErrorKind::Index(_) => "IndexingError",
         ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "OutOfMemoryError",

@@ -195,7 +195,7 @@ pub fn decode_range(
 ) -> Option<Result<()>> {
     let [BytesToBytes::Blosc] = chain else { return None };
     let failed = |failure| match failure {
-        Failure::TooSmall => wrong_size(nbytes, nbytes.saturating_add(1)),
+        Failure::TooSmall => too_long(nbytes, nbytes),
         Failure::Corrupt(text) => Error::from(ErrorKind::Corrupt(text)),
     };
     let range = match native::blosc_size(encoded) {
@@ -246,13 +246,14 @@ fn decompress_stage(
     codecs: &mut Codecs,
 ) -> Result<()> {
     let failed = |failure, expected: usize| match failure {
-        Failure::TooSmall => wrong_size(expected, expected.saturating_add(1)),
+        Failure::TooSmall => too_long(expected, expected),
         Failure::Corrupt(text) => ErrorKind::Corrupt(text).into(),
     };
     match output {
         Output::Exact(destination) => match codec.decompress(source, destination, codecs) {
             Ok(written) if written == destination.len() => Ok(()),
             Ok(written) => Err(wrong_size(destination.len(), written)),
+            Err(Failure::TooSmall) => Err(counted(codec, source, destination.len(), codecs)),
             Err(failure) => Err(failed(failure, destination.len())),
         },
         Output::Growing(destination, limit) => {
@@ -275,6 +276,25 @@ fn decompress_stage(
 
 fn wrong_size(expected: usize, actual: usize) -> Error {
     ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 }.into()
+}
+
+fn too_long(expected: usize, least: usize) -> Error {
+    ErrorKind::TooLong { expected: expected as u64, least: least as u64 }.into()
+}
+
+/// The error of a chunk that is longer than `expected`, with its size: it is decompressed once more, to memory of its own,
+/// as far as an honest chunk of this size could be encoded to.
+fn counted(codec: BytesToBytes, source: &[u8], expected: usize, codecs: &mut Codecs) -> Error {
+    let (mut whole, most) = (Vec::new(), between_limit(expected).saturating_mul(2).saturating_add(1 << 20));
+    match decompress_stage(codec, source, Output::Growing(&mut whole, most), codecs) {
+        Ok(()) => wrong_size(expected, whole.len()),
+        Err(error) => match error.kind() {
+            ErrorKind::Limit { limit, .. } => {
+                too_long(expected, usize::try_from(*limit).unwrap_or(usize::MAX).max(expected))
+            }
+            _ => error,
+        },
+    }
 }
 
 fn over_limit(size: usize, limit: usize) -> Error {

@@ -20,4 +20,4 @@ pub(crate) use chain::{ArrayToBytes, Chain};
 pub(crate) use compress::{Encoded, FromLent, encode, encode_lent};
 pub(crate) use optional::{HEADER as OPTIONAL_HEADER, OptionalCodec};
 pub(crate) use sharding::{ShardIndex, Sharding};
-pub(crate) use vlen::{VariableChunk, encode_variable};
+pub(crate) use vlen::{VariableChunk, check_text, encode_variable};

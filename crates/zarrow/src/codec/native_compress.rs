@@ -138,11 +138,7 @@ pub fn blosc_compress(blosc: &Blosc, source: &[u8], destination: &mut [MaybeUnin
 }
 
 /// As [`blosc_compress`], where Blosc reads each byte once ([`Blosc::reads_once`]).
-pub fn blosc_compress_lent(
-    blosc: &Blosc,
-    source: Lent<'_>,
-    destination: &mut [MaybeUninit<u8>],
-) -> Written {
+pub fn blosc_compress_lent(blosc: &Blosc, source: Lent<'_>, destination: &mut [MaybeUninit<u8>]) -> Written {
     // SAFETY: lent memory can be read.
     unsafe { blosc_compress_at(blosc, (source.pointer(), source.nbytes()), destination) }
 }

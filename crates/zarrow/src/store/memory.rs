@@ -1,10 +1,12 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::store::fork::generation;
 use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +38,7 @@ impl MemoryStore {
     /// A store of these values.
     ///
     /// # Errors
-    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
+    /// [`ErrorKind::BadKey`]; [`ErrorKind::Write`] where the key of one value is a folder of another's, as `a` of `a/b`.
     pub fn new<K: Into<String>>(values: impl IntoIterator<Item = (K, Vec<u8>)>) -> Result<MemoryStore> {
         let store = MemoryStore::default();
         for (key, bytes) in values {
@@ -48,7 +50,9 @@ impl MemoryStore {
     fn insert(&self, key: String, bytes: Vec<u8>) -> Result<()> {
         check_key(&key)?;
         let version = self.version.fetch_add(1, Ordering::Relaxed);
-        self.values().insert(key, Arc::new(Stored { bytes, version }));
+        let mut values = self.values();
+        check_place(&values, &key)?;
+        values.insert(key, Arc::new(Stored { bytes, version }));
         Ok(())
     }
 
@@ -59,6 +63,20 @@ impl MemoryStore {
 
     fn locked(&self) -> MutexGuard<'_, HashMap<String, u64>> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Checks that `key` lies below no value, and that no value lies below it: as in a folder, what has a value has no values
+/// below it. So `open`, `list` and `erase` all mean the same by a key, and a hierarchy can be copied to a folder.
+fn check_place(values: &BTreeMap<String, Arc<Stored>>, key: &str) -> Result<()> {
+    let refused = |kind: io::ErrorKind| Err(ErrorKind::Write(kind.into()).into());
+    if key.match_indices('/').any(|(end, _)| values.contains_key(&key[..end])) {
+        return refused(io::ErrorKind::NotADirectory);
+    }
+    let folder = format!("{key}/");
+    match values.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next() {
+        Some((next, _)) if next.starts_with(&folder) => refused(io::ErrorKind::IsADirectory),
+        _ => Ok(()),
     }
 }
 

@@ -175,9 +175,7 @@ impl Writer<'_> {
         let old = self.reader.store.open(&key)?;
         let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
         match target.encode(part, values.level(), old.as_ref(), worker)? {
-            Some(bytes) => {
-                self.store.set(&key, &[bytes.body.to_be_written(), &bytes.tail], durability)
-            }
+            Some(bytes) => self.store.set(&key, &[bytes.body.to_be_written(), &bytes.tail], durability),
             None => self.store.erase(&key, durability).map(drop),
         }
     }

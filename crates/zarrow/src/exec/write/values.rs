@@ -67,8 +67,7 @@ unsafe impl Sync for Memory<'_> {}
 /// Elements of variable length.
 #[derive(Debug, Clone)]
 pub(super) struct Words<'a> {
-    offsets: &'a [i64],
-    data: &'a [u8],
+    variable: &'a Variable,
     /// Elements from one position to the next on each axis.
     strides: OutputStrides,
 }
@@ -139,8 +138,7 @@ impl<'a> Values<'a> {
     /// Strings or bytes.
     #[must_use]
     pub fn variable(variable: &'a Variable) -> Values<'a> {
-        let (offsets, data) = (variable.offsets(), variable.data());
-        let words = Words { offsets, data, strides: c_strides(variable.shape(), 1).into() };
+        let words = Words { variable, strides: c_strides(variable.shape(), 1).into() };
         Values {
             dtype: variable.dtype().clone(),
             shape: variable.shape().to_vec(),
@@ -405,11 +403,7 @@ impl<'a> Words<'a> {
         let to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
         let count: u64 = part.iter().map(|axis| axis.count).product();
         for (from, to) in from.iter().zip(to.iter()).take(usize::try_from(count).unwrap_or(usize::MAX)) {
-            let index = usize::try_from(from).map_err(|_| outside())?;
-            let bounds = self.offsets.get(index).zip(self.offsets.get(index.saturating_add(1)));
-            let element = bounds.and_then(|(start, end)| {
-                self.data.get(usize::try_from(*start).ok()?..usize::try_from(*end).ok()?)
-            });
+            let element = usize::try_from(from).ok().and_then(|index| self.variable.element(index));
             each(usize::try_from(to).map_err(|_| outside())?, element.ok_or_else(outside)?)?;
         }
         Ok(())
