@@ -67,8 +67,9 @@ impl Changing {
             while !begun.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
+            // Also where the work panics: the other thread would go on, and be waited for.
+            let _stop = Stop(&stop);
             (0..ROUNDS).for_each(&mut work);
-            stop.store(true, Ordering::Relaxed);
         });
     }
 
@@ -78,6 +79,14 @@ impl Changing {
         let [old, new] = &self.patterns;
         let odd = (0..found.len()).find(|at| found[*at] != old[*at] && found[*at] != new[*at]);
         assert_eq!(odd, None, "{name}: a byte that stood at no time in its place");
+    }
+}
+
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -120,7 +120,8 @@ impl Compressor {
                 deflate.compress(*container, source, scratch.take(bound)?)
             }
             Compressor::Blosc(blosc) => {
-                native::blosc_compress(blosc, source, scratch.take(native::blosc_bound(source.len()))?)
+                let memory = scratch.take(native::blosc_bound(source.len()))?;
+                native::blosc_compress(blosc, source.into(), memory)
             }
             Compressor::Lz4(acceleration) => {
                 native::lz4_compress(*acceleration, source, scratch.take(native::lz4_bound(source.len())?)?)
@@ -216,7 +217,7 @@ pub fn encode_lent<'a>(
     codecs: &mut Codecs,
 ) -> Result<Encoded<'a>> {
     let memory = scratch.take(native::blosc_bound(source.nbytes()))?;
-    let written = native::blosc_compress_lent(blosc, source, memory);
+    let written = native::blosc_compress(blosc, source, memory);
     let nbytes = written
         .map_err(|text| Error::from(ErrorKind::Unsupported(text)).in_codec(BytesToBytes::Blosc.name()))?;
     encode_rest(rest, nbytes, scratch, codecs)

@@ -131,30 +131,15 @@ impl Blosc {
     }
 }
 
-/// Compresses `source` to one Blosc buffer, on this thread.
-pub fn blosc_compress(blosc: &Blosc, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
-    // SAFETY: the range is that of a slice.
-    unsafe { blosc_compress_at(blosc, (source.as_ptr(), source.len()), destination) }
-}
-
-/// As [`blosc_compress`], where Blosc reads each byte once ([`Blosc::reads_once`]).
-pub fn blosc_compress_lent(blosc: &Blosc, source: Lent<'_>, destination: &mut [MaybeUninit<u8>]) -> Written {
-    // SAFETY: lent memory can be read.
-    unsafe { blosc_compress_at(blosc, (source.pointer(), source.nbytes()), destination) }
-}
-
-/// # Safety
-/// The bytes of the source, an address and how many, can be read.
-unsafe fn blosc_compress_at(
-    blosc: &Blosc,
-    (source, nbytes): (*const u8, usize),
-    destination: &mut [MaybeUninit<u8>],
-) -> Written {
+/// Compresses `source` to one Blosc buffer, on this thread. Where others may write to it meanwhile, Blosc has to read each byte
+/// once ([`Blosc::reads_once`]).
+pub fn blosc_compress(blosc: &Blosc, source: Lent<'_>, destination: &mut [MaybeUninit<u8>]) -> Written {
+    let nbytes = source.nbytes();
     if nbytes > blosc_src::BLOSC_MAX_BUFFERSIZE as usize {
         return Err(format!("Blosc takes less than 2 GiB at once, not {nbytes} bytes"));
     }
-    // SAFETY: the source can be read by the caller's contract, the destination is exclusive, and the function stays inside
-    // both; the name is a C string; and one thread means that none is started.
+    // SAFETY: lent memory can be read, the destination is exclusive, and the function stays inside both; the name is a C
+    // string; and one thread means that none is started.
     let written = unsafe {
         blosc_src::blosc_compress_ctx(
             blosc.level,
@@ -162,7 +147,7 @@ unsafe fn blosc_compress_at(
             // What a byte cannot say is no type for Blosc, which would then not shuffle.
             if blosc.typesize > blosc_src::BLOSC_MAX_TYPESIZE as usize { 1 } else { blosc.typesize },
             nbytes,
-            source.cast(),
+            source.pointer().cast(),
             destination.as_mut_ptr().cast(),
             destination.len(),
             blosc.compressor.as_ptr(),

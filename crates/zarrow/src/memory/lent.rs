@@ -25,6 +25,13 @@ unsafe impl Send for Lent<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Lent<'_> {}
 
+impl<'a> From<&'a [u8]> for Lent<'a> {
+    /// Bytes that do not change can do all that others can.
+    fn from(bytes: &'a [u8]) -> Lent<'a> {
+        Lent { pointer: bytes.as_ptr(), nbytes: bytes.len(), lifetime: PhantomData }
+    }
+}
+
 impl<'a> Lent<'a> {
     /// The `nbytes` bytes from `pointer` on.
     ///
@@ -79,8 +86,7 @@ mod tests {
     #[test]
     fn copies_stay_inside() {
         let bytes = *b"abcdef";
-        // SAFETY: the bytes live until the end of the test.
-        let lent = unsafe { Lent::new(bytes.as_ptr(), bytes.len()) };
+        let lent = Lent::from(&bytes[..]);
         let mut place = [MaybeUninit::uninit(); 4];
         assert_eq!(lent.copy_to(0, &mut place), b"abcd");
         assert_eq!(lent.copy_to(4, &mut place), b"ef");

@@ -216,3 +216,39 @@ impl Value for Arc<Stored> {
         Ok(Some([self.version, 0, 0, 0]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::FilesystemStore;
+
+    /// A key is a value or a folder, in memory as in a folder.
+    #[test]
+    fn a_key_with_a_value_has_none_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores: [Box<dyn Store>; 2] =
+            [Box::new(MemoryStore::default()), Box::new(FilesystemStore::create(folder.path()).unwrap())];
+        for store in stores {
+            let writer = store.writer().unwrap();
+            let set =
+                |key: &str| writer.set(key, &[b"value"], Durability::None).map_err(|error| error.to_string());
+            let names = |prefix: &str| store.list(prefix).unwrap().join(" ");
+            set("a").unwrap();
+            assert!(set("a/b").is_err() && set("a/b/c").is_err(), "{}", store.name());
+            assert!(store.open("a").unwrap().is_some() && store.open("a/b").unwrap().is_none());
+            assert_eq!((names(""), names("a"), store.nbytes("a").unwrap()), ("a".into(), String::new(), 0));
+            assert!(!writer.erase("a/b", Durability::None).unwrap());
+            assert!(writer.erase("a", Durability::None).unwrap());
+            set("a/b").unwrap();
+            set("a-b").unwrap();
+            assert!(set("a").is_err());
+            set("a/b").unwrap();
+            assert_eq!((names(""), names("a")), ("a a-b".into(), "b".into()));
+            assert!(writer.erase_prefix("a", Durability::None).unwrap());
+            set("a").unwrap();
+        }
+        let both = [("a", vec![1]), ("a/b", vec![2])];
+        assert!(matches!(MemoryStore::new(both.clone()).unwrap_err().kind(), ErrorKind::Write(_)));
+        assert!(MemoryStore::new(both.into_iter().rev()).is_err());
+    }
+}
