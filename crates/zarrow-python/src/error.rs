@@ -135,7 +135,8 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         | ErrorKind::Corrupt(_)
         | ErrorKind::BadValue(_)
         | ErrorKind::Checksum { .. }
-        | ErrorKind::WrongSize { .. } => "CodecError",
+        | ErrorKind::WrongSize { .. }
+        | ErrorKind::TooLong { .. } => "CodecError",
         ErrorKind::Limit { .. } => "LimitError",
         ErrorKind::Index(_) => "IndexingError",
         ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "OutOfMemoryError",

@@ -234,6 +234,8 @@ fn integers(array: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let numpy = numpy::module(py)?;
     let dtype = array.getattr(name!(py, "dtype"))?;
     let is_large = dtype.getattr(name!(py, "str"))?.extract::<String>()?.ends_with("u8");
+    // What is checked is a copy: others may write to the array meanwhile.
+    let array = if is_large { &array.call_method0(name!(py, "copy"))? } else { array };
     if is_large && array.call_method1(name!(py, "__gt__"), (i64::MAX,))?.call_method0("any")?.is_truthy()? {
         return Err(indexing(py, "an index is out of bounds"));
     }

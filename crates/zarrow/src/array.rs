@@ -250,8 +250,9 @@ impl Array {
     /// [`ErrorKind::Unsupported`] for arrays that are no tensors; and as [`read`](Array::read).
     ///
     /// # Safety
-    /// `out`'s memory may be written during the call, nobody else reads or writes it then, and its strides (one for
-    /// each axis of the selection's shape) give different positions different places.
+    /// `out`'s memory may be written during the call, and its strides (one for each axis of the selection's shape) give
+    /// different positions different places. No other code of Rust reads or writes it then; where other libraries do,
+    /// what they read and what stands there afterwards is a mixture.
     pub unsafe fn read_strided(
         &self,
         selection: &Selection,

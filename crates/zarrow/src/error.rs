@@ -65,8 +65,16 @@ pub enum ErrorKind {
     WrongSize {
         /// Bytes by the metadata.
         expected: u64,
-        /// Bytes found, or at least that many.
+        /// Bytes found.
         actual: u64,
+    },
+    /// A chunk that decodes to so many bytes more than its metadata says that they were not counted.
+    #[error("decodes to more than {least} bytes, its metadata says {expected}")]
+    TooLong {
+        /// Bytes by the metadata.
+        expected: u64,
+        /// Bytes up to which was counted.
+        least: u64,
     },
     /// A limit that guards against hostile input.
     #[error("{what} is {actual}, the limit is {limit}")]
@@ -127,7 +135,7 @@ impl ErrorKind {
             ErrorKind::Corrupt(_) => "corrupt",
             ErrorKind::BadValue(_) => "bad_value",
             ErrorKind::Checksum { .. } => "checksum",
-            ErrorKind::WrongSize { .. } => "wrong_size",
+            ErrorKind::WrongSize { .. } | ErrorKind::TooLong { .. } => "wrong_size",
             ErrorKind::Limit { .. } => "limit",
             ErrorKind::Index(_) => "index",
             ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "out_of_memory",

@@ -297,6 +297,7 @@ fn decompress_stage(
         Output::Exact(destination) => match codec.decompress(source, destination, codecs) {
             Ok(written) if written == destination.len() => Ok(()),
             Ok(written) => Err(wrong_size(destination.len(), written)),
+            Err(Failure::TooSmall) => Err(counted(codec, source, destination.len(), codecs)),
             Err(failure) => Err(failure.into_error(destination.len())),
         },
         Output::Growing(destination, limit) => {
@@ -321,6 +322,26 @@ fn wrong_size(expected: usize, actual: usize) -> Error {
     ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 }.into()
 }
 
+fn too_long(expected: usize, least: usize) -> Error {
+    ErrorKind::TooLong { expected: expected as u64, least: least as u64 }.into()
+}
+
+/// The error of a chunk that is longer than `expected`, with its size: it is decompressed once more, to memory of its own,
+/// as far as an honest chunk of this size could be encoded to.
+fn counted(codec: &BytesToBytes, source: &[u8], expected: usize, codecs: &mut Codecs) -> Error {
+    let (mut whole, most) =
+        (Vec::new(), between_limit(&[], expected).saturating_mul(2).saturating_add(1 << 20));
+    match decompress_stage(codec, source, Output::Growing(&mut whole, most), codecs) {
+        Ok(()) => wrong_size(expected, whole.len()),
+        Err(error) => match error.kind() {
+            ErrorKind::Limit { limit, .. } => {
+                too_long(expected, usize::try_from(*limit).unwrap_or(usize::MAX).max(expected))
+            }
+            _ => error,
+        },
+    }
+}
+
 fn over_limit(size: usize, limit: usize) -> Error {
     let (actual, limit) = (size as u64, limit as u64);
     ErrorKind::Limit { what: "the decoded size", actual, limit }.into()
@@ -334,7 +355,7 @@ impl Failure {
     /// The failure of a codec whose output was to be `expected` bytes.
     pub fn into_error(self, expected: usize) -> Error {
         match self {
-            Failure::TooSmall => wrong_size(expected, expected.saturating_add(1)),
+            Failure::TooSmall => too_long(expected, expected),
             Failure::Corrupt(text) => ErrorKind::Corrupt(text).into(),
             Failure::Unsupported(text) => ErrorKind::Unsupported(text).into(),
             Failure::OutOfMemory => zarrow_array::Error::OutOfMemory { nbytes: expected }.into(),

@@ -1,8 +1,8 @@
 //! Compressing: codecs from bytes to bytes, the way that [`bytes_to_bytes`](super::bytes_to_bytes) undoes.
 //!
 //! 1. [`Compressor::parse`] reads what a codec was set to: what would be refused only concerns who writes.
-//! 2. [`encode`] runs a chain. The first compressor reads the elements where they lie, and each writes to memory that the
-//!    thread keeps.
+//! 2. [`encode`] runs a chain on bytes that do not change. The first compressor reads them where they lie, and each writes
+//!    to memory that the thread keeps. [`FromLent`] is what runs on bytes that others may write to.
 //! 3. A checksum behind its bytes does not move them: it is kept apart, to be written behind them. One before its bytes
 //!    is of the copy that stands behind it.
 
@@ -15,6 +15,7 @@ use crate::codec::native::DeflateContainer;
 use crate::codec::native_compress::{self as native, Blosc};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Codecs, Scratch};
+use crate::memory::Lent;
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
 
@@ -137,7 +138,8 @@ impl Compressor {
                 deflate.compress(*container, source, scratch.take(bound)?)
             }
             Compressor::Blosc(blosc) => {
-                native::blosc_compress(blosc, source, scratch.take(native::blosc_bound(source.len()))?)
+                let memory = scratch.take(native::blosc_bound(source.len()))?;
+                native::blosc_compress(blosc, source.into(), memory)
             }
             Compressor::Lz4(acceleration) => {
                 native::lz4_compress(*acceleration, source, scratch.take(native::lz4_bound(source.len())?)?)
@@ -163,6 +165,12 @@ impl Compressor {
             }
         };
         Ok(written.map_err(failed)?)
+    }
+}
+
+impl Compressor {
+    fn compress_named(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
+        self.compress(source, scratch, codecs).map_err(|error| error.in_codec(self.name()))
     }
 }
 
@@ -201,14 +209,60 @@ pub fn encode<'a>(
     let Some((compressor, rest)) = rest.split_first() else {
         return Ok(Encoded { body: source, tail: before });
     };
-    let compress = |compressor: &Compressor, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs| {
-        compressor.compress(source, scratch, codecs).map_err(|error| error.in_codec(compressor.name()))
-    };
-    let mut nbytes = match before.is_empty() {
-        true => compress(compressor, source, scratch, codecs)?,
+    let nbytes = match before.is_empty() {
+        true => compressor.compress_named(source, scratch, codecs)?,
         // Rare: what is compressed has to be in one place.
-        false => compress(compressor, &[source, &before].concat(), scratch, codecs)?,
+        false => compressor.compress_named(&[source, &before].concat(), scratch, codecs)?,
     };
+    encode_rest(rest, nbytes, scratch, codecs)
+}
+
+/// What a chain is to bytes that others may write to while they are encoded: only where it reads each of them once. There
+/// is no other way to encode [`Lent`] bytes, so that every other chain gets a copy.
+pub enum FromLent<'c> {
+    /// Nothing is encoded: the bytes are written as they are.
+    Plain,
+    /// Blosc reads them, and the rest of the chain what Blosc made of them.
+    Blosc(&'c Blosc, &'c [Compressor]),
+}
+
+impl<'c> FromLent<'c> {
+    /// The way of `chain` for so many bytes, where it reads each once.
+    pub fn of(chain: &'c [Compressor], nbytes: usize) -> Option<FromLent<'c>> {
+        match chain {
+            [] => Some(FromLent::Plain),
+            [Compressor::Blosc(blosc), rest @ ..] if blosc.reads_once(nbytes) => {
+                Some(FromLent::Blosc(blosc, rest))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// As [`encode`], for bytes that `blosc` reads once ([`FromLent::Blosc`]).
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_lent<'a>(
+    (blosc, rest): (&Blosc, &[Compressor]),
+    source: Lent<'_>,
+    scratch: &'a mut Scratch,
+    codecs: &mut Codecs,
+) -> Result<Encoded<'a>> {
+    let memory = scratch.take(native::blosc_bound(source.nbytes()))?;
+    let written = native::blosc_compress(blosc, source, memory);
+    let nbytes = written
+        .map_err(|text| Error::from(ErrorKind::Unsupported(text)).in_codec(BytesToBytes::Blosc.name()))?;
+    encode_rest(rest, nbytes, scratch, codecs)
+}
+
+/// What is left of a chain, on the `nbytes` bytes that its first compressor has written to `scratch`.
+fn encode_rest<'a>(
+    rest: &[Compressor],
+    mut nbytes: usize,
+    scratch: &'a mut Scratch,
+    codecs: &mut Codecs,
+) -> Result<Encoded<'a>> {
     let mut tail = Vec::new();
     for codec in rest {
         // SAFETY: a compressor has written the bytes up to `nbytes`.
@@ -217,7 +271,7 @@ pub fn encode<'a>(
             codec if codec.is_tail() => tail = sealed(std::slice::from_ref(codec), body, tail)?,
             codec => {
                 let body = [body, &tail].concat();
-                nbytes = compress(codec, &body, scratch, codecs)?;
+                nbytes = codec.compress_named(&body, scratch, codecs)?;
                 tail.clear();
             }
         }

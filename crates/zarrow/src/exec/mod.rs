@@ -44,6 +44,6 @@ pub(crate) use output_strides::OutputStrides;
 pub(crate) use part::{AxisPart, PerAxis, whole_part};
 pub(crate) use pool::run;
 pub(crate) use read::{Reader, read};
-pub(crate) use scratch::{Codecs, Scratch, Worker};
+pub(crate) use scratch::{Codecs, Scratch};
 pub(crate) use sink::{Decoded, Sink, c_strides};
 pub(crate) use write::{Elements, Writer};

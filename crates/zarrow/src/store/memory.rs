@@ -1,10 +1,12 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::store::fork::generation;
 use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +38,7 @@ impl MemoryStore {
     /// A store of these values.
     ///
     /// # Errors
-    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
+    /// [`ErrorKind::BadKey`]; [`ErrorKind::Write`] where the key of one value is a folder of another's, as `a` of `a/b`.
     pub fn new<K: Into<String>>(values: impl IntoIterator<Item = (K, Vec<u8>)>) -> Result<MemoryStore> {
         let store = MemoryStore::default();
         for (key, bytes) in values {
@@ -48,7 +50,9 @@ impl MemoryStore {
     fn insert(&self, key: String, bytes: Vec<u8>) -> Result<()> {
         check_key(&key)?;
         let version = self.version.fetch_add(1, Ordering::Relaxed);
-        self.values().insert(key, Arc::new(Stored { bytes, version }));
+        let mut values = self.values();
+        check_place(&values, &key)?;
+        values.insert(key, Arc::new(Stored { bytes, version }));
         Ok(())
     }
 
@@ -59,6 +63,20 @@ impl MemoryStore {
 
     fn locked(&self) -> MutexGuard<'_, HashMap<String, u64>> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Checks that `key` lies below no value, and that no value lies below it: as in a folder, what has a value has no values
+/// below it. So `open`, `list` and `erase` all mean the same by a key, and a hierarchy can be copied to a folder.
+fn check_place(values: &BTreeMap<String, Arc<Stored>>, key: &str) -> Result<()> {
+    let refused = |kind: io::ErrorKind| Err(ErrorKind::Write(kind.into()).into());
+    if key.match_indices('/').any(|(end, _)| values.contains_key(&key[..end])) {
+        return refused(io::ErrorKind::NotADirectory);
+    }
+    let folder = format!("{key}/");
+    match values.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next() {
+        Some((next, _)) if next.starts_with(&folder) => refused(io::ErrorKind::IsADirectory),
+        _ => Ok(()),
     }
 }
 
@@ -196,5 +214,41 @@ impl Value for Arc<Stored> {
     /// Each value of a store has a number of its own.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         Ok(Some([self.version, 0, 0, 0]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::FilesystemStore;
+
+    /// A key is a value or a folder, in memory as in a folder.
+    #[test]
+    fn a_key_with_a_value_has_none_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores: [Box<dyn Store>; 2] =
+            [Box::new(MemoryStore::default()), Box::new(FilesystemStore::create(folder.path()).unwrap())];
+        for store in stores {
+            let writer = store.writer().unwrap();
+            let set =
+                |key: &str| writer.set(key, &[b"value"], Durability::None).map_err(|error| error.to_string());
+            let names = |prefix: &str| store.list(prefix).unwrap().join(" ");
+            set("a").unwrap();
+            assert!(set("a/b").is_err() && set("a/b/c").is_err(), "{}", store.name());
+            assert!(store.open("a").unwrap().is_some() && store.open("a/b").unwrap().is_none());
+            assert_eq!((names(""), names("a"), store.nbytes("a").unwrap()), ("a".into(), String::new(), 0));
+            assert!(!writer.erase("a/b", Durability::None).unwrap());
+            assert!(writer.erase("a", Durability::None).unwrap());
+            set("a/b").unwrap();
+            set("a-b").unwrap();
+            assert!(set("a").is_err());
+            set("a/b").unwrap();
+            assert_eq!((names(""), names("a")), ("a a-b".into(), "b".into()));
+            assert!(writer.erase_prefix("a", Durability::None).unwrap());
+            set("a").unwrap();
+        }
+        let both = [("a", vec![1]), ("a/b", vec![2])];
+        assert!(matches!(MemoryStore::new(both.clone()).unwrap_err().kind(), ErrorKind::Write(_)));
+        assert!(MemoryStore::new(both.into_iter().rev()).is_err());
     }
 }

@@ -21,6 +21,9 @@ pub trait StoreWriter: Send + Sync {
     /// Makes the value under `key` the `parts`, one behind the other, in one step: who reads sees the old value or the
     /// new one, whole, even where this process is killed at any point.
     ///
+    /// The parts may lie in memory that others write to meanwhile: they are given to the kernel or copied, each byte read
+    /// once, and nothing is concluded from what they hold.
+    ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) where it cannot be written: the old value stands then.
     /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).

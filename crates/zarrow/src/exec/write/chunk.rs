@@ -2,7 +2,8 @@
 //!
 //! 1. A transposed chunk is the same chunk with its axes in another order: parts and strides follow.
 //! 2. Where the part is all of the chunk and its elements are one run of bytes in the caller's memory, they are encoded
-//!    from there. Else they are gathered in memory that the thread keeps, which turns the byte order on the way.
+//!    from there, if the codecs read each byte once: others may write to it meanwhile. Else they are gathered in memory
+//!    that the thread keeps, which turns the byte order on the way.
 //! 3. What the part does not cover is what stood there before, beyond the array's edge too: there lies what another is
 //!    appending, or has appended since the array was opened. Where nothing stood it is the fill value.
 //! 4. What stood there and cannot be decoded is lost. Where the part is all of the chunk that lies inside the array it is
@@ -10,7 +11,9 @@
 //! 5. A chunk of nothing but the fill value is not stored, unless that was asked for, or the array has no fill value.
 //! 6. Other layouts are encoded from a list of their elements.
 
-use crate::codec::{ArrayToBytes, Chain, Encoded, Output, ShardIndex, Sharding, Swap, decode, encode};
+use crate::codec::{
+    ArrayToBytes, Chain, Encoded, FromLent, Output, ShardIndex, Sharding, Swap, decode, encode, encode_lent,
+};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::destination::Destination;
@@ -23,10 +26,12 @@ use crate::exec::scratch::Worker;
 use crate::exec::shard::read_index;
 use crate::exec::sink::{Sink, c_strides};
 use crate::exec::want::Want;
+use crate::exec::write::body::Body;
 use crate::exec::write::elements::Elements;
-use crate::exec::write::fill::is_filled;
+use crate::exec::write::fill::{is_filled, is_lent_filled};
 use crate::exec::write::shard::encode_shard;
 use crate::exec::write::values::{Level, mismatch};
+use crate::memory::Lent;
 use crate::metadata::FillValue;
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -57,20 +62,20 @@ pub struct Target<'a> {
 #[derive(Debug)]
 pub struct Bytes<'a> {
     /// All but the checksums behind it.
-    pub body: Cow<'a, [u8]>,
+    pub body: Body<'a>,
     /// The checksums.
     pub tail: Vec<u8>,
 }
 
 impl<'a> From<Encoded<'a>> for Bytes<'a> {
     fn from(encoded: Encoded<'a>) -> Bytes<'a> {
-        Bytes { body: Cow::Borrowed(encoded.body), tail: encoded.tail }
+        Bytes { body: Body::Own(Cow::Borrowed(encoded.body)), tail: encoded.tail }
     }
 }
 
 impl From<Vec<u8>> for Bytes<'_> {
     fn from(bytes: Vec<u8>) -> Self {
-        Bytes { body: Cow::Owned(bytes), tail: Vec::new() }
+        Bytes { body: Body::Own(Cow::Owned(bytes)), tail: Vec::new() }
     }
 }
 
@@ -215,29 +220,48 @@ impl<'a> Target<'a> {
         let (memory, swapped) = values.fixed(value_size)?;
         let turn = swapped.and(&stored);
         let is_covered = self.is_covered(part);
-        let run = if turn == Swap::None && is_covered { memory.run(part) } else { None };
-        if run.is_none() {
-            let nbytes = shape::nbytes(self.shape, item.len())?;
-            // Taken out, so that an old chunk can be read to it with what else the worker has.
-            let mut scratch = std::mem::take(&mut worker.elements);
-            if !is_covered {
-                self.lay_out(part, old, &item, swap, scratch.take(nbytes)?, worker)?;
-            }
-            let places = scratch.take(nbytes)?.get_mut(offset..).ok_or_else(mismatch)?;
-            memory.gather(part, places, &c_strides(self.shape, item.len()), &turn)?;
-            worker.elements = scratch;
+        let (compressors, nbytes) = (self.chain.compressors()?, shape::nbytes(self.shape, item.len())?);
+        if turn == Swap::None
+            && is_covered
+            && let Some(way) = FromLent::of(compressors, nbytes)
+            && let Some(lent) = memory.run(part)
+        {
+            return self.encode_lent(lent, way, &item, worker);
         }
+        // Taken out, so that an old chunk can be read to it with what else the worker has.
+        let mut scratch = std::mem::take(&mut worker.elements);
+        if !is_covered {
+            self.lay_out(part, old, &item, swap, scratch.take(nbytes)?, worker)?;
+        }
+        let places = scratch.take(nbytes)?.get_mut(offset..).ok_or_else(mismatch)?;
+        memory.gather(part, places, &c_strides(self.shape, item.len()), &turn)?;
+        worker.elements = scratch;
         let Worker { codecs, encoded, elements, .. } = worker;
-        let elements = match run {
-            Some(run) => run,
-            // SAFETY: `lay_out` has written every byte, or `gather` does: the part then covers the chunk, each of whose
-            // elements it has once.
-            None => unsafe { elements.take(shape::nbytes(self.shape, item.len())?)?.assume_init_ref() },
-        };
+        // SAFETY: `lay_out` has written every byte, or `gather` did: the part then covers the chunk, each of whose elements
+        // it has once.
+        let elements = unsafe { elements.take(nbytes)?.assume_init_ref() };
         if !self.keep_filled && is_filled(elements, &item) {
             return Ok(None);
         }
-        Ok(Some(encode(self.chain.compressors()?, elements, encoded, codecs)?.into()))
+        Ok(Some(encode(compressors, elements, encoded, codecs)?.into()))
+    }
+
+    /// Steps 2 and 5, from the caller's memory.
+    fn encode_lent<'w>(
+        &self,
+        lent: Lent<'w>,
+        way: FromLent<'_>,
+        item: &[u8],
+        worker: &'w mut Worker,
+    ) -> Result<Option<Bytes<'w>>> {
+        if !self.keep_filled && is_lent_filled(lent, item) {
+            return Ok(None);
+        }
+        let Worker { codecs, encoded, .. } = worker;
+        Ok(Some(match way {
+            FromLent::Plain => Bytes { body: Body::Lent(lent), tail: Vec::new() },
+            FromLent::Blosc(blosc, rest) => encode_lent((blosc, rest), lent, encoded, codecs)?.into(),
+        }))
     }
 
     /// What stands in the chunk before the values of `values_part` are put into it (step 3), as it is stored.

@@ -6,7 +6,7 @@
 //! 3. An optional type is encoded as a mask and the elements that are there, each by codecs of its own.
 
 use crate::codec::{
-    ArrayToBytes, Chain, Encoded, INDEXED_VLEN, OptionalCodec, Swap, encode, encode_variable,
+    ArrayToBytes, Chain, Encoded, INDEXED_VLEN, OptionalCodec, Swap, check_text, encode, encode_variable,
 };
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::AxisPart;
@@ -201,7 +201,11 @@ impl<'a> Elements<'a> {
                 vlen.joined(&index, &data)
             }
             (ArrayToBytes::Vlen, Elements::Variable(elements)) => {
-                encode_variable(&elements).map_err(|error| error.in_codec(chain.vlen_name()))?
+                let encoded = encode_variable(&elements).and_then(|bytes| match chain.data_type {
+                    DataType::String => check_text(&bytes).map(|()| bytes),
+                    _ => Ok(bytes),
+                });
+                encoded.map_err(|error| error.in_codec(chain.vlen_name()))?
             }
             (ArrayToBytes::Optional(optional), Elements::Optional { missing, data }) => {
                 encode_optional(optional, &missing, *data, codecs)

@@ -14,6 +14,7 @@
 //! No task waits for a lock while it holds one, and the shares of a shard are begun before those of the next: so whoever
 //! holds a lock goes on.
 
+mod body;
 mod chunk;
 mod elements;
 mod fill;
@@ -175,7 +176,8 @@ impl Writer<'_> {
         let Some(_lock) = held else {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
-                    self.store.overwrite(&key, Some(&[&bytes.body, &bytes.tail]), durability, &pass)
+                    let parts = [bytes.body.to_be_written(), &bytes.tail];
+                    self.store.overwrite(&key, Some(&parts), durability, &pass)
                 }
                 None => self.store.overwrite(&key, None, durability, &pass),
             };
@@ -186,7 +188,7 @@ impl Writer<'_> {
         }
         let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
         match target.encode(part, values.level(), old.as_ref(), worker)? {
-            Some(bytes) => self.store.set(&key, &[&bytes.body, &bytes.tail], durability),
+            Some(bytes) => self.store.set(&key, &[bytes.body.to_be_written(), &bytes.tail], durability),
             None => self.store.erase(&key, durability).map(drop),
         }
     }

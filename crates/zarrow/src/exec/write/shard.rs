@@ -16,7 +16,7 @@ use crate::exec::input::Input;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::scratch::Worker;
 use crate::exec::shard::inner_cells;
-use crate::exec::write::chunk::{Target, too_large};
+use crate::exec::write::chunk::{Bytes, Target, too_large};
 use crate::exec::write::values::Level;
 use std::ops::Range;
 
@@ -30,10 +30,11 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    fn push(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<()> {
-        let nbytes = parts[0].len() + parts[1].len();
+    fn push(&mut self, number: u64, bytes: &Bytes<'_>) -> Result<()> {
+        let nbytes = bytes.body.nbytes() + bytes.tail.len();
         self.reserve(nbytes)?;
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        bytes.body.append_to(&mut self.bytes)?;
+        self.bytes.extend_from_slice(&bytes.tail);
         self.lengths.push((number, nbytes as u64));
         Ok(())
     }
@@ -146,7 +147,7 @@ impl<'a> ShardTarget<'a> {
                     let bounds = self.inner_bounds(&cell);
                     let inner = Target { chain, shape, bounds: &bounds, ..self.target };
                     match (inner.encode(&part, values, stored.as_ref(), worker), stored) {
-                        (Ok(Some(bytes)), _) => pieces.push(number, [&bytes.body, &bytes.tail])?,
+                        (Ok(Some(bytes)), _) => pieces.push(number, &bytes)?,
                         (Ok(None), _) => {}
                         (Err(error), Some(stored))
                             if self.target.only_clears && error.is_of_stored_bytes() =>
