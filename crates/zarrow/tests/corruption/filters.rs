@@ -9,7 +9,8 @@ pub fn cases() -> Vec<Case> {
     let numcodecs = |id: &str, configuration: Value| named(&format!("numcodecs.{id}"), configuration);
     let little = named("bytes", json!({ "endian": "little" }));
     let (byte, turned) = (json!({ "name": "bytes" }), named("transpose", json!({ "order": [1, 0] })));
-    let (zstd, crc32c) = (named("zstd", json!({ "level": 3, "checksum": false })), json!({ "name": "crc32c" }));
+    let (zstd, crc32c) =
+        (named("zstd", json!({ "level": 3, "checksum": false })), json!({ "name": "crc32c" }));
     let delta = numcodecs("delta", json!({ "dtype": "<i4", "astype": "<i8" }));
     let scaled =
         numcodecs("fixedscaleoffset", json!({ "offset": 3, "scale": 2, "dtype": "<i4", "astype": "<i2" }));
