@@ -22,7 +22,7 @@ pub fn cases() -> Vec<Case> {
     let lookback = numcodecs("pcodec", json!({ "delta_spec": "try_lookback" }));
     let reshape = named("reshape", json!({ "shape": [8, 60] }));
     let vlen = |index: &str, location: &str, rest: &[Value]| {
-        let codecs = |first: &Value| [&[first.clone()], rest].concat();
+        let codecs = |first: &Value| [std::slice::from_ref(first), rest].concat();
         named(
             "zarrs.vlen",
             json!({ "data_codecs": codecs(&byte), "index_codecs": codecs(&little),
