@@ -30,9 +30,10 @@ PCODEC = {
 LOOKBACK = (
     "70636f210300084b0401032b010020089c00001000000010f807000000001c0000f0ffffff01fd000000800040a6"
     "6100200000c0a5720000007806805000950a58500000"
-) @ pytest.mark.parametrize("data_type", PCODEC)
+)
 
 
+@pytest.mark.parametrize("data_type", PCODEC)
 def test_pcodec_as_numcodecs_writes_it(data_type: str, tmp_path: Path) -> None:
     values = SQUARES.astype(data_type).reshape(4, 6)
     pcodec = codec("numcodecs.pcodec", level=8)

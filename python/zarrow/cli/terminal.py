@@ -18,7 +18,7 @@ _LINES = str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-"})
 
 
 def visible(text: str) -> str:
-    """Give one line with escapes for what a terminal would obey (step 1), and for halves of surrogate pairs."""
+    """Give one line with escapes for what a terminal would obey (step 1), and halves of surrogate pairs."""
     return _visible(text.encode("utf-8", "backslashreplace").decode())
 
 

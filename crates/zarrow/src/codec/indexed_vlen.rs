@@ -92,10 +92,13 @@ impl IndexedVlen {
     pub fn offsets(&self, elements: &[&[u8]]) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut end = 0u64;
-        let mut push = |offset: u64| match (self.wide, u32::try_from(offset)) {
-            (true, _) => Ok(bytes.extend_from_slice(&offset.to_ne_bytes())),
-            (false, Ok(offset)) => Ok(bytes.extend_from_slice(&offset.to_ne_bytes())),
-            (false, Err(_)) => Err(Error::from(ErrorKind::Unsupported("4 GiB of text in a chunk".into()))),
+        let mut push = |offset: u64| {
+            match (self.wide, u32::try_from(offset)) {
+                (true, _) => bytes.extend_from_slice(&offset.to_ne_bytes()),
+                (false, Ok(offset)) => bytes.extend_from_slice(&offset.to_ne_bytes()),
+                (false, Err(_)) => return Err(ErrorKind::Unsupported("4 GiB of text in a chunk".into())),
+            }
+            Ok(())
         };
         push(0)?;
         for element in elements {

@@ -127,7 +127,7 @@ impl Truncated for i32 {
     #[inline]
     fn truncated(real: f64) -> i32 {
         let whole = real.trunc();
-        if whole >= -2_147_483_648.0 && whole <= 2_147_483_647.0 { whole as i32 } else { i32::MIN }
+        if (-2_147_483_648.0..=2_147_483_647.0).contains(&whole) { whole as i32 } else { i32::MIN }
     }
 }
 
