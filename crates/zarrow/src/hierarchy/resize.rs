@@ -166,6 +166,7 @@ impl Array {
         match written.and_then(|()| before.set_shape(&shape, &place)) {
             Ok(appended) => *self = appended,
             Err(error) => {
+                let error = before.reason(&place, error);
                 // Unless the shape was set, and only what comes after it failed.
                 if place.stored().is_ok_and(|stored| stored.shape() == before.shape()) {
                     let _ = place.clear_beyond(&shape, &|| false);

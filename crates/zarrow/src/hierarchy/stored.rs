@@ -10,7 +10,7 @@
 
 use super::attributes::StoredNode;
 use crate::array::Array;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::NodeMetadata;
 use crate::selection::Selection;
 use crate::store::Version;
@@ -40,6 +40,18 @@ impl Array {
             self.check_place(&place)?;
         }
         written
+    }
+
+    /// The reason why a write in `place` failed: where the array is there no more, that is it.
+    pub(super) fn reason(&self, place: &Array, error: Error) -> Error {
+        let is_there = || match self.version()? {
+            Version::Missing => Err(Error::from(ErrorKind::NotFound)),
+            _ => self.check_place(place),
+        };
+        match (error.kind(), is_there()) {
+            (ErrorKind::Interrupted, _) | (_, Ok(())) => error,
+            (_, Err(reason)) => reason,
+        }
     }
 
     /// The same array by way of the folder that it is in now.
