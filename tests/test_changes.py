@@ -117,7 +117,10 @@ def test_a_handle_that_is_stale_says_so(store: Any, zarr_format: Any) -> None:
 def test_one_handle_of_many_threads_has_the_last_shape(store: Any) -> None:
     log = zarrow.create_array(store, shape=(0,), dtype="i4", chunks=7)
     log.attrs["x"] = 0
-    together(*[lambda: [log.append([1]) for _ in range(10)]] * 3, lambda: [log.attrs.update(x=i) for i in range(10)])
+    together(
+        *[lambda: [log.append([1]) for _ in range(10)]] * 3,
+        lambda: [log.attrs.update(x=i) for i in range(10)],
+    )
     assert log.shape == (30,) == zarrow.open(store).shape and log.attrs == {"x": 9}
     assert log[...].tolist() == [1] * 30
 
@@ -277,7 +280,9 @@ def test_consolidating_misses_nothing_that_processes_create(tmp_path: Path) -> N
         for number, program in enumerate(programs)
     ]
     assert [process.wait(120) for process in processes] == [0] * 3
-    zarrow.consolidate_metadata(tmp_path) if not (tmp_path / "zarr.json").read_text().count("consol") else None
+    zarrow.consolidate_metadata(tmp_path) if not (tmp_path / "zarr.json").read_text().count(
+        "consol"
+    ) else None
     assert len(zarrow.open(tmp_path).keys()) == 60
 
 
@@ -315,7 +320,14 @@ def test_killed_changes_leave_the_old_or_the_new(tmp_path: Path) -> None:
     root.create_array("typed", data=np.zeros(3))
     for kill in range(kills):
         reading, writing = os.pipe()
-        command = [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path), str(writing), str(seed + kill)]
+        command = [
+            sys.executable,
+            "-c",
+            textwrap.dedent(KILLED),
+            str(tmp_path),
+            str(writing),
+            str(seed + kill),
+        ]
         process = subprocess.Popen(command, pass_fds=(writing,))
         assert os.read(reading, 1) == b"!"
         os.close(reading), os.close(writing)

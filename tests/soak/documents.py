@@ -30,7 +30,14 @@ ROUND = 5.0
 def work(folder: str, name: str, seed: int, end: float) -> dict[str, Any]:
     """Change the store until the time is up, and return the journal."""
     rng = random.Random(seed)
-    journal: dict[str, Any] = {"created": [], "won": [], "appended": [], "erased": 0, "attribute": 0, "done": 0}
+    journal: dict[str, Any] = {
+        "created": [],
+        "won": [],
+        "appended": [],
+        "erased": 0,
+        "attribute": 0,
+        "done": 0,
+    }
     root = zarrow.open(folder)
     log = root["log"]
     number = 0
@@ -110,7 +117,9 @@ def check(folder: str, journals: dict[str, Any], seed: int) -> Counter[str]:
     won = Counter(path for journal in journals.values() for path in journal["won"])
     assert all(times == 1 for times in won.values()), (seed, "two have created", won)
     assert all(path in root for path in won), (seed, won)
-    appended = Counter({number: rows for journal in journals.values() for number, rows in journal["appended"]})
+    appended = Counter(
+        {number: rows for journal in journals.values() for number, rows in journal["appended"]}
+    )
     values, times = np.unique(root["log"][...].numpy(), return_counts=True)
     assert dict(zip(values.tolist(), times.tolist(), strict=True)) == dict(appended), (seed, "log")
     found = root["replaced"][...].numpy()
