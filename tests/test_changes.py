@@ -241,10 +241,10 @@ def test_a_deep_tree_with_odd_names_is_erased(tmp_path: Path) -> None:
     root["g/x"] = [1]
     names = [b"not \xff utf-8", b"two\nlines", b"x" * 255, "é".encode()]
     for name in names:
-        odd = os.path.join(os.fsencode(tmp_path / "g"), name)
-        os.mkdir(odd)
-        Path(os.fsdecode(odd), "inside").write_text("1")
-        os.chmod(odd, 0o500)
+        odd = tmp_path / "g" / os.fsdecode(name)
+        odd.mkdir()
+        (odd / "inside").write_text("1")
+        odd.chmod(0o500)
     here = os.open(tmp_path / "g", os.O_RDONLY)
     for _ in range(1200):
         os.mkdir("deeper", dir_fd=here)

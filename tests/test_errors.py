@@ -29,7 +29,7 @@ BUILTINS = {
     "IndexingError": (IndexError,),
     "ReadOnlyError": (OSError, PermissionError),
     "ShapeError": (ValueError,),
-    "StaleHandleError": OSError,
+    "StaleHandleError": (OSError,),
     "OutOfMemoryError": (MemoryError,),
     "DataTypeError": (BufferError, TypeError, ValueError),
     "ExchangeError": (BufferError, ValueError),

@@ -1,4 +1,4 @@
-"""Changes of one hierarchy by processes and threads at once: whatever returned has happened, and nothing else has.
+"""Changes of one hierarchy by processes and threads at once: what returned has happened, and nothing else.
 
 1. Workers create, append, replace, erase, set attributes and consolidate in one store, each by turns.
 2. Each keeps a journal of what returned.

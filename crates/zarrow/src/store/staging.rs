@@ -46,7 +46,7 @@ impl<'a> FolderStage<'a> {
             parent = split(parent).0;
         }
         let (hidden, folder) = Hidden::make(store, parent)?;
-        let inside = Arc::new(store.below(folder, prefix)?);
+        let inside = Arc::new(store.below(folder, &hidden.path)?);
         Ok(FolderStage { store, prefix: prefix.to_owned(), hidden, inside, durability })
     }
 
