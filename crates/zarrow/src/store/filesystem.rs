@@ -118,7 +118,7 @@ fn io(error: Errno) -> ErrorKind {
 
 /// Which file it is, and when it was written last.
 fn version(stat: &Stat) -> [u64; 4] {
-    let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as u64);
+    let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
     [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
 }
 

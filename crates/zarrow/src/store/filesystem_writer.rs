@@ -405,7 +405,7 @@ mod tests {
             std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o500)).unwrap();
         }
         let mut below = store.folder("a").unwrap().unwrap();
-        for _ in 0..3000 {
+        for _ in 0..1200 {
             rustix::fs::mkdirat(&below, "deeper", Mode::from_raw_mode(0o700)).unwrap();
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             below = rustix::fs::openat(&below, "deeper", flags, Mode::empty()).unwrap();

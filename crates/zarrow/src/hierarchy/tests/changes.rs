@@ -97,7 +97,7 @@ fn consolidating_misses_nothing_that_is_created_meanwhile() {
                 .map(|thread| {
                     let store = &store;
                     scope.spawn(move || {
-                        for round in 0..40 {
+                        for round in 0..25 {
                             array(store, &format!("{thread}-{round}"), FORMATS[number % 2]).unwrap();
                         }
                     })
@@ -111,7 +111,7 @@ fn consolidating_misses_nothing_that_is_created_meanwhile() {
         });
         root.refresh().unwrap();
         check_consolidated(&store);
-        assert_eq!(root.children().unwrap().len(), 120);
+        assert_eq!(root.children().unwrap().len(), 75);
     }
 }
 
@@ -358,15 +358,15 @@ fn a_node_comes_with_its_elements_or_not_at_all() {
         for path in ["", "a", "deep/er/a"] {
             let options = OpenOptions::default();
             let make = |existing: Existing, fails: bool| {
-                let many = ArrayBuilder::new([2000], Number::Int16).chunk_shape([1]).build().unwrap();
-                let count = if fails { 1999 } else { 2000 };
+                let many = ArrayBuilder::new([60], Number::Int16).chunk_shape([1]).build().unwrap();
+                let count = if fails { 59 } else { 60 };
                 let numbers = values(&numbers(count), &[count as u64]);
                 create_array_with(Arc::clone(&store), path, many, &numbers, existing, &options, &|| false)
             };
             assert_eq!(code(make(Existing::Refuse, true)), "shape");
             assert_eq!(keys(&*store, path), [""; 0]);
             let made = make(Existing::Refuse, false).unwrap();
-            assert_eq!(read(&made)[1999], 2000);
+            assert_eq!(read(&made)[59], 60);
             assert_eq!(code(make(Existing::Refuse, false)), "exists");
             made.write(&rows(&made, 0, 1), &values(&[9, 0], &[1]), &WriteOptions::default(), &|| false)
                 .unwrap();
