@@ -29,6 +29,7 @@ BUILTINS = {
     "IndexingError": (IndexError,),
     "ReadOnlyError": (OSError, PermissionError),
     "ShapeError": (ValueError,),
+    "StaleHandleError": (OSError,),
     "OutOfMemoryError": (MemoryError,),
     "DataTypeError": (BufferError, TypeError, ValueError),
     "ExchangeError": (BufferError, ValueError),

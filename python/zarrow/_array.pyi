@@ -362,6 +362,10 @@ class Array:
         CodecError, UnsupportedError
             A codec cannot encode as it is set, or a part of a chunk that stands there does not decode;
             several fields were named, which are written one by one, or one of elements that may be missing.
+        NotFoundError, StaleHandleError
+            Another has erased the array since it was opened here, replaced it by one of other chunks, or made
+            it smaller than the selection: nothing is written then. Where that happens during the call, it is
+            said in the end.
         ReadOnlyError, StoreError
             The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
             "write". Some chunks may be new then, and the others are old.
@@ -390,7 +394,8 @@ class Array:
         """Make the array of another shape, of as many axes.
 
         New elements have the fill value, also where others were before the array was made smaller: chunks
-        outside of the new shape are erased, and what is outside in those that it cuts is filled.
+        outside of the new shape are erased, and what is outside in those that it cuts is filled. Making an
+        array larger lists its chunks and reads those at an edge that moves; `append` does neither.
 
         This Array has the new shape then. Another one of the same array, here or elsewhere, has it when
         it is opened anew or `refresh` is called; until then it reads what is outside as fill values. Whoever
@@ -403,8 +408,11 @@ class Array:
         ------
         MetadataError
             The shape has other axes, or is too large (a `ValueError`).
+        NotFoundError, StaleHandleError
+            As `write`.
         ReadOnlyError, StoreError
-            The store cannot be written (an `OSError`).
+            The store cannot be written (an `OSError`). Where making the array smaller fails, it may have the
+            new shape already, here as in the store.
 
         Examples
         --------
@@ -437,7 +445,8 @@ class Array:
         ------
         IndexingError
             The value is of another shape, or the array has no such axis (an `IndexError`).
-        DataTypeError, CodecError, ReadOnlyError, StoreError, KeyboardInterrupt
+        DataTypeError, CodecError, NotFoundError, StaleHandleError, ReadOnlyError, StoreError,
+        KeyboardInterrupt
             As `write`. The array is as it was then.
 
         Examples

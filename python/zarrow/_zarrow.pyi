@@ -109,7 +109,7 @@ def _create_array(
     description: dict[str, Any],
     *,
     data: Any,
-    overwrite: bool,
+    overwrite: bool | Literal["array"],
     durability: str,
 ) -> Array: ...
 def _create_group(
@@ -145,8 +145,9 @@ def open(
     mode
         "r+", the default, opens what is there, to be read, and written where the store allows that. "r" opens
         it to be read: writing raises ReadOnlyError. "a" creates a group where nothing is there, and "w-" (or
-        "x") creates one and refuses where something is. "w" creates one, and erases what is there. Groups are
-        created in version 3, with those above them; `create_group` and `create_array` do more.
+        "x") creates one and refuses where something is. "w" creates one, and erases the array or group that
+        is there with all that is in its folder; a folder that is neither and holds something it refuses.
+        Groups are created in version 3, with those above them; `create_group` and `create_array` do more.
     cache_bytes
         Bytes of decoded chunks that each array keeps, the least recently used going first: for reads that
         overlap. A chunk that was written anew since is decoded anew; of a file that was written in the last

@@ -37,16 +37,16 @@ impl Array {
         Array { array: Current::new(array) }
     }
 
-    /// Changes the array, which this object stands for then as it is after it.
+    /// Changes the array, which this object stands for then as it is after it, also where the change fails half-way.
     pub fn change<T: Send>(
         &self,
         py: Python<'_>,
-        change: impl FnOnce(&mut zarrow::Array) -> zarrow::Result<T> + Send,
+        change: impl FnOnce(&mut zarrow::Array, &dyn Fn() -> bool) -> zarrow::Result<T> + Send,
     ) -> PyResult<T> {
         let mut array = (*self.inner()).clone();
-        let result = py.detach(|| change(&mut array)).raise(py)?;
-        self.array.set(array);
-        Ok(result)
+        let result = interruptible(py, |interrupt| change(&mut array, interrupt));
+        self.array.set_later(array, zarrow::Array::revision);
+        result
     }
 
     /// The array as it is now.
@@ -194,7 +194,7 @@ impl Array {
     /// Change the attributes, and know them as they are stored then.
     fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let change = attributes::change(how, attributes)?;
-        self.change(attributes.py(), |array| array.change_attributes(&change))
+        self.change(attributes.py(), |array, _| array.change_attributes(&change))
     }
 
     /// The name of each axis, None where it has none; None where no axis has one.
@@ -336,32 +336,28 @@ impl Array {
             true => PyValueError::new_err(format!("shape is {shape}, not extents from 0 to 2^64 - 1")),
             false => error,
         })?;
-        let mut array = (*self.inner()).clone();
-        let resized = interruptible(py, |interrupt| array.resize(&shape, interrupt));
-        // After an error it may have the new shape too.
-        self.array.set(array);
-        resized
+        self.change(py, |array, interrupt| array.resize(&shape, interrupt))
     }
 
     /// Make the array longer along an axis, by elements that are written there.
     #[pyo3(signature = (value, axis = 0))]
     fn append<'py>(&self, value: &Bound<'py, PyAny>, axis: usize) -> PyResult<Bound<'py, PyTuple>> {
         let py = value.py();
-        let mut array = (*self.inner()).clone();
+        let array = self.inner();
         let written = Written::new(value, array.data_type())?;
         let options = WriteOptions { durability: array.durability(), ..WriteOptions::default() };
-        let array = interruptible(py, |interrupt| {
+        let shape = self.change(py, |array, interrupt| {
             // SAFETY: as for writing.
             let values = unsafe { written.values() }?;
-            array.append(&values, axis, &options, interrupt).map(|_| array)
+            array.append(&values, axis, &options, interrupt)?;
+            Ok(array.shape().to_vec())
         })?;
-        self.array.set(array);
-        self.shape(py)
+        PyTuple::new(py, shape)
     }
 
     /// Read the metadata again, so that the array is as the store has it now.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, zarrow::Array::refresh)
+        self.change(py, |array, _| array.refresh())
     }
 
     /// Read one chunk by its place in the grid, cut to the array at its end.

@@ -19,8 +19,12 @@ impl<T> Current<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Sets the value.
-    pub fn set(&self, value: T) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
+    /// Sets the value, unless that which is there knows a later state by its `revision`: of two threads that change what
+    /// one object stands for, either may be the first to get here.
+    pub fn set_later(&self, value: T, revision: impl Fn(&T) -> u64) {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if revision(&value) >= revision(&current) {
+            *current = Arc::new(value);
+        }
     }
 }

@@ -117,7 +117,8 @@ pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "NotFoundError",
-        ErrorKind::Exists(_) => "NodeExistsError",
+        ErrorKind::Exists(_) | ErrorKind::Foreign(_) => "NodeExistsError",
+        ErrorKind::Stale(_) => "StaleHandleError",
         ErrorKind::WrongNode { .. } => "NodeTypeError",
         ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::NotFound => "NotFoundError",
         ErrorKind::ReadOnly => "ReadOnlyError",

@@ -17,6 +17,12 @@ pub enum ErrorKind {
     /// There is something already where a node was to be created.
     #[error("there is {0} here already")]
     Exists(&'static str),
+    /// A folder that is no node was to be erased for a new one, and something is in it: its first names.
+    #[error("this folder is no Zarr array or group and holds {0}: it is not erased, take it away first")]
+    Foreign(String),
+    /// Another has changed the array since this handle of it was opened, so that a write would not go where it is meant.
+    #[error("the array {0} by another since it was opened here: open it anew")]
+    Stale(&'static str),
     /// The node is of the other kind.
     #[error("this is {found}, not {expected}")]
     WrongNode {
@@ -113,6 +119,8 @@ impl ErrorKind {
         match self {
             ErrorKind::NotFound => "not_found",
             ErrorKind::Exists(_) => "exists",
+            ErrorKind::Foreign(_) => "foreign",
+            ErrorKind::Stale(_) => "stale",
             ErrorKind::WrongNode { .. } => "wrong_node",
             ErrorKind::Io(error) | ErrorKind::Write(error)
                 if error.kind() == std::io::ErrorKind::PermissionDenied =>

@@ -37,7 +37,9 @@ pub use batch::{read_many, read_many_strided};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{Batch, Values, num_threads, set_num_threads};
 pub use group::Group;
-pub use hierarchy::{ArrayBuilder, AttributeChange, Existing, create_array, create_group, new_path};
+pub use hierarchy::{
+    ArrayBuilder, AttributeChange, Existing, create_array, create_array_with, create_group, new_path,
+};
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use missing::MissingValues;

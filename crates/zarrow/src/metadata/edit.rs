@@ -88,11 +88,6 @@ impl JsonText {
         Ok(Document::parse(&self.0, u64::MAX)?.into_map())
     }
 
-    /// The object as attributes.
-    pub(crate) fn attributes(&self) -> Result<Attributes, MetadataError> {
-        Ok(Document::parse(&self.0, u64::MAX)?.into_attributes())
-    }
-
     /// The object that is the value of `key`; an empty one where there is none.
     pub(crate) fn object(&self, key: &str) -> JsonText {
         let text = member(&self.0, key.as_bytes()).filter(|text| text.first() == Some(&b'{'));

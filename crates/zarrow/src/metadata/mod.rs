@@ -88,6 +88,20 @@ pub struct ArrayMetadata {
     pub dimension_names: Option<Vec<Option<String>>>,
 }
 
+impl ArrayMetadata {
+    /// Whether chunks of the one are chunks of the other: all is the same but the shape, the attributes and the names of
+    /// the axes.
+    pub(crate) fn has_layout_of(&self, other: &ArrayMetadata) -> bool {
+        self.zarr_format == other.zarr_format
+            && self.data_type == other.data_type
+            && self.shape.len() == other.shape.len()
+            && self.chunk_grid == other.chunk_grid
+            && self.chunk_key_encoding == other.chunk_key_encoding
+            && self.fill_value == other.fill_value
+            && self.codecs == other.codecs
+    }
+}
+
 /// What one group is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupMetadata {

@@ -6,12 +6,13 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::leftover::is_reserved;
-use crate::store::{Store, StoreWriter, Value, check_key, join};
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use crate::store::{Store, StoreWriter, Value, Version, check_key, join};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// A folder whose files are the values.
@@ -32,6 +33,8 @@ pub struct FilesystemStore {
     path: PathBuf,
     /// The numbers of the device and of the folder.
     identity: (u64, u64),
+    /// How many folders below the root of another store the root is.
+    depth: usize,
 }
 
 impl FilesystemStore {
@@ -47,7 +50,13 @@ impl FilesystemStore {
         match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
                 let stat = rustix::fs::fstat(&folder).map_err(io)?;
-                Ok(FilesystemStore { folder, name, path: place, identity: (stat.st_dev, stat.st_ino) })
+                Ok(FilesystemStore {
+                    folder,
+                    name,
+                    path: place,
+                    identity: (stat.st_dev, stat.st_ino),
+                    depth: 0,
+                })
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::from(ErrorKind::NotFound).in_array(&name, "")),
             Err(error) => Err(Error::from(io(error)).in_array(&name, "")),
@@ -63,6 +72,23 @@ impl FilesystemStore {
     /// The root.
     pub(super) fn root(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
+    }
+
+    /// How many folders below the root of another store the root is.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The store in the open `folder`, which is, or is to be, at `prefix`.
+    pub(super) fn below(&self, folder: OwnedFd, prefix: &str) -> Result<FilesystemStore> {
+        let stat = rustix::fs::fstat(&folder).map_err(io)?;
+        Ok(FilesystemStore {
+            folder,
+            name: self.name.clone(),
+            path: self.path.join(prefix),
+            identity: (stat.st_dev, stat.st_ino),
+            depth: self.depth + prefix.split('/').filter(|name| !name.is_empty()).count(),
+        })
     }
 
     /// What tells the root from every other folder.
@@ -91,6 +117,12 @@ fn io(error: Errno) -> ErrorKind {
     ErrorKind::Io(error.into())
 }
 
+/// Which file it is, and when it was written last.
+fn version(stat: &Stat) -> [u64; 4] {
+    let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
+    [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
+}
+
 impl Store for FilesystemStore {
     fn name(&self) -> &str {
         &self.name
@@ -105,6 +137,21 @@ impl Store for FilesystemStore {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(io(error).into()),
         }
+    }
+
+    fn version_of(&self, key: &str) -> Result<Version> {
+        check_key(key)?;
+        match retry_on_intr(|| rustix::fs::statat(&self.folder, key, AtFlags::empty())) {
+            Ok(stat) => Ok(Version::Of(version(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Version::Missing),
+            Err(error) => Err(io(error).into()),
+        }
+    }
+
+    /// The open folder, wherever it is moved.
+    fn subtree(&self, prefix: &str) -> Result<Option<Arc<dyn Store>>> {
+        let Some(folder) = self.folder(prefix)? else { return Ok(None) };
+        Ok(Some(Arc::new(self.below(folder, prefix)?)))
     }
 
     fn writer(&self) -> Option<&dyn StoreWriter> {
@@ -144,7 +191,7 @@ impl Store for FilesystemStore {
                     FileType::Directory => {}
                     _ if is_reserved(name) => {}
                     _ => {
-                        if let Ok(stat) = rustix::fs::statat(&folder, name, rustix::fs::AtFlags::empty()) {
+                        if let Ok(stat) = rustix::fs::statat(&folder, name, AtFlags::empty()) {
                             sum = sum.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
                         }
                     }
@@ -237,8 +284,7 @@ impl Value for File {
         if is_recent(stat.st_mtime, stat.st_mtime_nsec as u64) {
             return Ok(None);
         }
-        let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as u64);
-        Ok(Some([stat.st_dev, stat.st_ino, stat.st_size as u64, when]))
+        Ok(Some(version(&stat)))
     }
 
     fn file(&self) -> Option<BorrowedFd<'_>> {

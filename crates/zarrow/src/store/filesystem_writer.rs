@@ -9,17 +9,16 @@
 //! 4. Overwriting takes no lock, but looks afterwards whether the value is the one that it set and nobody holds the lock.
 //!    If so, whoever takes the lock later reads this value. If not, someone may have read the value before and set it
 //!    after: then the value is set once more, under the lock.
-//! 5. A prefix is erased by renaming its folder to a name that is no key, which is then removed.
+//! 5. A prefix is erased by renaming its folder to a name that is no key, which is then removed (`staging`).
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, lock_path};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::fork::generation;
-use crate::store::leftover::{
-    is_reserved, is_still, remove, sweep_below, sweep_folder, try_flock, unique_name,
-};
-use crate::store::{Draft, Durability, Lock, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, Timespec, Timestamps};
+use crate::store::leftover::{is_still, sweep_below, sweep_folder, try_flock, unique_name};
+use crate::store::staging::{FolderStage, detach, detach_inside};
+use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice, retry_on_intr};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::OwnedFd;
@@ -69,7 +68,7 @@ impl FilesystemStore {
         Ok(opened.map_err(write)?)
     }
 
-    fn make_folders(&self, path: &str) -> Result<()> {
+    pub(super) fn make_folders(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         for end in ends.filter(|end| *end > 0) {
             match rustix::fs::mkdirat(self.root(), &path[..end], Mode::from_raw_mode(0o777)) {
@@ -104,7 +103,7 @@ impl FilesystemStore {
     }
 
     /// Makes the names in the folder `path`, and those of the folders above it, outlast a loss of power.
-    fn sync_folders(&self, path: &str, durability: Durability) -> Result<()> {
+    pub(super) fn sync_folders(&self, path: &str, durability: Durability) -> Result<()> {
         if durability != Durability::Full {
             return Ok(());
         }
@@ -114,10 +113,18 @@ impl FilesystemStore {
                 retry_on_intr(|| rustix::fs::fsync(&folder)).map_err(write)?;
             }
             if path.is_empty() {
-                return Ok(());
+                break;
             }
             path = split(path).0;
         }
+        // And of those above a store that is a part of another.
+        for level in 1..=self.depth() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let above =
+                rustix::fs::openat(self.root(), "../".repeat(level), flags, Mode::empty()).map_err(write)?;
+            retry_on_intr(|| rustix::fs::fsync(&above)).map_err(write)?;
+        }
+        Ok(())
     }
 
     /// Sweeps the folder `path` if this process has not yet; a leftover that cannot be removed harms nobody.
@@ -271,25 +278,27 @@ impl StoreWriter for FilesystemStore {
         Ok(erased)
     }
 
+    fn stage<'a>(&'a self, prefix: &str, durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
+        if !prefix.is_empty() {
+            check_key(prefix)?;
+        }
+        Ok(Some(Box::new(FolderStage::new(self, prefix, durability)?)))
+    }
+
     /// Step 5.
-    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool> {
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        durability: Durability,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
         if prefix.is_empty() {
-            return self.erase_all(durability);
+            return detach_inside(self, "", marks);
         }
         check_key(prefix)?;
-        let (parent, _) = split(prefix);
-        let path = join(parent, &unique_name());
-        match rustix::fs::renameat(self.root(), prefix, self.root(), &path) {
-            Ok(()) => {}
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
-            Err(error) => return Err(write(error).into()),
-        }
-        self.sync_folders(parent, durability)?;
-        match remove(self.root(), &path) {
-            // Another's sweep may have found it first, and a writer may still add to it: a later sweep has that.
-            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(true),
-            Err(error) => Err(write(error).into()),
-        }
+        let detached = detach(self, prefix)?;
+        self.sync_folders(split(prefix).0, durability)?;
+        Ok(detached)
     }
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
@@ -311,27 +320,13 @@ impl FilesystemStore {
             Err(error) => Err(write(error).into()),
         }
     }
-
-    fn erase_all(&self, durability: Durability) -> Result<bool> {
-        let mut any = false;
-        for entry in Dir::read_from(self.root()).map_err(write)? {
-            let entry = entry.map_err(write)?;
-            match entry.file_name().to_str() {
-                Ok(name) if !matches!(name, "." | "..") && !is_reserved(name) => {
-                    any |= self.erase_prefix(name, durability)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(any)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::Store;
-    use rustix::fs::{FlockOperation, flock};
+    use rustix::fs::{Dir, FlockOperation, flock};
     use std::collections::HashSet;
 
     fn store() -> (tempfile::TempDir, FilesystemStore) {
@@ -392,6 +387,31 @@ mod tests {
         assert_eq!(names(&store, ""), ["e"]);
         assert_eq!(std::fs::read(&outside).unwrap(), b"kept");
         assert!(store.erase_prefix("", Durability::None).unwrap());
+        assert_eq!(names(&store, ""), [""; 0]);
+    }
+
+    /// Deeper than paths can be long and files can be open, and with names of every kind.
+    #[test]
+    fn a_prefix_goes_however_deep_it_is_and_whatever_names_are_in_it() {
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, store) = store();
+        let root = folder.path().join("made/here");
+        store.set("a/value", &[b"1"], Durability::None).unwrap();
+        let odd: [&[u8]; 4] = [b"not \xff utf-8", b"two\nlines", &[b'x'; 255], b".zarrow-none"];
+        for name in odd.map(|name| root.join("a").join(std::ffi::OsStr::from_bytes(name))) {
+            std::fs::create_dir(&name).unwrap();
+            std::fs::write(name.join("inside"), b"1").unwrap();
+            std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o500)).unwrap();
+        }
+        let mut below = store.folder("a").unwrap().unwrap();
+        for _ in 0..1200 {
+            rustix::fs::mkdirat(&below, "deeper", Mode::from_raw_mode(0o700)).unwrap();
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            below = rustix::fs::openat(&below, "deeper", flags, Mode::empty()).unwrap();
+        }
+        drop(below);
+        assert!(store.erase_prefix("a", Durability::None).unwrap());
         assert_eq!(names(&store, ""), [""; 0]);
     }
 

@@ -2,7 +2,9 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::store::fork::generation;
-use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
+use crate::store::{
+    Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, Value, Version, check_key, join,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,11 +23,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    values: Mutex<BTreeMap<String, Arc<Stored>>>,
+    values: Mutex<Values>,
     /// Keys that are locked, each with the process that did: a forked child has its own locks.
     locked: Mutex<HashMap<String, u64>>,
     version: AtomicU64,
 }
+
+type Values = BTreeMap<String, Arc<Stored>>;
 
 /// A value, which never changes: the next one takes its place.
 #[derive(Debug)]
@@ -57,7 +61,7 @@ impl MemoryStore {
     }
 
     /// The values; every change of the map is one call, so that a panic leaves it whole.
-    fn values(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Stored>>> {
+    fn values(&self) -> MutexGuard<'_, Values> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,6 +102,12 @@ impl Store for MemoryStore {
         Ok(self.values().get(key).map(|stored| Box::new(Arc::clone(stored)) as Box<dyn Value>))
     }
 
+    fn version_of(&self, key: &str) -> Result<Version> {
+        check_key(key)?;
+        let values = self.values();
+        Ok(values.get(key).map_or(Version::Missing, |stored| Version::Of([stored.version, 0, 0, 0])))
+    }
+
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
         let values = self.values();
         let below = values.keys().filter_map(|key| below(key, prefix));
@@ -127,14 +137,26 @@ impl StoreWriter for MemoryStore {
         Ok(self.values().remove(key).is_some())
     }
 
-    fn erase_prefix(&self, prefix: &str, _durability: Durability) -> Result<bool> {
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        _durability: Durability,
+        _marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
         if !prefix.is_empty() {
             check_key(prefix)?;
         }
-        let mut values = self.values();
-        let before = values.len();
-        values.retain(|key, _| key != prefix && below(key, prefix).is_none());
-        Ok(values.len() < before)
+        let taken = take(&mut self.values(), prefix);
+        Ok((!taken.is_empty()).then(|| Box::new(MemoryRemains(taken)) as Box<dyn Detached>))
+    }
+
+    fn stage<'a>(&'a self, prefix: &str, _durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
+        if !prefix.is_empty() {
+            check_key(prefix)?;
+        }
+        let inside: Arc<MemoryStore> = Arc::default();
+        let shown = Arc::clone(&inside) as Arc<dyn Store>;
+        Ok(Some(Box::new(MemoryStage { store: self, prefix: prefix.to_owned(), inside, shown })))
     }
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
@@ -145,6 +167,54 @@ impl StoreWriter for MemoryStore {
 
     fn sweep(&self, _prefix: &str) -> Result<usize> {
         Ok(0)
+    }
+}
+
+/// Takes the value under `prefix` and those below it out.
+fn take(values: &mut Values, prefix: &str) -> Values {
+    let is_taken = |key: &str| key == prefix || below(key, prefix).is_some();
+    let (taken, kept) = std::mem::take(values).into_iter().partition(|(key, _)| is_taken(key));
+    *values = kept;
+    taken
+}
+
+/// Values of a store of their own, until they are published.
+struct MemoryStage<'a> {
+    store: &'a MemoryStore,
+    prefix: String,
+    inside: Arc<MemoryStore>,
+    shown: Arc<dyn Store>,
+}
+
+impl<'a> Stage<'a> for MemoryStage<'a> {
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.shown
+    }
+
+    /// One step, at the root too: all is done under the lock of the values.
+    fn publish(self: Box<Self>, replace: bool, _marks: &[&str]) -> Result<Box<dyn Detached + 'a>> {
+        let new = std::mem::take(&mut *self.inside.values());
+        let mut values = self.store.values();
+        let taken = if replace { take(&mut values, &self.prefix) } else { Values::new() };
+        for (key, mut stored) in new {
+            // A version that the store has not given to another value.
+            let version = self.store.version.fetch_add(1, Ordering::Relaxed);
+            match Arc::get_mut(&mut stored) {
+                Some(stored) => stored.version = version,
+                None => stored = Arc::new(Stored { bytes: stored.bytes.clone(), version }),
+            }
+            values.insert(join(&self.prefix, &key), stored);
+        }
+        Ok(Box::new(MemoryRemains(taken)))
+    }
+}
+
+/// Values that are dropped.
+struct MemoryRemains(#[allow(dead_code, reason = "dropped outside of the lock")] Values);
+
+impl Detached for MemoryRemains {
+    fn clear(self: Box<Self>) -> Result<()> {
+        Ok(())
     }
 }
 
