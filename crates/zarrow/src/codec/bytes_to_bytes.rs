@@ -72,7 +72,8 @@ impl BytesToBytes {
         destination: &mut [MaybeUninit<u8>],
         codecs: &mut Codecs,
     ) -> Result<usize, Failure> {
-        let no_memory = || Failure::Corrupt("no memory for the decompressor".into());
+        // Some hundred kilobytes, whatever the data.
+        let no_memory = || Failure::OutOfMemory { nbytes: 256 << 10 };
         match self {
             BytesToBytes::Zstd => codecs.zstd().ok_or_else(no_memory)?.decompress(source, destination),
             BytesToBytes::Deflate(container) => {
@@ -194,17 +195,13 @@ pub fn decode_range(
     destination: &mut [MaybeUninit<u8>],
 ) -> Option<Result<()>> {
     let [BytesToBytes::Blosc] = chain else { return None };
-    let failed = |failure| match failure {
-        Failure::TooSmall => wrong_size(nbytes, nbytes.saturating_add(1)),
-        Failure::Corrupt(text) => Error::from(ErrorKind::Corrupt(text)),
-    };
     let range = match native::blosc_size(encoded) {
         Ok(size) if size == nbytes => refuse_huge_blosclz(encoded)
             .map_or_else(|failure| Some(Err(failure)), |()| native::blosc_range(encoded, start, destination)),
         Ok(size) => return Some(Err(wrong_size(nbytes, size).in_codec("blosc"))),
         Err(failure) => Some(Err(failure)),
     };
-    range.map(|range| range.map_err(|failure| failed(failure).in_codec("blosc")))
+    range.map(|range| range.map_err(|failure| failure.into_error(nbytes).in_codec("blosc")))
 }
 
 /// The most bytes that a stage may have whose next stages give at most `nbytes`: no codec here makes its input longer
@@ -245,19 +242,15 @@ fn decompress_stage(
     output: Output<'_>,
     codecs: &mut Codecs,
 ) -> Result<()> {
-    let failed = |failure, expected: usize| match failure {
-        Failure::TooSmall => wrong_size(expected, expected.saturating_add(1)),
-        Failure::Corrupt(text) => ErrorKind::Corrupt(text).into(),
-    };
     match output {
         Output::Exact(destination) => match codec.decompress(source, destination, codecs) {
             Ok(written) if written == destination.len() => Ok(()),
             Ok(written) => Err(wrong_size(destination.len(), written)),
-            Err(failure) => Err(failed(failure, destination.len())),
+            Err(failure) => Err(failure.into_error(destination.len())),
         },
         Output::Growing(destination, limit) => {
             let limit = limit.min(codec.most_expanded(source.len()));
-            let mut space = codec.first_guess(source).map_err(|failure| failed(failure, limit))?;
+            let mut space = codec.first_guess(source).map_err(|failure| failure.into_error(limit))?;
             loop {
                 space = space.min(limit);
                 destination.clear();
@@ -266,7 +259,7 @@ fn decompress_stage(
                     Ok(()) => return Ok(()),
                     Err(Failure::TooSmall) if space < limit => space = space.saturating_mul(2),
                     Err(Failure::TooSmall) => return Err(over_limit(limit.saturating_add(1), limit)),
-                    Err(failure) => return Err(failed(failure, limit)),
+                    Err(failure) => return Err(failure.into_error(limit)),
                 }
             }
         }

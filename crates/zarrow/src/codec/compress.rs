@@ -7,11 +7,12 @@
 
 use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::native::DeflateContainer;
-use crate::codec::native_compress::{self as native, Blosc};
+use crate::codec::native_compress::{self as native, Blosc, Refusal};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Codecs, Scratch};
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
+use zarrow_array::allocation;
 
 /// A codec from bytes to bytes, with what it was set to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,8 +107,11 @@ impl Compressor {
 
     /// Compresses all of `source` to the start of `scratch`; returns the bytes written.
     fn compress(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
-        let no_memory = || ErrorKind::Array(zarrow_array::Error::OutOfMemory { nbytes: source.len() });
-        let failed = |text: String| ErrorKind::Unsupported(text);
+        let no_memory = || ErrorKind::from(zarrow_array::Error::OutOfMemory { nbytes: source.len() });
+        let failed = |refusal| match refusal {
+            Refusal::Unsupported(text) => ErrorKind::Unsupported(text),
+            Refusal::OutOfMemory { nbytes } => zarrow_array::Error::OutOfMemory { nbytes }.into(),
+        };
         let written = match self {
             Compressor::Zstd(level, checksum) => {
                 let memory = scratch.take(zstd_safe::compress_bound(source.len()))?;
@@ -174,7 +178,7 @@ pub fn encode<'a>(
     let mut nbytes = match before.is_empty() {
         true => compress(compressor, source, scratch, codecs)?,
         // Rare: what is compressed has to be in one place.
-        false => compress(compressor, &[source, &before].concat(), scratch, codecs)?,
+        false => compress(compressor, &allocation::concatenated(&[source, &before])?, scratch, codecs)?,
     };
     let mut tail = Vec::new();
     for codec in rest {
@@ -183,7 +187,7 @@ pub fn encode<'a>(
         match codec {
             Compressor::Crc32c => tail = sealed(std::slice::from_ref(codec), body, tail),
             codec => {
-                let body = [body, &tail].concat();
+                let body = allocation::concatenated(&[body, &tail])?;
                 nbytes = compress(codec, &body, scratch, codecs)?;
                 tail.clear();
             }

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use crate::store::First;
+use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{DataType, shape};
 
 /// Bytes of one entry of an index.
@@ -125,9 +126,12 @@ impl Sharding {
     }
 
     /// The bytes of an index: offset and length of each inner chunk, `None` for one that is not stored.
-    pub fn encode_index(&self, entries: &[Option<(u64, u64)>]) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn encode_index(&self, entries: &[Option<(u64, u64)>]) -> Result<Vec<u8>> {
         let word = |word: u64| if self.big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
-        let mut bytes = Vec::with_capacity(entries.len() * ENTRY + 4 * self.checksums);
+        let mut bytes: Vec<u8> = allocation::with_capacity(entries.len() * ENTRY + 4 * self.checksums)?;
         for entry in entries {
             let (offset, length) = entry.unwrap_or((u64::MAX, u64::MAX));
             bytes.extend_from_slice(&word(offset));
@@ -136,7 +140,7 @@ impl Sharding {
         for _ in 0..self.checksums {
             bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         }
-        bytes
+        Ok(bytes)
     }
 
     /// Reads the index of a shard of `nbytes` bytes.
@@ -151,7 +155,7 @@ impl Sharding {
         let word = |word: &[u8; 8]| {
             if self.big_endian { u64::from_be_bytes(*word) } else { u64::from_le_bytes(*word) }
         };
-        let mut entries = Vec::with_capacity(bytes.len() / ENTRY);
+        let mut entries = allocation::with_capacity(bytes.len() / ENTRY)?;
         for (number, [offset, length]) in bytes.as_chunks::<8>().0.as_chunks::<2>().0.iter().enumerate() {
             let (offset, length) = (word(offset), word(length));
             let stored = (offset, length) != (u64::MAX, u64::MAX);
@@ -161,16 +165,16 @@ impl Sharding {
                 );
                 return Err(Error::from(ErrorKind::Corrupt(text)).in_codec("sharding_indexed"));
             }
-            entries.push((offset, length));
+            entries.try_push((offset, length))?;
         }
         Ok(ShardIndex { entries })
     }
 }
 
 impl ShardIndex {
-    /// Bytes that it takes in memory.
+    /// Bytes that it holds beside itself.
     pub fn nbytes(&self) -> usize {
-        self.entries.len() * ENTRY
+        self.entries.capacity() * ENTRY
     }
 
     /// Offset and length of the inner chunk `number` (in C order), `None` where it is not stored.

@@ -27,6 +27,7 @@ use crate::missing::MissingValues;
 use crate::selection::Selection;
 use crate::store::{Store, Value};
 use std::sync::{Arc, Mutex};
+use zarrow_array::allocation;
 use zarrow_array::{Buffer, DecodedArray};
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
@@ -71,7 +72,7 @@ pub fn read(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
     let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape(), reader.missing)?;
-    for sink in memory.sinks(&[selection.flat_shape()]) {
+    for sink in memory.sinks(&[selection.flat_shape()])? {
         reader.read_into(selection, &sink.of_field(reader.field), interrupted)?;
     }
     // SAFETY: the parts of all chunks cover the selection (a property test of `Cells` says so), and every part was
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
         };
         let sharded = self.is_sharded();
         let open: Vec<OpenShard<'_>> = match sharded && shares > 1 {
-            true => (0..cells.count()).map(|_| OpenShard::default()).collect(),
+            true => allocation::collected((0..cells.count()).map(|_| OpenShard::default()))?,
             false => Vec::new(),
         };
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
@@ -364,7 +365,7 @@ impl<'a> Reader<'a> {
         }
         let index = Arc::new(read(&Input::of_value(value, checkpoint)?)?);
         if let Some(key) = key {
-            self.indexes.insert(key, Arc::clone(&index), index.nbytes());
+            self.indexes.insert(&key, Arc::clone(&index), index.nbytes());
         }
         Ok(index)
     }

@@ -8,6 +8,7 @@ use crate::metadata::{JsonText, ZATTRS, ZarrFormat};
 use crate::options::OpenOptions;
 use crate::store::{Store, join};
 use serde_json::{Map, Value};
+use zarrow_array::allocation;
 
 /// What becomes of the attributes of a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,15 +35,14 @@ impl StoredNode<'_> {
     pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Map<String, Value>> {
         let mut attributes = Map::new();
         let mut apply = |mut text: JsonText| {
-            change.apply(&mut text);
+            change.apply(&mut text)?;
             attributes = text.values()?;
             Ok(text)
         };
         match self.zarr_format {
             ZarrFormat::V3 => self.update_node(|document| {
-                let changed = apply(document.object("attributes"))?;
-                document.set_object("attributes", &changed);
-                Ok(())
+                let changed = apply(document.object("attributes")?)?;
+                Ok(document.set_object("attributes", &changed)?)
             }),
             ZarrFormat::V2 => {
                 writer(self.store)?;
@@ -85,21 +85,25 @@ impl StoredNode<'_> {
 }
 
 impl AttributeChange {
-    fn apply(&self, attributes: &mut JsonText) {
+    fn apply(&self, attributes: &mut JsonText) -> Result<()> {
         match self {
             AttributeChange::Replace(all) => {
-                let stale: Vec<String> = attributes.keys().filter(|key| !all.contains_key(key)).collect();
+                let stale: Vec<String> =
+                    allocation::collected(attributes.keys().filter(|key| !all.contains_key(key)))?;
                 for key in stale {
-                    attributes.remove(&key);
+                    attributes.remove(&key)?;
                 }
-                all.iter().for_each(|(key, value)| attributes.set(key, value));
+                all.iter().try_for_each(|(key, value)| attributes.set(key, value))?;
             }
-            AttributeChange::Update(some) => some.iter().for_each(|(key, value)| attributes.set(key, value)),
+            AttributeChange::Update(some) => {
+                some.iter().try_for_each(|(key, value)| attributes.set(key, value))?;
+            }
             AttributeChange::Remove(keys) => {
                 for key in keys {
-                    attributes.remove(key);
+                    attributes.remove(key)?;
                 }
             }
         }
+        Ok(())
     }
 }

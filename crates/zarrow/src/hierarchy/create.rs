@@ -96,7 +96,7 @@ pub fn create_group(
 ) -> Result<Group> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
     let metadata = GroupMetadata { zarr_format, attributes, consolidated: None };
-    let documents = metadata.documents();
+    let documents = metadata.documents()?;
     let limit = options.limits.metadata.max_metadata_nbytes;
     documents
         .iter()
@@ -123,7 +123,7 @@ fn create(
         let _lock = lock(store, &join(group, node_document(zarr_format, false)))?;
         // Another may have come before the lock, and set attributes already.
         if node_at(store, group)?.is_none() {
-            set(store, group, &metadata.documents(), options)?;
+            set(store, group, &metadata.documents()?, options)?;
         }
     }
     loop {

@@ -1,9 +1,10 @@
 //! One document of a node: read, changed and set under its lock.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::metadata::JsonText;
 use crate::store::{Durability, Lock, Store, StoreWriter};
 use std::time::{Duration, Instant};
+use zarrow_array::allocation;
 
 /// How long to wait for the lock of a document, which is held for as long as a small file takes to read and write.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,7 +47,10 @@ pub(super) fn update(
 ) -> Result<()> {
     let _lock = lock(store, key)?;
     let before = store.get(key, limit)?;
-    let text = before.clone().map(|bytes| JsonText::parse(bytes, limit)).transpose().map_err(Error::from)?;
+    let text = match &before {
+        Some(bytes) => Some(JsonText::parse(allocation::copied(bytes)?, limit)?),
+        None => None,
+    };
     if let Some(after) = change(text)?.map(JsonText::into_bytes)
         && before.as_ref() != Some(&after)
     {

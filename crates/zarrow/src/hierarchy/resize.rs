@@ -162,7 +162,7 @@ impl Array {
     /// Sets the shape in the document, and nothing else of it.
     fn set_shape(&self) -> Result<()> {
         self.stored_node().update_node(|document| {
-            document.set("shape", &json!(self.shape()));
+            document.set("shape", &json!(self.shape()))?;
             Ok(())
         })?;
         consolidate::refresh(&**self.store(), self.path(), self.options())

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    ArrayMetadata, GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, structure, v2_document,
-    v3_document,
+    ArrayMetadata, GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, json, structure,
+    v2_document, v3_document,
 };
 
 /// The name of the document that makes a node of version 3.
@@ -38,8 +38,8 @@ impl ArrayMetadata {
                 "{} in Zarr version 3: its padding and shapes",
                 self.data_type
             ))),
-            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, text(v3_document::array(self)?))]),
-            ZarrFormat::V2 => Ok(with_attributes(&self.attributes, ZARRAY, v2_document::array(self)?)),
+            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, json::text(&v3_document::array(self)?)?)]),
+            ZarrFormat::V2 => with_attributes(&self.attributes, ZARRAY, &v2_document::array(self)?),
         }
     }
 
@@ -66,13 +66,15 @@ impl ArrayMetadata {
 impl GroupMetadata {
     /// The documents that describe the group, each with its name below the group's path: `zarr.json`, or `.zgroup`
     /// after the `.zattrs` where there are attributes. Consolidated metadata is no part of them.
-    #[must_use]
-    pub fn documents(&self) -> Vec<Document> {
+    ///
+    /// # Errors
+    /// [`MetadataError::OutOfMemory`].
+    pub fn documents(&self) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
-            ZarrFormat::V3 => vec![(ZARR_JSON, text(v3_document::group(self)))],
+            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, json::text(&v3_document::group(self))?)]),
             ZarrFormat::V2 => {
                 let zgroup = Map::from_iter([("zarr_format".to_owned(), json!(2))]);
-                with_attributes(&self.attributes, ZGROUP, zgroup)
+                with_attributes(&self.attributes, ZGROUP, &zgroup)
             }
         }
     }
@@ -82,13 +84,11 @@ impl GroupMetadata {
 fn with_attributes(
     attributes: &Map<String, Value>,
     name: &'static str,
-    node: Map<String, Value>,
-) -> Vec<Document> {
-    let attributes = (!attributes.is_empty()).then(|| (ZATTRS, text(attributes.clone())));
-    attributes.into_iter().chain([(name, text(node))]).collect()
-}
-
-/// The object as indented JSON.
-pub(crate) fn text(object: Map<String, Value>) -> Vec<u8> {
-    format!("{:#}", Value::Object(object)).into_bytes()
+    node: &Map<String, Value>,
+) -> Result<Vec<Document>, MetadataError> {
+    let node = (name, json::text(node)?);
+    match attributes.is_empty() {
+        true => Ok(vec![node]),
+        false => Ok(vec![(ZATTRS, json::text(attributes)?), node]),
+    }
 }

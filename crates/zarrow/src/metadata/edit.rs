@@ -12,7 +12,9 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::MetadataError;
-use super::json::Document;
+use super::json::{self, Document};
+use super::members::{Spans, members};
+use zarrow_array::allocation::{self, Grow};
 
 /// The text of a JSON object, to be changed.
 #[derive(Debug, Clone)]
@@ -35,7 +37,7 @@ impl JsonText {
     /// The text of an object, at most `limit` bytes of it.
     pub(crate) fn parse(bytes: Vec<u8>, limit: u64) -> Result<JsonText, MetadataError> {
         // Step 1.
-        Document::parse(&bytes, limit)?;
+        json::check_object(&bytes, limit)?;
         Ok(JsonText(bytes))
     }
 
@@ -50,33 +52,40 @@ impl JsonText {
     }
 
     /// The text of an object.
-    pub(crate) fn from_value(value: &Value) -> JsonText {
-        JsonText(format!("{value:#}").into_bytes())
+    pub(crate) fn from_value(value: &Value) -> Result<JsonText, MetadataError> {
+        Ok(JsonText(json::text(value)?))
+    }
+
+    /// The same text once more.
+    pub(crate) fn copied(&self) -> Result<JsonText, MetadataError> {
+        Ok(JsonText(allocation::copied(&self.0)?))
     }
 
     /// Whether there is no member.
     pub(crate) fn is_empty(&self) -> bool {
-        self.members().is_empty()
+        members(&self.0).next().is_none()
     }
 
     /// An object of these members, each with the text of its value.
-    pub(crate) fn of(members: impl IntoIterator<Item = (String, JsonText)>) -> JsonText {
-        let mut text = b"{".to_vec();
+    pub(crate) fn of(
+        members: impl IntoIterator<Item = (String, JsonText)>,
+    ) -> Result<JsonText, MetadataError> {
+        let mut text = allocation::copied(b"{")?;
         for (number, (key, value)) in members.into_iter().enumerate() {
             if number > 0 {
-                text.extend(b",\n");
+                text.try_append(b",\n")?;
             }
-            text.extend(Value::from(key).to_string().into_bytes());
-            text.extend(b": ");
-            text.extend(value.0);
+            text.try_append(&json::text(&Value::from(key))?)?;
+            text.try_append(b": ")?;
+            text.try_append(&value.0)?;
         }
-        text.push(b'}');
-        JsonText(text)
+        text.try_push(b'}')?;
+        Ok(JsonText(text))
     }
 
     /// The keys, as often as they are there.
     pub(crate) fn keys(&self) -> impl Iterator<Item = String> {
-        self.members().into_iter().map(|member| member.key)
+        members(&self.0).map(|spans| self.member(spans).key)
     }
 
     /// The object as values, as far as they can say it.
@@ -85,32 +94,40 @@ impl JsonText {
     }
 
     /// The object that is the value of `key`; an empty one where there is none.
-    pub(crate) fn object(&self, key: &str) -> JsonText {
-        let value = self.members().into_iter().rfind(|member| member.key == key).map(|member| member.value);
-        let text = value.map(|span| &self.0[span]).filter(|text| text.first() == Some(&b'{'));
-        JsonText(text.unwrap_or(b"{}").to_vec())
+    pub(crate) fn object(&self, key: &str) -> Result<JsonText, MetadataError> {
+        let found =
+            members(&self.0).map(|spans| self.member(spans)).filter(|member| member.key == key).last();
+        let text = found.map(|member| &self.0[member.value]).filter(|text| text.first() == Some(&b'{'));
+        Ok(JsonText(allocation::copied(text.unwrap_or(b"{}"))?))
     }
 
     /// Gives `key` the value, which is there once then.
-    pub(crate) fn set(&mut self, key: &str, value: &Value) {
-        self.set_text(key, &JsonText::from_value(value), true);
+    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), MetadataError> {
+        self.set_text(key, &JsonText::from_value(value)?, true)
     }
 
     /// Gives `key` the object as its text is.
-    pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) {
-        self.set_text(key, object, false);
+    pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) -> Result<(), MetadataError> {
+        self.set_text(key, object, false)
     }
 
-    fn set_text(&mut self, key: &str, value: &JsonText, indent: bool) {
-        let members = self.members();
+    fn set_text(&mut self, key: &str, value: &JsonText, indent: bool) -> Result<(), MetadataError> {
+        let members = self.members()?;
         let indentation = self.indentation(&members);
         let value = match &indentation {
             // A change of depth: each line after the first moves in, since no string has a line break.
             Some(indentation) if indent => {
-                value.0.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(indentation.as_slice())
+                let mut moved = Vec::new();
+                for (number, line) in value.0.split(|byte| *byte == b'\n').enumerate() {
+                    moved.try_append(if number > 0 { indentation } else { &[] })?;
+                    moved.try_append(line)?;
+                }
+                moved
             }
-            _ => value.0.clone(),
+            _ => allocation::copied(&value.0)?,
         };
+        // What is put in then fits.
+        self.0.make_room(value.len())?;
         let Some(last) = members.iter().rposition(|member| member.key == key) else {
             return self.push(key, &value, members.last(), indentation);
         };
@@ -118,13 +135,14 @@ impl JsonText {
         for member in members[..last].iter().rev().filter(|member| member.key == key) {
             self.cut(member);
         }
+        Ok(())
     }
 
     /// Takes `key` out, as often as it is there; says whether it was.
-    pub(crate) fn remove(&mut self, key: &str) -> bool {
-        let members = self.members();
+    pub(crate) fn remove(&mut self, key: &str) -> Result<bool, MetadataError> {
+        let members = self.members()?;
         let found = members.iter().rev().filter(|member| member.key == key).map(|member| self.cut(member));
-        found.count() > 0
+        Ok(found.count() > 0)
     }
 
     /// The line break and the white space before a member, where members have lines of their own.
@@ -135,7 +153,13 @@ impl JsonText {
         Some(before[line..].to_vec())
     }
 
-    fn push(&mut self, key: &str, value: &[u8], last: Option<&Member>, indentation: Option<Vec<u8>>) {
+    fn push(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        last: Option<&Member>,
+        indentation: Option<Vec<u8>>,
+    ) -> Result<(), MetadataError> {
         let at = match last {
             Some(last) => last.span.end,
             None => self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1),
@@ -146,10 +170,12 @@ impl JsonText {
             (None, Some(_)) => member.push(b' '),
             (None, None) => {}
         }
-        member.extend(Value::from(key).to_string().into_bytes());
-        member.extend(b": ");
-        member.extend(value);
+        member.try_append(&json::text(&Value::from(key))?)?;
+        member.try_append(b": ")?;
+        member.try_append(value)?;
+        self.0.make_room(member.len())?;
         self.0.splice(at..at, member);
+        Ok(())
     }
 
     /// Takes out one member, and a comma beside it.
@@ -170,54 +196,13 @@ impl JsonText {
     }
 
     /// Step 2.
-    fn members(&self) -> Vec<Member> {
-        let mut members = Vec::new();
-        let mut at = self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
-        while let Some(start) = self.find(at, |byte| byte == b'"' || byte == b'}') {
-            if self.0[start] == b'}' {
-                break;
-            }
-            let key_end = self.end_of_value(start);
-            let Some(colon) = self.find(key_end, |byte| byte == b':') else { break };
-            let Some(value) = self.find(colon + 1, |byte| !byte.is_ascii_whitespace()) else { break };
-            let end = self.end_of_value(value);
-            let key = serde_json::from_slice(&self.0[start..key_end]).unwrap_or_default();
-            members.push(Member { key, span: start..end, value: value..end });
-            at = end;
-        }
-        members
+    fn members(&self) -> Result<Vec<Member>, MetadataError> {
+        Ok(allocation::collected(members(&self.0).map(|spans| self.member(spans)))?)
     }
 
-    fn find(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
-        let rest = self.0.get(from..)?;
-        rest.iter().position(|byte| wanted(*byte)).map(|position| from + position)
-    }
-
-    /// Where the value ends that starts at `start`: a string behind its quote, an object or list behind its bracket,
-    /// anything else before what cannot be of it.
-    fn end_of_value(&self, start: usize) -> usize {
-        let (mut depth, mut in_string) = (0usize, false);
-        let mut at = start;
-        while let Some(byte) = self.0.get(at) {
-            at += 1;
-            match (in_string, byte) {
-                (true, b'\\') => at += 1,
-                (true, b'"') => in_string = false,
-                (true, _) => continue,
-                (false, b'"') => in_string = true,
-                (false, b'{' | b'[') => depth += 1,
-                (false, b'}' | b']') if depth == 0 => return at - 1,
-                (false, b'}' | b']') => depth -= 1,
-                (false, b',') if depth == 0 => return at - 1,
-                (false, byte) if depth == 0 && byte.is_ascii_whitespace() => return at - 1,
-                (false, _) => continue,
-            }
-            let ends = depth == 0 && !in_string && matches!(byte, b'"' | b'}' | b']');
-            if ends {
-                return at;
-            }
-        }
-        self.0.len()
+    fn member(&self, Spans { key, value }: Spans) -> Member {
+        let span = key.start..value.end;
+        Member { span, key: serde_json::from_slice(&self.0[key]).unwrap_or_default(), value }
     }
 }
 
@@ -238,7 +223,7 @@ mod tests {
     fn only_the_member_changes() {
         let before = "{ \"a\":NaN,\n \"b\" : [1, \"}\\\"\", {}],\n \"big\": 123456789012345678901234567890 , \"c\":1e400}";
         let mut after = text(&before.replace("1e400", "1"));
-        after.set("b", &Value::from(2));
+        after.set("b", &Value::from(2)).unwrap();
         let expected = "{ \"a\":NaN,\n \"b\" : 2,\n \"big\": 123456789012345678901234567890 , \"c\":1}";
         assert_eq!(shown(after), expected);
     }
@@ -246,14 +231,14 @@ mod tests {
     #[test]
     fn new_members_are_indented_like_the_others() {
         let mut compact = text("{\"a\": 1}");
-        compact.set("b", &serde_json::json!({"c": 1}));
+        compact.set("b", &serde_json::json!({"c": 1})).unwrap();
         assert_eq!(shown(compact.clone()).lines().count(), 3);
         let mut indented = text("{\n    \"a\": 1\n}");
-        indented.set("b", &serde_json::json!({"c": [2]}));
+        indented.set("b", &serde_json::json!({"c": [2]})).unwrap();
         let expected = "{\n    \"a\": 1,\n    \"b\": {\n      \"c\": [\n        2\n      ]\n    }\n}";
         assert_eq!(shown(indented), expected);
         let mut empty = text("{}");
-        empty.set("é\"", &Value::Null);
+        empty.set("é\"", &Value::Null).unwrap();
         assert_eq!(shown(empty), "{\"é\\\"\": null}");
     }
 
@@ -267,8 +252,8 @@ mod tests {
             ("{\"\\u0078\": 1}", "{}"),
         ] {
             let mut document = text(before);
-            assert!(document.remove("x"), "{before}");
-            assert!(!document.remove("x"));
+            assert!(document.remove("x").unwrap(), "{before}");
+            assert!(!document.remove("x").unwrap());
             assert_eq!(shown(document), after);
         }
     }
@@ -276,7 +261,7 @@ mod tests {
     #[test]
     fn a_key_that_was_there_twice_is_there_once() {
         let mut document = text("{\"x\": 1, \"a\": {\"x\": 0}, \"x\": 3}");
-        document.set("x", &Value::from(4));
+        document.set("x", &Value::from(4)).unwrap();
         assert_eq!(shown(document), "{\"a\": {\"x\": 0}, \"x\": 4}");
     }
 
@@ -310,12 +295,12 @@ mod tests {
             for (key, value) in changes {
                 match value {
                     Some(value) => {
-                        document.set(&key, &value);
+                        document.set(&key, &value).unwrap();
                         expected[&key] = value;
                     }
                     None => {
                         let was_there = expected.as_object_mut().unwrap().shift_remove(&key).is_some();
-                        prop_assert_eq!(document.remove(&key), was_there);
+                        prop_assert_eq!(document.remove(&key).unwrap(), was_there);
                     }
                 }
                 let found: Value = serde_json::from_slice(&document.clone().into_bytes()).unwrap();

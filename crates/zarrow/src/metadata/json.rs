@@ -1,9 +1,12 @@
 //! Reading JSON that may come from anyone, key by key.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::MetadataError;
 use super::check::metadata_nbytes;
+use super::outline::Outline;
+use zarrow_array::allocation::Grow;
 
 /// A JSON object whose keys are taken out one by one, so that what stays is what nobody knew.
 #[derive(Debug, Clone)]
@@ -12,29 +15,20 @@ pub(super) struct Document(Map<String, Value>);
 impl Document {
     /// Reads `bytes`, at most `limit` of them.
     ///
-    /// The parser's limit of 128 nested levels stays on, and bounds every recursion over the result.
+    /// Its depth bounds every recursion over the result.
     pub(super) fn parse(bytes: &[u8], limit: u64) -> Result<Document, MetadataError> {
         metadata_nbytes(bytes, limit)?;
-        let value = serde_json::from_slice(bytes)
-            .or_else(|error| match quote_bare_floats(bytes) {
-                Some(quoted) => serde_json::from_slice(&quoted),
-                None => Err(error),
-            })
-            .map_err(|error| MetadataError::NotJson { reason: error.to_string() })?;
-        Document::from_value(value)
+        Outline::of(bytes).admit()?;
+        Document::from_value(deserialize(bytes)?)
     }
 
-    pub(super) fn from_value(value: Value) -> Result<Document, MetadataError> {
+    fn from_value(value: Value) -> Result<Document, MetadataError> {
         match value {
             Value::Object(map) => Ok(Document(map)),
             other => {
                 Err(MetadataError::NotJson { reason: format!("found {}", super::error::excerpt(&other)) })
             }
         }
-    }
-
-    pub(super) fn contains(&self, key: &str) -> bool {
-        self.0.contains_key(key)
     }
 
     /// Takes the value of `key`, `None` where it is absent or null.
@@ -68,6 +62,65 @@ impl Document {
     pub(super) fn into_map(self) -> Map<String, Value> {
         self.0
     }
+}
+
+/// Checks that `bytes`, at most `limit` of them, are a JSON object, without making a tree of it.
+pub(super) fn check_object(bytes: &[u8], limit: u64) -> Result<(), MetadataError> {
+    metadata_nbytes(bytes, limit)?;
+    Outline::of(bytes).check_depth()?;
+    deserialize::<serde::de::IgnoredAny>(bytes)?;
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => Ok(()),
+        _ => Err(MetadataError::NotJson { reason: "found no object".into() }),
+    }
+}
+
+/// The value as indented JSON.
+pub(super) fn text(value: &impl serde::Serialize) -> Result<Vec<u8>, MetadataError> {
+    /// Text that grows where there is memory.
+    #[derive(Default)]
+    struct Text(Vec<u8>);
+
+    impl std::io::Write for Text {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.try_append(bytes).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut text = Text::default();
+    serde_json::to_writer_pretty(&mut text, value)
+        .map_err(|_| MetadataError::OutOfMemory { nbytes: text.0.len() })?;
+    Ok(text.0)
+}
+
+/// The text of a string with its quotes.
+pub(super) fn string(text: &[u8]) -> Result<String, MetadataError> {
+    Outline::of(text).admit()?;
+    deserialize(text)
+}
+
+/// Whether `text` is the string `value`, with its quotes.
+pub(super) fn is_string(text: &[u8], value: &str) -> bool {
+    match text {
+        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => inner == value.as_bytes(),
+        // One character has at most six bytes as an escape, and each of its halves.
+        text if text.len() <= 12 * value.len() + 2 => string(text).is_ok_and(|text| text == value),
+        _ => false,
+    }
+}
+
+/// Reads JSON, in which bare floating point words may stand.
+fn deserialize<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, MetadataError> {
+    let read = serde_json::from_slice(bytes).or_else(|error| match quote_bare_floats(bytes) {
+        Some(quoted) => serde_json::from_slice(&quoted),
+        None => Err(error),
+    });
+    read.map_err(|error| MetadataError::NotJson { reason: error.to_string() })
 }
 
 /// A named extension: a data type, chunk grid, chunk key encoding or codec (Zarr core 3.1, extension points).
@@ -139,7 +192,9 @@ pub(super) fn extent(value: &Value) -> Option<u64> {
 /// are what the specification says of fill values.
 fn quote_bare_floats(bytes: &[u8]) -> Option<Vec<u8>> {
     const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
+    // A word of three bytes becomes one of five. Where there is no memory for that, the text stays as it is: no JSON.
     let mut quoted = Vec::new();
+    quoted.try_reserve_exact(bytes.len().checked_mul(2)?).ok()?;
     let (mut position, mut in_string, mut found) = (0, false, false);
     while let Some(&byte) = bytes.get(position) {
         let rest = &bytes[position..];

@@ -20,6 +20,8 @@ mod error;
 mod fill_value;
 mod float8;
 mod json;
+mod members;
+mod outline;
 mod structure;
 mod type_string;
 mod v2;
@@ -118,11 +120,12 @@ pub enum NodeMetadata {
 /// # Ok::<(), zarrow::metadata::MetadataError>(())
 /// ```
 pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
-    let document = json::Document::parse(bytes, limits.max_consolidated_nbytes)?;
-    if !document.contains("consolidated_metadata") {
-        check::metadata_nbytes(bytes, limits.max_metadata_nbytes)?;
+    check::metadata_nbytes(bytes, limits.max_consolidated_nbytes)?;
+    let (mut node, consolidated) = v3::split(bytes, limits)?;
+    if let (NodeMetadata::Group(group), Some(text)) = (&mut node, consolidated) {
+        group.consolidated = Consolidated::from_v3(text, *limits)?;
     }
-    v3::node(document, limits)
+    Ok(node)
 }
 
 /// Reads a data type as version 3 names it: a name, or an object of name and configuration.
@@ -164,10 +167,7 @@ pub fn parse_v2_group(
 ) -> Result<GroupMetadata, MetadataError> {
     let document = json::Document::parse(zgroup, limits.max_metadata_nbytes)?;
     let consolidated = match zmetadata {
-        Some(bytes) => {
-            let document = json::Document::parse(bytes, limits.max_consolidated_nbytes)?;
-            Some(Consolidated::from_v2(document, *limits)?)
-        }
+        Some(bytes) => Some(Consolidated::from_v2(bytes, *limits)?),
         None => None,
     };
     v2::group(document, attributes(zattrs, limits)?, consolidated)

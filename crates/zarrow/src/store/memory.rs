@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zarrow_array::allocation::Grow;
 
 /// Values in memory: those that the store was made with, and those that were set since.
 ///
@@ -145,7 +146,7 @@ impl Draft for MemoryDraft<'_> {
             let nbytes = at.saturating_add(part.len());
             if nbytes > bytes.len() {
                 let more = nbytes - bytes.len();
-                bytes.try_reserve(more).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+                bytes.make_room(more)?;
                 let start = at.max(bytes.len());
                 bytes.resize(start, 0);
             }

@@ -39,6 +39,7 @@ use shard::{Entries, Pieces, ShardTarget};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use zarrow_array::allocation;
 
 /// What a write writes to.
 pub struct Writer<'a> {
@@ -77,7 +78,7 @@ impl Writer<'_> {
             None => 1,
         };
         let shards: Vec<OpenShard<'_>> = match sharding {
-            Some(_) if shares > 1 => (0..cells.count()).map(|_| OpenShard::default()).collect(),
+            Some(_) if shares > 1 => allocation::collected((0..cells.count()).map(|_| OpenShard::default()))?,
             _ => Vec::new(),
         };
         let too_many = || ErrorKind::Internal("more chunks than can be counted".into());
@@ -338,7 +339,7 @@ impl<'a> ShardOutput<'a> {
     fn publish(&mut self, writer: &Writer<'_>, sharding: &Sharding) -> Result<()> {
         match self.draft.take() {
             Some(draft) => {
-                let index = self.entries.encode(sharding);
+                let index = self.entries.encode(sharding)?;
                 draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
                 draft.publish()?;
             }
