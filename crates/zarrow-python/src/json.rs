@@ -1,5 +1,6 @@
 //! JSON of the metadata as Python objects, and the other way round.
 
+use crate::error::Raise;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -10,19 +11,20 @@ const MAX_DEPTH: usize = 100;
 
 /// A new dict of the object.
 pub fn object<'py>(py: Python<'py>, object: &Map<String, Value>) -> PyResult<Bound<'py, PyAny>> {
-    loads(py, serde_json::to_string(object))
+    loads(py, object)
 }
 
 /// The value as a Python object.
 pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::String(text) => Ok(PyString::new(py, text).into_any()),
-        other => loads(py, serde_json::to_string(other)),
+        other => loads(py, other),
     }
 }
 
-fn loads(py: Python<'_>, text: serde_json::Result<String>) -> PyResult<Bound<'_, PyAny>> {
-    let text = text.map_err(|error| PyValueError::new_err(error.to_string()))?;
+fn loads<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = zarrow::metadata::json_text(value).map_err(zarrow::Error::from).raise(py)?;
+    let text = PyString::from_bytes(py, &text)?;
     py.import("json")?.call_method1("loads", (text,))
 }
 

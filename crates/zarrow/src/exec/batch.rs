@@ -180,8 +180,7 @@ fn gather(number: usize, item: &Item<'_>, cells: &Cells<'_>, wanted: &mut Vec<Wa
     let too_many = || ErrorKind::Unsupported("a batch over more chunks than can be counted".into());
     grid.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent)).ok_or_else(too_many)?;
     let count = usize::try_from(cells.count()).unwrap_or(usize::MAX);
-    let nbytes = count.saturating_mul(size_of::<Wanted>());
-    wanted.try_reserve(count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    wanted.make_room(count)?;
     let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
     for at in 0..cells.count() {
         cells.get(at, &mut cell, &mut part);

@@ -147,17 +147,19 @@ impl Consolidated {
     /// let limits = MetadataLimits::default();
     /// let root = parse_v2_group(br#"{"zarr_format": 2}"#, None, Some(zmetadata), &limits)?;
     /// let consolidated = root.consolidated.unwrap_or_else(|| unreachable!());
-    /// assert_eq!(consolidated.children(""), ["sub"]);
-    /// assert_eq!(consolidated.subgroup("sub").children(""), ["deep"]);
+    /// assert_eq!(consolidated.children("")?, ["sub"]);
+    /// assert_eq!(consolidated.subgroup("sub").children("")?, ["deep"]);
     /// # Ok::<(), zarrow::metadata::MetadataError>(())
     /// ```
-    #[must_use]
-    pub fn children(&self, path: &str) -> Vec<String> {
+    ///
+    /// # Errors
+    /// [`MetadataError::OutOfMemory`].
+    pub fn children(&self, path: &str) -> Result<Vec<String>, MetadataError> {
         let prefix = self.subgroup(path).prefix;
         let entries = &self.nodes.entries;
         let after = &entries[entries.partition_point(|(path, _)| *path <= prefix)..];
         let below = after.iter().map_while(|(path, _)| path.strip_prefix(&prefix));
-        below.filter(|path| !path.contains('/')).map(str::to_owned).collect()
+        Ok(allocation::collected(below.filter(|path| !path.contains('/')).map(str::to_owned))?)
     }
 
     /// The same metadata, seen from the group at `path`.

@@ -188,6 +188,14 @@ pub fn data_type_document(data_type: &DataType) -> Value {
     data_type::document(data_type)
 }
 
+/// The value as JSON, indented as documents are.
+///
+/// # Errors
+/// [`MetadataError::OutOfMemory`].
+pub fn json_text(value: &impl serde::Serialize) -> Result<Vec<u8>, MetadataError> {
+    json::text(value)
+}
+
 fn attributes(zattrs: Option<&[u8]>, limits: &MetadataLimits) -> Result<Map<String, Value>, MetadataError> {
     match zattrs {
         Some(bytes) => Ok(json::Document::parse(bytes, limits.max_metadata_nbytes)?.into_map()),

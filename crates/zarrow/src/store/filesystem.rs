@@ -12,6 +12,7 @@ use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
+use zarrow_array::allocation::Grow;
 
 /// A folder whose files are the values.
 ///
@@ -120,10 +121,10 @@ impl Store for FilesystemStore {
                 && name != ".."
                 && !is_reserved(name)
             {
-                names.push(name.to_owned());
+                names.try_push(name.to_owned())?;
             }
         }
-        names.sort();
+        names.sort_unstable();
         Ok(names)
     }
 
@@ -138,7 +139,7 @@ impl Store for FilesystemStore {
                 // Folders behind links are not entered, which might lead in a circle.
                 match entry.file_type() {
                     FileType::Directory if name != "." && name != ".." && !is_reserved(name) => {
-                        folders.push(join(&prefix, name))
+                        folders.try_push(join(&prefix, name))?
                     }
                     FileType::Directory => {}
                     _ if is_reserved(name) => {}

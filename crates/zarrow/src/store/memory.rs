@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zarrow_array::allocation::Grow;
+use zarrow_array::allocation::{self, Grow};
 
 /// Values in memory: those that the store was made with, and those that were set since.
 ///
@@ -85,7 +85,7 @@ impl Store for MemoryStore {
         let values = self.values();
         let below = values.keys().filter_map(|key| below(key, prefix));
         let names: BTreeSet<&str> = below.filter_map(|key| key.split('/').next()).collect();
-        Ok(names.into_iter().map(str::to_owned).collect())
+        Ok(allocation::collected(names.into_iter().map(str::to_owned))?)
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {

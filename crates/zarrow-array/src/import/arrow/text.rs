@@ -6,6 +6,7 @@
 
 use super::foreign::Part;
 use super::kind::Offsets;
+use crate::allocation::Grow;
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
 use crate::layout::Variable;
@@ -104,7 +105,7 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
     let (mut data, mut offsets) =
         (Vec::new(), Buffer::zeroed(shape::nbytes(&[count as u64 + 1], size_of::<i64>())?)?);
     for (at, place) in offsets.chunks_exact_mut(size_of::<i64>()).skip(1).enumerate() {
-        data.extend_from_slice(view(at)?);
+        data.try_append(view(at)?)?;
         place.copy_from_slice(&(data.len() as i64).to_ne_bytes());
     }
     Variable::new(offsets, Buffer::from(data), extents, dtype)
