@@ -50,6 +50,9 @@ enum Entry {
 impl Consolidated {
     /// Reads the text of `consolidated_metadata` of a version 3 group, `None` where it may be ignored.
     pub(super) fn from_v3(text: &[u8], limits: MetadataLimits) -> Result<Option<Self>, MetadataError> {
+        if !text.starts_with(b"{") {
+            return Err(MetadataError::invalid(KEY, "expected an object"));
+        }
         json::check_object(text, limits.max_consolidated_nbytes)?;
         if last(text, "kind") != Some(br#""inline""#) {
             return match last(text, "must_understand") {
