@@ -52,7 +52,9 @@ def test_large_attributes_are_refused_before_they_are_parsed(tmp_path: Path, ver
         zarrow.open(tmp_path / "a")
     # The document has 34 MB, and what it would be parsed to more than a gigabyte.
     assert memory("VmHWM") - before < 150_000_000
-    assert len(zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_metadata_nbytes=1 << 30)).attrs["x"])
+    assert len(
+        zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_metadata_nbytes=1 << 30)).attrs["x"]
+    )
 
 
 def memory(name: str) -> int:
@@ -68,11 +70,18 @@ def test_nested_data_types_are_bounded(tmp_path: Path) -> None:
     configuration: object = "int8"
     for _ in range(90):
         configuration = {"name": "optional", "configuration": configuration}
-    for dtype in ["optional[" * 50_000, "optional[" * 50_000 + "int8" + "]" * 50_000, structure, configuration]:
+    for dtype in [
+        "optional[" * 50_000,
+        "optional[" * 50_000 + "int8" + "]" * 50_000,
+        structure,
+        configuration,
+    ]:
         with pytest.raises((ValueError, TypeError, zarrow.ZarrowError)):
             zarrow.create_array(tmp_path / "a", shape=(2,), dtype=dtype)
     levels = 20
-    array = zarrow.create_array(tmp_path / "b", shape=(2,), dtype="optional[" * levels + "int8" + "]" * levels)
+    array = zarrow.create_array(
+        tmp_path / "b", shape=(2,), dtype="optional[" * levels + "int8" + "]" * levels
+    )
     assert (array[:].mask == [True, True]).all()
 
 

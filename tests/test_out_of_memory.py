@@ -17,7 +17,12 @@ def run(*arguments: object, environment: dict[str, str] | None = None) -> list[s
     """Run `operations.py` in a process of its own, and give the lines that it prints."""
     command = [sys.executable, FOLDER / "operations.py", *map(str, arguments)]
     done = subprocess.run(
-        command, env={**os.environ, **(environment or {})}, capture_output=True, text=True, timeout=300, check=False
+        command,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines[-1:] == ["done"], (done.returncode, lines[-3:], done.stderr[-3000:])
@@ -25,7 +30,9 @@ def run(*arguments: object, environment: dict[str, str] | None = None) -> list[s
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
-@pytest.mark.skipif(not os.confstr("CS_GNU_LIBC_VERSION"), reason="the allocator is that of the GNU C library")
+@pytest.mark.skipif(
+    not os.confstr("CS_GNU_LIBC_VERSION"), reason="the allocator is that of the GNU C library"
+)
 def test_each_allocation_may_fail(tmp_path: Path) -> None:
     shim = tmp_path / "failing.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", shim, FOLDER / "failing.c"], check=True)

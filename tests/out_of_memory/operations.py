@@ -38,7 +38,9 @@ COMPRESSORS: dict[str, object] = {
 
 def made(dtype: object, values: object, **options: object) -> zarrow.Array:
     """Make an array in memory, filled."""
-    array = zarrow.create_array({}, shape=(COUNT,), dtype=dtype, chunks=(COUNT // 3,), **options)
+    array = zarrow.create_array(
+        zarrow.MemoryStore(), shape=(COUNT,), dtype=dtype, chunks=(COUNT // 3,), **options
+    )
     array[:] = values
     return array
 

@@ -1,8 +1,7 @@
 //! Memory that grows with data, taken so that there being none is an error: [`Error::OutOfMemory`].
 //!
 //! The collections of the standard library end the process where the allocator has no memory. What has as many elements
-//! as a selection, a chunk, a list or a document therefore grows by these functions and no other way; `clippy.toml` denies
-//! the others. What is bounded by the number of axes, of codecs or of threads is small, and may grow as it likes.
+//! as a selection, a chunk, a list or a document therefore grows by these functions and no other way. What is bounded by the number of axes, of codecs or of threads is small, and may grow as it likes.
 //!
 //! ```
 //! use zarrow_array::allocation::{self, Grow};

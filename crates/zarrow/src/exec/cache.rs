@@ -46,7 +46,7 @@ impl<V> Cache<V> {
     /// Bytes that an entry takes beside what its value holds.
     fn overhead(key: &[u64]) -> usize {
         /// What the allocator adds to a piece of memory, and what it rounds up.
-        const PIECE: usize = 24;
+        const PIECE: usize = 32;
         /// The two counts of an `Arc`.
         const COUNTS: usize = 2 * size_of::<usize>();
         // A table is at least 7/16 full, with a byte for each place; nodes of the order at least 5/11.
