@@ -177,36 +177,3 @@ def test_a_read_takes_little_more_memory_than_its_result(codec, sharded, tmp_pat
         ).stdout
         peak, result = map(int, output.split())
         assert result <= peak <= result + threads * (encoded + 4 * MIB) + 32 * MIB
-
-
-def test_idle_threads_hold_nothing_that_cannot_be_released(tmp_path):
-    program = """
-        import sys, threading
-        import zarrow
-        def resident():
-            with open("/proc/self/status") as file:
-                return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS"))
-        array = zarrow.open(sys.argv[1])
-        zarrow.set_num_threads(1)
-        array[:1]
-        zarrow.release_memory()
-        before = resident()
-        read, done = threading.Barrier(9), threading.Barrier(9)
-        def work():
-            array[:]
-            read.wait()
-            done.wait()
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        [thread.start() for thread in threads]
-        read.wait()
-        released = zarrow.release_memory()
-        print(released, resident() - before)
-        done.wait()
-    """
-    values = np.random.default_rng(0).integers(0, 255, 16 * MIB, "u1")
-    chunks, codecs = (8 * MIB,), [ZstdCodec(), GzipCodec(level=1)]
-    zarr.create_array(tmp_path, shape=(16 * MIB,), chunks=chunks, dtype="u1", compressors=codecs)[:] = values
-    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
-    released, grown = map(int, subprocess.run(command, capture_output=True, check=True).stdout.split())
-    assert released >= 8 * MIB
-    assert grown < 24 * MIB
