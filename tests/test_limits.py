@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -34,6 +35,56 @@ def test_metadata_beyond_a_limit_is_refused(tmp_path: Path, limits: zarrow.Decod
     written(tmp_path / "a")
     with pytest.raises(error):
         zarrow.open(tmp_path / "a", limits=limits)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_large_attributes_are_refused_before_they_are_parsed(tmp_path: Path, version: int) -> None:
+    zarrow.create_group(tmp_path / "a", zarr_format=version)
+    attributes = json.dumps({"x": list(range(4_000_000))})
+    if version == 2:
+        (tmp_path / "a" / ".zattrs").write_text(attributes)
+    else:
+        # Consolidated metadata may be larger; what is beside them may not.
+        consolidated = '{"kind": "inline", "must_understand": false, "metadata": {}}'
+        document = '{"zarr_format": 3, "node_type": "group", "attributes": %s, "consolidated_metadata": %s}'
+        (tmp_path / "a" / "zarr.json").write_text(document % (attributes, consolidated))
+    Path("/proc/self/clear_refs").write_text("5")
+    before = memory("VmRSS")
+    with pytest.raises((zarrow.MetadataError, zarrow.LimitError)):
+        zarrow.open(tmp_path / "a")
+    # The document has 34 MB, and what it would be parsed to more than a gigabyte.
+    assert memory("VmHWM") - before < 150_000_000
+    assert len(
+        zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_metadata_nbytes=1 << 30)).attrs["x"]
+    )
+
+
+def memory(name: str) -> int:
+    """Bytes of memory that this process has, or has had at most."""
+    fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    return int(fields[name].split()[0]) << 10
+
+
+def test_nested_data_types_are_bounded(tmp_path: Path) -> None:
+    structure = np.dtype([("a", "i1")])
+    for _ in range(200):
+        structure = np.dtype([("a", structure)])
+    configuration: object = "int8"
+    for _ in range(90):
+        configuration = {"name": "optional", "configuration": configuration}
+    for dtype in [
+        "optional[" * 50_000,
+        "optional[" * 50_000 + "int8" + "]" * 50_000,
+        structure,
+        configuration,
+    ]:
+        with pytest.raises((ValueError, TypeError, zarrow.ZarrowError)):
+            zarrow.create_array(tmp_path / "a", shape=(2,), dtype=dtype)
+    levels = 20
+    array = zarrow.create_array(
+        tmp_path / "b", shape=(2,), dtype="optional[" * levels + "int8" + "]" * levels
+    )
+    assert (array[:].mask == [True, True]).all()
 
 
 def test_a_limit_that_is_just_met_does_no_harm(tmp_path: Path) -> None:

@@ -438,9 +438,10 @@ def set_memory_cache(nbytes: int) -> None:
     """
 
 def release_memory() -> int:
-    """Free the memory of dropped results that is kept for the next ones, and tell how many bytes it was.
+    """Free the memory that is kept for the next reads and writes, and tell how many bytes it was.
 
-    Results that are still in use are not touched.
+    That of dropped results, and that in which threads decode and encode chunks. Results that are still in use are not
+    touched, nor is the memory of reads and writes under way.
 
     Examples
     --------

@@ -5,7 +5,7 @@
 //! 3. What is shared with other libraries is an `Arc<Buffer>` behind raw pointers: see
 //!    [`SharedTensor`](crate::SharedTensor).
 
-use crate::alignment::{HUGE_PAGE, alignment_of};
+use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::recycle;
@@ -138,8 +138,8 @@ impl UninitBuffer {
 /// Who frees the memory of a [`Buffer`].
 #[derive(Debug)]
 enum Owner {
-    Allocation(#[allow(dead_code, reason = "held for its drop")] Recycled),
-    Elements(#[allow(dead_code, reason = "held for its drop")] Box<dyn Elements>),
+    Allocation(Recycled),
+    Elements(Box<dyn Elements>),
 }
 
 /// A vector of any element, which only its own type can free.
@@ -204,6 +204,21 @@ impl Buffer {
     /// [`Error::BadView`] where address or length is no multiple of 8.
     pub fn as_i64(&self) -> Result<&[i64]> {
         as_words(self)
+    }
+
+    /// Bytes that it holds beside itself: all of the memory that it got, which may be more than it uses, and what the
+    /// allocator adds to it.
+    #[must_use]
+    pub fn held_nbytes(&self) -> usize {
+        const PIECE: usize = 16;
+        match &self.owner {
+            Owner::Allocation(Recycled(allocation)) => {
+                let capacity = allocation.as_ref().map_or(0, Allocation::capacity);
+                // What lies before the aligned start of a small block is of no use to others.
+                capacity + HOST_ALIGNMENT + PIECE
+            }
+            Owner::Elements(elements) => size_of_val(&**elements) + self.length + 2 * PIECE,
+        }
     }
 
     /// The start of the memory, for exports that write through it: see [`SharedTensor`](crate::SharedTensor).

@@ -34,6 +34,7 @@ mod shared_bytes;
 #[cfg(feature = "zarrs")]
 mod zarrs;
 
+pub mod allocation;
 pub mod export;
 pub mod import;
 pub mod shape;

@@ -119,7 +119,12 @@ pub(crate) fn give(block: Allocation) -> Option<Allocation> {
     }
     trim(limit - block.capacity());
     let mut block = Some(block);
-    with(&BLOCKS, |blocks| blocks.extend(block.take()));
+    with(&BLOCKS, |blocks| {
+        // Without memory to note it down the block is freed.
+        if blocks.try_reserve(1).is_ok() {
+            blocks.extend(block.take());
+        }
+    });
     block
 }
 

@@ -60,7 +60,7 @@ fn decoded(bytes: ArrayBytes<'static>, shape: &[u64], dtype: DataType) -> crate:
             (ArrayBytes::Variable(variable), dtype) => {
                 let (data, offsets) = variable.into_parts();
                 let nbytes = data.len();
-                let mut words = Vec::with_capacity(offsets.len().saturating_mul(8));
+                let mut words: Vec<u8> = crate::allocation::with_capacity(offsets.len().saturating_mul(8))?;
                 for (index, offset) in offsets.iter().enumerate() {
                     let word = i64::try_from(*offset).map_err(|_| Error::BadOffset {
                         index,

@@ -11,6 +11,12 @@ use zarrow_array::{DataType, Field, Number, Struct};
 
 /// What the elements of a `numpy.dtype` are; `None` where no fixed-size type here is like it.
 pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
+    of_numpy_at(dtype, 0)
+}
+
+/// As [`of_numpy`], `depth` structures deep.
+fn of_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
+    check_depth(depth)?;
     let code: String = dtype.getattr("str")?.extract()?;
     let element = Element::of_type_string(&code);
     match element {
@@ -18,7 +24,7 @@ pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
         known => return Ok(known),
     }
     if !dtype.getattr("names")?.is_none() {
-        return structure(dtype);
+        return structure(dtype, depth);
     }
     // The types of ml_dtypes say no more than their size by their code.
     let name: String = dtype.getattr("name")?.extract()?;
@@ -30,7 +36,7 @@ pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
 }
 
 /// The structure of a `numpy.dtype` with fields; `None` where a field is nothing here, or lies over another.
-fn structure(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
+fn structure(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
     let names: Vec<String> = dtype.getattr("names")?.extract()?;
     let described = dtype.getattr("fields")?;
     let (mut fields, mut is_swapped) = (Vec::with_capacity(names.len()), false);
@@ -41,7 +47,7 @@ fn structure(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
             Ok(parts) => parts,
             Err(_) => (item, Vec::new()),
         };
-        let Some(element) = of_numpy(&item)? else { return Ok(None) };
+        let Some(element) = of_numpy_at(&item, depth + 1)? else { return Ok(None) };
         is_swapped |= element.is_swapped;
         fields.push(Field { name: name.into(), data_type: element.dtype, shape: shape.into(), offset });
     }
@@ -68,13 +74,25 @@ pub fn stored(object: &Bound<'_, PyAny>) -> PyResult<Element> {
         let dtype = parse_data_type(&name).map_err(zarrow::Error::from).raise(py)?;
         return Ok(Element { dtype, is_swapped: false });
     }
-    if let Ok(name) = object.cast::<PyString>()
-        && let Some(inner) = name.to_str()?.strip_prefix("optional[").and_then(|rest| rest.strip_suffix(']'))
-    {
-        let Element { dtype, is_swapped } = stored(PyString::new(py, inner).as_any())?;
-        return Ok(Element { dtype: DataType::Optional(Box::new(dtype)), is_swapped });
+    let Ok(name) = object.cast::<PyString>() else { return named(object) };
+    let (mut inner, mut depth) = (name.to_str()?, 0);
+    while let Some(rest) = inner.strip_prefix("optional[").and_then(|rest| rest.strip_suffix(']')) {
+        depth += 1;
+        check_depth(depth)?;
+        inner = rest;
     }
-    named(object)
+    let Element { dtype, is_swapped } = named(PyString::new(py, inner).as_any())?;
+    let dtype = (0..depth).fold(dtype, |dtype, _| DataType::Optional(Box::new(dtype)));
+    Ok(Element { dtype, is_swapped })
+}
+
+/// Refuses a type that is nested deeper than any is.
+fn check_depth(depth: usize) -> PyResult<()> {
+    if depth > DataType::MAX_DEPTH {
+        let message = format!("a data type is nested at most {} levels deep", DataType::MAX_DEPTH);
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(())
 }
 
 fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {

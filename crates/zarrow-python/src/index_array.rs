@@ -15,9 +15,11 @@ use crate::made_once::name;
 use crate::numpy;
 use crate::selection::{index_of, indices};
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use zarrow::{Array, AxisIndex, Index, Selection};
+use zarrow_array::allocation;
 
 /// How the arrays of an index go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,7 +242,16 @@ fn integers(array: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         return Err(indexing(py, "an index is out of bounds"));
     }
     let array = numpy.call_method1(name!(py, "ascontiguousarray"), (array, name!(py, "int64")))?;
-    PyBuffer::<i64>::get(&array)?.to_vec(py)
+    elements(&array, 0i64)
+}
+
+/// A copy of the elements of a contiguous array.
+fn elements<T: pyo3::buffer::Element + Clone>(array: &Bound<'_, PyAny>, zero: T) -> PyResult<Vec<T>> {
+    let py = array.py();
+    let buffer = PyBuffer::<T>::get(array)?;
+    let mut elements = allocation::filled(zero, buffer.item_count()).raise(py)?;
+    buffer.copy_to_slice(py, &mut elements)?;
+    Ok(elements)
 }
 
 /// The bools of an array, in C order.
@@ -248,5 +259,5 @@ fn bools(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     let py = array.py();
     let array = numpy::module(py)?.call_method1(name!(py, "ascontiguousarray"), (array,))?;
     let bytes = array.call_method1(name!(py, "view"), (name!(py, "uint8"),))?;
-    Ok(PyBuffer::<u8>::get(&bytes)?.to_vec(py)?.into_iter().map(|byte| byte != 0).collect())
+    allocation::collected(elements(&bytes, 0u8)?.into_iter().map(|byte| byte != 0)).raise(py)
 }

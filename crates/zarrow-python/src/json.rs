@@ -15,24 +15,28 @@ const MAX_DEPTH: usize = 100;
 
 /// A new dict of the object.
 pub fn object<'py>(py: Python<'py>, object: &Map<String, Value>) -> PyResult<Bound<'py, PyAny>> {
-    let text = serde_json::to_string(object).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    loads(py, &text)
+    loads(py, &text(py, object)?)
 }
 
 /// The value as a Python object.
 pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::String(text) => Ok(PyString::new(py, text).into_any()),
-        other => loads(py, &other.to_string()),
+        other => loads(py, &text(py, other)?),
     }
+}
+
+fn text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<Vec<u8>> {
+    zarrow::metadata::json_text(value).map_err(zarrow::Error::from).raise(py)
 }
 
 /// A new dict of the attributes.
 pub fn of_attributes<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, PyAny>> {
-    loads(py, attributes.text())
+    loads(py, attributes.text().as_bytes())
 }
 
-fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+fn loads<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let text = PyString::from_bytes(py, text)?;
     py.import("json")?.call_method1("loads", (text,))
 }
 

@@ -2,14 +2,15 @@
 
 use pyo3::prelude::*;
 
-/// Set how many bytes of dropped results are kept for the next ones; 0 keeps none.
+/// Set how many bytes of dropped results are kept for the next ones, and as many for the work of threads; 0 keeps none.
 #[pyfunction]
 pub fn set_memory_cache(nbytes: usize) {
     zarrow_array::set_recycled_limit(nbytes);
 }
 
-/// Free the memory of dropped results that is kept for the next ones, and tell how many bytes it was.
+/// Free the memory that is kept for the next reads and writes, and tell how many bytes it was: that of dropped results, and
+/// that of idle threads.
 #[pyfunction]
 pub fn release_memory() -> usize {
-    zarrow_array::release_recycled()
+    zarrow_array::release_recycled() + zarrow::release_idle()
 }

@@ -3,7 +3,7 @@
 use crate::error::Raise;
 use crate::numpy;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 use zarrow::metadata::{FillValue, ZarrFormat};
 use zarrow_array::{Buffer, DataType, Tensor};
 
@@ -27,7 +27,7 @@ pub fn fill_value<'py>(
         FillValue::Variable(bytes) if *data_type == DataType::String => {
             Ok(PyString::from_bytes(py, bytes)?.into_any())
         }
-        FillValue::Variable(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
+        FillValue::Variable(bytes) => Ok(crate::variable::bytes_of(py, bytes)?.into_any()),
         FillValue::Fixed(bytes) => {
             let tensor = Tensor::new(Buffer::copy_of(bytes).raise(py)?, Vec::new(), data_type.clone());
             numpy::scalar(py, tensor.and_then(Tensor::into_shared).raise(py)?)

@@ -3,7 +3,7 @@
 use crate::error::{Raise, unsupported};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl MemoryStore {
         for name in self.store.list(prefix).raise(py)? {
             let key = join(prefix, &name);
             match self.store.get(&key, u64::MAX).raise(py)? {
-                Some(bytes) => dict.set_item(key, PyBytes::new(py, &bytes))?,
+                Some(bytes) => dict.set_item(key, crate::variable::bytes_of(py, &bytes)?)?,
                 None => self.collect(py, &key, dict)?,
             }
         }

@@ -28,6 +28,14 @@ impl Variable {
     }
 }
 
+/// New `bytes`; a MemoryError where there is no memory for them.
+pub fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |place| {
+        place.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
 /// Element `index` as `str` or `bytes`.
 pub fn element<'py>(
     py: Python<'py>,
@@ -37,7 +45,7 @@ pub fn element<'py>(
     let bytes = variable.element(index).unwrap_or_default();
     match variable.dtype() {
         DataType::String => Ok(PyString::from_bytes(py, bytes)?.into_any()),
-        _ => Ok(PyBytes::new(py, bytes).into_any()),
+        _ => Ok(bytes_of(py, bytes)?.into_any()),
     }
 }
 

@@ -285,7 +285,16 @@ impl From<std::io::Error> for Error {
 
 impl From<MetadataError> for Error {
     fn from(error: MetadataError) -> Error {
-        ErrorKind::Metadata(error).into()
+        match error {
+            MetadataError::OutOfMemory { nbytes } => zarrow_array::Error::OutOfMemory { nbytes }.into(),
+            error => ErrorKind::Metadata(error).into(),
+        }
+    }
+}
+
+impl From<zarrow_array::Error> for ErrorKind {
+    fn from(error: zarrow_array::Error) -> ErrorKind {
+        ErrorKind::Array(error)
     }
 }
 

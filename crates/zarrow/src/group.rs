@@ -19,6 +19,7 @@ use crate::options::OpenOptions;
 use crate::store::{Store, Version, check_key, join, normalize_path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use zarrow_array::allocation::{self, Grow};
 
 /// A Zarr group.
 ///
@@ -285,14 +286,16 @@ impl Group {
     pub fn table(&self, columns: Option<&[String]>, options: TableOptions) -> Result<Table> {
         let of_table = if columns.is_none() { table_columns(self)? } else { None };
         let columns = match columns.or(of_table.as_deref()) {
-            Some(names) => names.iter().map(|name| Column::of_node(name, self.get(name)?)).collect(),
+            Some(names) => {
+                allocation::try_collected(names.iter().map(|name| Column::of_node(name, self.get(name)?)))
+            }
             None => {
                 let mut found = Vec::new();
                 for (name, child) in self.children()? {
                     match child? {
                         Node::Array(array) if array.shape().is_empty() => {}
                         Node::Group(group) if EncodedArray::of_group(&group)?.is_none() => {}
-                        node => found.push(Column::of_node(&name, node)?),
+                        node => found.try_push(Column::of_node(&name, node)?)?,
                     }
                 }
                 Ok(found)
@@ -313,21 +316,16 @@ impl Group {
             return changed.children();
         }
         let names = match &self.metadata.consolidated {
-            Some(consolidated) => consolidated.children(""),
-            None => self
-                .store
-                .list(&self.path)
-                .map_err(|error| error.in_array(self.store.name(), &self.path))?
-                .into_iter()
-                .filter(|name| !name.starts_with(".z") && name != "zarr.json")
-                .collect(),
+            Some(consolidated) => consolidated.children("").map_err(|error| self.place(error.into()))?,
+            None => self.store.list(&self.path).map_err(|error| self.place(error))?,
         };
-        let found = names.into_iter().map(|name| {
-            let node = self.get(&name);
-            (name, node)
-        });
-        let is_node =
-            |node: &Result<Node>| !matches!(node, Err(error) if matches!(error.kind(), ErrorKind::NotFound));
-        Ok(found.filter(|(_, node)| is_node(node)).collect())
+        let mut found = Vec::new();
+        for name in names.into_iter().filter(|name| !name.starts_with(".z") && name != "zarr.json") {
+            match self.get(&name) {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
+                node => found.try_push((name, node)).map_err(|error| self.place(error.into()))?,
+            }
+        }
+        Ok(found)
     }
 }

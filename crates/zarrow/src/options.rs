@@ -34,7 +34,7 @@ impl Default for DecodeLimits {
 pub struct OpenOptions {
     /// What is refused.
     pub limits: DecodeLimits,
-    /// Bytes of decoded chunks that each array keeps, for reads that overlap; 0 keeps none. A chunk that was rewritten
+    /// Bytes of memory that each array's cache of decoded chunks takes, its own bookkeeping among them, for reads that overlap; 0 keeps none. A chunk that was rewritten
     /// since is decoded again.
     pub cache_nbytes: usize,
     /// What has reached the disk when a write returns.

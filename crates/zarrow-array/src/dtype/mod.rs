@@ -79,6 +79,10 @@ impl Words {
 }
 
 impl DataType {
+    /// How deep optional types and structures may be nested where a type comes from outside: every recursion over a type is
+    /// bounded by it.
+    pub const MAX_DEPTH: usize = 64;
+
     /// Bytes of one element in memory, `None` for a variable-length type.
     ///
     /// An optional type has the size of what it wraps: its mask is memory of its own.

@@ -8,6 +8,7 @@ use crate::numpy;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
+use zarrow_array::allocation::Grow;
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Variable};
 
@@ -184,6 +185,8 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
     let elements = elements.cast::<PyList>()?;
     let mut kind = expected.cloned().or(is_string.then_some(DataType::String));
     let (mut offsets, mut data, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    let word = size_of::<i64>();
+    offsets.make_room(elements.len().saturating_add(1).saturating_mul(word)).raise(py)?;
     offsets.extend(0i64.to_ne_bytes());
     for (index, element) in elements.iter().enumerate() {
         let (found, bytes) = match (element.cast::<PyString>(), element.cast::<PyBytes>()) {
@@ -191,9 +194,9 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
             (_, Ok(bytes)) => (DataType::Bytes, bytes.as_bytes()),
             // What a StringDType has for a missing value is an object of its own.
             _ if element.is_none() || is_string => {
-                missing.resize(elements.len(), 0u8);
+                missing.try_resize(elements.len(), 0u8).raise(py)?;
                 missing[index] = 1;
-                offsets.extend((data.len() as i64).to_ne_bytes());
+                offsets.try_append(&(data.len() as i64).to_ne_bytes()).raise(py)?;
                 continue;
             }
             _ => {
@@ -210,8 +213,8 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
                 "element {index} is {found} among others that are not"
             )));
         }
-        data.extend_from_slice(bytes);
-        offsets.extend((data.len() as i64).to_ne_bytes());
+        data.try_append(bytes).raise(py)?;
+        offsets.try_append(&(data.len() as i64).to_ne_bytes()).raise(py)?;
     }
     let dtype = kind.unwrap_or(DataType::String);
     // A vector is aligned only to its elements, which here are bytes.

@@ -13,6 +13,7 @@ use crate::missing::MissingValues;
 use crate::selection::{Index, Selection};
 use std::ops::Range;
 use std::sync::Arc;
+use zarrow_array::allocation;
 use zarrow_array::export::arrow_abi::{ArrayNode, ArrowArray, ArrowSchema};
 use zarrow_array::export::arrow_stream::{BatchSource, StreamError};
 
@@ -39,17 +40,20 @@ impl Batches {
 
     fn read(&self, rows: &Range<u64>) -> Result<ArrayNode> {
         let table = &*self.table;
-        let arrays: Vec<&Array> = table.columns().flat_map(|(column, _)| column.arrays()).collect();
-        let selections = arrays.iter().map(|array| select(array, rows)).collect::<Result<Vec<_>>>()?;
-        let missing: Vec<Option<&MissingValues>> =
-            table.columns().flat_map(|(column, _)| column.arrays().map(|_| column.missing())).collect();
-        let items: Vec<(&Array, &Selection)> = arrays.iter().copied().zip(&selections).collect();
+        let arrays: Vec<&Array> =
+            allocation::collected(table.columns().flat_map(|(column, _)| column.arrays()))?;
+        let selections = allocation::try_collected(arrays.iter().map(|array| select(array, rows)))?;
+        let missing: Vec<Option<&MissingValues>> = allocation::collected(
+            table.columns().flat_map(|(column, _)| column.arrays().map(|_| column.missing())),
+        )?;
+        let items: Vec<(&Array, &Selection)> =
+            allocation::collected(arrays.iter().copied().zip(&selections))?;
         let mut decoded = read_each(&items, &missing, &*self.interrupted)?.into_iter();
         let columns = table.columns().map(|(column, form)| {
-            let own = decoded.by_ref().take(column.arrays().count()).collect();
+            let own = allocation::collected(decoded.by_ref().take(column.arrays().count()))?;
             column.batch(own, *form, &*self.interrupted)
         });
-        let mut children = columns.collect::<Result<Vec<_>>>()?;
+        let mut children = allocation::try_collected(columns)?;
         if !table.is_struct() {
             return Ok(children.pop().unwrap_or_default());
         }

@@ -8,6 +8,7 @@ use crate::metadata::Attributes;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
+use zarrow_array::allocation;
 use zarrow_array::export::arrow::{ArrowForm, BoolForm};
 use zarrow_array::export::arrow_abi::{ArrowSchema, SchemaNode};
 use zarrow_array::export::arrow_stream::ArrowArrayStream;
@@ -81,11 +82,13 @@ impl Table {
             return Err(ErrorKind::Shape(text).into());
         }
         let batch_rows = options.batch_rows.unwrap_or_else(|| sensible_rows(&columns));
-        let masked = |column: Column| match options.mask {
-            Some(choice) => Ok((column.masked(choice)?, options.form)),
-            None => Ok((column, options.form)),
+        let masked = |column: Column| -> Result<(Column, ArrowForm)> {
+            match options.mask {
+                Some(choice) => Ok((column.masked(choice)?, options.form)),
+                None => Ok((column, options.form)),
+            }
         };
-        let columns = columns.into_iter().map(masked).collect::<Result<_>>()?;
+        let columns = allocation::try_collected(columns.into_iter().map(masked))?;
         let table = Table {
             columns,
             is_struct: true,
@@ -162,7 +165,7 @@ impl Table {
     /// [`ErrorKind::Array`] where Arrow has no type for a column.
     pub fn schema(&self) -> Result<SchemaNode> {
         let children = self.columns.iter().map(|(column, form)| column.schema(*form));
-        let mut children = children.collect::<Result<Vec<_>>>()?;
+        let mut children = allocation::try_collected(children)?;
         if !self.is_struct {
             return Ok(children.pop().unwrap_or_default());
         }

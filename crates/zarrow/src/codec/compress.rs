@@ -12,12 +12,13 @@ use crate::codec::bytes_to_bytes::setting;
 use crate::codec::bytes_to_bytes::shuffle::Shuffle;
 use crate::codec::bytes_to_bytes::{BytesToBytes, base64, lzma};
 use crate::codec::native::DeflateContainer;
-use crate::codec::native_compress::{self as native, Blosc};
+use crate::codec::native_compress::{self as native, Blosc, Refusal};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{Codecs, Scratch};
 use crate::memory::Lent;
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
+use zarrow_array::allocation;
 
 /// A codec from bytes to bytes, with what it was set to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,8 +126,7 @@ impl Compressor {
 
     /// Compresses all of `source` to the start of `scratch`; returns the bytes written.
     fn compress(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
-        let no_memory = || ErrorKind::Array(zarrow_array::Error::OutOfMemory { nbytes: source.len() });
-        let failed = |text: String| ErrorKind::Unsupported(text);
+        let no_memory = || ErrorKind::from(zarrow_array::Error::OutOfMemory { nbytes: source.len() });
         let written = match self {
             Compressor::Zstd(level, checksum) => {
                 let memory = scratch.take(zstd_safe::compress_bound(source.len()))?;
@@ -151,10 +151,12 @@ impl Compressor {
                 let memory = scratch.take(LzmaEncoder::bound(source.len()))?;
                 Ok(lzma.encode(source, memory).map_err(|failure| failure.into_error(source.len()))?)
             }
-            Compressor::Shuffle(shuffle) => shuffle.encode(source, scratch.take(source.len())?),
+            Compressor::Shuffle(shuffle) => {
+                shuffle.encode(source, scratch.take(source.len())?).map_err(Refusal::from)
+            }
             Compressor::Base64 => {
                 let bound = base64::encoded_size(source.len()).unwrap_or(usize::MAX);
-                base64::encode(source, scratch.take(bound)?)
+                base64::encode(source, scratch.take(bound)?).map_err(Refusal::from)
             }
             Compressor::Checksum(checksum) => {
                 let memory = scratch.take(source.len().saturating_add(checksum::NBYTES))?;
@@ -164,7 +166,7 @@ impl Compressor {
                 Ok(source.len() + checksum::NBYTES)
             }
         };
-        Ok(written.map_err(failed)?)
+        Ok(written.map_err(ErrorKind::from)?)
     }
 }
 
@@ -212,7 +214,9 @@ pub fn encode<'a>(
     let nbytes = match before.is_empty() {
         true => compressor.compress_named(source, scratch, codecs)?,
         // Rare: what is compressed has to be in one place.
-        false => compressor.compress_named(&[source, &before].concat(), scratch, codecs)?,
+        false => {
+            compressor.compress_named(&allocation::concatenated(&[source, &before])?, scratch, codecs)?
+        }
     };
     encode_rest(rest, nbytes, scratch, codecs)
 }
@@ -252,7 +256,7 @@ pub fn encode_lent<'a>(
     let memory = scratch.take(native::blosc_bound(source.nbytes()))?;
     let written = native::blosc_compress(blosc, source, memory);
     let nbytes = written
-        .map_err(|text| Error::from(ErrorKind::Unsupported(text)).in_codec(BytesToBytes::Blosc.name()))?;
+        .map_err(|refusal| Error::from(ErrorKind::from(refusal)).in_codec(BytesToBytes::Blosc.name()))?;
     encode_rest(rest, nbytes, scratch, codecs)
 }
 
@@ -270,7 +274,7 @@ fn encode_rest<'a>(
         match codec {
             codec if codec.is_tail() => tail = sealed(std::slice::from_ref(codec), body, tail)?,
             codec => {
-                let body = [body, &tail].concat();
+                let body = allocation::concatenated(&[body, &tail])?;
                 nbytes = codec.compress_named(&body, scratch, codecs)?;
                 tail.clear();
             }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use zarrow_array::DataType;
+use zarrow_array::allocation;
 use zarrs::array::{
     ArrayBytes, ArrayToBytesCodecTraits, CodecChain, CodecOptions, DataType as ZarrsType,
     FillValue as ZarrsFillValue,
@@ -61,6 +62,7 @@ impl Fallback {
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|extent| NonZeroU64::new(*extent)).collect();
         let shape = shape.ok_or_else(|| failed("an empty chunk".into()))?;
         let options = CodecOptions::default().with_concurrent_target(1).with_chunk_concurrent_minimum(1);
+        self.probe(elements.len())?;
         let elements = ArrayBytes::new_flen(elements);
         let encode = || self.chain.encode(elements, &shape, &self.data_type, &self.fill_value, &options);
         match catch_unwind(AssertUnwindSafe(encode)) {
@@ -68,6 +70,16 @@ impl Fallback {
             Ok(Err(error)) => Err(failed(error.to_string())),
             Err(_) => Err(failed("the encoder panicked".into())),
         }
+    }
+
+    /// Asks for the memory that `zarrs` takes for a chunk of `nbytes` bytes, at most two copies a codec, and gives it back:
+    /// `zarrs` would end the process where there is none. It is a check and no promise.
+    fn probe(&self, nbytes: usize) -> Result<()> {
+        let copies = self.names.split(',').count().saturating_add(1).saturating_mul(2);
+        // Neither codec's checksum nor padding is longer than this.
+        let nbytes = nbytes.saturating_add(64).saturating_mul(copies);
+        std::hint::black_box(allocation::with_capacity::<u8>(nbytes)?);
+        Ok(())
     }
 
     /// Decodes a chunk of `shape` to its elements in C order and the machine's byte order.
@@ -79,6 +91,7 @@ impl Fallback {
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|extent| NonZeroU64::new(*extent)).collect();
         let shape = shape.ok_or_else(|| failed("an empty chunk".into()))?;
         let options = CodecOptions::default().with_concurrent_target(1).with_chunk_concurrent_minimum(1);
+        self.probe(bytes.len())?;
         let decode = || self.chain.decode(bytes.into(), &shape, &self.data_type, &self.fill_value, &options);
         match catch_unwind(AssertUnwindSafe(decode)) {
             Ok(Ok(ArrayBytes::Fixed(decoded))) => Ok(decoded.into_owned()),

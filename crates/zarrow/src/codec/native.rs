@@ -24,6 +24,42 @@ fn corrupt(text: impl Into<String>) -> Failure {
     Failure::Corrupt(text.into())
 }
 
+/// `ZSTD_error_memory_allocation`, as zstd returns it: the negated number.
+pub const ZSTD_NO_MEMORY: usize = 64usize.wrapping_neg();
+
+/// Asks the C allocator for as much memory as a library is about to take that does not look whether it got any, or calls
+/// its lack bad data; and gives it back.
+///
+/// It is a check and no promise: what other threads take in between is missing to the library all the same.
+pub fn probe_memory(nbytes: usize) -> Result<(), Failure> {
+    // SAFETY: a pointer that `malloc` gave, null too, may be freed once. The hint keeps the compiler from taking the
+    // pair for nothing.
+    unsafe {
+        let memory = std::hint::black_box(libc::malloc(nbytes));
+        libc::free(memory);
+        if memory.is_null() { Err(Failure::OutOfMemory) } else { Ok(()) }
+    }
+}
+
+/// The memory that c-blosc takes for a buffer of such blocks and elements: three blocks, and what its compressors use.
+pub fn probe_blosc(block_nbytes: usize, item_size: usize, tables: usize) -> Result<(), Failure> {
+    let words = item_size.saturating_mul(size_of::<i32>());
+    probe_memory(block_nbytes.saturating_mul(3).saturating_add(words).saturating_add(tables))
+}
+
+/// As [`probe_blosc`], for what the header of a buffer says; it was validated.
+fn probe_blosc_of(source: &[u8]) -> Result<(), Failure> {
+    /// More than zlib's and zstd's decompressors take; the others need none.
+    const TABLES: usize = 256 << 10;
+    let [_, _, flags, item_size, _, _, _, _, block @ ..] = source else { return Ok(()) };
+    let block = block.first_chunk::<4>().map_or(0, |block| u32::from_le_bytes(*block) as usize);
+    if flags & 2 != 0 {
+        // Copied as it is, in one go.
+        return probe_blosc(block, usize::from(*item_size), 0);
+    }
+    probe_blosc(block, usize::from(*item_size), if flags >> 5 >= 3 { TABLES } else { 0 })
+}
+
 /// A zstd decompressor, whose tables are reused from chunk to chunk.
 pub struct Zstd(zstd_safe::DCtx<'static>);
 
@@ -53,6 +89,11 @@ impl Zstd {
         zstd_safe::DCtx::try_create().map(Zstd)
     }
 
+    /// Bytes of its tables.
+    pub fn nbytes(&self) -> usize {
+        self.0.sizeof()
+    }
+
     /// Decompresses every frame of `source` to the start of `destination`.
     pub fn decompress(
         &mut self,
@@ -64,6 +105,7 @@ impl Zstd {
         match self.0.decompress(&mut Destination(destination), source) {
             Ok(written) => Ok(written),
             Err(DESTINATION_TOO_SMALL) => Err(Failure::TooSmall),
+            Err(ZSTD_NO_MEMORY) => Err(Failure::OutOfMemory),
             Err(code) => Err(corrupt(zstd_safe::get_error_name(code))),
         }
     }
@@ -191,6 +233,7 @@ impl<'a> BloscFrame<'a> {
     /// Decompresses to the start of `destination`; returns the bytes written.
     pub fn decompress(&self, destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
         let destination = destination.get_mut(..self.nbytes).ok_or(Failure::TooSmall)?;
+        probe_blosc_of(self.bytes)?;
         // SAFETY: `blosc_cbuffer_validate` accepted the source, which makes it safe to try; the destination is an
         // exclusive slice of the length that is passed.
         let written = unsafe {
@@ -217,6 +260,9 @@ impl<'a> BloscFrame<'a> {
         }
         let first = c_int::try_from(start / item).ok()?;
         let count = c_int::try_from(destination.len() / item).ok()?;
+        if let Err(failure) = probe_blosc_of(self.bytes) {
+            return Some(Err(failure));
+        }
         // SAFETY: `blosc_cbuffer_validate` accepted the source, the range lies within its size, and the destination is an
         // exclusive slice of as many bytes as the elements have.
         let written = unsafe {
@@ -251,11 +297,16 @@ pub fn is_padding(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
+/// Bytes of memory for one block of Bzip2.
+pub const BZ2_BLOCK: usize = 3_600_000;
+
 /// Decompresses every Bzip2 stream of `source` to the start of `destination`; returns the bytes written.
 pub fn bz2_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let (mut read, mut written) = (0usize, 0usize);
     while read < source.len() && (read == 0 || !is_padding(&source[read..])) {
-        let mut stream = bzip2::Decompress::new(false);
+        // It panics where it has no memory.
+        let mut stream =
+            std::panic::catch_unwind(|| bzip2::Decompress::new(false)).map_err(|_| Failure::OutOfMemory)?;
         loop {
             // The library takes and gives 4 GiB at a time.
             let (input, output) = (&source[read..], &mut destination[written..]);
@@ -268,6 +319,7 @@ pub fn bz2_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Res
             written += usize::try_from(progress.1).unwrap_or(usize::MAX);
             match status {
                 bzip2::Status::StreamEnd => break,
+                bzip2::Status::MemNeeded => return Err(Failure::OutOfMemory),
                 _ if progress != (0, 0) => {}
                 _ if full => return Err(Failure::TooSmall),
                 _ => return Err(corrupt("the stream ends too early")),

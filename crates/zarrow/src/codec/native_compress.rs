@@ -1,7 +1,8 @@
 //! The C compressors behind safe functions: each writes to the start of memory that need not be initialised, and says how
 //! many bytes it wrote, or why it did not.
 
-use crate::codec::native::{DeflateContainer, Destination};
+use crate::codec::native::{BZ2_BLOCK, DeflateContainer, Destination, ZSTD_NO_MEMORY, probe_blosc};
+use crate::error::ErrorKind;
 use crate::memory::Lent;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -9,7 +10,40 @@ use std::ptr::NonNull;
 use zstd_safe::CParameter;
 
 /// The bytes written, or what went wrong.
-pub type Written = Result<usize, String>;
+pub type Written = Result<usize, Refusal>;
+
+/// Why a compressor gave nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It does not take such bytes.
+    Unsupported(String),
+    /// There is no memory for its own tables.
+    OutOfMemory {
+        /// Bytes that are missing, as far as is known.
+        nbytes: usize,
+    },
+}
+
+impl From<&str> for Refusal {
+    fn from(text: &str) -> Refusal {
+        Refusal::Unsupported(text.into())
+    }
+}
+
+impl From<Refusal> for ErrorKind {
+    fn from(refusal: Refusal) -> ErrorKind {
+        match refusal {
+            Refusal::Unsupported(text) => ErrorKind::Unsupported(text),
+            Refusal::OutOfMemory { nbytes } => zarrow_array::Error::OutOfMemory { nbytes }.into(),
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Refusal {
+        Refusal::Unsupported(text)
+    }
+}
 
 /// A zstd compressor, whose tables are reused from chunk to chunk.
 pub struct ZstdCompressor(zstd_safe::CCtx<'static>);
@@ -20,6 +54,11 @@ impl ZstdCompressor {
         zstd_safe::CCtx::try_create().map(ZstdCompressor)
     }
 
+    /// Bytes of its tables.
+    pub fn nbytes(&self) -> usize {
+        self.0.sizeof()
+    }
+
     /// Compresses `source` to one frame, which says its size, and has a checksum where asked.
     pub fn compress(
         &mut self,
@@ -28,7 +67,10 @@ impl ZstdCompressor {
         source: &[u8],
         destination: &mut [MaybeUninit<u8>],
     ) -> Written {
-        let failed = |code| zstd_safe::get_error_name(code).to_owned();
+        let failed = |code| match code {
+            ZSTD_NO_MEMORY => Refusal::OutOfMemory { nbytes: source.len() },
+            code => zstd_safe::get_error_name(code).into(),
+        };
         self.0.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
         self.0.set_parameter(CParameter::ChecksumFlag(checksum)).map_err(failed)?;
         self.0.compress2(&mut Destination(destination), source).map_err(failed)
@@ -115,6 +157,11 @@ pub fn blosc_bound(nbytes: usize) -> usize {
     nbytes.saturating_add(blosc_src::BLOSC_MAX_OVERHEAD as usize)
 }
 
+/// The largest block that Blosc chooses by itself.
+const LARGEST_BLOSC_BLOCK: usize = 1 << 20;
+/// The largest element that Blosc knows.
+const BLOSC_ITEM: usize = blosc_src::BLOSC_MAX_TYPESIZE as usize;
+
 impl Blosc {
     /// Whether so many bytes can be compressed where they lie, though others write to them meanwhile.
     ///
@@ -136,7 +183,12 @@ impl Blosc {
 pub fn blosc_compress(blosc: &Blosc, source: Lent<'_>, destination: &mut [MaybeUninit<u8>]) -> Written {
     let nbytes = source.nbytes();
     if nbytes > blosc_src::BLOSC_MAX_BUFFERSIZE as usize {
-        return Err(format!("Blosc takes less than 2 GiB at once, not {nbytes} bytes"));
+        return Err(format!("Blosc takes less than 2 GiB at once, not {nbytes} bytes").into());
+    }
+    // A compressor inside that has no memory leaves its block as it is, which is valid; Blosc itself does not look.
+    let block = if blosc.blocksize == 0 { LARGEST_BLOSC_BLOCK } else { blosc.blocksize }.min(nbytes);
+    if probe_blosc(block, blosc.typesize.min(BLOSC_ITEM), 0).is_err() {
+        return Err(Refusal::OutOfMemory { nbytes: block });
     }
     // SAFETY: lent memory can be read, the destination is exclusive, and the function stays inside both; the name is a C
     // string; and one thread means that none is started.
@@ -158,7 +210,7 @@ pub fn blosc_compress(blosc: &Blosc, source: Lent<'_>, destination: &mut [MaybeU
     };
     match usize::try_from(written) {
         Ok(written) if written > 0 => Ok(written),
-        _ => Err(format!("Blosc cannot compress {nbytes} bytes so")),
+        _ => Err(format!("Blosc cannot compress {nbytes} bytes so").into()),
     }
 }
 
@@ -193,7 +245,7 @@ pub fn lz4_compress(acceleration: i32, source: &[u8], destination: &mut [MaybeUn
     };
     match usize::try_from(written) {
         Ok(written) if written > 0 => Ok(written + 4),
-        _ => Err(format!("LZ4 cannot compress {read} bytes")),
+        _ => Err(format!("LZ4 cannot compress {read} bytes").into()),
     }
 }
 
@@ -204,7 +256,9 @@ pub fn bz2_bound(nbytes: usize) -> usize {
 
 /// Compresses `source` to one Bzip2 stream.
 pub fn bz2_compress(level: u32, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
-    let mut stream = bzip2::Compress::new(bzip2::Compression::new(level), 0);
+    // It panics where it has no memory.
+    let mut stream = std::panic::catch_unwind(|| bzip2::Compress::new(bzip2::Compression::new(level), 0))
+        .map_err(|_| Refusal::OutOfMemory { nbytes: BZ2_BLOCK })?;
     loop {
         // The library takes and gives 4 GiB at a time.
         let read = usize::try_from(stream.total_in()).unwrap_or(usize::MAX).min(source.len());
@@ -217,10 +271,10 @@ pub fn bz2_compress(level: u32, source: &[u8], destination: &mut [MaybeUninit<u8
         let action = if rest { bzip2::Action::Finish } else { bzip2::Action::Run };
         match stream.compress_uninit(input, output, action) {
             Ok(bzip2::Status::StreamEnd) => {
-                return usize::try_from(stream.total_out()).map_err(|error| error.to_string());
+                return usize::try_from(stream.total_out()).map_err(|error| error.to_string().into());
             }
             Ok(_) => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.to_string().into()),
         }
     }
 }

@@ -6,6 +6,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use std::mem::MaybeUninit;
+use zarrow_array::allocation;
 use zarrow_array::{DataType, Number};
 
 /// Where the number of unused bits of the last byte is written.
@@ -87,16 +88,19 @@ impl PackBits {
 
 impl PackBits {
     /// Packs elements of one byte, which are 0 or not.
-    pub fn pack(self, elements: &[u8]) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn pack(self, elements: &[u8]) -> Result<Vec<u8>> {
         let unused = ((8 - elements.len() % 8) % 8) as u8;
         let byte = |elements: &[u8]| {
             elements.iter().zip(0..8).fold(0, |byte, (element, bit)| byte | u8::from(*element != 0) << bit)
         };
-        let mut packed = Vec::with_capacity(self.encoded_nbytes(elements.len()));
+        let mut packed = allocation::with_capacity(self.encoded_nbytes(elements.len()))?;
         packed.extend((self.padding == Padding::FirstByte).then_some(unused));
         packed.extend(elements.chunks(8).map(byte));
         packed.extend((self.padding == Padding::LastByte).then_some(unused));
-        packed
+        Ok(packed)
     }
 }
 
@@ -109,7 +113,7 @@ mod tests {
         for padding in [Padding::None, Padding::FirstByte, Padding::LastByte] {
             for count in 0..40 {
                 let elements: Vec<u8> = (0..count).map(|at| u8::from(at % 3 == 0 || at % 7 == 2)).collect();
-                let packed = PackBits { padding }.pack(&elements);
+                let packed = PackBits { padding }.pack(&elements).unwrap();
                 assert_eq!(unpack(padding, &packed, elements.len()).unwrap(), elements);
             }
         }

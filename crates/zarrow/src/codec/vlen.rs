@@ -5,6 +5,7 @@
 use crate::error::{ErrorKind, Result};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
+use zarrow_array::allocation::{self, Grow};
 
 /// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ impl VariableChunk {
         }
         let mut bytes = bytes;
         if bytes.capacity() / 2 > bytes.len() {
-            // It may be kept until the whole read is done.
-            bytes.shrink_to_fit();
+            // It may be kept until the whole read is done. Without memory for a smaller one it stays as it is.
+            bytes = allocation::copied(&bytes).unwrap_or(bytes);
         }
         let mut at = 4usize;
         for _ in 0..count {
@@ -64,21 +65,25 @@ impl VariableChunk {
     }
 
     /// Where each element starts.
-    fn starts(&self) -> &[u32] {
-        self.starts.get_or_init(|| {
-            let mut starts = Vec::with_capacity(self.count);
-            let mut at = 4usize;
-            while let Some(length) = read_length(&self.bytes, at) {
-                starts.push((at + 4) as u32);
-                at += 4 + length;
-            }
-            starts
-        })
+    fn starts(&self) -> Result<&[u32]> {
+        if let Some(starts) = self.starts.get() {
+            return Ok(starts);
+        }
+        let mut starts = allocation::with_capacity(self.count)?;
+        let mut at = 4usize;
+        while let Some(length) = read_length(&self.bytes, at) {
+            starts.try_push((at + 4) as u32)?;
+            at += 4 + length;
+        }
+        Ok(self.starts.get_or_init(|| starts))
     }
 
     /// Element `index`; a missing one has no bytes.
-    pub fn element(&self, index: usize) -> &[u8] {
-        match self.starts()[index] {
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn element(&self, index: usize) -> Result<&[u8]> {
+        Ok(match self.starts()?[index] {
             MISSING => &[],
             // `parse` checked both ranges.
             start => {
@@ -86,7 +91,7 @@ impl VariableChunk {
                 let length = read_length(&self.bytes, start - 4).unwrap_or(0);
                 &self.bytes[start..start + length]
             }
-        }
+        })
     }
 
     /// Calls `each` with all elements of a sequential chunk, in their order.
@@ -127,17 +132,17 @@ impl VariableChunk {
     /// # Errors
     /// [`ErrorKind::Corrupt`] where there are not as many elements as zeros.
     pub fn spread(self, missing: &[u8]) -> Result<VariableChunk> {
-        let mut given = self.starts().iter();
-        let starts: Option<Vec<u32>> = missing
-            .iter()
-            .map(|missing| if *missing == 0 { given.next().copied() } else { Some(MISSING) })
-            .collect();
-        match starts {
-            Some(starts) if given.next().is_none() => {
-                Ok(VariableChunk { starts: starts.into(), spread: true, ..self })
-            }
-            _ => Err(ErrorKind::Corrupt("the mask and the data differ in length".into()).into()),
+        let differ = || ErrorKind::Corrupt("the mask and the data differ in length".into());
+        let mut given = self.starts()?.iter();
+        let mut starts = allocation::with_capacity(missing.len())?;
+        for missing in missing {
+            let start = if *missing == 0 { given.next().ok_or_else(differ)? } else { &MISSING };
+            starts.try_push(*start)?;
         }
+        if given.next().is_some() {
+            return Err(differ().into());
+        }
+        Ok(VariableChunk { starts: starts.into(), spread: true, ..self })
     }
 }
 
@@ -151,8 +156,7 @@ pub fn encode_variable(elements: &[&[u8]]) -> Result<Vec<u8>> {
     if nbytes >= MISSING as usize {
         return Err(ErrorKind::Unsupported(format!("a chunk of {nbytes} bytes of strings")).into());
     }
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    let mut bytes: Vec<u8> = allocation::with_capacity(nbytes)?;
     // Both fit, since all together does.
     bytes.extend_from_slice(&(elements.len() as u32).to_le_bytes());
     for element in elements {
@@ -208,9 +212,9 @@ mod tests {
         chunk.unpack(&mut data, |end| ends.push(end));
         // SAFETY: the elements have 8 bytes together, all of which were written.
         assert_eq!((data.map(|byte| unsafe { byte.assume_init() }), ends), (*b"onethree", vec![3, 3, 8]));
-        assert_eq!([chunk.element(0), chunk.element(1), chunk.element(2)], [&b"one"[..], b"", b"three"]);
+        assert_eq!([0, 1, 2].map(|at| chunk.element(at).unwrap()), [&b"one"[..], b"", b"three"]);
         let spread = chunk.spread(&[0, 1, 0, 0]).unwrap();
-        assert_eq!([spread.element(0), spread.element(1), spread.element(3)], [&b"one"[..], b"", b"three"]);
+        assert_eq!([0, 1, 3].map(|at| spread.element(at).unwrap()), [&b"one"[..], b"", b"three"]);
     }
 
     #[test]
@@ -258,7 +262,7 @@ mod tests {
             let length = bytes.len();
             if let Ok(chunk) = VariableChunk::parse(bytes, count) {
                         prop_assert_eq!(chunk.payload_nbytes() + 4 * count + 4, length);
-                let sum: usize = (0..count).map(|index| chunk.element(index).len() + 4).sum();
+                let sum: usize = (0..count).map(|index| chunk.element(index).unwrap().len() + 4).sum();
                 prop_assert_eq!(sum + 4, length);
             }
         }

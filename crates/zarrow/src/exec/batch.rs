@@ -14,7 +14,8 @@ use crate::exec::result::ResultMemory;
 use crate::exec::sink::Sink;
 use crate::exec::want::Want;
 use crate::metadata::FillValue;
-use crate::selection::{Selection, with_room};
+use crate::selection::Selection;
+use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{DataType, DecodedArray};
 
 /// One selection of one array.
@@ -47,7 +48,7 @@ pub enum Batch {
 /// # Errors
 /// As [`read`](super::read); the first error stops all.
 pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Batch> {
-    let shapes: Vec<Vec<u64>> = items.iter().map(|item| item.selection.shape()).collect();
+    let shapes: Vec<Vec<u64>> = allocation::collected(items.iter().map(|item| item.selection.shape()))?;
     // A variable-length fill value is filled in at the end, for all items at once; others are where a chunk is missing.
     let alike = |item: &Item<'_>| {
         let ((data_type, fill), (first, of_first)) = (item.element(), items[0].element());
@@ -61,8 +62,9 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
         let (data_type, fill) = items[0].element();
         let shape = [&[items.len() as u64], &shapes[0][..]].concat();
         let mut memory = ResultMemory::new(data_type, shape, None)?;
-        let flat: Vec<Vec<u64>> = items.iter().map(|item| item.selection.flat_shape()).collect();
-        read_into(items, &memory.sinks(&flat), interrupted)?;
+        let flat: Vec<Vec<u64>> =
+            allocation::collected(items.iter().map(|item| item.selection.flat_shape()))?;
+        read_into(items, &memory.sinks(&flat)?, interrupted)?;
         // SAFETY: the parts of each item cover its selection, and every part was placed or filled.
         return Ok(Batch::Stacked(unsafe { memory.finish(fill, interrupted)? }));
     }
@@ -74,22 +76,23 @@ pub fn read_many(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<B
 /// # Errors
 /// As [`read_many`].
 pub fn read_each(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<Vec<DecodedArray>> {
-    let shapes: Vec<Vec<u64>> = items.iter().map(|item| item.selection.shape()).collect();
+    let shapes: Vec<Vec<u64>> = allocation::collected(items.iter().map(|item| item.selection.shape()))?;
     let memories = items
         .iter()
         .zip(&shapes)
         .map(|(item, shape)| ResultMemory::new(item.element().0, shape.clone(), item.reader.missing));
-    let mut memories = memories.collect::<Result<Vec<_>>>()?;
-    let own = memories.iter_mut().zip(items);
-    let sinks: Vec<Sink<'_>> =
-        own.flat_map(|(memory, item)| memory.sinks(&[item.selection.flat_shape()])).collect();
+    let mut memories = allocation::try_collected(memories)?;
+    let mut sinks: Vec<Sink<'_>> = allocation::with_capacity(items.len())?;
+    for (memory, item) in memories.iter_mut().zip(items) {
+        sinks.try_extend(memory.sinks(&[item.selection.flat_shape()])?)?;
+    }
     read_into(items, &sinks, interrupted)?;
     drop(sinks);
     let decoded = memories.into_iter().zip(items).map(|(memory, item)| {
         // SAFETY: as above.
         unsafe { memory.finish(item.element().1, interrupted) }
     });
-    decoded.collect()
+    allocation::try_collected(decoded)
 }
 
 /// What an item wants of a chunk. Sorted, those of one chunk follow one another.
@@ -108,11 +111,11 @@ struct Wanted {
 /// As [`read_many`]; some elements may have been written then.
 pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() -> bool) -> Result<()> {
     let (mut threads, mut most) = (0usize, 1usize);
-    let mut plans: Vec<Option<Cells<'_>>> = with_room(items.len())?;
+    let mut plans: Vec<Option<Cells<'_>>> = allocation::with_capacity(items.len())?;
     let mut wanted: Vec<Wanted> = Vec::new();
     for (number, item) in items.iter().enumerate() {
         let part = whole_part(item.selection);
-        plans.push(part.as_ref().map(|part| item.reader.cells(part)).transpose()?);
+        plans.try_push(part.as_ref().map(|part| item.reader.cells(part)).transpose()?)?;
         let (Some(part), Some(Some(cells))) = (&part, plans.last()) else { continue };
         most = most.max(item.reader.most_threads());
         threads = threads.saturating_add(item.reader.threads(part)).min(most);
@@ -120,7 +123,7 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
     }
     let threads = threads.max(1);
     wanted.sort_unstable();
-    let chunks: Vec<&[Wanted]> = wanted.chunk_by(|one, next| one.chunk == next.chunk).collect();
+    let chunks: Vec<&[Wanted]> = allocation::collected(wanted.chunk_by(|one, next| one.chunk == next.chunk))?;
     let count = chunks.len() as u64;
     let piece = |wanted: &Wanted| {
         let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
@@ -139,14 +142,14 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         }
     };
     // The tasks of each chunk, behind those of the chunks before it.
-    let mut tasks: Vec<(usize, (u64, u64))> = with_room(chunks.len())?;
+    let mut tasks: Vec<(usize, (u64, u64))> = allocation::with_capacity(chunks.len())?;
     for (chunk, wanted) in chunks.iter().enumerate() {
         let shares = shares(wanted);
-        tasks.extend((0..shares).map(|share| (chunk, (share, shares))));
+        tasks.try_extend((0..shares).map(|share| (chunk, (share, shares))))?;
     }
     let first = tasks.iter().filter(|(_, (share, _))| *share == 0);
     let shared: Vec<SharedChunk<'_>> = match tasks.len() > chunks.len() {
-        true => first.map(|(_, (_, shares))| SharedChunk::new(*shares)).collect(),
+        true => allocation::collected(first.map(|(_, (_, shares))| SharedChunk::new(*shares)))?,
         false => Vec::new(),
     };
     pool::run(tasks.len() as u64, threads, interrupted, &|task, worker, checkpoint| {
@@ -155,12 +158,12 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         let reader = &items[wanted[0].item].reader;
         let (cell, _) = piece(&wanted[0]);
         let own = wanted.iter().filter_map(|one| Some((one.item, reader.own_part(piece(one).1, share)?)));
-        let own: Vec<_> = own.collect();
+        let own = allocation::collected(own)?;
         // SAFETY: the pieces of one item have no place in common (a property test of `Cells` says so), nor have
         // different shares of an uncompressed one (another says so), the items' sinks are different memory, and each is
         // one task. Shares of a shard claim the same parts, and write through claims on their own inner chunks only.
         let wants = own.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
-        let mut wants: Vec<Want<'_>> = wants.collect();
+        let mut wants: Vec<Want<'_>> = allocation::collected(wants)?;
         let shared = shared.get(chunk);
         if !wants.is_empty() {
             reader
@@ -182,13 +185,12 @@ fn gather(number: usize, item: &Item<'_>, cells: &Cells<'_>, wanted: &mut Vec<Wa
     let too_many = || ErrorKind::Unsupported("a batch over more chunks than can be counted".into());
     grid.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent)).ok_or_else(too_many)?;
     let count = usize::try_from(cells.count()).unwrap_or(usize::MAX);
-    let nbytes = count.saturating_mul(size_of::<Wanted>());
-    wanted.try_reserve(count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    wanted.make_room(count)?;
     let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
     for at in 0..cells.count() {
         cells.get(at, &mut cell, &mut part);
         let chunk = cell.iter().zip(&grid).fold(0, |number, (index, extent)| number * extent + index);
-        wanted.push(Wanted { chunk: (item.array, chunk), item: number, at });
+        wanted.try_push(Wanted { chunk: (item.array, chunk), item: number, at })?;
     }
     Ok(())
 }

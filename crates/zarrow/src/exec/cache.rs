@@ -3,6 +3,9 @@
 //! A key ends with the version of the value that the entry came from, so that an entry of a value that was rewritten
 //! since is never found, and in time goes. The lock is only ever tried: who does not get it does without the cache, and a
 //! forked child whose parent held it just has none.
+//!
+//! What counts is all that an entry holds: its value, its key, its places in table and order, and what the allocator adds
+//! to each piece of memory. With small chunks that is many times the value.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -19,9 +22,9 @@ pub struct Cache<V> {
 
 #[derive(Debug)]
 struct State<V> {
-    entries: HashMap<Key, Entry<V>>,
+    entries: HashMap<Arc<[u64]>, Entry<V>>,
     /// The keys by when they were last used.
-    order: BTreeMap<u64, Key>,
+    order: BTreeMap<u64, Arc<[u64]>>,
     nbytes: usize,
     clock: u64,
 }
@@ -40,6 +43,19 @@ impl<V> Cache<V> {
         Cache { limit, state: Mutex::new(state) }
     }
 
+    /// Bytes that an entry takes beside what its value holds.
+    fn overhead(key: &[u64]) -> usize {
+        /// What the allocator adds to a piece of memory, and what it rounds up.
+        const PIECE: usize = 32;
+        /// The two counts of an `Arc`.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        // A table is at least 7/16 full, with a byte for each place; nodes of the order at least 5/11.
+        let place = (size_of::<(Arc<[u64]>, Entry<V>)>() + 1) * 16 / 7;
+        let node = (size_of::<(u64, Arc<[u64]>)>() + PIECE / 5) * 11 / 5;
+        let (key, value) = (size_of_val(key) + COUNTS + PIECE, size_of::<V>() + COUNTS + PIECE);
+        place + node + key + value
+    }
+
     fn state(&self) -> Option<MutexGuard<'_, State<V>>> {
         match self.state.try_lock() {
             Ok(state) => Some(state),
@@ -53,33 +69,43 @@ impl<V> Cache<V> {
     pub fn get(&self, key: &Key) -> Option<Arc<V>> {
         let mut state = self.state()?;
         let State { entries, order, clock, .. } = &mut *state;
-        let entry = entries.get_mut(key)?;
+        let entry = entries.get_mut(key.as_slice())?;
         *clock += 1;
-        order.remove(&entry.used);
+        let key = order.remove(&entry.used)?;
         entry.used = *clock;
-        order.insert(*clock, key.clone());
+        order.insert(*clock, key);
         Some(Arc::clone(&entry.value))
     }
 
-    /// Keeps `value`, which takes `nbytes` bytes, under `key`, if the limit allows it at all.
-    pub fn insert(&self, key: Key, value: Arc<V>, nbytes: usize) {
+    /// Keeps `value`, which holds `nbytes` bytes beside itself, under `key`, if the limit allows it at all and there is
+    /// memory for the entry.
+    pub fn insert(&self, key: &Key, value: Arc<V>, nbytes: usize) {
+        let nbytes = nbytes.saturating_add(Self::overhead(key));
         if nbytes > self.limit {
             return;
         }
         let Some(mut state) = self.state() else { return };
         let State { entries, order, nbytes: sum, clock } = &mut *state;
+        // Older ones go first, so that the limit holds at every moment.
+        while *sum > self.limit - nbytes
+            && let Some((_, oldest)) = order.pop_first()
+        {
+            *sum -= entries.remove(&oldest).map_or(0, |entry| entry.nbytes);
+        }
+        if entries.capacity() / 4 > entries.len() + 64 {
+            entries.shrink_to(2 * entries.len());
+        }
+        if entries.try_reserve(1).is_err() {
+            return;
+        }
         *clock += 1;
-        if let Some(before) = entries.insert(key.clone(), Entry { value, nbytes, used: *clock }) {
+        let key: Arc<[u64]> = key.as_slice().into();
+        if let Some(before) = entries.insert(Arc::clone(&key), Entry { value, nbytes, used: *clock }) {
             order.remove(&before.used);
             *sum -= before.nbytes;
         }
         order.insert(*clock, key);
         *sum += nbytes;
-        while *sum > self.limit
-            && let Some((_, oldest)) = order.pop_first()
-        {
-            *sum -= entries.remove(&oldest).map_or(0, |entry| entry.nbytes);
-        }
     }
 }
 
@@ -89,18 +115,20 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_goes_first() {
-        let cache = Cache::new(100);
+        let each = Cache::<u64>::overhead(&[0]);
+        let cache = Cache::new(3 * (each + 30) + 10);
         for key in 0..4u64 {
-            cache.insert(vec![key], Arc::new(key), 30);
+            cache.insert(&vec![key], Arc::new(key), 30);
             assert!(cache.get(&vec![0]).is_some() || key > 0);
         }
         assert_eq!(cache.get(&vec![1]).as_deref(), None);
         assert_eq!(cache.get(&vec![0]).as_deref(), Some(&0));
         assert_eq!(cache.get(&vec![3]).as_deref(), Some(&3));
-        cache.insert(vec![9], Arc::new(9), 101);
+        cache.insert(&vec![9], Arc::new(9), cache.limit - each + 1);
         assert_eq!(cache.get(&vec![9]).as_deref(), None);
-        cache.insert(vec![3], Arc::new(33), 100);
+        cache.insert(&vec![3], Arc::new(33), cache.limit - each);
         assert_eq!(cache.get(&vec![3]).as_deref(), Some(&33));
         assert_eq!(cache.get(&vec![0]).as_deref(), None);
+        assert!(cache.state().unwrap().nbytes <= cache.limit);
     }
 }

@@ -12,8 +12,8 @@
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::{AxisPart, PerAxis, Picks};
 use crate::metadata::ChunkGrid;
-use crate::selection::with_room;
 use std::borrow::Cow;
+use zarrow_array::allocation::{self, Grow};
 
 /// The grid along one axis.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,7 @@ impl<'a> AxisCells<'a> {
                     let (cell, origin, extent) = grid.locate(part.start + taken * part.step);
                     let piece = within(&part, taken, origin, extent);
                     taken += piece.count;
-                    cells.push((cell, piece));
+                    cells.try_push((cell, piece))?;
                     if cells.len() > MOST {
                         return Err(too_many().into());
                     }
@@ -159,9 +159,7 @@ fn starts_of(count: usize, length_of: impl Fn(usize) -> usize) -> Result<Vec<usi
     let mut starts = Vec::new();
     let mut at = 0;
     while at < count {
-        let nbytes = size_of_val(starts.as_slice());
-        starts.try_reserve(1).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
-        starts.push(at);
+        starts.try_push(at)?;
         at += length_of(at);
     }
     Ok(starts)
@@ -198,8 +196,7 @@ impl<'a> Groups<'a> {
             .collect();
         let Some((_, _, first)) = joined.first() else { return Ok(None) };
         let count = first.positions.len();
-        let mut numbers: Vec<u64> = with_room(count)?;
-        numbers.resize(count, 0);
+        let mut numbers = allocation::filled(0u64, count)?;
         let mut cells = 1u64;
         for (axis, part, picks) in &joined {
             let cell = |position| grid(*axis).locate(position).0;
@@ -220,17 +217,15 @@ impl<'a> Groups<'a> {
                 (axes.collect(), first.places.map(Cow::Borrowed))
             }
             false => {
-                let mut order: Vec<(u64, usize)> = with_room(count)?;
-                order.extend(numbers.iter().copied().zip(0usize..));
+                let mut order: Vec<(u64, usize)> =
+                    allocation::collected(numbers.iter().copied().zip(0usize..))?;
                 // Points of one cell keep their order: where they are written to, the last one stays.
                 order.sort_unstable();
                 for (number, (sorted, _)) in numbers.iter_mut().zip(&order) {
                     *number = *sorted;
                 }
                 let ordered = |value: &dyn Fn(usize) -> u64| -> Result<Cow<'a, [u64]>> {
-                    let mut values = with_room(count)?;
-                    values.extend(order.iter().map(|(_, at)| value(*at)));
-                    Ok(Cow::Owned(values))
+                    Ok(Cow::Owned(allocation::collected(order.iter().map(|(_, at)| value(*at)))?))
                 };
                 let axes = joined
                     .iter()

@@ -57,8 +57,8 @@ impl Slot<'_> {
     }
 
     fn keep(&self, buffer: Buffer) -> Arc<Buffer> {
-        let (nbytes, buffer) = (buffer.len(), Arc::new(buffer));
-        self.cache.insert(self.key.clone(), Arc::clone(&buffer), nbytes);
+        let (nbytes, buffer) = (buffer.held_nbytes(), Arc::new(buffer));
+        self.cache.insert(&self.key, Arc::clone(&buffer), nbytes);
         buffer
     }
 

@@ -89,9 +89,9 @@ impl<'a> Destination<'a> {
     }
 
     /// Where the elements of `part` go, and the bytes that have them all; `None` where they would leave the memory.
-    fn place(&self, part: &[AxisPart<'_>]) -> Option<Side> {
+    fn place(&self, part: &[AxisPart<'_>]) -> Result<Option<Side>> {
         let side = Side::in_output(part, self.origin, &self.strides)?;
-        (side.range(self.item_size)?.end <= self.nbytes).then_some(side)
+        Ok(side.filter(|side| side.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
     }
 
     /// The memory of `part`, where it is one run of bytes in which stored elements lie in the part's own C order.
@@ -113,7 +113,8 @@ impl<'a> Destination<'a> {
     /// As [`contiguous`](Destination::contiguous).
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
     unsafe fn run(&self, part: &[AxisPart<'_>]) -> Option<&mut [MaybeUninit<u8>]> {
-        let side = self.place(part)?;
+        // Without memory to find out it is taken for none, and the next that places the part says so.
+        let side = self.place(part).ok()??;
         let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
         // SAFETY: `place` checked that the part's elements, which here are one run of `nbytes` bytes from
         // `first`, lie inside the memory (point 1); no other part has them (point 2).
@@ -144,13 +145,14 @@ impl<'a> Destination<'a> {
     /// As [`scatter`](Destination::scatter).
     unsafe fn copy_from(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
         let outside = || ErrorKind::Internal("a part lies outside its chunk or output".into());
-        let mut to = self.place(part).ok_or_else(outside)?;
-        let mut from = Side::in_chunk(part, source.origin, source.strides).ok_or_else(outside)?;
+        let mut to = self.place(part)?.ok_or_else(outside)?;
+        let mut from = Side::in_chunk(part, source.origin, source.strides)?.ok_or_else(outside)?;
         let inside = from.range(self.item_size).is_some_and(|range| range.end <= source.bytes.len());
         if !inside || source.strides.len() != part.len() {
             return Err(outside().into());
         }
         let (start, first) = (from.first, to.first);
+        let axes = from.axes_to(&mut to)?;
         // SAFETY: every element's range was checked on both sides (point 1), and no other part has these elements
         // (point 2). Source and destination are different memory: the source is a chunk or a scratch, which no read
         // fills. Where an axis begins may lie outside where its elements do not, so that both are computed as numbers.
@@ -158,7 +160,7 @@ impl<'a> Destination<'a> {
             copy(
                 self.item_size,
                 source.swap,
-                &from.axes_to(&mut to),
+                &axes,
                 source.bytes.as_ptr().wrapping_offset(start),
                 self.pointer.wrapping_offset(first),
                 self.nbytes >= stream::RESULT_NBYTES,
@@ -192,7 +194,7 @@ impl<'a> Destination<'a> {
     /// # Safety
     /// The elements of the part have been written, and during the call nobody writes to them.
     pub unsafe fn each_run(&self, part: &[AxisPart<'_>], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
-        let Some(side) = self.place(part) else { return false };
+        let Ok(Some(side)) = self.place(part) else { return false };
         let mut first = side.first;
         // Axes of several elements, the widest steps first, all of them forwards; and those whose elements lie anywhere.
         let mut axes: PerAxis<(usize, usize)> = PerAxis::new();

@@ -13,6 +13,7 @@ use crate::exec::sink::Decoded;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
+use zarrow_array::allocation;
 use zarrow_array::shape;
 
 /// Decodes the elements in `run` of a chunk of `shape`, counted in C order; where they have no fixed size that is all.
@@ -241,8 +242,7 @@ pub fn grow(chain: &Chain, encoded: &[u8], limit: usize, codecs: &mut Codecs) ->
 /// # Errors
 /// [`zarrow_array::Error::OutOfMemory`], and what `fill` gives.
 pub fn filled(nbytes: usize, fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<()>) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    let mut bytes: Vec<u8> = allocation::with_capacity(nbytes)?;
     fill(&mut bytes.spare_capacity_mut()[..nbytes])?;
     // SAFETY: `decode_fixed`, which fills here, writes every byte or returns an error.
     unsafe { bytes.set_len(nbytes) };

@@ -7,10 +7,11 @@
 //! 4. A panic, in a task or in the question, is caught and becomes an error.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::idle;
 use crate::exec::pool::generation;
 use crate::exec::scratch::Worker;
 use crate::exec::turns::{Turn, Turns};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,10 +22,6 @@ pub const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A task: its number, what the thread works with, and where to stop.
 pub type Task<'a> = dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()> + Sync + 'a;
-
-thread_local! {
-    static WORKER: RefCell<Worker> = RefCell::new(Worker::default());
-}
 
 /// A lock whose holder panicked holds what it held: every critical section here leaves it whole.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -147,15 +144,9 @@ impl Job {
 
     /// Works until there is no more task. The calling thread passes how it asks for interruption.
     pub fn work(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>) {
-        let with = |worker: &RefCell<Worker>| match worker.try_borrow_mut() {
-            Ok(mut worker) => self.work_with(task, interrupted, &mut worker),
-            // A task that reads another array on this thread would find the worker in use.
-            Err(_) => self.work_with(task, interrupted, &mut Worker::default()),
-        };
-        // A thread that is ending has no worker any more.
-        if WORKER.try_with(with).is_err() {
-            self.work_with(task, interrupted, &mut Worker::default());
-        }
+        let mut worker = idle::take();
+        self.work_with(task, interrupted, &mut worker);
+        idle::give(worker);
     }
 
     fn work_with(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>, worker: &mut Worker) {
@@ -177,7 +168,6 @@ impl Job {
                 let _ = checkpoint.pass();
             }
         }
-        worker.trim();
     }
 
     /// The first error.

@@ -8,6 +8,7 @@ mod chunk;
 mod destination;
 mod elements;
 mod field;
+mod idle;
 mod input;
 mod job;
 mod marked;
@@ -32,6 +33,7 @@ mod want;
 mod write;
 
 pub use batch::Batch;
+pub use idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
 pub use write::Values;
 

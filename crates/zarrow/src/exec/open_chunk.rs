@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         }
         let index = Arc::new(read(&Input::of_value(value, checkpoint)?)?);
         if let Some(key) = key {
-            self.indexes.insert(key, Arc::clone(&index), index.nbytes());
+            self.indexes.insert(&key, Arc::clone(&index), index.nbytes());
         }
         Ok(index)
     }

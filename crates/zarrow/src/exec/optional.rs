@@ -20,6 +20,7 @@ use crate::exec::sink::{Decoded, c_strides};
 use crate::exec::want::Want;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use zarrow_array::allocation;
 use zarrow_array::shape;
 
 impl Chunk<'_> {
@@ -298,7 +299,7 @@ fn nothing(chain: &Chain) -> Result<Decoded> {
             Decoded::Optional { missing: Vec::new(), data: Box::new(nothing(&inner.data)?) }
         }
         _ if chain.data_type.is_variable() => {
-            Decoded::Variable(std::sync::Arc::new(VariableChunk::parse(vec![0; 4], 0)?))
+            Decoded::Variable(std::sync::Arc::new(VariableChunk::parse(allocation::filled(0, 4)?, 0)?))
         }
         _ => Decoded::Fixed { bytes: Vec::new(), swap: Swap::None },
     })

@@ -16,6 +16,7 @@ use crate::exec::scratch::Worker;
 use crate::exec::side::{Side, offsets};
 use crate::exec::want::Want;
 use std::ops::Range;
+use zarrow_array::allocation;
 
 /// Bytes that are read at once, whatever of them is wanted: another request would cost as much.
 pub const FEW: u64 = 256 << 10;
@@ -31,7 +32,7 @@ const SLOW: u64 = 16;
 /// # Errors
 /// [`ErrorKind::Internal`] where it begins before the chunk, which a checked plan rules out.
 pub fn span(part: &[AxisPart<'_>], strides: &[isize], item_size: usize) -> Result<Range<usize>> {
-    let range = Side::in_chunk(part, 0, strides).and_then(|side| side.range(item_size));
+    let range = Side::in_chunk(part, 0, strides)?.and_then(|side| side.range(item_size));
     Ok(range.ok_or_else(outside)?)
 }
 
@@ -105,8 +106,8 @@ pub fn read_range(
     // Of points, the axis that counts them.
     let counts = |other: &AxisPart<'_>| part[axis].is_joined() && other.is_joined() && other.output.is_some();
     let axis = part.iter().position(counts).unwrap_or(axis);
-    let offsets = offsets(part, axis, strides).ok_or_else(outside)?;
-    let sorted = Sorted::new(part, offsets);
+    let offsets = offsets(part, axis, strides)?.ok_or_else(outside)?;
+    let sorted = Sorted::new(part, offsets)?;
     let part = sorted.part(part);
     // What each pick takes with it on the other axes.
     let own = sorted.distance(0, sorted.offsets.len() - 1);
@@ -134,22 +135,27 @@ struct Sorted {
 
 impl Sorted {
     /// Sorts the points of `part`, which lie at `offsets`; other picks are sorted.
-    fn new(part: &[AxisPart<'_>], offsets: Vec<isize>) -> Sorted {
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    fn new(part: &[AxisPart<'_>], offsets: Vec<isize>) -> Result<Sorted> {
         if offsets.is_sorted() {
-            return Sorted { offsets, points: None };
+            return Ok(Sorted { offsets, points: None });
         }
-        let mut order: Vec<usize> = (0..offsets.len()).collect();
+        let mut order: Vec<usize> = allocation::collected(0..offsets.len())?;
         order.sort_unstable_by_key(|number| offsets[*number]);
-        let in_order = |picks: Picks<'_>| order.iter().map(|number| picks.positions[*number]).collect();
+        let in_order =
+            |picks: Picks<'_>| allocation::collected(order.iter().map(|number| picks.positions[*number]));
         let of_points = part.iter().map(|axis| axis.picks.filter(|picks| picks.joined));
-        let positions = of_points.map(|picks| picks.map_or(Vec::new(), in_order)).collect();
+        let positions =
+            of_points.map(|picks| picks.map_or(Ok(Vec::new()), in_order)).collect::<Result<_, _>>()?;
         let counting = part.iter().find(|axis| axis.is_joined() && axis.output.is_some());
         let place = |number: &usize| {
             let places = counting.and_then(|axis| axis.picks?.places);
             places.map_or(counting.map_or(0, |axis| axis.place) + *number as u64, |places| places[*number])
         };
-        let points = Some((positions, order.iter().map(place).collect()));
-        Sorted { offsets: order.iter().map(|number| offsets[*number]).collect(), points }
+        let points = Some((positions, allocation::collected(order.iter().map(place))?));
+        Ok(Sorted { offsets: allocation::collected(order.iter().map(|number| offsets[*number]))?, points })
     }
 
     /// The part with its picks in this order.

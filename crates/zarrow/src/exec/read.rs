@@ -23,6 +23,7 @@ use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::missing::MissingValues;
 use crate::selection::Selection;
 use crate::store::Store;
+use zarrow_array::allocation;
 use zarrow_array::{Buffer, DecodedArray};
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
@@ -67,7 +68,7 @@ pub fn read(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<DecodedArray> {
     let mut memory = ResultMemory::new(&reader.metadata.data_type, selection.shape(), reader.missing)?;
-    for sink in memory.sinks(&[selection.flat_shape()]) {
+    for sink in memory.sinks(&[selection.flat_shape()])? {
         reader.read_into(selection, &sink.of_field(reader.field), interrupted)?;
     }
     // SAFETY: the parts of all chunks cover the selection (a property test of `Cells` says so), and every part was
@@ -133,7 +134,7 @@ impl<'a> Reader<'a> {
         };
         let shared: Vec<SharedChunk<'_>> = match shares {
             1 => Vec::new(),
-            _ => (0..cells.count()).map(|_| SharedChunk::new(shares)).collect(),
+            _ => allocation::collected((0..cells.count()).map(|_| SharedChunk::new(shares)))?,
         };
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {

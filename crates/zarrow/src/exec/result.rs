@@ -12,6 +12,7 @@ use crate::exec::sink::Sink;
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
 use crate::missing::MissingValues;
+use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{
     Buffer, DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Tensor, UninitBuffer, shape,
 };
@@ -67,7 +68,10 @@ impl<'v> ResultMemory<'v> {
     }
 
     /// One sink for each item, which have as many elements each, by the shape that it is filled in.
-    pub fn sinks<'a>(&'a mut self, items: &[Vec<u64>]) -> Vec<Sink<'a>>
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn sinks<'a>(&'a mut self, items: &[Vec<u64>]) -> Result<Vec<Sink<'a>>>
     where
         'v: 'a,
     {
@@ -76,7 +80,7 @@ impl<'v> ResultMemory<'v> {
         let mut masks: Vec<_> = self.masks.iter_mut().map(|mask| mask.as_mut_slice()).collect();
         let mut bitmaps = self.bitmap.as_mut().map(|bitmap| bitmap.items(items.len(), elements));
         let mut data = self.data.as_mut_slice();
-        let mut sinks = Vec::with_capacity(items.len());
+        let mut sinks = allocation::with_capacity(items.len())?;
         for (number, item) in items.iter().enumerate() {
             let mut sink = match (&self.variable, self.element.item_size()) {
                 (None, Some(item_size)) => {
@@ -103,9 +107,9 @@ impl<'v> ResultMemory<'v> {
                     (inner, _) => Sink::Optional { missing, bitmap, inner: Box::new(inner) },
                 };
             }
-            sinks.push(sink);
+            sinks.try_push(sink)?;
         }
-        sinks
+        Ok(sinks)
     }
 
     /// The decoded array.

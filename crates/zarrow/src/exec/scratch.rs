@@ -5,6 +5,7 @@ use crate::codec::native::{Deflate, Zstd};
 use crate::codec::native_compress::{DeflateCompressor, ZstdCompressor};
 use crate::error::Result;
 use std::mem::MaybeUninit;
+use zarrow_array::allocation;
 
 /// The compressors and decompressors of one thread, made when first used.
 #[derive(Default)]
@@ -16,6 +17,11 @@ pub struct Codecs {
 }
 
 impl Codecs {
+    fn nbytes(&self) -> usize {
+        let decompressor = self.zstd.as_ref().map_or(0, Zstd::nbytes);
+        decompressor + self.zstd_compressor.as_ref().map_or(0, ZstdCompressor::nbytes)
+    }
+
     /// The zstd decompressor; `None` where there is no memory for one.
     pub fn zstd(&mut self) -> Option<&mut Zstd> {
         if self.zstd.is_none() {
@@ -49,34 +55,57 @@ impl Codecs {
     }
 }
 
-/// Memory that only grows while a read lasts, and is written before it is read.
+/// Memory that only grows while a job lasts, and is written before it is read.
 #[derive(Default)]
-pub struct Scratch(Vec<MaybeUninit<u8>>);
+pub struct Scratch {
+    memory: Vec<MaybeUninit<u8>>,
+    /// The most bytes that were asked for since the last [`trim`](Scratch::trim).
+    used: usize,
+    /// How many jobs one after the other used little of it.
+    seldom: u8,
+}
 
 impl Scratch {
-    /// The most memory that is kept between reads, in bytes.
+    /// The most memory that is kept between jobs, in bytes.
     const KEPT: usize = 64 << 20;
+    /// Memory that is kept however little of it is used, in bytes.
+    const SMALL: usize = 1 << 20;
+    /// So many jobs that use less than a quarter of larger memory one after the other free it.
+    const PATIENCE: u8 = 16;
 
     /// `nbytes` bytes, whatever they hold.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn take(&mut self, nbytes: usize) -> Result<&mut [MaybeUninit<u8>]> {
-        if self.0.len() < nbytes {
+        self.used = self.used.max(nbytes);
+        if self.memory.len() < nbytes {
             // Freed first: what was there need not be moved to the new place.
-            self.0 = Vec::new();
-            self.0.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+            self.memory = Vec::new();
+            self.memory = allocation::with_capacity(nbytes)?;
             // SAFETY: the capacity was reserved above, and `MaybeUninit` needs no initialisation.
-            unsafe { self.0.set_len(nbytes) };
+            unsafe { self.memory.set_len(nbytes) };
         }
-        Ok(&mut self.0[..nbytes])
+        Ok(&mut self.memory[..nbytes])
     }
 
-    /// Frees what is more than a thread should keep while it does nothing.
-    pub fn trim(&mut self) {
-        if self.0.len() > Self::KEPT {
-            self.0 = Vec::new();
+    /// Frees what is more than should be kept between jobs, or more than the last ones used.
+    fn trim(&mut self) {
+        let length = self.memory.len();
+        let is_little = length > Self::SMALL && self.used < length / 4;
+        self.seldom = if is_little { self.seldom.saturating_add(1) } else { 0 };
+        if length > Self::KEPT || self.seldom >= Self::PATIENCE {
+            self.free();
         }
+        self.used = 0;
+    }
+
+    fn free(&mut self) {
+        *self = Scratch::default();
+    }
+
+    fn nbytes(&self) -> usize {
+        self.memory.capacity()
     }
 }
 
@@ -94,10 +123,50 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Frees what is more than a thread should keep while it does nothing.
+    /// Frees what is more than should be kept between jobs.
     pub fn trim(&mut self) {
-        self.encoded.trim();
-        self.decoded.trim();
-        self.elements.trim();
+        self.each(Scratch::trim);
+    }
+
+    /// Frees all but the codecs' tables.
+    pub fn free_memory(&mut self) {
+        self.each(Scratch::free);
+    }
+
+    fn each(&mut self, act: impl Fn(&mut Scratch)) {
+        [&mut self.encoded, &mut self.decoded, &mut self.elements].into_iter().for_each(act);
+    }
+
+    /// Bytes that it keeps, the tables of zstd among them; those of deflate are some hundred kilobytes.
+    pub fn nbytes(&self) -> usize {
+        self.encoded.nbytes() + self.decoded.nbytes() + self.elements.nbytes() + self.codecs.nbytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_not_used_any_more_is_let_go() {
+        let mut worker = Worker::default();
+        worker.encoded.take(8 << 20).unwrap();
+        worker.trim();
+        for job in 0..Scratch::PATIENCE {
+            assert_eq!(worker.nbytes(), 8 << 20, "{job}");
+            worker.encoded.take(1 << 20).unwrap();
+            worker.trim();
+        }
+        assert_eq!(worker.nbytes(), 0);
+        worker.decoded.take(Scratch::KEPT + 1).unwrap();
+        worker.trim();
+        assert_eq!(worker.nbytes(), 0);
+        for _ in 0..100 {
+            worker.elements.take(Scratch::SMALL).unwrap();
+            worker.trim();
+            worker.elements.take(1).unwrap();
+            worker.trim();
+        }
+        assert_eq!(worker.nbytes(), Scratch::SMALL);
     }
 }

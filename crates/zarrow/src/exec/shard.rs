@@ -17,6 +17,7 @@ use crate::exec::sink::Sink;
 use crate::exec::want::Want;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use zarrow_array::allocation::{self, Grow};
 
 /// Bytes between two ranges that are fetched along, where the store is slow.
 const GAP: u64 = 512 << 10;
@@ -162,7 +163,7 @@ impl Chunk<'_> {
             for at in 0..cells.count() {
                 let mut part = PerAxis::new();
                 cells.get(at, &mut cell, &mut part);
-                gathered.entry(number(&cell)).or_default().push(Piece { sink, part });
+                gathered.entry(number(&cell)).or_default().try_push(Piece { sink, part })?;
             }
         }
         let all = 0..gathered.len() as u64;
@@ -184,7 +185,8 @@ impl Chunk<'_> {
         let mut stored: Vec<Stored<'_>> = Vec::new();
         self.each_inner(sharding, plans, None, |number, pieces| {
             if let Some((offset, length)) = index.get(number as usize) {
-                stored.push(Stored { offset, length, number, pieces: pieces.to_vec() });
+                let pieces = allocation::collected(pieces.iter().cloned())?;
+                stored.try_push(Stored { offset, length, number, pieces })?;
             } else if share.is_none_or(|share| number % share.count == share.number) {
                 // SAFETY: as in `read_shard`; each number is of one share.
                 unsafe { claim(pieces) }.iter_mut().try_for_each(|want| want.fill(self.fill))?;
@@ -195,8 +197,12 @@ impl Chunk<'_> {
         stored.sort_unstable_by_key(|stored| (stored.offset, stored.number));
         let own = share.map_or(0..stored.len() as u64, |share| share.range(stored.len() as u64));
         let own = &stored[own.start as usize..own.end as usize];
-        let (kept, own): (Vec<_>, Vec<_>) =
-            own.iter().partition(|inner| self.slot.is_some_and(|slot| slot.inner(inner.number).has()));
+        let is_kept = |inner: &&Stored<'_>| self.slot.is_some_and(|slot| slot.inner(inner.number).has());
+        let (mut kept, mut rest) = (Vec::new(), Vec::new());
+        for inner in own {
+            if is_kept(&inner) { kept.try_push(inner)? } else { rest.try_push(inner)? }
+        }
+        let own = rest;
         for inner in kept {
             let input = input.slice(inner.offset, inner.length)?;
             // SAFETY: as above.

@@ -3,10 +3,12 @@
 //! Both sides of a part have the same axes: those of the array, of which the axes of points are one. On each the
 //! elements are a fixed distance apart, or lie at offsets of their own.
 
+use crate::error::Result;
 use crate::exec::output_strides::OutputStrides;
 use crate::exec::part::{AxisPart, PerAxis, Picks};
 use crate::exec::placement::Axis;
 use std::ops::Range;
+use zarrow_array::allocation::{self, Grow};
 
 /// Where the elements of a part lie.
 #[derive(Debug)]
@@ -51,14 +53,14 @@ impl Steps {
     }
 
     /// The same, one by one.
-    fn each(&mut self) -> &[isize] {
+    fn each(&mut self) -> Result<&[isize]> {
         if let Steps::Even { count, step } = *self {
-            *self = Steps::Each((0..count).map(|number| number as isize * step).collect());
+            *self = Steps::Each(allocation::collected((0..count).map(|number| number as isize * step))?);
         }
-        match self {
+        Ok(match self {
             Steps::Each(offsets) => offsets,
             Steps::Even { .. } => &[],
-        }
+        })
     }
 }
 
@@ -67,46 +69,62 @@ impl Side {
         Side { first: origin, axes: PerAxis::new(), reach: (0, 0) }
     }
 
-    /// Where `part` lies in a chunk, whose position 0 lies at `origin` and whose axes have these strides.
-    pub fn in_chunk(part: &[AxisPart<'_>], origin: isize, strides: &[isize]) -> Option<Side> {
+    /// Where `part` lies in a chunk, whose position 0 lies at `origin` and whose axes have these strides; `None` where no
+    /// memory has that.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn in_chunk(part: &[AxisPart<'_>], origin: isize, strides: &[isize]) -> Result<Option<Side>> {
         let mut side = Side::new(origin);
         for (number, (axis, stride)) in part.iter().zip(strides).enumerate() {
-            match axis.picks {
+            let added = match axis.picks {
                 None => {
-                    side.even(axis.start, axis.count, *stride, stride.checked_mul(to_isize(axis.step)?)?)?
+                    let step = to_isize(axis.step).and_then(|step| stride.checked_mul(step));
+                    step.and_then(|step| side.even(axis.start, axis.count, *stride, step))
                 }
                 // It is counted where the points' output is.
-                Some(Picks { joined: true, .. }) if axis.output.is_none() => {}
-                Some(_) => side.each(offsets(part, number, strides)?)?,
+                Some(Picks { joined: true, .. }) if axis.output.is_none() => Some(()),
+                Some(_) => offsets(part, number, strides)?.and_then(|offsets| side.each(offsets)),
+            };
+            if added.is_none() {
+                return Ok(None);
             }
         }
-        Some(side)
+        Ok(Some(side))
     }
 
-    /// Where `part` lies in an output, whose position 0 lies at `origin` and whose axes have these strides.
-    pub fn in_output(part: &[AxisPart<'_>], origin: isize, strides: &OutputStrides) -> Option<Side> {
+    /// Where `part` lies in an output, whose position 0 lies at `origin` and whose axes have these strides; `None` where
+    /// no memory has that.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn in_output(part: &[AxisPart<'_>], origin: isize, strides: &OutputStrides) -> Result<Option<Side>> {
         let mut side = Side::new(origin);
         for axis in part {
-            let stride = strides.stride(axis.output)?;
+            let Some(stride) = strides.stride(axis.output) else { return Ok(None) };
             let offset = |place: u64| strides.offset(axis.output, place);
-            match axis.picks {
+            let added = match axis.picks {
                 None => {
-                    let step = if axis.reversed { stride.checked_neg()? } else { stride };
-                    side.even(axis.place, axis.count, stride, step)?;
+                    let step = if axis.reversed { stride.checked_neg() } else { Some(stride) };
+                    step.and_then(|step| side.even(axis.place, axis.count, stride, step))
                 }
                 // As above.
-                Some(Picks { joined: true, .. }) if axis.output.is_none() => {}
+                Some(Picks { joined: true, .. }) if axis.output.is_none() => Some(()),
                 Some(Picks { places: Some(places), .. }) => {
-                    side.each(places.iter().map(|place| offset(*place)).collect::<Option<_>>()?)?;
+                    all(places.iter().map(|place| offset(*place)))?.and_then(|offsets| side.each(offsets))
                 }
                 Some(_) if strides.is_folded(axis.output) => {
-                    let places = axis.place..axis.place.checked_add(axis.count)?;
-                    side.each(places.map(offset).collect::<Option<_>>()?)?;
+                    let place = |number: usize| axis.place.checked_add(number as u64).and_then(offset);
+                    let count = usize::try_from(axis.count).unwrap_or(usize::MAX);
+                    all((0..count).map(place))?.and_then(|offsets| side.each(offsets))
                 }
-                Some(_) => side.even(axis.place, axis.count, stride, stride)?,
+                Some(_) => side.even(axis.place, axis.count, stride, stride),
+            };
+            if added.is_none() {
+                return Ok(None);
             }
         }
-        Some(side)
+        Ok(Some(side))
     }
 
     /// Adds an axis that begins at position `start` and has `count` positions.
@@ -153,14 +171,17 @@ impl Side {
     }
 
     /// The axes of a move from this side to the other side of the same part.
-    pub fn axes_to<'a>(&'a mut self, other: &'a mut Side) -> PerAxis<Axis<'a>> {
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn axes_to<'a>(&'a mut self, other: &'a mut Side) -> Result<PerAxis<Axis<'a>>> {
         let pairs = self.axes.iter_mut().zip(&mut other.axes);
         pairs
             .map(|(from, to)| match (from, to) {
                 (Steps::Even { count, step: source }, Steps::Even { step: destination, .. }) => {
-                    Axis::Even { count: *count, source: *source, destination: *destination }
+                    Ok(Axis::Even { count: *count, source: *source, destination: *destination })
                 }
-                (from, to) => Axis::Each { source: from.each(), destination: to.each() },
+                (from, to) => Ok(Axis::Each { source: from.each()?, destination: to.each()? }),
             })
             .collect()
     }
@@ -177,21 +198,34 @@ fn to_isize(number: u64) -> Option<isize> {
 }
 
 /// How far the picks of an axis lie from position 0 in a chunk whose axes have these strides; those of points on all of
-/// their axes together.
-pub fn offsets(part: &[AxisPart<'_>], axis: usize, strides: &[isize]) -> Option<Vec<isize>> {
+/// their axes together. `None` where no memory has that.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`].
+pub fn offsets(part: &[AxisPart<'_>], axis: usize, strides: &[isize]) -> Result<Option<Vec<isize>>> {
     let joined = part[axis].is_joined();
     let axes = part.iter().zip(strides).enumerate();
     let mut own = axes.filter(|(other, (part, _))| *other == axis || joined && part.is_joined());
-    let of_axis = |part: &AxisPart<'_>, stride: isize| -> Option<Vec<isize>> {
-        part.picks?.iter().map(|position| stride.checked_mul(to_isize(position)?)).collect()
-    };
-    let (_, (first, stride)) = own.next()?;
-    own.try_fold(of_axis(first, *stride)?, |mut sums, (_, (part, stride))| {
-        for (sum, offset) in sums.iter_mut().zip(of_axis(part, *stride)?) {
-            *sum = sum.checked_add(offset)?;
+    let offset = |position: u64, stride: isize| stride.checked_mul(to_isize(position)?);
+    let Some((_, (first, stride))) = own.next() else { return Ok(None) };
+    let Some(picks) = first.picks else { return Ok(None) };
+    let Some(sums) = all(picks.iter().map(|position| offset(position, *stride)))? else { return Ok(None) };
+    Ok(own.try_fold(sums, |mut sums, (_, (part, stride))| {
+        for (sum, position) in sums.iter_mut().zip(part.picks?.iter()) {
+            *sum = sum.checked_add(offset(position, *stride)?)?;
         }
         Some(sums)
-    })
+    }))
+}
+
+/// The numbers in a list, `None` where one of them is none.
+fn all(numbers: impl ExactSizeIterator<Item = Option<isize>>) -> Result<Option<Vec<isize>>> {
+    let mut list = allocation::with_capacity(numbers.len())?;
+    for number in numbers {
+        let Some(number) = number else { return Ok(None) };
+        list.try_push(number)?;
+    }
+    Ok(Some(list))
 }
 
 /// Counts through the elements of a side.
@@ -245,8 +279,8 @@ mod tests {
             let dot = |position: &[u64], strides: &[isize]| {
                 position.iter().zip(strides).map(|(position, stride)| *position as isize * stride).sum::<isize>()
             };
-            let mut from = Side::in_chunk(&part, origin, &strides).unwrap();
-            let mut to = Side::in_output(&part, 0, &out.clone().into()).unwrap();
+            let mut from = Side::in_chunk(&part, origin, &strides).unwrap().unwrap();
+            let mut to = Side::in_output(&part, 0, &out.clone().into()).unwrap().unwrap();
             let both: Vec<(isize, isize)> = elements(&part)
                 .iter()
                 .map(|(position, place)| (origin + dot(position, &strides), dot(place, &out)))
@@ -266,7 +300,7 @@ mod tests {
                 // A run of picks may be missed.
                 None => prop_assert!(!is_run || part.iter().any(|axis| axis.picks.is_some())),
             }
-            prop_assert_eq!(from.axes_to(&mut to).len(), to.axes.len());
+            prop_assert_eq!(from.axes_to(&mut to).unwrap().len(), to.axes.len());
             prop_assert_eq!(sides(&from, &to), both);
         }
     }
@@ -283,10 +317,10 @@ mod tests {
             picks: None,
         };
         let strides = |axes: &[isize]| OutputStrides::from(PerAxis::from_slice(axes));
-        assert!(Side::in_chunk(&[part], 0, &[8]).is_none());
-        assert!(Side::in_output(&[part], 0, &strides(&[8])).is_none());
-        assert!(Side::in_output(&[part], 0, &strides(&[])).is_none());
-        let side = Side::in_chunk(&[AxisPart { start: 0, ..part }], -1, &[8]).unwrap();
+        assert!(Side::in_chunk(&[part], 0, &[8]).unwrap().is_none());
+        assert!(Side::in_output(&[part], 0, &strides(&[8])).unwrap().is_none());
+        assert!(Side::in_output(&[part], 0, &strides(&[])).unwrap().is_none());
+        let side = Side::in_chunk(&[AxisPart { start: 0, ..part }], -1, &[8]).unwrap().unwrap();
         assert!(side.range(8).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Where decoded elements go: the memory of the result, one piece for each part of its layout.
 
 use crate::codec::{Swap, VariableChunk};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::bitmap::Bitmap;
 use crate::exec::destination::{Destination, Source};
 use crate::exec::field::FieldPlace;
@@ -10,6 +10,7 @@ use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
 use std::sync::Arc;
+use zarrow_array::allocation;
 
 /// A decoded chunk, in the C order of its stored axes.
 #[derive(Debug)]
@@ -170,9 +171,13 @@ impl<'a> Sink<'a> {
     unsafe fn fill_missing(&self, part: &[AxisPart<'_>]) -> Result<()> {
         match self {
             // SAFETY: the caller's contract.
-            Sink::Fixed(destination) => unsafe { destination.fill(part, &vec![0; destination.item_size()]) },
+            Sink::Fixed(destination) => unsafe {
+                destination.fill(part, &allocation::filled(0, destination.item_size())?)
+            },
             // SAFETY: the caller's contract.
-            Sink::Marked(marked) => unsafe { marked.fill(part, &vec![0; marked.data.item_size()]) },
+            Sink::Marked(marked) => unsafe {
+                marked.fill(part, &allocation::filled(0, marked.data.item_size())?)
+            },
             Sink::Variable(sink) => sink.add_empty(part),
             // SAFETY: the caller's contract.
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
@@ -202,9 +207,7 @@ impl Decoded {
             Decoded::Fixed { bytes, swap } => {
                 let nbytes = missing.len().checked_mul(item_size).ok_or_else(differ)?;
                 // Missing elements have a size that no stored byte stands for.
-                let mut spread = Vec::new();
-                spread.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
-                spread.resize(nbytes, 0u8);
+                let mut spread = allocation::filled(0u8, nbytes)?;
                 let mut given = bytes.chunks_exact(item_size.max(1));
                 for (place, missing) in spread.chunks_exact_mut(item_size.max(1)).zip(missing) {
                     if *missing == 0 {
@@ -224,11 +227,11 @@ impl Decoded {
             }
             Decoded::Optional { missing: inner, data } => {
                 let mut given = inner.iter();
-                let spread: Option<Vec<u8>> = missing
-                    .iter()
-                    .map(|missing| if *missing == 0 { given.next().copied() } else { Some(1) })
-                    .collect();
-                let spread = spread.ok_or_else(differ)?;
+                let given = |missing: &u8| match *missing {
+                    0 => given.next().copied().ok_or_else(|| Error::from(differ())),
+                    _ => Ok(1),
+                };
+                let spread: Vec<u8> = allocation::try_collected(missing.iter().map(given))?;
                 Ok(Decoded::Optional { missing: spread, data: Box::new(data.spread(missing, item_size)?) })
             }
         }

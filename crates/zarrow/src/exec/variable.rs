@@ -17,6 +17,7 @@ use crate::exec::side::Side;
 use crate::exec::sink::c_strides;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, PoisonError};
+use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{Buffer, DataType, UninitBuffer, Variable};
 
 /// Bytes of an offset.
@@ -68,12 +69,13 @@ impl VariableSink {
             return self.push(Elements::Stored(Arc::clone(chunk)), part);
         }
         let (mut data, mut lengths) = (Vec::new(), Vec::new());
-        let positions = Side::in_chunk(part, 0, &c_strides(shape, 1)).ok_or_else(outside)?;
+        let positions = Side::in_chunk(part, 0, &c_strides(shape, 1))?.ok_or_else(outside)?;
+        lengths.make_room(element_count(part))?;
         for position in positions.iter().take(element_count(part)) {
-            let element = chunk.element(position.unsigned_abs());
-            data.extend_from_slice(element);
+            let element = chunk.element(position.unsigned_abs())?;
+            data.try_append(element)?;
             // A chunk has less than 4 GiB.
-            lengths.push(element.len() as u32);
+            lengths.try_push(element.len() as u32)?;
         }
         self.push(Elements::Picked { data, lengths }, part)
     }
@@ -96,12 +98,10 @@ impl VariableSink {
 
     fn push(&self, elements: Elements, part: &[AxisPart<'_>]) -> Result<()> {
         let base = isize::try_from(self.base).ok();
-        let places = base.and_then(|base| Side::in_output(part, base, &self.strides));
-        let places = places.ok_or_else(outside)?;
+        let places = Side::in_output(part, base.ok_or_else(outside)?, &self.strides)?.ok_or_else(outside)?;
         let (count, run) = (element_count(part), places.run(1).map(|_| places.first.unsigned_abs()));
         let piece = Piece { elements, places, count, run };
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
-        Ok(())
+        Ok(self.pieces.lock().unwrap_or_else(PoisonError::into_inner).try_push(piece)?)
     }
 
     /// The array of all pieces of the batch, which cover `shape`.
@@ -152,7 +152,7 @@ fn join(
     let (first, mut words) = offsets.as_mut_slice().as_chunks_mut::<WORD>().0.split_at_mut(1);
     first[0] = 0i64.to_ne_bytes().map(MaybeUninit::new);
     let mut bytes = data.as_mut_slice();
-    let mut places: Vec<Mutex<Option<(usize, Places<'_>)>>> = Vec::with_capacity(pieces.len());
+    let mut places: Vec<Mutex<Option<(usize, Places<'_>)>>> = allocation::with_capacity(pieces.len())?;
     let mut base = 0usize;
     for piece in pieces {
         let (piece_words, more_words) = words.split_at_mut(piece.count);
@@ -160,7 +160,7 @@ fn join(
         (words, bytes) = (more_words, more_bytes);
         let start = base;
         base += piece_bytes.len();
-        places.push(Mutex::new(Some((start, (piece_words, piece_bytes)))));
+        places.try_push(Mutex::new(Some((start, (piece_words, piece_bytes)))))?;
     }
     pool::run(pieces.len() as u64, pool::num_threads(), interrupted, &|number, _, _| {
         let piece = &pieces[number as usize];

@@ -39,9 +39,9 @@ impl StoredNode<'_> {
     pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Changed> {
         self.change(|held, _| match self.zarr_format {
             ZarrFormat::V3 => self.update_node(held, |document| {
-                let mut attributes = document.object("attributes");
-                change.apply(&mut attributes);
-                document.set_object("attributes", &attributes);
+                let mut attributes = document.object("attributes")?;
+                change.apply(&mut attributes)?;
+                Ok(document.set_object("attributes", &attributes)?)
             }),
             ZarrFormat::V2 => {
                 let limit = self.options.limits.metadata.max_metadata_nbytes;
@@ -53,7 +53,7 @@ impl StoredNode<'_> {
                     self.options.durability,
                     |document| {
                         let mut attributes = document.unwrap_or_default();
-                        change.apply(&mut attributes);
+                        change.apply(&mut attributes)?;
                         Ok(Some(attributes))
                     },
                 )
@@ -91,16 +91,20 @@ impl StoredNode<'_> {
     }
 
     /// Changes the document that makes the node.
-    pub(super) fn update_node(&self, held: &NodeLock<'_>, change: impl FnOnce(&mut JsonText)) -> Result<()> {
+    pub(super) fn update_node(
+        &self,
+        held: &NodeLock<'_>,
+        change: impl FnOnce(&mut JsonText) -> Result<()>,
+    ) -> Result<()> {
         let limits = &self.options.limits.metadata;
         // That of a group may have consolidated metadata in it, and only then may it be so large.
         let limit =
             if self.array.is_some() { limits.max_metadata_nbytes } else { limits.max_consolidated_nbytes };
         update(self.store, held, &self.key(), limit, self.options.durability, |document| {
             let mut document = document.ok_or(ErrorKind::NotFound)?;
-            change(&mut document);
+            change(&mut document)?;
             if self.array.is_some() && self.zarr_format == ZarrFormat::V3 {
-                document.normalise_codecs();
+                document.normalise_codecs()?;
             }
             if document.keys().all(|key| key != consolidate::KEY) {
                 check_nbytes(document.as_bytes(), limits.max_metadata_nbytes)?;
@@ -116,14 +120,15 @@ impl StoredNode<'_> {
 }
 
 impl AttributeChange {
-    fn apply(&self, attributes: &mut JsonText) {
+    fn apply(&self, attributes: &mut JsonText) -> Result<()> {
         match self {
             AttributeChange::Replace(all) => {
                 attributes.remove_all(all, false);
-                attributes.update(all);
+                attributes.update(all)?;
             }
-            AttributeChange::Update(some) => attributes.update(some),
+            AttributeChange::Update(some) => attributes.update(some)?,
             AttributeChange::Remove(some) => attributes.remove_all(some, true),
         }
+        Ok(())
     }
 }

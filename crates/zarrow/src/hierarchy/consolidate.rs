@@ -22,6 +22,7 @@ use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, Za
 use crate::options::OpenOptions;
 use crate::store::{Store, join};
 use serde_json::json;
+use zarrow_array::allocation::{self, Grow};
 
 /// Where they are in a `zarr.json`.
 pub(super) const KEY: &str = "consolidated_metadata";
@@ -47,20 +48,20 @@ pub(crate) fn consolidate(
             let inline = json!({ "kind": "inline", "must_understand": false });
             update(store, &held, &join(path, ZARR_JSON), limit, options.durability, |document| {
                 let mut document = document.ok_or(ErrorKind::NotFound)?;
-                document.set(KEY, &inline);
-                let mut inline = document.object(KEY);
-                inline.set_object(METADATA, &JsonText::of(entries));
-                document.set_object(KEY, &inline);
+                document.set(KEY, &inline)?;
+                let mut inline = document.object(KEY)?;
+                inline.set_object(METADATA, &JsonText::of(entries)?)?;
+                document.set_object(KEY, &inline)?;
                 Ok(Some(document))
             })?;
         }
         ZarrFormat::V2 => {
             let own = copies(store, path, "", zarr_format, options)?;
-            let entries = JsonText::of(own.into_iter().chain(entries));
+            let entries = JsonText::of(own.into_iter().chain(entries))?;
             let document = JsonText::of([
                 (METADATA.to_owned(), entries),
-                ("zarr_consolidated_format".to_owned(), JsonText::from_value(&json!(1))),
-            ]);
+                ("zarr_consolidated_format".to_owned(), JsonText::from_value(&json!(1))?),
+            ])?;
             update(store, &held, &join(path, ZMETADATA), limit, options.durability, |_| Ok(Some(document)))?;
         }
     }
@@ -92,7 +93,7 @@ fn collect(
                 .values()
                 .is_ok_and(|values| values.get("node_type").is_some_and(|node_type| node_type == "group")),
         });
-        entries.extend(found);
+        entries.try_extend(found)?;
         if is_group {
             collect(store, &path, &relative, zarr_format, options, depth + 1, entries)?;
         }
@@ -144,12 +145,12 @@ pub(super) fn refresh(
     change(store, held, path, options, &|relative, zarr_format, entries| {
         let found = copies(store, path, relative, zarr_format, options)?;
         match zarr_format {
-            ZarrFormat::V3 => set_inline(entries, relative, found.first().map(|(_, document)| document)),
+            ZarrFormat::V3 => set_inline(entries, relative, found.first().map(|(_, document)| document))?,
             ZarrFormat::V2 => {
                 for name in [ZARRAY, ZGROUP, ZATTRS] {
                     let key = join(relative, name);
                     match found.iter().find(|(found, _)| *found == key) {
-                        Some((_, document)) => entries.set_object(&key, document),
+                        Some((_, document)) => entries.set_object(&key, document)?,
                         None => {
                             entries.remove(&key);
                         }
@@ -173,11 +174,11 @@ pub(super) fn forget(
     }
     change(store, held, path, options, &|relative, zarr_format, entries| {
         let inside = format!("{relative}/");
-        for key in entries.keys().filter(|key| key.starts_with(&inside)).collect::<Vec<_>>() {
+        for key in allocation::collected(entries.keys().filter(|key| key.starts_with(&inside)))? {
             entries.remove(&key);
         }
         if zarr_format == ZarrFormat::V3 {
-            set_inline(entries, relative, None);
+            set_inline(entries, relative, None)?;
         }
         Ok(())
     })
@@ -201,9 +202,9 @@ fn change(
         if store.open(&zmetadata)?.is_some() {
             update(store, held, &zmetadata, limit, options.durability, |document| {
                 let Some(mut document) = document else { return Ok(None) };
-                let mut entries = document.object(METADATA);
+                let mut entries = document.object(METADATA)?;
                 change(relative, ZarrFormat::V2, &mut entries)?;
-                document.set_object(METADATA, &entries);
+                document.set_object(METADATA, &entries)?;
                 Ok(Some(document))
             })?;
         }
@@ -213,14 +214,14 @@ fn change(
         }
         update(store, held, &zarr_json, limit, options.durability, |document| {
             let Some(mut document) = document else { return Ok(None) };
-            let mut inline = document.object(KEY);
+            let mut inline = document.object(KEY)?;
             if inline.keys().all(|key| key != METADATA) {
                 return Ok(None);
             }
-            let mut entries = inline.object(METADATA);
+            let mut entries = inline.object(METADATA)?;
             change(relative, ZarrFormat::V3, &mut entries)?;
-            inline.set_object(METADATA, &entries);
-            document.set_object(KEY, &inline);
+            inline.set_object(METADATA, &entries)?;
+            document.set_object(KEY, &inline)?;
             Ok(Some(document))
         })?;
     }
@@ -234,29 +235,30 @@ fn mentions_key(document: Option<Vec<u8>>) -> bool {
 
 /// Makes `document` the entry at `path`, or takes it out; also in the entries of groups on the way, where some writers
 /// have the metadata of what is below them once more.
-fn set_inline(entries: &mut JsonText, path: &str, document: Option<&JsonText>) {
+fn set_inline(entries: &mut JsonText, path: &str, document: Option<&JsonText>) -> Result<()> {
     match document {
         Some(document) => {
             let mut document = document.clone();
-            let below = entries.object(path).object(KEY);
+            let below = entries.object(path)?.object(KEY)?;
             if !below.is_empty() {
-                document.set_object(KEY, &below);
+                document.set_object(KEY, &below)?;
             }
-            entries.set_object(path, &document);
+            entries.set_object(path, &document)?;
         }
         None => {
             entries.remove(path);
         }
     }
     for group in ancestors(path).filter(|group| !group.is_empty()) {
-        let mut entry = entries.object(group);
-        let mut inline = entry.object(KEY);
-        let mut inner = inline.object(METADATA);
+        let mut entry = entries.object(group)?;
+        let mut inline = entry.object(KEY)?;
+        let mut inner = inline.object(METADATA)?;
         if !inner.is_empty() {
-            set_inline(&mut inner, &path[group.len() + 1..], document);
-            inline.set_object(METADATA, &inner);
-            entry.set_object(KEY, &inline);
-            entries.set_object(group, &entry);
+            set_inline(&mut inner, &path[group.len() + 1..], document)?;
+            inline.set_object(METADATA, &inner)?;
+            entry.set_object(KEY, &inline)?;
+            entries.set_object(group, &entry)?;
         }
     }
+    Ok(())
 }

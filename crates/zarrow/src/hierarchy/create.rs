@@ -150,7 +150,7 @@ pub fn create_group(
 ) -> Result<Group> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
     let metadata = GroupMetadata { zarr_format, attributes: attributes.into(), consolidated: None };
-    let documents = metadata.documents();
+    let documents = metadata.documents()?;
     let limit = options.limits.metadata.max_metadata_nbytes;
     documents
         .iter()
@@ -214,7 +214,7 @@ impl<'a> New<'a> {
                     attributes: Attributes::default(),
                     consolidated: None,
                 };
-                self.set(group, &metadata.documents())?;
+                self.set(group, &metadata.documents()?)?;
             }
             if replaces {
                 consolidate::forget(self.store, &held, self.path, self.options)?;

@@ -1,9 +1,10 @@
 //! One document of a node: read, changed and set, under the node's lock.
 
 use super::node_lock::NodeLock;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::store::{Durability, Store, StoreWriter, Version, join};
+use zarrow_array::allocation;
 
 /// The documents that a node can have: the attributes first, that which makes the node last.
 pub(super) const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
@@ -51,7 +52,10 @@ pub(super) fn update(
     change: impl FnOnce(Option<JsonText>) -> Result<Option<JsonText>>,
 ) -> Result<()> {
     let before = store.get(key, limit)?;
-    let text = before.clone().map(|bytes| JsonText::parse(bytes, limit)).transpose().map_err(Error::from)?;
+    let text = match &before {
+        Some(bytes) => Some(JsonText::parse(allocation::copied(bytes)?, limit)?),
+        None => None,
+    };
     if let Some(after) = change(text)?.map(JsonText::into_bytes)
         && before.as_ref() != Some(&after)
     {

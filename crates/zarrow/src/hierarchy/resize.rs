@@ -201,7 +201,7 @@ impl Array {
             self.check_place(place)?;
             match found {
                 NodeMetadata::Array(found) if found.shape == self.shape() => {
-                    node.update_node(held, |document| document.set("shape", &json!(shape)))
+                    node.update_node(held, |document| Ok(document.set("shape", &json!(shape))?))
                 }
                 _ => Err(ErrorKind::Stale("was resized").into()),
             }

@@ -10,14 +10,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use zarrow_array::allocation;
 
-use super::json::Document;
+use super::json::{self, Document};
 use super::members::{key_text, member, members};
 use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, v2, v3};
 
-const KEY: &str = "consolidated_metadata";
+pub(super) const KEY: &str = "consolidated_metadata";
 const METADATA: &str = "metadata";
+
+/// Bytes of the text of the shortest node; the number of nodes is bounded by it.
+const SHORTEST_NODE: u64 = 16;
 
 /// The metadata of everything below one group. A clone shares it.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,38 +41,47 @@ enum Entry {
 }
 
 impl Consolidated {
-    /// Reads `consolidated_metadata` of a version 3 group, a value and its text; `None` where it may be ignored.
-    pub(super) fn from_v3(
-        value: &Value,
-        text: &[u8],
-        limits: MetadataLimits,
-    ) -> Result<Option<Self>, MetadataError> {
-        match value.get("kind").and_then(Value::as_str) {
-            Some("inline") => {}
-            _ if value.get("must_understand") == Some(&Value::Bool(false)) => return Ok(None),
-            _ => return Err(MetadataError::expected(KEY, "an object of the kind \"inline\"", value)),
+    /// Reads the text of `consolidated_metadata` of a version 3 group; `None` where it may be ignored.
+    pub(super) fn from_v3(text: &[u8], limits: MetadataLimits) -> Result<Option<Self>, MetadataError> {
+        if !text.starts_with(b"{") {
+            return Err(MetadataError::invalid(KEY, "expected an object"));
+        }
+        if member(text, b"kind") != Some(br#""inline""#) {
+            return match member(text, b"must_understand") {
+                Some(b"false") => Ok(None),
+                _ => Err(MetadataError::invalid(KEY, "expected an object of the kind \"inline\"")),
+            };
         }
         let metadata =
-            inline(value).ok_or_else(|| MetadataError::invalid(KEY, "it has no \"metadata\" object"))?;
+            inline(text).ok_or_else(|| MetadataError::invalid(KEY, "it has no \"metadata\" object"))?;
         let mut entries = BTreeMap::new();
-        collect("", metadata, member(text, METADATA.as_bytes()).unwrap_or_default(), &mut entries)?;
+        collect("", metadata, &mut entries, &limits)?;
         Ok(Some(Consolidated::new(entries, limits)))
     }
 
     /// Reads a `.zmetadata`. The keys of the root itself are those that the caller has read already.
-    pub(super) fn from_v2(mut document: Document<'_>, limits: MetadataLimits) -> Result<Self, MetadataError> {
-        let format = document.required("zarr_consolidated_format")?;
-        if format.as_u64() != Some(1) {
-            return Err(MetadataError::expected("zarr_consolidated_format", "1", &format));
+    pub(super) fn from_v2(text: &[u8], limits: MetadataLimits) -> Result<Self, MetadataError> {
+        json::check_object(text, limits.max_consolidated_nbytes)?;
+        const FORMAT: &str = "zarr_consolidated_format";
+        match member(text, FORMAT.as_bytes()) {
+            Some(b"1") => {}
+            Some(_) => return Err(MetadataError::invalid(FORMAT, "expected 1")),
+            None => return Err(MetadataError::MissingKey { key: FORMAT }),
         }
-        document.object(METADATA)?;
-        let text = document.text_of(METADATA).unwrap_or_default();
-        let values = members(text).into_iter().map(|member| {
-            let value = text.get(member.value).unwrap_or_default();
-            (key_text(member.key), value.to_vec())
-        });
-        let (mut attributes, nodes): (HashMap<_, _>, HashMap<_, _>) =
-            values.partition(|(key, _)| key.ends_with("/.zattrs"));
+        let text = match member(text, METADATA.as_bytes()) {
+            None | Some(b"null") => &[],
+            Some(text) if text.starts_with(b"{") => text,
+            Some(_) => return Err(MetadataError::invalid(METADATA, "expected an object")),
+        };
+        // The last of one key is it, as parsers have it.
+        let (mut attributes, mut nodes) = (HashMap::new(), HashMap::new());
+        for found in members(text) {
+            let key = key_text(found.key);
+            let value = allocation::copied(text.get(found.value).unwrap_or_default())?;
+            let map = if key.ends_with("/.zattrs") { &mut attributes } else { &mut nodes };
+            admit(map.len(), &limits)?;
+            map.insert(key, value);
+        }
         let mut entries = BTreeMap::new();
         for (key, value) in nodes {
             let Some((path, name)) = key.rsplit_once('/') else { continue };
@@ -115,16 +128,18 @@ impl Consolidated {
     /// let limits = MetadataLimits::default();
     /// let root = parse_v2_group(br#"{"zarr_format": 2}"#, None, Some(zmetadata), &limits)?;
     /// let consolidated = root.consolidated.unwrap_or_else(|| unreachable!());
-    /// assert_eq!(consolidated.children(""), ["sub"]);
-    /// assert_eq!(consolidated.subgroup("sub").children(""), ["deep"]);
+    /// assert_eq!(consolidated.children("")?, ["sub"]);
+    /// assert_eq!(consolidated.subgroup("sub").children("")?, ["deep"]);
     /// # Ok::<(), zarrow::metadata::MetadataError>(())
     /// ```
-    #[must_use]
-    pub fn children(&self, path: &str) -> Vec<String> {
+    ///
+    /// # Errors
+    /// [`MetadataError::OutOfMemory`].
+    pub fn children(&self, path: &str) -> Result<Vec<String>, MetadataError> {
         let prefix = self.subgroup(path).prefix;
         let after = self.entries.range::<str, _>((Bound::Excluded(prefix.as_str()), Bound::Unbounded));
         let below = after.map_while(|(path, _)| path.strip_prefix(&prefix));
-        below.filter(|path| !path.contains('/')).map(str::to_owned).collect()
+        Ok(allocation::collected(below.filter(|path| !path.contains('/')).map(str::to_owned))?)
     }
 
     /// The same metadata, seen from the group at `path`.
@@ -141,59 +156,66 @@ impl Consolidated {
 
 impl Entry {
     fn parse(&self, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
-        // The limit of a whole document held for all of them.
-        fn document(text: &[u8]) -> Result<Document<'_>, MetadataError> {
-            Document::parse(text, u64::MAX)
-        }
+        let most = limits.max_metadata_nbytes;
         let attributes = |zattrs: &Option<Vec<u8>>| match zattrs {
-            Some(zattrs) => document(zattrs).map(Document::into_attributes),
+            Some(zattrs) => Document::parse(zattrs, most).map(Document::into_attributes),
             None => Ok(Attributes::default()),
         };
         match self {
-            Entry::V3(text) => v3::node(document(text)?, limits),
+            Entry::V3(text) => Ok(v3::split(text, limits)?.0),
             Entry::V2Array { zarray, zattrs } => {
-                v2::array(document(zarray)?, attributes(zattrs)?, limits).map(NodeMetadata::Array)
+                let zarray = Document::parse(zarray, most)?;
+                v2::array(zarray, attributes(zattrs)?, limits).map(NodeMetadata::Array)
             }
             Entry::V2Group { zgroup, zattrs } => {
-                v2::group(document(zgroup)?, attributes(zattrs)?, None).map(NodeMetadata::Group)
+                let zgroup = Document::parse(zgroup, most)?;
+                v2::group(zgroup, attributes(zattrs)?, None).map(NodeMetadata::Group)
             }
         }
     }
 }
 
-/// The `metadata` of a `consolidated_metadata`.
-fn inline(value: &Value) -> Option<&Map<String, Value>> {
-    value.get(METADATA)?.as_object()
+/// The text of the `metadata` of a `consolidated_metadata`.
+fn inline(text: &[u8]) -> Option<&[u8]> {
+    member(text, METADATA.as_bytes()).filter(|text| text.starts_with(b"{"))
+}
+
+/// Refuses one more entry where there are as many as a document of the largest size could have.
+fn admit(entries: usize, limits: &MetadataLimits) -> Result<(), MetadataError> {
+    let limit = limits.max_consolidated_nbytes / SHORTEST_NODE;
+    match entries as u64 >= limit {
+        true => Err(MetadataError::TooLarge { what: "the number of consolidated nodes", limit }),
+        false => Ok(()),
+    }
 }
 
 /// Adds the entries of one inline map, of which `text` is the text, and of those that its own entries carry, below
 /// `prefix`.
 ///
-/// The recursion is as deep as the JSON, which its parser bounds.
+/// The recursion is as deep as the JSON, which was bounded.
 fn collect(
     prefix: &str,
-    metadata: &Map<String, Value>,
     text: &[u8],
     entries: &mut BTreeMap<String, Entry>,
+    limits: &MetadataLimits,
 ) -> Result<(), MetadataError> {
     for found in members(text) {
-        let name = key_text(found.key);
-        let path = format!("{prefix}{}", checked_path(&name)?);
+        let path = format!("{prefix}{}", checked_path(&key_text(found.key))?);
         let node = text.get(found.value).unwrap_or_default();
-        let nested = metadata.get(&name).and_then(|node| node.get(KEY));
+        let nested = if node.starts_with(b"{") { member(node, KEY.as_bytes()) } else { None };
         let own = match nested {
-            None => node.to_vec(),
+            None => allocation::copied(node)?,
             Some(_) => {
-                let mut own = JsonText::of_object(node);
+                let mut own = JsonText::of_object(node)?;
                 own.remove(KEY);
                 // As large as it is now, since an entry stays.
-                own.as_bytes().to_vec()
+                allocation::copied(own.as_bytes())?
             }
         };
+        admit(entries.len(), limits)?;
         entries.insert(path.clone(), Entry::V3(own));
-        if let Some(inner) = nested.and_then(inline) {
-            let below = member(node, KEY.as_bytes()).and_then(|nested| member(nested, METADATA.as_bytes()));
-            collect(&format!("{path}/"), inner, below.unwrap_or_default(), entries)?;
+        if let Some(inner) = nested.filter(|nested| nested.starts_with(b"{")).and_then(inline) {
+            collect(&format!("{path}/"), inner, entries, limits)?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ArrayMetadata, Attributes, GroupMetadata, JsonText, MetadataError, MetadataLimits, ZarrFormat, check,
-    structure, v2_document, v3_document,
+    json, structure, v2_document, v3_document,
 };
 
 /// The name of the document that makes a node of version 3.
@@ -38,8 +38,8 @@ impl ArrayMetadata {
                 "{} in Zarr version 3: its padding and shapes",
                 self.data_type
             ))),
-            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(v3_document::array(self)?, &self.attributes))]),
-            ZarrFormat::V2 => Ok(with_attributes(&self.attributes, ZARRAY, v2_document::array(self)?)),
+            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(v3_document::array(self)?, &self.attributes)?)]),
+            ZarrFormat::V2 => with_attributes(&self.attributes, ZARRAY, &v2_document::array(self)?),
         }
     }
 
@@ -66,33 +66,36 @@ impl ArrayMetadata {
 impl GroupMetadata {
     /// The documents that describe the group, each with its name below the group's path: `zarr.json`, or `.zgroup`
     /// after the `.zattrs` where there are attributes. Consolidated metadata is no part of them.
-    #[must_use]
-    pub fn documents(&self) -> Vec<Document> {
+    ///
+    /// # Errors
+    /// [`MetadataError::OutOfMemory`].
+    pub fn documents(&self) -> Result<Vec<Document>, MetadataError> {
         match self.zarr_format {
-            ZarrFormat::V3 => vec![(ZARR_JSON, v3_text(v3_document::group(self), &self.attributes))],
+            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(v3_document::group(self), &self.attributes)?)]),
             ZarrFormat::V2 => {
                 let zgroup = Map::from_iter([("zarr_format".to_owned(), json!(2))]);
-                with_attributes(&self.attributes, ZGROUP, zgroup)
+                with_attributes(&self.attributes, ZGROUP, &zgroup)
             }
         }
     }
 }
 
 /// The attributes come first, so that a node that is there has them.
-fn with_attributes(attributes: &Attributes, name: &'static str, node: Map<String, Value>) -> Vec<Document> {
-    let attributes = (!attributes.is_empty()).then(|| (ZATTRS, JsonText::indented(attributes.text())));
-    let attributes = attributes.map(|(name, text)| (name, text.into_bytes()));
-    attributes.into_iter().chain([(name, text(node))]).collect()
+fn with_attributes(
+    attributes: &Attributes,
+    name: &'static str,
+    node: &Map<String, Value>,
+) -> Result<Vec<Document>, MetadataError> {
+    let node = (name, json::text(node)?);
+    match attributes.is_empty() {
+        true => Ok(vec![node]),
+        false => Ok(vec![(ZATTRS, JsonText::indented(attributes.text())?.into_bytes()), node]),
+    }
 }
 
 /// A `zarr.json`, whose attributes are their text: values may say less.
-fn v3_text(node: Map<String, Value>, attributes: &Attributes) -> Vec<u8> {
-    let mut document = JsonText::from_value(&Value::Object(node));
-    document.set_text("attributes", attributes.text());
-    document.into_bytes()
-}
-
-/// The object as indented JSON.
-pub(crate) fn text(object: Map<String, Value>) -> Vec<u8> {
-    format!("{:#}", Value::Object(object)).into_bytes()
+fn v3_text(node: Map<String, Value>, attributes: &Attributes) -> Result<Vec<u8>, MetadataError> {
+    let mut document = JsonText::from_value(&Value::Object(node))?;
+    document.set_text("attributes", attributes.text())?;
+    Ok(document.into_bytes())
 }

@@ -10,8 +10,9 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
+use zarrow_array::allocation::{self, Grow};
 
-use super::json::Document;
+use super::json::{self, Document};
 use super::members::{Member, indented, key_text, member, members};
 use super::{Attributes, MetadataError, normal_form};
 
@@ -34,8 +35,8 @@ impl JsonText {
     }
 
     /// The text of a value inside of a document that was parsed.
-    pub(super) fn of_object(text: &[u8]) -> JsonText {
-        JsonText(text.to_vec())
+    pub(super) fn of_object(text: &[u8]) -> Result<JsonText, MetadataError> {
+        Ok(JsonText(allocation::copied(text)?))
     }
 
     /// The text as it is now.
@@ -49,13 +50,13 @@ impl JsonText {
     }
 
     /// The text of an object.
-    pub(crate) fn from_value(value: &Value) -> JsonText {
-        JsonText(format!("{value:#}").into_bytes())
+    pub(crate) fn from_value(value: &Value) -> Result<JsonText, MetadataError> {
+        Ok(JsonText(json::text(value)?))
     }
 
     /// JSON, indented as documents are.
-    pub(super) fn indented(json: &str) -> JsonText {
-        JsonText(indented(json).into_bytes())
+    pub(super) fn indented(json: &str) -> Result<JsonText, MetadataError> {
+        Ok(JsonText(indented(json)?))
     }
 
     /// Whether there is no member.
@@ -64,18 +65,18 @@ impl JsonText {
     }
 
     /// An object of these members, each with the text of its value.
-    pub(crate) fn of(members: impl IntoIterator<Item = (String, JsonText)>) -> JsonText {
-        let mut text = b"{".to_vec();
+    pub(crate) fn of(
+        members: impl IntoIterator<Item = (String, JsonText)>,
+    ) -> Result<JsonText, MetadataError> {
+        let mut text: Vec<u8> = Vec::new();
         for (number, (key, value)) in members.into_iter().enumerate() {
-            if number > 0 {
-                text.extend(b",\n");
-            }
-            text.extend(quoted(&key));
-            text.extend(b": ");
-            text.extend(value.0);
+            text.try_append(if number > 0 { b",\n" } else { b"{" })?;
+            text.try_append(&quoted(&key)?)?;
+            text.try_append(b": ")?;
+            text.try_append(&value.0)?;
         }
-        text.push(b'}');
-        JsonText(text)
+        text.try_append(if text.is_empty() { b"{}" } else { b"}" })?;
+        Ok(JsonText(text))
     }
 
     /// The keys, as often as they are there.
@@ -89,29 +90,30 @@ impl JsonText {
     }
 
     /// The object that is the value of `key`; an empty one where there is none.
-    pub(crate) fn object(&self, key: &str) -> JsonText {
+    pub(crate) fn object(&self, key: &str) -> Result<JsonText, MetadataError> {
         let text = member(&self.0, key.as_bytes()).filter(|text| text.first() == Some(&b'{'));
-        JsonText(text.unwrap_or(b"{}").to_vec())
+        JsonText::of_object(text.unwrap_or(b"{}"))
     }
 
     /// Gives `key` the value, which is there once then.
-    pub(crate) fn set(&mut self, key: &str, value: &Value) {
-        self.put(key.as_bytes(), &quoted(key), &JsonText::from_value(value).0, true);
+    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), MetadataError> {
+        self.put(key.as_bytes(), &quoted(key)?, &JsonText::from_value(value)?.0, true)
     }
 
     /// Gives `key` the value that `json` says.
-    pub(super) fn set_text(&mut self, key: &str, json: &str) {
-        self.put(key.as_bytes(), &quoted(key), indented(json).as_bytes(), true);
+    pub(super) fn set_text(&mut self, key: &str, json: &str) -> Result<(), MetadataError> {
+        self.put(key.as_bytes(), &quoted(key)?, &indented(json)?, true)
     }
 
     /// Gives each of the keys of `attributes` its value, as their text says it.
-    pub(crate) fn update(&mut self, attributes: &Attributes) {
+    pub(crate) fn update(&mut self, attributes: &Attributes) -> Result<(), MetadataError> {
         let text = attributes.text();
         for member in members(text.as_bytes()) {
             if let (Some(key), Some(value)) = (text.get(member.name()), text.get(member.value.clone())) {
-                self.put(&member.key, key.as_bytes(), indented(value).as_bytes(), true);
+                self.put(&member.key, key.as_bytes(), &indented(value)?, true)?;
             }
         }
+        Ok(())
     }
 
     /// Takes out what `attributes` do not have, or, with `named`, what they have.
@@ -124,44 +126,50 @@ impl JsonText {
     }
 
     /// Gives `key` the object as its text is.
-    pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) {
-        self.put(key.as_bytes(), &quoted(key), &object.0, false);
+    pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) -> Result<(), MetadataError> {
+        self.put(key.as_bytes(), &quoted(key)?, &object.0, false)
     }
 
     /// Gives the codecs of a version 3 array the normal form, where one has another.
-    pub(crate) fn normalise_codecs(&mut self) {
+    pub(crate) fn normalise_codecs(&mut self) -> Result<(), MetadataError> {
         const KEY: &str = "codecs";
-        let text = self
-            .members()
-            .into_iter()
-            .rfind(|member| member.key == KEY.as_bytes())
-            .map(|member| member.value);
-        let codecs = text.and_then(|span| serde_json::from_slice(&self.0[span]).ok());
+        let text = member(&self.0, KEY.as_bytes());
+        let codecs = text.and_then(|text| serde_json::from_slice(text).ok());
         if let Some(mut codecs) = codecs
             && normal_form::normalise(&mut codecs)
         {
-            self.set(KEY, &codecs);
+            self.set(KEY, &codecs)?;
         }
+        Ok(())
     }
 
     /// Gives the key, unescaped and as JSON has it, the value; moved in like its neighbours where asked to.
-    fn put(&mut self, key: &[u8], key_as_json: &[u8], value: &[u8], indent: bool) {
+    fn put(
+        &mut self,
+        key: &[u8],
+        key_as_json: &[u8],
+        value: &[u8],
+        indent: bool,
+    ) -> Result<(), MetadataError> {
         let members = self.members();
         let indentation = self.indentation(&members);
-        let value = match &indentation {
-            // A change of depth: each line after the first moves in, since no string has a line break.
-            Some(indentation) if indent => {
-                value.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(indentation.as_slice())
+        let mut moved: Vec<u8> = allocation::with_capacity(value.len())?;
+        for (number, line) in value.split(|byte| *byte == b'\n').enumerate() {
+            if number > 0 {
+                // A change of depth: each line after the first moves in, since no string has a line break.
+                moved.try_append(indentation.as_deref().filter(|_| indent).unwrap_or(b"\n"))?;
             }
-            _ => value.to_vec(),
-        };
+            moved.try_append(line)?;
+        }
         let Some(last) = members.iter().rposition(|member| member.key == key) else {
-            return self.push(key_as_json, &value, members.last(), indentation);
+            return self.push(key_as_json, &moved, members.last(), indentation);
         };
-        self.0.splice(members[last].value.clone(), value);
+        self.0.make_room(moved.len())?;
+        self.0.splice(members[last].value.clone(), moved);
         for member in members[..last].iter().rev().filter(|member| member.key == key) {
             self.cut(member);
         }
+        Ok(())
     }
 
     /// Takes `key` out, as often as it is there; says whether it was.
@@ -186,21 +194,21 @@ impl JsonText {
         value: &[u8],
         last: Option<&Member>,
         indentation: Option<Vec<u8>>,
-    ) {
+    ) -> Result<(), MetadataError> {
         let at = match last {
             Some(last) => last.span.end,
             None => self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1),
         };
-        let mut member = if last.is_some() { b",".to_vec() } else { Vec::new() };
-        match (indentation, last) {
-            (Some(indentation), _) => member.extend(indentation),
-            (None, Some(_)) => member.push(b' '),
-            (None, None) => {}
-        }
-        member.extend(key_as_json);
-        member.extend(b": ");
-        member.extend(value);
+        let comma: &[u8] = if last.is_some() { b"," } else { b"" };
+        let space = match (&indentation, last) {
+            (Some(indentation), _) => indentation.as_slice(),
+            (None, Some(_)) => b" ",
+            (None, None) => b"",
+        };
+        let member = allocation::concatenated(&[comma, space, key_as_json, b": ", value])?;
+        self.0.make_room(member.len())?;
         self.0.splice(at..at, member);
+        Ok(())
     }
 
     /// Takes out one member, and a comma beside it.
@@ -227,8 +235,8 @@ impl JsonText {
 }
 
 /// A key as JSON has it.
-fn quoted(key: &str) -> Vec<u8> {
-    Value::from(key).to_string().into_bytes()
+fn quoted(key: &str) -> Result<Vec<u8>, MetadataError> {
+    json::text(&key)
 }
 
 #[cfg(test)]
@@ -248,7 +256,7 @@ mod tests {
     fn only_the_member_changes() {
         let before = "{ \"a\":NaN,\n \"b\" : [1, \"}\\\"\", {}],\n \"big\": 123456789012345678901234567890 , \"c\":1e400}";
         let mut after = text(&before.replace("1e400", "1"));
-        after.set("b", &Value::from(2));
+        after.set("b", &Value::from(2)).unwrap();
         let expected = "{ \"a\":NaN,\n \"b\" : 2,\n \"big\": 123456789012345678901234567890 , \"c\":1}";
         assert_eq!(shown(after), expected);
     }
@@ -256,28 +264,28 @@ mod tests {
     #[test]
     fn new_members_are_indented_like_the_others() {
         let mut compact = text("{\"a\": 1}");
-        compact.set("b", &serde_json::json!({"c": 1}));
+        compact.set("b", &serde_json::json!({"c": 1})).unwrap();
         assert_eq!(shown(compact.clone()).lines().count(), 3);
         let mut indented = text("{\n    \"a\": 1\n}");
-        indented.set("b", &serde_json::json!({"c": [2]}));
+        indented.set("b", &serde_json::json!({"c": [2]})).unwrap();
         let expected = "{\n    \"a\": 1,\n    \"b\": {\n      \"c\": [\n        2\n      ]\n    }\n}";
         assert_eq!(shown(indented), expected);
         let mut empty = text("{}");
-        empty.set("é\"", &Value::Null);
+        empty.set("é\"", &Value::Null).unwrap();
         assert_eq!(shown(empty), "{\"é\\\"\": null}");
     }
 
     #[test]
     fn codecs_get_the_normal_form_and_the_rest_stays() {
         let mut document = text("{\"a\": NaN, \"codecs\": [\"bytes\", {\"name\": \"crc32c\"}], \"b\":1.50}");
-        document.normalise_codecs();
+        document.normalise_codecs().unwrap();
         let normal = shown(document.clone());
         assert!(
             normal.starts_with("{\"a\": NaN, \"codecs\": [") && normal.ends_with("], \"b\":1.50}"),
             "{normal}"
         );
         assert_eq!(normal.matches("\"configuration\": {}").count(), 2);
-        document.normalise_codecs();
+        document.normalise_codecs().unwrap();
         assert_eq!(shown(document), normal);
     }
 
@@ -300,7 +308,7 @@ mod tests {
     #[test]
     fn a_key_that_was_there_twice_is_there_once() {
         let mut document = text("{\"x\": 1, \"a\": {\"x\": 0}, \"x\": 3}");
-        document.set("x", &Value::from(4));
+        document.set("x", &Value::from(4)).unwrap();
         assert_eq!(shown(document), "{\"a\": {\"x\": 0}, \"x\": 4}");
     }
 
@@ -334,7 +342,7 @@ mod tests {
             for (key, value) in changes {
                 match value {
                     Some(value) => {
-                        document.set(&key, &value);
+                        document.set(&key, &value).unwrap();
                         expected[&key] = value;
                     }
                     None => {

@@ -40,6 +40,12 @@ pub enum MetadataError {
         /// The most that is allowed.
         limit: u64,
     },
+    /// There is no memory for the metadata.
+    #[error("cannot allocate {nbytes} bytes for the metadata")]
+    OutOfMemory {
+        /// Bytes asked for.
+        nbytes: usize,
+    },
 }
 
 impl MetadataError {
@@ -68,5 +74,15 @@ pub(super) fn excerpt(value: &Value) -> String {
     match text.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+impl From<zarrow_array::Error> for MetadataError {
+    /// Memory that was asked for and not there; nothing else comes here.
+    fn from(error: zarrow_array::Error) -> MetadataError {
+        match error {
+            zarrow_array::Error::OutOfMemory { nbytes } => MetadataError::OutOfMemory { nbytes },
+            other => MetadataError::invalid("metadata", other.to_string()),
+        }
     }
 }

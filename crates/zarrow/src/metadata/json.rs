@@ -2,11 +2,14 @@
 //!
 //! It takes JSON (RFC 8259), and of what Python writes besides it what [`lenient`](super::lenient) lists.
 
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
+use zarrow_array::allocation::Grow;
 
 use super::check::metadata_nbytes;
 use super::lenient;
 use super::members::member;
+use super::outline::Outline;
 use super::{Attributes, MetadataError};
 
 /// A JSON object whose keys are taken out one by one, so that what stays is what nobody knew.
@@ -19,25 +22,16 @@ pub(super) struct Document<'a> {
 impl<'a> Document<'a> {
     /// Reads `bytes`, at most `limit` of them.
     ///
-    /// The parser's limit of 128 nested levels stays on, and bounds every recursion over the result.
+    /// Its depth is bounded, and so is every recursion over the result.
     pub(super) fn parse(bytes: &'a [u8], limit: u64) -> Result<Self, MetadataError> {
         metadata_nbytes(bytes, limit)?;
-        let value = serde_json::from_slice(bytes)
-            .or_else(|error| match lenient::as_json(bytes) {
-                Some(json) => serde_json::from_slice(&json),
-                None => Err(error),
-            })
-            .map_err(|error| MetadataError::NotJson { reason: error.to_string() })?;
-        match value {
+        Outline::of(bytes).admit()?;
+        match deserialize(bytes)? {
             Value::Object(members) => Ok(Document { members, text: bytes }),
             other => {
                 Err(MetadataError::NotJson { reason: format!("found {}", super::error::excerpt(&other)) })
             }
         }
-    }
-
-    pub(super) fn contains(&self, key: &str) -> bool {
-        self.members.contains_key(key)
     }
 
     /// Takes the value of `key`, `None` where it is absent or null.
@@ -89,6 +83,49 @@ impl<'a> Document<'a> {
     pub(super) fn into_map(self) -> Map<String, Value> {
         self.members
     }
+}
+
+/// Checks that `bytes`, at most `limit` of them, are a JSON object, without making values of it.
+pub(super) fn check_object(bytes: &[u8], limit: u64) -> Result<(), MetadataError> {
+    metadata_nbytes(bytes, limit)?;
+    Outline::of(bytes).check_depth()?;
+    deserialize::<IgnoredAny>(bytes)?;
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => Ok(()),
+        _ => Err(MetadataError::NotJson { reason: "found no object".into() }),
+    }
+}
+
+/// Reads JSON, and what [`lenient`] lists.
+fn deserialize<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, MetadataError> {
+    let read = serde_json::from_slice(bytes).or_else(|error| match lenient::as_json(bytes) {
+        Some(json) => serde_json::from_slice(&json),
+        None => Err(error),
+    });
+    read.map_err(|error| MetadataError::NotJson { reason: error.to_string() })
+}
+
+/// The value as indented JSON.
+pub(super) fn text(value: &impl serde::Serialize) -> Result<Vec<u8>, MetadataError> {
+    /// Text that grows where there is memory.
+    #[derive(Default)]
+    struct Text(Vec<u8>);
+
+    impl std::io::Write for Text {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.try_append(bytes).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut text = Text::default();
+    serde_json::to_writer_pretty(&mut text, value)
+        .map_err(|_| MetadataError::OutOfMemory { nbytes: text.0.len() })?;
+    Ok(text.0)
 }
 
 /// A named extension: a data type, chunk grid, chunk key encoding or codec (Zarr core 3.1, extension points).

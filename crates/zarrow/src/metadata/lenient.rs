@@ -15,6 +15,8 @@ const ESCAPE: usize = 6;
 /// `text` with all of that as JSON says it, `None` where there is none of it.
 pub(super) fn as_json(text: &[u8]) -> Option<Vec<u8>> {
     let mut json = Vec::new();
+    // Three bytes become five at most. Where there is no memory for that, the text stays what it is: no JSON.
+    json.try_reserve_exact(text.len().checked_mul(2)?).ok()?;
     let (mut position, mut in_string, mut found) = (0, false, false);
     while let Some(&byte) = text.get(position) {
         let rest = &text[position..];

@@ -8,6 +8,9 @@
 
 use std::ops::Range;
 
+use zarrow_array::allocation::{self, Grow};
+
+use super::MetadataError;
 use super::lenient::{Surrogate, escaped_surrogate};
 
 /// A member of an object.
@@ -95,13 +98,13 @@ fn unescaped(string: &[u8]) -> Vec<u8> {
 }
 
 /// `json` with each member and item on a line of its own, two spaces deeper a level, as `serde_json` writes it.
-pub(super) fn indented(json: &str) -> String {
+pub(super) fn indented(json: &str) -> Result<Vec<u8>, MetadataError> {
     let text = json.as_bytes();
-    let mut indented = String::with_capacity(json.len());
+    let mut indented: Vec<u8> = allocation::with_capacity(json.len())?;
     let (mut depth, mut at) = (0usize, 0);
-    let line = |indented: &mut String, depth: usize| {
-        indented.push('\n');
-        (0..depth).for_each(|_| indented.push_str("  "));
+    let line = |indented: &mut Vec<u8>, depth: usize| {
+        indented.try_push(b'\n')?;
+        indented.try_extend(std::iter::repeat_n(b' ', 2 * depth))
     };
     while let Some(&byte) = text.get(at) {
         let end = match byte {
@@ -110,32 +113,32 @@ pub(super) fn indented(json: &str) -> String {
         };
         match byte {
             b'{' | b'[' => {
-                indented.push(char::from(byte));
+                indented.try_push(byte)?;
                 let next = find(text, end, |byte| !byte.is_ascii_whitespace());
                 if let Some(close) = next.filter(|next| matches!(text[*next], b'}' | b']')) {
-                    indented.push(char::from(text[close]));
+                    indented.try_push(text[close])?;
                     at = close + 1;
                     continue;
                 }
                 depth += 1;
-                line(&mut indented, depth);
+                line(&mut indented, depth)?;
             }
             b'}' | b']' => {
                 depth = depth.saturating_sub(1);
-                line(&mut indented, depth);
-                indented.push(char::from(byte));
+                line(&mut indented, depth)?;
+                indented.try_push(byte)?;
             }
             b',' => {
-                indented.push(',');
-                line(&mut indented, depth);
+                indented.try_push(byte)?;
+                line(&mut indented, depth)?;
             }
-            b':' => indented.push_str(": "),
+            b':' => indented.try_append(b": ")?,
             byte if byte.is_ascii_whitespace() => {}
-            _ => indented.push_str(json.get(at..end).unwrap_or_default()),
+            _ => indented.try_append(text.get(at..end).unwrap_or_default())?,
         }
         at = end;
     }
-    indented
+    Ok(indented)
 }
 
 /// `json` without the white space that means nothing.
@@ -207,11 +210,11 @@ mod tests {
         for value in values {
             for text in [value.to_string(), format!("{value:#}"), value.to_string().replace(':', " :\t ")] {
                 if serde_json::from_str::<Value>(&text).is_ok_and(|again| again == value) {
-                    assert_eq!(indented(&text), format!("{value:#}"));
+                    assert_eq!(indented(&text).unwrap(), format!("{value:#}").into_bytes());
                     assert_eq!(compact(&text), value.to_string());
                 }
             }
         }
-        assert_eq!(indented("{\"a\": [NaN,1e400]}"), "{\n  \"a\": [\n    NaN,\n    1e400\n  ]\n}");
+        assert_eq!(indented("{\"a\": [NaN,1e400]}").unwrap(), b"{\n  \"a\": [\n    NaN,\n    1e400\n  ]\n}");
     }
 }

@@ -24,6 +24,7 @@ mod json;
 mod lenient;
 mod members;
 mod normal_form;
+mod outline;
 mod structure;
 mod type_string;
 mod v2;
@@ -137,11 +138,12 @@ pub enum NodeMetadata {
 /// # Ok::<(), zarrow::metadata::MetadataError>(())
 /// ```
 pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
-    let document = json::Document::parse(bytes, limits.max_consolidated_nbytes)?;
-    if !document.contains("consolidated_metadata") {
-        check::metadata_nbytes(bytes, limits.max_metadata_nbytes)?;
+    check::metadata_nbytes(bytes, limits.max_consolidated_nbytes)?;
+    let (mut node, consolidated) = v3::split(bytes, limits)?;
+    if let (NodeMetadata::Group(group), Some(text)) = (&mut node, consolidated) {
+        group.consolidated = Consolidated::from_v3(text, *limits)?;
     }
-    v3::node(document, limits)
+    Ok(node)
 }
 
 /// Reads a data type as version 3 names it: a name, or an object of name and configuration.
@@ -156,6 +158,14 @@ pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, M
 /// ```
 pub fn parse_data_type(name: &Value) -> Result<DataType, MetadataError> {
     data_type::parse(name)
+}
+
+/// The value as JSON, indented as documents are.
+///
+/// # Errors
+/// [`MetadataError::OutOfMemory`].
+pub fn json_text(value: &impl serde::Serialize) -> Result<Vec<u8>, MetadataError> {
+    json::text(value)
 }
 
 /// What NumPy calls a data type in a byte order, `None` where it has no such type.
@@ -189,10 +199,7 @@ pub fn parse_v2_group(
 ) -> Result<GroupMetadata, MetadataError> {
     let document = json::Document::parse(zgroup, limits.max_metadata_nbytes)?;
     let consolidated = match zmetadata {
-        Some(bytes) => {
-            let document = json::Document::parse(bytes, limits.max_consolidated_nbytes)?;
-            Some(Consolidated::from_v2(document, *limits)?)
-        }
+        Some(bytes) => Some(Consolidated::from_v2(bytes, *limits)?),
         None => None,
     };
     v2::group(document, attributes(zattrs, limits)?, consolidated)

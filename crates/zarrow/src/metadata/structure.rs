@@ -6,7 +6,7 @@
 //!   fields are pairs. Fields follow one another without padding.
 
 use serde_json::{Value, json};
-use zarrow_array::{DataType, Field, Struct};
+use zarrow_array::{DataType, Field, Struct, allocation};
 
 use super::MetadataError;
 use super::data_type;
@@ -19,7 +19,8 @@ pub(super) fn parse_v2(value: &Value) -> Result<(DataType, Vec<ByteOrder>), Meta
     const KEY: &str = "dtype";
     let expected = |value: &Value| MetadataError::expected(KEY, "[name, type] or [name, type, shape]", value);
     let entries = value.as_array().ok_or_else(|| expected(value))?;
-    let (mut fields, mut orders, mut offset) = (Vec::with_capacity(entries.len()), Vec::new(), 0usize);
+    let (mut fields, mut orders, mut offset) =
+        (allocation::with_capacity(entries.len())?, Vec::new(), 0usize);
     for entry in entries {
         let (name, item, shape) = match entry.as_array().map(Vec::as_slice) {
             Some([name, item]) => (name, item, Vec::new()),
@@ -65,7 +66,7 @@ pub(super) fn parse_v3(extension: &Extension<'_>) -> Result<DataType, MetadataEr
     const KEY: &str = "data_type";
     let value = extension.require("fields")?;
     let entries = value.as_array().ok_or_else(|| MetadataError::expected(KEY, "a list of fields", value))?;
-    let mut fields = Vec::with_capacity(entries.len());
+    let mut fields = allocation::with_capacity(entries.len())?;
     for entry in entries {
         let (name, item) =
             match (entry.as_array().map(Vec::as_slice), entry.get("name"), entry.get("data_type")) {

@@ -1,24 +1,41 @@
 //! Zarr version 3: `zarr.json` (Zarr core 3.1).
 
 use serde_json::Value;
+use zarrow_array::allocation;
 
 use super::error::excerpt;
-use super::json::{Document, extents};
+use super::json::{self, Document, extents};
+use super::members::members;
 use super::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata,
-    MetadataError, MetadataLimits, NodeMetadata, ZarrFormat, check, data_type,
+    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata, MetadataError,
+    MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type,
 };
 
-/// Reads the document of a node. Its keys are taken out, and those that stay must be ones to ignore.
-pub(super) fn node(
-    mut document: Document<'_>,
+/// Reads the text of a node, and gives with it the text of its consolidated metadata, of which no values are made: what is
+/// beside it has to be as short as any other document.
+pub(super) fn split<'a>(
+    text: &'a [u8],
     limits: &MetadataLimits,
-) -> Result<NodeMetadata, MetadataError> {
+) -> Result<(NodeMetadata, Option<&'a [u8]>), MetadataError> {
+    let found = members(text).into_iter().rfind(|member| member.key == consolidated::KEY.as_bytes());
+    let Some(value) = found.map(|member| member.value) else {
+        return Ok((node(Document::parse(text, limits.max_metadata_nbytes)?, limits)?, None));
+    };
+    json::check_object(text, limits.max_consolidated_nbytes)?;
+    let (before, after) = (&text[..value.start], &text[value.end..]);
+    // The key stays, so that a node that may not have it is refused.
+    let rest = allocation::concatenated(&[before, b"null", after])?;
+    let node = node(Document::parse(&rest, limits.max_metadata_nbytes)?, limits)?;
+    Ok((node, Some(&text[value]).filter(|text| *text != b"null")))
+}
+
+/// Reads the document of a node. Its keys are taken out, and those that stay must be ones to ignore.
+fn node(mut document: Document<'_>, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
     document.require_format(3)?;
     let node_type = document.required("node_type")?;
     match node_type.as_str() {
         Some("array") => array(document, limits).map(NodeMetadata::Array),
-        Some("group") => group(document, limits).map(NodeMetadata::Group),
+        Some("group") => group(document).map(NodeMetadata::Group),
         _ => Err(MetadataError::expected("node_type", "\"array\" or \"group\"", &node_type)),
     }
 }
@@ -55,17 +72,12 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
     Ok(array)
 }
 
-fn group(mut document: Document<'_>, limits: &MetadataLimits) -> Result<GroupMetadata, MetadataError> {
+/// A group, whose consolidated metadata are read by themselves.
+fn group(mut document: Document<'_>) -> Result<GroupMetadata, MetadataError> {
     let attributes = document.attributes()?;
-    let consolidated = match document.optional("consolidated_metadata") {
-        Some(value) => {
-            let text = document.text_of("consolidated_metadata").unwrap_or_default();
-            Consolidated::from_v3(&value, text, *limits)?
-        }
-        None => None,
-    };
+    document.optional(consolidated::KEY);
     refuse_unknown(document)?;
-    Ok(GroupMetadata { zarr_format: ZarrFormat::V3, attributes, consolidated })
+    Ok(GroupMetadata { zarr_format: ZarrFormat::V3, attributes, consolidated: None })
 }
 
 fn dimension_names(value: Value) -> Result<Vec<Option<String>>, MetadataError> {

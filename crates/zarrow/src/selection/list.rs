@@ -1,7 +1,8 @@
 //! Positions of an axis in any order: sorted, so that those of one chunk follow one another.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::sync::Arc;
+use zarrow_array::allocation;
 
 /// Positions of an axis one by one, repeated as the caller likes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +22,10 @@ impl List {
         if positions.is_sorted() {
             return Ok(List { positions: Arc::new(positions), places: None });
         }
-        let mut pairs = with_room(positions.len())?;
         // Equal positions keep their order: where they are written to, the last one stays.
-        pairs.extend(positions.iter().copied().zip(0u64..));
+        let mut pairs = allocation::collected(positions.iter().copied().zip(0u64..))?;
         pairs.sort_unstable();
-        let (mut positions, mut places) = (positions, with_room(pairs.len())?);
+        let (mut positions, mut places) = (positions, allocation::with_capacity(pairs.len())?);
         for (place, (position, number)) in positions.iter_mut().zip(&pairs) {
             *place = *position;
             places.push(*number);
@@ -72,20 +72,5 @@ impl List {
             Some(places) => places.iter().position(|place| *place == number).unwrap_or(0),
         };
         self.positions[at]
-    }
-}
-
-/// A vector that has room for `count` items, or an error where there is no memory for them.
-///
-/// # Errors
-/// [`zarrow_array::Error::OutOfMemory`].
-pub fn with_room<T>(count: usize) -> Result<Vec<T>> {
-    let mut items = Vec::new();
-    match items.try_reserve_exact(count) {
-        Ok(()) => Ok(items),
-        Err(_) => {
-            let nbytes = count.saturating_mul(size_of::<T>());
-            Err(Error::from(zarrow_array::Error::OutOfMemory { nbytes }))
-        }
     }
 }

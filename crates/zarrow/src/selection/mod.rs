@@ -16,7 +16,6 @@ mod points;
 
 pub use basic::Index;
 pub use list::List;
-pub(crate) use list::with_room;
 pub use orthogonal::AxisIndex;
 
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::selection::basic::{Index, length, locate, one_an_axis};
-use crate::selection::list::{List, with_room};
+use crate::selection::list::List;
 use crate::selection::{AxisSelection, Selection};
+use zarrow_array::allocation::{self, Grow};
 
 /// The index of one axis: a basic one, or positions one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +82,9 @@ pub fn positions(
         AxisIndex::Basic(index) => return Ok(Err(index)),
         AxisIndex::List(list) => {
             let length = length(axis, extent)?;
-            positions = with_room(list.len())?;
+            positions = allocation::with_capacity(list.len())?;
             for position in list {
-                positions.push(locate(*position, axis, length)?);
+                positions.try_push(locate(*position, axis, length)?)?;
             }
         }
         AxisIndex::Mask(mask) => {
@@ -91,8 +92,9 @@ pub fn positions(
                 let text = format!("a mask of {} values for axis {axis} with size {extent}", mask.len());
                 return Err(ErrorKind::Index(text).into());
             }
-            positions = with_room(mask.iter().filter(|taken| **taken).count())?;
-            positions.extend((0u64..).zip(mask).filter(|(_, taken)| **taken).map(|(position, _)| position));
+            positions = allocation::with_capacity(mask.iter().filter(|taken| **taken).count())?;
+            positions
+                .try_extend((0u64..).zip(mask).filter(|(_, taken)| **taken).map(|(position, _)| position))?;
         }
     }
     Ok(Ok(positions))

@@ -8,10 +8,10 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::selection::basic::Index;
-use crate::selection::list::with_room;
 use crate::selection::orthogonal::{AxisIndex, per_axis, positions};
 use crate::selection::{AxisSelection, Points, Selection};
 use std::sync::Arc;
+use zarrow_array::allocation::{self, Grow};
 
 impl Selection {
     /// The points whose coordinates `indices` list: as many for each axis that has a list as `points_shape` has
@@ -78,9 +78,9 @@ impl Selection {
         for extent in shape {
             // There is no element where an extent is 0, and no distance.
             stride = stride.checked_div(*extent).unwrap_or(0);
-            let mut positions = with_room(count)?;
+            let mut positions = allocation::with_capacity(count)?;
             let taken = (0u64..).zip(mask).filter(|(_, taken)| **taken);
-            positions.extend(taken.map(|(element, _)| element / stride % extent));
+            positions.try_extend(taken.map(|(element, _)| element / stride % extent))?;
             coordinates.push(AxisSelection::Points(Arc::new(positions)));
         }
         Ok(Selection { axes: coordinates, points: Some(Points { shape: vec![count as u64], at: 0 }) })

@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use zarrow_array::allocation::Grow;
 
 /// A folder whose files are the values.
 ///
@@ -168,10 +169,10 @@ impl Store for FilesystemStore {
                 && name != ".."
                 && !is_reserved(name)
             {
-                names.push(name.to_owned());
+                names.try_push(name.to_owned())?;
             }
         }
-        names.sort();
+        names.sort_unstable();
         Ok(names)
     }
 
@@ -186,7 +187,7 @@ impl Store for FilesystemStore {
                 // Folders behind links are not entered, which might lead in a circle.
                 match entry.file_type() {
                     FileType::Directory if name != "." && name != ".." && !is_reserved(name) => {
-                        folders.push(join(&prefix, name))
+                        folders.try_push(join(&prefix, name))?
                     }
                     FileType::Directory => {}
                     _ if is_reserved(name) => {}

@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zarrow_array::allocation::{self, Grow};
 
 /// Values in memory: those that the store was made with, and those that were set since.
 ///
@@ -112,7 +113,7 @@ impl Store for MemoryStore {
         let values = self.values();
         let below = values.keys().filter_map(|key| below(key, prefix));
         let names: BTreeSet<&str> = below.filter_map(|key| key.split('/').next()).collect();
-        Ok(names.into_iter().map(str::to_owned).collect())
+        Ok(allocation::collected(names.into_iter().map(str::to_owned))?)
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {
@@ -233,7 +234,7 @@ impl Draft for MemoryDraft<'_> {
             let nbytes = at.saturating_add(part.len());
             if nbytes > bytes.len() {
                 let more = nbytes - bytes.len();
-                bytes.try_reserve(more).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+                bytes.make_room(more)?;
                 let start = at.max(bytes.len());
                 bytes.resize(start, 0);
             }

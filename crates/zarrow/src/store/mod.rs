@@ -25,6 +25,7 @@ use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use zarrow_array::allocation;
 
 /// A place that holds values under keys.
 ///
@@ -109,12 +110,9 @@ pub trait Store: Any + Send + Sync + Debug {
             return Err(crate::ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
         }
         let length = usize::try_from(actual).unwrap_or(usize::MAX);
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(length).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes: length })?;
-        bytes.resize(length, MaybeUninit::uninit());
+        let mut memory = allocation::filled(MaybeUninit::uninit(), length)?;
         // A value that has shrunk since is whole all the same: its parser will tell.
-        let bytes = value.read_at(0, &mut bytes)?.to_vec();
-        Ok(Some(bytes))
+        Ok(Some(allocation::copied(value.read_at(0, &mut memory)?)?))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Indices into a dictionary, as the values that they stand for.
 
+use crate::allocation::{self, Grow};
 use crate::dtype::Number;
 use crate::error::{Error, Result};
 use crate::import::Imported;
@@ -15,14 +16,14 @@ pub fn decoded(
     extents: &[i64],
 ) -> Result<Imported> {
     let size = values.size();
-    let mut places = Vec::with_capacity(indices.size());
+    let mut places = allocation::with_capacity(indices.size())?;
     for at in 0..indices.size() {
         let is_missing = missing.as_ref().is_some_and(|missing| missing[at] != 0);
         let index = if is_missing { None } else { Some(index(indices, at)) };
         match index {
-            None => places.push(None),
+            None => places.try_push(None)?,
             Some(index) => match usize::try_from(index).ok().filter(|index| *index < size) {
-                Some(index) => places.push(Some(index)),
+                Some(index) => places.try_push(Some(index))?,
                 None => {
                     return Err(Error::BadArrow(format!("index {index} into a dictionary of {size} values")));
                 }

@@ -3,6 +3,7 @@
 //! Source: Arrow C stream interface.
 
 use super::foreign::take_array;
+use crate::allocation::Grow;
 use crate::error::{Error, Result};
 use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
 use crate::export::arrow_stream::ArrowArrayStream;
@@ -46,7 +47,7 @@ pub fn read_stream(mut stream: ArrowArrayStream) -> Result<(ArrowSchema, Vec<Arr
         check(&mut stream, code)?;
         // SAFETY: the place is ours.
         match unsafe { take_array(&mut place) } {
-            Some(chunk) => chunks.push(chunk),
+            Some(chunk) => chunks.try_push(chunk)?,
             None => return Ok((schema, chunks)),
         }
     }

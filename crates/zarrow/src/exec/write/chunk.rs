@@ -35,6 +35,7 @@ use crate::memory::Lent;
 use crate::metadata::FillValue;
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
+use zarrow_array::allocation;
 use zarrow_array::shape;
 
 /// A chunk, or an inner chunk, that is written.
@@ -167,7 +168,7 @@ impl<'a> Target<'a> {
                 }
                 let Worker { codecs, encoded, .. } = worker;
                 let encoded = encode(self.chain.compressors()?, &shard, encoded, codecs)?;
-                Ok(Some([encoded.body, &encoded.tail].concat().into()))
+                Ok(Some(allocation::concatenated(&[encoded.body, &encoded.tail])?.into()))
             }
             _ => self.encode_elements(part, values, old, worker),
         }
@@ -210,7 +211,7 @@ impl<'a> Target<'a> {
         worker: &'w mut Worker,
     ) -> Result<Option<Bytes<'w>>> {
         let FillValue::Fixed(item) = self.fill else { return Err(mismatch()) };
-        let mut item = item.clone();
+        let mut item = allocation::copied(item)?;
         let item_size = item.len();
         swap.in_place(&mut item, item_size);
         let (offset, value_size, stored) = match self.field {
@@ -338,7 +339,7 @@ impl<'a> Target<'a> {
             None => None,
         };
         let mut elements = match &decoded {
-            Some(decoded) => Elements::of(decoded, count),
+            Some(decoded) => Elements::of(decoded, count)?,
             None => Elements::repeated(&self.chain.data_type, self.fill, count)?,
         };
         let offset = self.field.map_or(0, |field| field.offset);

@@ -8,14 +8,14 @@
 use crate::codec::{
     ArrayToBytes, Chain, Encoded, INDEXED_VLEN, OptionalCodec, Swap, check_text, encode, encode_variable,
 };
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::exec::part::AxisPart;
 use crate::exec::scratch::{Codecs, Scratch};
 use crate::exec::sink::{Decoded, c_strides};
 use crate::exec::write::fill::is_filled;
 use crate::exec::write::values::{Data, Level, Memory, mismatch};
 use crate::metadata::FillValue;
-use zarrow_array::{DataType, shape};
+use zarrow_array::{DataType, allocation, shape};
 
 /// The elements of a chunk in the C order of its stored axes.
 pub enum Elements<'a> {
@@ -41,21 +41,21 @@ impl<'a> Elements<'a> {
     pub fn repeated(data_type: &DataType, value: &'a FillValue, count: usize) -> Result<Elements<'a>> {
         Ok(match (data_type, value) {
             (DataType::Optional(inner), FillValue::Present(value)) => Elements::Optional {
-                missing: with_room(count, 0u8)?,
+                missing: allocation::filled(0u8, count)?,
                 data: Box::new(Self::repeated(inner, value, count)?),
             },
             (DataType::Optional(inner), FillValue::Missing) => Elements::Optional {
-                missing: with_room(count, 1u8)?,
+                missing: allocation::filled(1u8, count)?,
                 data: Box::new(Self::nothing(inner, count)?),
             },
             (_, FillValue::Fixed(item)) => {
-                let mut bytes = with_room(shape::nbytes(&[count as u64], item.len())?, 0u8)?;
+                let mut bytes = allocation::filled(0u8, shape::nbytes(&[count as u64], item.len())?)?;
                 for place in bytes.chunks_exact_mut(item.len().max(1)) {
                     place.copy_from_slice(item);
                 }
                 Elements::Fixed(bytes)
             }
-            (_, FillValue::Variable(item)) => Elements::Variable(with_room(count, &item[..])?),
+            (_, FillValue::Variable(item)) => Elements::Variable(allocation::filled(&item[..], count)?),
             _ => return Err(mismatch()),
         })
     }
@@ -64,29 +64,35 @@ impl<'a> Elements<'a> {
     fn nothing(data_type: &DataType, count: usize) -> Result<Elements<'a>> {
         Ok(match (data_type, data_type.item_size()) {
             (DataType::Optional(inner), _) => Elements::Optional {
-                missing: with_room(count, 1u8)?,
+                missing: allocation::filled(1u8, count)?,
                 data: Box::new(Self::nothing(inner, count)?),
             },
-            (_, None) => Elements::Variable(with_room(count, &[][..])?),
-            (_, Some(size)) => Elements::Fixed(with_room(shape::nbytes(&[count as u64], size)?, 0u8)?),
+            (_, None) => Elements::Variable(allocation::filled(&[][..], count)?),
+            (_, Some(size)) => {
+                Elements::Fixed(allocation::filled(0u8, shape::nbytes(&[count as u64], size)?)?)
+            }
         })
     }
 
     /// The elements of a decoded chunk (step 1).
-    pub fn of(decoded: &'a Decoded, count: usize) -> Elements<'a> {
-        match decoded {
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn of(decoded: &'a Decoded, count: usize) -> Result<Elements<'a>> {
+        Ok(match decoded {
             Decoded::Fixed { bytes, swap } => {
-                let (mut bytes, item_size) = (bytes.clone(), bytes.len() / count.max(1));
+                let (mut bytes, item_size) = (allocation::copied(bytes)?, bytes.len() / count.max(1));
                 swap.in_place(&mut bytes, item_size);
                 Elements::Fixed(bytes)
             }
             Decoded::Variable(chunk) => {
-                Elements::Variable((0..count).map(|index| chunk.element(index)).collect())
+                Elements::Variable(allocation::try_collected((0..count).map(|index| chunk.element(index)))?)
             }
             Decoded::Optional { missing, data } => {
-                Elements::Optional { missing: missing.clone(), data: Box::new(Self::of(data, count)) }
+                let missing = allocation::copied(missing)?;
+                Elements::Optional { missing, data: Box::new(Self::of(data, count)?) }
             }
-        }
+        })
     }
 
     /// Puts the values of `part` to their places in a chunk of `shape` (step 2); `offset` bytes behind the start of each
@@ -142,31 +148,30 @@ impl<'a> Elements<'a> {
     }
 
     /// Those that are not missing.
-    fn present(self, missing: &[u8], item_size: usize) -> Elements<'a> {
-        let here = |(_, missing): &(&[u8], &u8)| **missing == 0;
-        match self {
-            Elements::Fixed(bytes) => {
-                let mut present = Vec::with_capacity(bytes.len());
-                for (item, _) in
-                    bytes.chunks_exact(item_size.max(1)).zip(missing).filter(|(_, missing)| **missing == 0)
-                {
-                    present.extend_from_slice(item);
-                }
-                Elements::Fixed(present)
+    fn present(self, missing: &[u8], item_size: usize) -> Result<Elements<'a>> {
+        /// The items move together in the memory that they have.
+        fn keep<T: Copy>(items: &mut Vec<T>, missing: &[u8], size: usize) {
+            let mut kept = 0;
+            for at in missing.iter().enumerate().filter(|(_, missing)| **missing == 0).map(|(at, _)| at) {
+                items.copy_within(at * size..(at + 1) * size, kept);
+                kept += size;
             }
-            Elements::Variable(elements) => Elements::Variable(
-                elements.into_iter().zip(missing).filter(here).map(|(item, _)| item).collect(),
-            ),
-            Elements::Optional { missing: inner, data } => Elements::Optional {
-                data: Box::new(data.present(missing, item_size)),
-                missing: inner
-                    .iter()
-                    .zip(missing)
-                    .filter(|(_, missing)| **missing == 0)
-                    .map(|(item, _)| *item)
-                    .collect(),
-            },
+            items.truncate(kept);
         }
+        Ok(match self {
+            Elements::Fixed(mut bytes) => {
+                keep(&mut bytes, missing, item_size);
+                Elements::Fixed(bytes)
+            }
+            Elements::Variable(mut elements) => {
+                keep(&mut elements, missing, 1);
+                Elements::Variable(elements)
+            }
+            Elements::Optional { missing: mut inner, data } => {
+                keep(&mut inner, missing, 1);
+                Elements::Optional { data: Box::new(data.present(missing, item_size)?), missing: inner }
+            }
+        })
     }
 
     /// Encodes the elements, of which there are as many as `shape` has, by `chain`.
@@ -184,7 +189,7 @@ impl<'a> Elements<'a> {
                 swap.in_place(&mut bytes, chain.item_size().unwrap_or(0));
                 bytes
             }
-            (ArrayToBytes::PackBits(packing), Elements::Fixed(bytes)) => packing.pack(&bytes),
+            (ArrayToBytes::PackBits(packing), Elements::Fixed(bytes)) => packing.pack(&bytes)?,
             (ArrayToBytes::Fallback(fallback), Elements::Fixed(bytes)) => fallback.encode(&bytes, shape)?,
             (ArrayToBytes::Pcodec(pcodec), Elements::Fixed(bytes)) => pcodec.encode(&bytes)?,
             (ArrayToBytes::IndexedVlen(vlen), Elements::Variable(elements)) => {
@@ -213,9 +218,13 @@ impl<'a> Elements<'a> {
             }
             _ => return Err(mismatch()),
         };
+        let compressors = chain.compressors()?;
+        if compressors.is_empty() {
+            return Ok(bytes);
+        }
         let mut scratch = Scratch::default();
-        let Encoded { body, tail } = encode(chain.compressors()?, &bytes, &mut scratch, codecs)?;
-        Ok([body, &tail].concat())
+        let Encoded { body, tail } = encode(compressors, &bytes, &mut scratch, codecs)?;
+        Ok(allocation::concatenated(&[body, &tail])?)
     }
 }
 
@@ -227,26 +236,16 @@ fn encode_optional(
     codecs: &mut Codecs,
 ) -> Result<Vec<u8>> {
     // Stored as 1 where an element is there.
-    let valid: Vec<u8> = missing.iter().map(|missing| u8::from(*missing == 0)).collect();
+    let valid: Vec<u8> = allocation::collected(missing.iter().map(|missing| u8::from(*missing == 0)))?;
     let given = missing.iter().filter(|missing| **missing == 0).count();
     let mask = Elements::Fixed(valid).encode(&optional.mask, &[missing.len() as u64], codecs)?;
     let data = match given {
         0 => Vec::new(),
         given => {
             let item_size = optional.data.item_size().unwrap_or(0);
-            data.present(missing, item_size).encode(&optional.data, &[given as u64], codecs)?
+            data.present(missing, item_size)?.encode(&optional.data, &[given as u64], codecs)?
         }
     };
     let lengths = [mask.len() as u64, data.len() as u64].map(u64::to_le_bytes);
-    Ok([lengths.as_flattened(), &mask, &data].concat())
-}
-
-fn with_room<T: Clone>(count: usize, item: T) -> Result<Vec<T>> {
-    let mut items = Vec::new();
-    let nbytes = count.saturating_mul(size_of::<T>());
-    items
-        .try_reserve_exact(count)
-        .map_err(|_| ErrorKind::Array(zarrow_array::Error::OutOfMemory { nbytes }))?;
-    items.resize(count, item);
-    Ok(items)
+    Ok(allocation::concatenated(&[lengths.as_flattened(), &mask, &data])?)
 }

@@ -43,6 +43,7 @@ use shard::{Entries, Pieces, ShardTarget};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use zarrow_array::allocation;
 
 /// What a write writes to.
 pub struct Writer<'a> {
@@ -84,7 +85,7 @@ impl Writer<'_> {
             None => 1,
         };
         let shards: Vec<OpenShard<'_>> = match sharding {
-            Some(_) if shares > 1 => (0..cells.count()).map(|_| OpenShard::default()).collect(),
+            Some(_) if shares > 1 => allocation::collected((0..cells.count()).map(|_| OpenShard::default()))?,
             _ => Vec::new(),
         };
         let too_many = || ErrorKind::Internal("more chunks than can be counted".into());

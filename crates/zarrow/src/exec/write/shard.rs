@@ -19,6 +19,7 @@ use crate::exec::shard::inner_cells;
 use crate::exec::write::chunk::{Bytes, Target, too_large};
 use crate::exec::write::values::Level;
 use std::ops::Range;
+use zarrow_array::allocation::{self, Grow};
 
 /// Encoded inner chunks, one behind the other.
 #[derive(Default)]
@@ -35,12 +36,11 @@ impl Pieces {
         self.reserve(nbytes)?;
         bytes.body.append_to(&mut self.bytes)?;
         self.bytes.extend_from_slice(&bytes.tail);
-        self.lengths.push((number, nbytes as u64));
-        Ok(())
+        Ok(self.lengths.try_push((number, nbytes as u64))?)
     }
 
     fn reserve(&mut self, nbytes: usize) -> Result<()> {
-        Ok(self.bytes.try_reserve(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?)
+        Ok(self.bytes.make_room(nbytes)?)
     }
 
     /// Appends an encoded chunk as it is stored.
@@ -50,8 +50,7 @@ impl Pieces {
         let read = input.read(0, &mut self.bytes.spare_capacity_mut()[..nbytes])?.len();
         // SAFETY: `read` has filled all of the spare memory that it was given, which it returned.
         unsafe { self.bytes.set_len(self.bytes.len() + read) };
-        self.lengths.push((number, read as u64));
-        Ok(())
+        Ok(self.lengths.try_push((number, read as u64))?)
     }
 }
 
@@ -76,15 +75,13 @@ impl<'a> ShardTarget<'a> {
     pub fn new(target: Target<'a>, sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<ShardTarget<'a>> {
         let grid = sharding.grid(target.shape)?;
         let cells = inner_cells(sharding, part)?;
-        let mut touched: Vec<(u64, u64)> = (0..cells.count())
-            .map(|at| {
-                let (mut cell, mut inner) = (PerAxis::new(), PerAxis::new());
-                cells.get(at, &mut cell, &mut inner);
-                let number =
-                    cell.iter().zip(&grid).fold(0u64, |number, (index, extent)| number * extent + index);
-                (number, at)
-            })
-            .collect();
+        let numbered = |at: u64| {
+            let (mut cell, mut inner) = (PerAxis::new(), PerAxis::new());
+            cells.get(at, &mut cell, &mut inner);
+            let number = cell.iter().zip(&grid).fold(0u64, |number, (index, extent)| number * extent + index);
+            (number, at)
+        };
+        let mut touched: Vec<(u64, u64)> = allocation::collected((0..cells.count()).map(numbered))?;
         touched.sort_unstable();
         let is_covered_inside = target.is_covered_inside(part);
         Ok(ShardTarget { target, sharding, grid, cells, is_covered_inside, touched })
@@ -187,11 +184,7 @@ impl Entries {
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn new(grid: &[u64], start: u64) -> Result<Entries> {
         let count: u64 = grid.iter().product();
-        let nbytes = usize::try_from(count.saturating_mul(24)).unwrap_or(usize::MAX);
-        let mut entries = Vec::new();
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        entries.try_reserve_exact(count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
-        entries.resize(count, None);
+        let entries = allocation::filled(None, usize::try_from(count).unwrap_or(usize::MAX))?;
         Ok(Entries { grid: grid.iter().copied().collect(), entries, end: start, any: false })
     }
 
@@ -246,7 +239,7 @@ pub fn encode_shard(
     let mut pieces = Pieces::default();
     let (start, at_start) = sharding.data_start(shard.grid())?;
     pieces.reserve(start as usize)?;
-    pieces.bytes.resize(start as usize, 0);
+    pieces.bytes.try_resize(start as usize, 0)?;
     shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
     let mut entries = Entries::new(shard.grid(), start)?;
     entries.add(&pieces.lengths)?;
@@ -256,7 +249,7 @@ pub fn encode_shard(
     let (index, mut bytes) = (entries.encode(sharding)?, pieces.bytes);
     match at_start {
         Some(_) => bytes[..index.len()].copy_from_slice(&index),
-        None => bytes.extend_from_slice(&index),
+        None => bytes.try_append(&index)?,
     }
     Ok(Some(bytes))
 }

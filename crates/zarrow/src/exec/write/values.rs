@@ -306,14 +306,15 @@ fn outside() -> crate::Error {
 
 impl<'a> Memory<'a> {
     /// Where the elements of `part` lie; `None` where that is not in the memory.
-    fn side(&self, part: &[AxisPart<'_>]) -> Option<Side> {
+    fn side(&self, part: &[AxisPart<'_>]) -> Result<Option<Side>> {
         let side = Side::in_output(part, self.origin, &self.strides)?;
-        (side.range(self.item_size)?.end <= self.nbytes).then_some(side)
+        Ok(side.filter(|side| side.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
     }
 
     /// The bytes of `part`, where they are one run in the part's own C order.
     pub fn run(&self, part: &[AxisPart<'_>]) -> Option<Lent<'a>> {
-        let side = self.side(part)?;
+        // Without memory to find out they are gathered, which says so.
+        let side = self.side(part).ok()??;
         let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
         // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a` by the contract of
         // `Values::strided`.
@@ -331,20 +332,21 @@ impl<'a> Memory<'a> {
         strides: &[isize],
         swap: &Swap,
     ) -> Result<()> {
-        let mut from = self.side(part).ok_or_else(outside)?;
-        let mut to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
+        let mut from = self.side(part)?.ok_or_else(outside)?;
+        let mut to = Side::in_chunk(part, 0, strides)?.ok_or_else(outside)?;
         if to.range(self.item_size).is_none_or(|range| range.end > chunk.len()) || strides.len() != part.len()
         {
             return Err(outside());
         }
         let (first, place) = (from.first, to.first);
+        let axes = from.axes_to(&mut to)?;
         // SAFETY: every element's range was checked on both sides. The chunk is exclusive memory, and the values' can be
         // read, by the contract of `Values::strided`.
         unsafe {
             copy(
                 self.item_size,
                 swap,
-                &from.axes_to(&mut to),
+                &axes,
                 self.pointer.wrapping_offset(first),
                 chunk.as_mut_ptr().cast::<u8>().wrapping_offset(place),
                 false,
@@ -399,8 +401,8 @@ impl<'a> Words<'a> {
         strides: &[isize],
         mut each: impl FnMut(usize, &'a [u8]) -> Result<()>,
     ) -> Result<()> {
-        let from = Side::in_output(part, 0, &self.strides).ok_or_else(outside)?;
-        let to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
+        let from = Side::in_output(part, 0, &self.strides)?.ok_or_else(outside)?;
+        let to = Side::in_chunk(part, 0, strides)?.ok_or_else(outside)?;
         let count: u64 = part.iter().map(|axis| axis.count).product();
         for (from, to) in from.iter().zip(to.iter()).take(usize::try_from(count).unwrap_or(usize::MAX)) {
             let element = usize::try_from(from).ok().and_then(|index| self.variable.element(index));

@@ -61,10 +61,10 @@ fn names_attributes_and_keys_stay_the_same() {
         attributes: array.attributes.clone(),
         consolidated: None,
     };
-    let names: Vec<&str> = group.documents().iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = group.documents().unwrap().iter().map(|(name, _)| *name).collect();
     assert_eq!(names, [".zattrs", ".zgroup"]);
     let version_3 = GroupMetadata { zarr_format: ZarrFormat::V3, ..group };
-    let (_, document) = version_3.documents().pop().unwrap();
+    let (_, document) = version_3.documents().unwrap().pop().unwrap();
     assert_eq!(parse_v3(&document, &limits()).unwrap(), NodeMetadata::Group(version_3));
 }
 

@@ -17,7 +17,7 @@ fn read(bytes: &[u8]) {
             .ok()
             .and_then(|group| group.consolidated),
     };
-    for name in consolidated.iter().flat_map(|consolidated| consolidated.children("")) {
+    for name in consolidated.iter().flat_map(|consolidated| consolidated.children("").unwrap()) {
         let node = consolidated.as_ref().and_then(|consolidated| consolidated.get(&name)).unwrap();
         if let Ok(NodeMetadata::Array(array)) = node {
             walk(&array);
@@ -168,5 +168,70 @@ proptest! {
             bytes.truncate(length.index(bytes.len()));
         }
         read(&bytes);
+    }
+}
+
+#[test]
+fn documents_are_bounded_before_they_are_parsed() {
+    let limits = MetadataLimits { max_metadata_nbytes: 4096, ..limits() };
+    let attributes = json!({ "x": "y".repeat(5000) });
+    let too_large = |result: Result<(), MetadataError>| {
+        let limit = limits.max_metadata_nbytes;
+        assert_eq!(result.unwrap_err(), MetadataError::TooLarge { what: "the metadata in bytes", limit });
+    };
+    let empty = json!({"kind": "inline", "must_understand": false, "metadata": {}});
+    let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+    too_large(parse_v3(group.to_string().as_bytes(), &limits).map(drop));
+    // An empty consolidated document is no excuse, wherever it stands and however it is spelled.
+    for key in ["\"consolidated_metadata\"", "\"consolidated\\u005fmetadata\""] {
+        let text = group.to_string();
+        let document = format!("{{{key}: {empty}, {}", &text[1..]);
+        too_large(parse_v3(document.as_bytes(), &limits).map(drop));
+    }
+    let array = v2_document(json!({})).to_string();
+    too_large(parse_v2_array(array.as_bytes(), Some(attributes.to_string().as_bytes()), &limits).map(drop));
+    let zgroup = br#"{"zarr_format": 2}"#;
+    too_large(parse_v2_group(zgroup, Some(attributes.to_string().as_bytes()), None, &limits).map(drop));
+    // Each node of consolidated metadata is a document.
+    let zmetadata = json!({"zarr_consolidated_format": 1, "metadata":
+        {"a/.zgroup": {"zarr_format": 2}, "a/.zattrs": attributes, "b/.zgroup": {"zarr_format": 2}}});
+    let root = parse_v2_group(zgroup, None, Some(zmetadata.to_string().as_bytes()), &limits).unwrap();
+    let consolidated = root.consolidated.unwrap();
+    too_large(consolidated.get("a").unwrap().map(drop));
+    assert!(consolidated.get("b").unwrap().is_ok());
+    let inline = json!({"zarr_format": 3, "node_type": "group", "consolidated_metadata":
+        {"kind": "inline", "metadata": {"a": group, "b": {"zarr_format": 3, "node_type": "group"}}}});
+    let NodeMetadata::Group(root) = parse_v3(inline.to_string().as_bytes(), &limits).unwrap() else {
+        panic!()
+    };
+    let consolidated = root.consolidated.unwrap();
+    too_large(consolidated.get("a").unwrap().map(drop));
+    assert!(consolidated.get("b").unwrap().is_ok());
+}
+
+#[test]
+fn depth_is_bounded_everywhere() {
+    const DEPTH: usize = 50_000;
+    let nested = |open: &str, inner: &str, close: &str| open.repeat(DEPTH) + inner + &close.repeat(DEPTH);
+    let deep = [
+        nested("[", "", "]"),
+        nested("{\"a\":", "1", "}"),
+        nested("{\"name\":\"optional\",\"configuration\":", "\"int8\"", "}"),
+        nested("{\"name\":\"sharding_indexed\",\"configuration\":{\"codecs\":[", "", "]}}"),
+        "[".repeat(DEPTH),
+    ];
+    for deep in &deep {
+        for key in ["attributes", "data_type", "codecs", "fill_value", "consolidated_metadata", "other"] {
+            for node_type in ["array", "group"] {
+                let document =
+                    format!("{{\"zarr_format\":3,\"node_type\":\"{node_type}\",\"{key}\":{deep}}}");
+                assert!(parse_v3(document.as_bytes(), &limits()).is_err());
+            }
+        }
+        let zarray = format!("{{\"zarr_format\":2,\"dtype\":{deep}}}");
+        assert!(parse_v2_array(zarray.as_bytes(), Some(deep.as_bytes()), &limits()).is_err());
+        let zmetadata = format!("{{\"zarr_consolidated_format\":1,\"metadata\":{{\"a/.zattrs\":{deep}}}}}");
+        let group = parse_v2_group(br#"{"zarr_format": 2}"#, None, Some(zmetadata.as_bytes()), &limits());
+        assert!(group.is_err());
     }
 }

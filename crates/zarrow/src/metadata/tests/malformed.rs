@@ -27,7 +27,7 @@ fn not_json() {
 #[test]
 fn nested_too_deep() {
     let text = format!("{{\"a\": {}1{}}}", "[".repeat(200_000), "]".repeat(200_000));
-    assert!(matches!(parse_v3(text.as_bytes(), &limits()), Err(MetadataError::NotJson { .. })));
+    assert!(matches!(parse_v3(text.as_bytes(), &limits()), Err(MetadataError::TooLarge { .. })));
 }
 
 #[test]

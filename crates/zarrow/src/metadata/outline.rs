@@ -1,0 +1,110 @@
+//! What a JSON text will take once it is parsed, found in one pass that takes no memory.
+//!
+//! The tree of a text has up to fifty times its bytes, and its parser cannot report that there is no memory for it. So
+//! before a text is parsed
+//! 1. its depth is bounded, which bounds every recursion over the tree, its drop included;
+//! 2. as much memory as the tree can have is asked for at once, and given back: where there is none, that is an error.
+//!
+//! Step 2 is a check and no promise: memory that others take between it and the parse is missing to the parser. Limits
+//! on the size of documents keep that small.
+
+use super::MetadataError;
+use serde_json::Value;
+
+/// How deep a document may be nested: as deep as its parser goes.
+pub(super) const MAX_DEPTH: usize = 127;
+
+/// What one text holds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outline {
+    /// The most objects and lists around a value.
+    depth: usize,
+    /// Values, keys among them.
+    values: usize,
+    nbytes: usize,
+}
+
+impl Outline {
+    pub(super) fn of(text: &[u8]) -> Outline {
+        let mut outline = Outline { values: 1, nbytes: text.len(), ..Outline::default() };
+        let (mut depth, mut in_string, mut at) = (0usize, false, 0);
+        while let Some(byte) = text.get(at) {
+            at += 1;
+            match (in_string, byte) {
+                (true, b'\\') => at += 1,
+                (_, b'"') => in_string = !in_string,
+                (true, _) => {}
+                (false, b'{' | b'[') => {
+                    depth += 1;
+                    outline.values += 1;
+                    outline.depth = outline.depth.max(depth);
+                }
+                (false, b'}' | b']') => depth = depth.saturating_sub(1),
+                (false, b',' | b':') => outline.values += 1,
+                (false, _) => {}
+            }
+        }
+        outline
+    }
+
+    /// The most bytes that the tree takes while it is built: lists grow by doubling, and are copied meanwhile; a member of
+    /// an object has a key, a hash and a place in the table beside its value.
+    pub(super) fn tree_nbytes(&self) -> usize {
+        const VALUE: usize = 3 * (size_of::<Value>() + size_of::<String>() + 2 * size_of::<usize>());
+        // Each string is a piece of memory of its own.
+        const PIECE: usize = 32;
+        self.values.saturating_mul(VALUE + PIECE).saturating_add(self.nbytes.saturating_mul(2))
+    }
+
+    /// Steps 1 and 2.
+    ///
+    /// # Errors
+    /// [`MetadataError::TooLarge`], [`MetadataError::OutOfMemory`].
+    pub(super) fn admit(&self) -> Result<(), MetadataError> {
+        self.check_depth()?;
+        // A few kilobytes are not worth a call of the allocator.
+        const SMALL: usize = 64 << 10;
+        let nbytes = self.tree_nbytes();
+        if nbytes > SMALL {
+            let mut memory = Vec::<u8>::new();
+            memory.try_reserve_exact(nbytes).map_err(|_| MetadataError::OutOfMemory { nbytes })?;
+        }
+        Ok(())
+    }
+
+    /// Step 1.
+    ///
+    /// # Errors
+    /// [`MetadataError::TooLarge`].
+    pub(super) fn check_depth(&self) -> Result<(), MetadataError> {
+        match self.depth > MAX_DEPTH {
+            true => {
+                Err(MetadataError::TooLarge { what: "the depth of the metadata", limit: MAX_DEPTH as u64 })
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_hide_what_they_hold() {
+        let outline = Outline::of(br#"{"a[[{\"[": [1, {"b": []}], "c": "]]"}"#);
+        assert_eq!(outline.depth, 4);
+        assert_eq!(outline.values, 1 + 4 + 3 + 2);
+    }
+
+    #[test]
+    fn depth_is_bounded_where_the_parser_bounds_it() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        for depth in [1, MAX_DEPTH, MAX_DEPTH + 1] {
+            let text = nested(depth);
+            let parsed = serde_json::from_str::<Value>(&text).is_ok();
+            assert_eq!(Outline::of(text.as_bytes()).admit().is_ok(), parsed, "{depth}");
+        }
+        assert!(Outline::of("[".repeat(10_000_000).as_bytes()).check_depth().is_err());
+    }
+}
