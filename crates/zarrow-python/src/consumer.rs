@@ -5,7 +5,7 @@ use crate::exchange_table::ExchangeTable;
 use crate::made_once::made_once;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
+use zarrow_array::fork::OnceCell;
 use pyo3::types::PyType;
 use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor, export};
 use zarrow_dlpack::DLDataTypeCode;
@@ -34,8 +34,8 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
 
 /// The C functions of `torch.Tensor`, which PyTorch has from 2.10 on.
 fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
-    static TABLE: PyOnceLock<Option<ExchangeTable>> = PyOnceLock::new();
-    let table = made_once(&TABLE, py, || {
+    static TABLE: OnceCell<Option<ExchangeTable>> = OnceCell::new();
+    let table = made_once(&TABLE, || {
         ExchangeTable::of(py.import("torch")?.getattr("Tensor")?.cast::<PyType>()?)
     })?;
     Ok(*table)

@@ -15,7 +15,7 @@ use crate::made_once::made_once;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
+use zarrow_array::fork::OnceCell;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::ffi::CStr;
@@ -25,7 +25,7 @@ use std::ptr::null_mut;
 pub type Values<'a, 'py, const N: usize> = [Option<Borrowed<'a, 'py, PyAny>>; N];
 
 /// The names of a method's parameters as Python has them.
-pub type Names<const N: usize> = PyOnceLock<[Py<PyString>; N]>;
+pub type Names<const N: usize> = OnceCell<[Py<PyString>; N]>;
 
 /// A method of `N` parameters, none of which is needed.
 pub trait FastMethod<const N: usize>: 'static {
@@ -52,7 +52,7 @@ pub trait FastMethod<const N: usize>: 'static {
 
 /// Gives the method to its class.
 pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
-    made_once(M::names(), py, || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
+    made_once(M::names(), || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: M::NAME.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call::<M, N> },
@@ -131,7 +131,7 @@ fn parameter<M: FastMethod<N>, const N: usize>(
     py: Python<'_>,
     name: Borrowed<'_, '_, PyAny>,
 ) -> PyResult<usize> {
-    let interned = M::names().get(py);
+    let interned = M::names().get();
     if let Some(found) = interned.and_then(|known| known.iter().position(|known| known.is(&*name))) {
         return Ok(found);
     }

@@ -4,7 +4,7 @@
 
 use crate::error::{ErrorKind, Result};
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
+use zarrow_array::fork::OnceCell;
 
 /// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct VariableChunk {
     bytes: Vec<u8>,
     count: usize,
     /// Where each element starts: found when somebody wants elements out of order, given where they were spread.
-    starts: OnceLock<Vec<u32>>,
+    starts: OnceCell<Vec<u32>>,
     spread: bool,
 }
 
@@ -49,7 +49,7 @@ impl VariableChunk {
         if at != bytes.len() {
             return Err(ErrorKind::WrongSize { expected: at as u64, actual: bytes.len() as u64 }.into());
         }
-        Ok(VariableChunk { bytes, count, starts: OnceLock::new(), spread: false })
+        Ok(VariableChunk { bytes, count, starts: OnceCell::new(), spread: false })
     }
 
     /// Whether the elements are stored one after the other, with none left out.
@@ -65,7 +65,7 @@ impl VariableChunk {
 
     /// Where each element starts.
     fn starts(&self) -> &[u32] {
-        self.starts.get_or_init(|| {
+        self.starts.get_or_make(|| {
             let mut starts = Vec::with_capacity(self.count);
             let mut at = 4usize;
             while let Some(length) = read_length(&self.bytes, at) {

@@ -13,7 +13,7 @@ use crate::exec::cells::{AxisGrid, Cells};
 use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::field::FieldPlace;
 use crate::exec::input::Input;
-use crate::exec::job::{Checkpoint, lock};
+use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, PerAxis, share_of, whole_part};
 use crate::exec::pool;
 use crate::exec::result::ResultMemory;
@@ -26,7 +26,8 @@ use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::missing::MissingValues;
 use crate::selection::Selection;
 use crate::store::{Store, Value};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use zarrow_array::fork::ProcessMutex;
 use zarrow_array::{Buffer, DecodedArray};
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
@@ -319,7 +320,7 @@ impl<'a> Reader<'a> {
         open: &OpenShard<'a>,
         worker: &mut Worker,
     ) -> Result<()> {
-        let mut opened = lock(&open.0);
+        let mut opened = open.0.lock()?;
         let shard = match &*opened {
             Some(shard) => Arc::clone(shard),
             None => {
@@ -412,7 +413,7 @@ impl<'a> Reader<'a> {
 /// A shard that several tasks read, once the first of them has opened it: all see the same, where one that appeared or
 /// vanished meanwhile would be filled twice or not at all.
 #[derive(Default)]
-pub struct OpenShard<'a>(Mutex<Option<Arc<Shard<'a>>>>);
+pub struct OpenShard<'a>(ProcessMutex<Option<Arc<Shard<'a>>>>);
 
 struct Shard<'a> {
     /// Its index and its bytes, `None` where it is not stored.

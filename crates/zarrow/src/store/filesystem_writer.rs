@@ -6,26 +6,33 @@
 //!    which a later file may get again, it tells versions of a value apart.
 //! 3. Folders are made as they are needed. What killed writers left in a folder is swept when this process first writes
 //!    to it.
-//! 4. Overwriting takes no lock, but looks afterwards whether the value is the one that it set and nobody holds the lock.
-//!    If so, whoever takes the lock later reads this value. If not, someone may have read the value before and set it
-//!    after: then the value is set once more, under the lock.
-//! 5. A prefix is erased by renaming its folder to a name that is no key, which is then removed.
+//! 4. Overwriting sets the value without a lock, then looks whether anybody holds the lock, and *then* whether the value is
+//!    still the one that it set. Who read an older value holds the lock until after its own set: if nobody holds it, that
+//!    set has been, and shows. Who takes the lock later reads this value. Else it is set once more, under the lock. The file
+//!    is open meanwhile, so that no other can get its number.
+//! 5. To erase a value is to make it none, and "none" looks like "none" whoever did it. So a value is only taken away
+//!    under its lock: where nobody holds the lock, and then there is no value, nobody can have read one and still set what
+//!    follows from it.
+//! 6. A prefix is erased by renaming its folder to a name that is no key, which is then removed. What is done under locks
+//!    below it is done in that folder, wherever it is.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, lock_path};
 use crate::store::filesystem::FilesystemStore;
-use crate::store::fork::generation;
 use crate::store::leftover::{
     is_reserved, is_still, remove, sweep_below, sweep_folder, try_flock, unique_name,
 };
+use crate::store::step::step;
 use crate::store::{Draft, Durability, Lock, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice, retry_on_intr};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+use zarrow_array::fork::generation;
 
 /// A value that could not be written.
 pub fn write(error: Errno) -> ErrorKind {
@@ -80,22 +87,51 @@ impl FilesystemStore {
         Ok(())
     }
 
-    /// A file for a new value of `key` (step 1).
-    fn begin(&self, key: &str, durability: Durability) -> Result<FileDraft<'_>> {
+    /// The folder of that path, made where it is not there.
+    pub(super) fn made_folder(&self, path: &str) -> Result<OwnedFd> {
+        loop {
+            if let Some(folder) = self.folder(path)? {
+                return Ok(folder);
+            }
+            self.make_folders(path)?;
+        }
+    }
+
+    /// A file for a new value of `key` (step 1), in the folder of a lock where there is one.
+    fn begin(
+        &self,
+        key: &str,
+        folder: Option<&Arc<OwnedFd>>,
+        durability: Durability,
+    ) -> Result<FileDraft<'_>> {
         check_key(key)?;
-        let (parent, _) = split(key);
+        let (parent, name) = split(key);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         loop {
-            let path = join(parent, &unique_name());
-            let file = match self.open_new(&path, flags) {
+            let (path, opened) = match folder {
+                Some(folder) => {
+                    let path = unique_name();
+                    let open = || rustix::fs::openat(folder, &*path, flags, MODE);
+                    let opened = retry_on_intr(open).map_err(|error| write(error).into());
+                    (path, opened)
+                }
+                None => {
+                    let path = join(parent, &unique_name());
+                    let opened = self.open_new(&path, flags);
+                    (path, opened)
+                }
+            };
+            let file = match opened {
                 // Another machine may have made the same name.
                 Err(error) if is_errno(&error, Errno::EXIST) => continue,
                 file => file?,
             };
-            // Where there are no locks there is no sweeping either.
+            // Where there are no locks the name alone says whose it is.
             let is_ours = try_flock(&file).unwrap_or(true);
-            let generation = generation();
-            let draft = FileDraft { store: self, key: key.to_owned(), path, file, durability, generation };
+            let (folder, generation) = (folder.cloned(), generation());
+            let target = if folder.is_some() { name } else { key }.to_owned();
+            let parent = parent.to_owned();
+            let draft = FileDraft { store: self, parent, folder, path, target, file, durability, generation };
             // A sweep may have come between the making of the file and the locking.
             if is_ours && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0 {
                 return Ok(draft);
@@ -143,8 +179,14 @@ impl FilesystemStore {
 /// A new value in a file of its own, which is removed unless it was published.
 struct FileDraft<'a> {
     store: &'a FilesystemStore,
-    key: String,
+    /// The path of the value's folder.
+    parent: String,
+    /// That folder, where the value is set under a lock.
+    folder: Option<Arc<OwnedFd>>,
+    /// The file's path, from the folder, else from the root; empty once it was published.
     path: String,
+    /// The value's path, likewise.
+    target: String,
     file: OwnedFd,
     durability: Durability,
     generation: u64,
@@ -157,13 +199,16 @@ impl FileDraft<'_> {
         if self.durability != Durability::None {
             retry_on_intr(|| rustix::fs::fsync(&self.file)).map_err(write)?;
         }
-        let root = self.store.root();
-        rustix::fs::renameat(root, &self.path, root, &self.key).map_err(write)?;
+        step("rename");
+        rustix::fs::renameat(self.folder(), &self.path, self.folder(), &self.target).map_err(write)?;
         self.path.clear();
-        let (parent, _) = split(&self.key);
-        self.store.sync_folders(parent, self.durability)?;
-        self.store.sweep_once(parent);
+        self.store.sync_folders(&self.parent, self.durability)?;
+        self.store.sweep_once(&self.parent);
         Ok(())
+    }
+
+    fn folder(&self) -> BorrowedFd<'_> {
+        self.folder.as_ref().map_or(self.store.root(), |folder| folder.as_fd())
     }
 }
 
@@ -181,7 +226,7 @@ impl Drop for FileDraft<'_> {
     fn drop(&mut self) {
         // In a forked child it is the parent's.
         if !self.path.is_empty() && self.generation == generation() {
-            let _ = rustix::fs::unlinkat(self.store.root(), &self.path, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(self.folder(), &self.path, AtFlags::empty());
         }
     }
 }
@@ -226,10 +271,14 @@ fn set_time(file: &OwnedFd) -> Result<(), Errno> {
 
 impl StoreWriter for FilesystemStore {
     fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>> {
-        Ok(Box::new(self.begin(key, durability)?))
+        Ok(Box::new(self.begin(key, None, durability)?))
     }
 
-    /// Step 4.
+    fn draft_under(&self, lock: &dyn Lock, durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        Ok(Box::new(self.begin(lock.key(), lock.folder(), durability)?))
+    }
+
+    /// Steps 4 and 5.
     fn overwrite(
         &self,
         key: &str,
@@ -237,25 +286,31 @@ impl StoreWriter for FilesystemStore {
         durability: Durability,
         pass: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
-        let is_set = match parts {
+        check_key(key)?;
+        let set = match parts {
             Some(parts) => {
-                let mut draft = self.begin(key, durability)?;
+                let mut draft = self.begin(key, None, durability)?;
                 draft.write_at(0, parts)?;
                 draft.finish()?;
-                is_still(self.root(), key, &draft.file).map_err(write)?
+                Some(draft)
             }
-            None => {
-                self.erase(key, durability)?;
-                !self.is_there(key)?
-            }
+            None => None,
         };
-        if is_set && !self.is_there(&lock_path(key))? {
-            return Ok(());
+        step("look whether anybody holds the lock");
+        if !self.is_there(&lock_path(key))? {
+            step("look whether the value is still the same");
+            let is_done = match &set {
+                Some(set) => is_still(self.root(), key, &set.file).map_err(write)?,
+                None => !self.is_there(key)?,
+            };
+            if is_done {
+                return Ok(());
+            }
         }
-        let _lock = self.lock(key, pass)?;
+        let lock = self.lock(key, pass)?;
         match parts {
-            Some(parts) => self.set(key, parts, durability),
-            None => self.erase(key, durability).map(drop),
+            Some(parts) => self.set_under(&*lock, parts, durability),
+            None => self.erase_under(&*lock, durability).map(drop),
         }
     }
 
@@ -271,20 +326,44 @@ impl StoreWriter for FilesystemStore {
         Ok(erased)
     }
 
-    /// Step 5.
+    fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
+        let (parent, name) = split(lock.key());
+        let Some(folder) = lock.folder() else { return self.erase(lock.key(), durability) };
+        step("erase");
+        let erased = match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+            Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
+            Err(Errno::NOENT) => false,
+            Err(error) => return Err(write(error).into()),
+        };
+        self.sweep_once(parent);
+        Ok(erased)
+    }
+
+    /// Step 6.
     fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool> {
         if prefix.is_empty() {
             return self.erase_all(durability);
         }
         check_key(prefix)?;
         let (parent, _) = split(prefix);
+        match rustix::fs::statat(self.root(), prefix, AtFlags::SYMLINK_NOFOLLOW) {
+            // A value, whose lock lies beside it.
+            Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::Directory => {
+                return self.overwrite(prefix, None, durability, &|| Ok(())).map(|()| true);
+            }
+            Ok(_) => {}
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+            Err(error) => return Err(write(error).into()),
+        }
         let path = join(parent, &unique_name());
+        step("rename a folder away");
         match rustix::fs::renameat(self.root(), prefix, self.root(), &path) {
             Ok(()) => {}
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
             Err(error) => return Err(write(error).into()),
         }
         self.sync_folders(parent, durability)?;
+        step("remove a folder");
         match remove(self.root(), &path) {
             // Another's sweep may have found it first, and a writer may still add to it: a later sweep has that.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(true),

@@ -1,12 +1,15 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
+//!
+//! A lock of a key is a number among those that are taken. Erasing a prefix takes the numbers of the keys below it away, and
+//! what is set under a lock that is gone goes with it.
 
 use crate::error::Result;
-use crate::store::fork::generation;
 use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use zarrow_array::fork::{Mutex, generation};
 
 /// Values in memory: those that the store was made with, and those that were set since.
 ///
@@ -19,10 +22,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    values: Mutex<BTreeMap<String, Arc<Stored>>>,
-    /// Keys that are locked, each with the process that did: a forked child has its own locks.
-    locked: Mutex<HashMap<String, u64>>,
-    version: AtomicU64,
+    state: Mutex<State>,
+    /// Numbers of versions and of locks.
+    next: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    values: BTreeMap<String, Arc<Stored>>,
+    /// Keys that are locked, each with the process that did, since a forked child has its own locks, and the lock's number.
+    locked: HashMap<String, (u64, u64)>,
 }
 
 /// A value, which never changes: the next one takes its place.
@@ -47,18 +56,32 @@ impl MemoryStore {
 
     fn insert(&self, key: String, bytes: Vec<u8>) -> Result<()> {
         check_key(&key)?;
-        let version = self.version.fetch_add(1, Ordering::Relaxed);
-        self.values().insert(key, Arc::new(Stored { bytes, version }));
+        self.put(key, bytes, None);
         Ok(())
     }
 
-    /// The values; every change of the map is one call, so that a panic leaves it whole.
-    fn values(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Stored>>> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Sets a value, under the lock of this number, where it has one.
+    fn put(&self, key: String, bytes: Vec<u8>, lock: Option<u64>) {
+        let stored = Arc::new(Stored { bytes, version: self.next.fetch_add(1, Ordering::Relaxed) });
+        let mut state = self.state.lock();
+        let before = if state.allows(&key, lock) { state.values.insert(key, stored) } else { None };
+        drop(state);
+        // What was there is freed after the lock.
+        drop(before);
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take(&self, key: &str, lock: Option<u64>) -> bool {
+        let mut state = self.state.lock();
+        let before = if state.allows(key, lock) { state.values.remove(key) } else { None };
+        drop(state);
+        before.is_some()
+    }
+}
+
+impl State {
+    /// Whether who has this lock may still change the value, or has none.
+    fn allows(&self, key: &str, lock: Option<u64>) -> bool {
+        lock.is_none_or(|number| self.locked.get(key).is_some_and(|(_, locked)| *locked == number))
     }
 }
 
@@ -77,19 +100,20 @@ impl Store for MemoryStore {
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
         check_key(key)?;
-        Ok(self.values().get(key).map(|stored| Box::new(Arc::clone(stored)) as Box<dyn Value>))
+        let stored = self.state.lock().values.get(key).cloned();
+        Ok(stored.map(|stored| Box::new(stored) as Box<dyn Value>))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        let values = self.values();
-        let below = values.keys().filter_map(|key| below(key, prefix));
+        let state = self.state.lock();
+        let below = state.values.keys().filter_map(|key| below(key, prefix));
         let names: BTreeSet<&str> = below.filter_map(|key| key.split('/').next()).collect();
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {
-        let values = self.values();
-        let below = values.iter().filter(|(key, _)| below(key, prefix).is_some());
+        let state = self.state.lock();
+        let below = state.values.iter().filter(|(key, _)| below(key, prefix).is_some());
         Ok(below.map(|(_, stored)| stored.bytes.len() as u64).sum())
     }
 
@@ -101,28 +125,44 @@ impl Store for MemoryStore {
 impl StoreWriter for MemoryStore {
     fn draft(&self, key: &str, _durability: Durability) -> Result<Box<dyn Draft + '_>> {
         check_key(key)?;
-        Ok(Box::new(MemoryDraft { store: self, key: key.to_owned(), bytes: Mutex::default() }))
+        Ok(Box::new(MemoryDraft { store: self, key: key.to_owned(), lock: None, bytes: Mutex::default() }))
+    }
+
+    fn draft_under(&self, lock: &dyn Lock, _durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        let (key, lock) = (lock.key().to_owned(), lock.number());
+        Ok(Box::new(MemoryDraft { store: self, key, lock, bytes: Mutex::default() }))
     }
 
     fn erase(&self, key: &str, _durability: Durability) -> Result<bool> {
         check_key(key)?;
-        Ok(self.values().remove(key).is_some())
+        Ok(self.take(key, None))
+    }
+
+    fn erase_under(&self, lock: &dyn Lock, _durability: Durability) -> Result<bool> {
+        Ok(self.take(lock.key(), lock.number()))
     }
 
     fn erase_prefix(&self, prefix: &str, _durability: Durability) -> Result<bool> {
         if !prefix.is_empty() {
             check_key(prefix)?;
         }
-        let mut values = self.values();
-        let before = values.len();
-        values.retain(|key, _| key != prefix && below(key, prefix).is_none());
-        Ok(values.len() < before)
+        let mut state = self.state.lock();
+        let is_erased = |key: &str| key == prefix || below(key, prefix).is_some();
+        state.locked.retain(|key, _| !is_erased(key));
+        let erased: Vec<_> = state.values.extract_if(.., |key, _| is_erased(key)).collect();
+        drop(state);
+        Ok(!erased.is_empty())
     }
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
         check_key(key)?;
-        let taken = self.locked().insert(key.to_owned(), generation()) != Some(generation());
-        Ok(taken.then(|| Box::new(KeyLock { store: self, key: key.to_owned() }) as Box<dyn Lock>))
+        let own = (generation(), self.next.fetch_add(1, Ordering::Relaxed));
+        let mut state = self.state.lock();
+        if state.locked.get(key).is_some_and(|(process, _)| *process == own.0) {
+            return Ok(None);
+        }
+        state.locked.insert(key.to_owned(), own);
+        Ok(Some(Box::new(KeyLock { store: self, key: key.to_owned(), own })))
     }
 
     fn sweep(&self, _prefix: &str) -> Result<usize> {
@@ -134,12 +174,14 @@ impl StoreWriter for MemoryStore {
 struct MemoryDraft<'a> {
     store: &'a MemoryStore,
     key: String,
+    /// The number of the lock under which it is set.
+    lock: Option<u64>,
     bytes: Mutex<Vec<u8>>,
 }
 
 impl Draft for MemoryDraft<'_> {
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = self.bytes.lock();
         let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
         for part in parts {
             let nbytes = at.saturating_add(part.len());
@@ -158,8 +200,9 @@ impl Draft for MemoryDraft<'_> {
     }
 
     fn publish(self: Box<Self>) -> Result<()> {
-        let MemoryDraft { store, key, bytes } = *self;
-        store.insert(key, bytes.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let MemoryDraft { store, key, lock, bytes } = *self;
+        store.put(key, bytes.into_inner(), lock);
+        Ok(())
     }
 }
 
@@ -167,13 +210,26 @@ impl Draft for MemoryDraft<'_> {
 struct KeyLock<'a> {
     store: &'a MemoryStore,
     key: String,
+    own: (u64, u64),
 }
 
-impl Lock for KeyLock<'_> {}
+impl Lock for KeyLock<'_> {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn number(&self) -> Option<u64> {
+        Some(self.own.1)
+    }
+}
 
 impl Drop for KeyLock<'_> {
     fn drop(&mut self) {
-        self.store.locked().remove(&self.key);
+        let mut state = self.store.state.lock();
+        // It may be gone already, and another's by now.
+        if state.locked.get(&self.key) == Some(&self.own) {
+            state.locked.remove(&self.key);
+        }
     }
 }
 

@@ -3,11 +3,15 @@
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;
-mod fork;
+#[cfg(test)]
+mod interleaving;
 mod key;
 mod leftover;
+mod locality;
 mod memory;
+mod owner;
 mod read_only;
+mod step;
 mod writer;
 
 pub use filesystem::FilesystemStore;

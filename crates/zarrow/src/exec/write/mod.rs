@@ -25,7 +25,6 @@ use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::stored_part;
 use crate::exec::input::Input;
-use crate::exec::job::lock;
 use crate::exec::part::{AxisPart, PerAxis, whole_part};
 use crate::exec::pool;
 use crate::exec::read::{Reader, TASKS_PER_THREAD};
@@ -38,7 +37,8 @@ use chunk::Target;
 use shard::{Entries, Pieces, ShardTarget};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, MutexGuard};
+use zarrow_array::fork::{Forked, ProcessMutex};
 
 /// What a write writes to.
 pub struct Writer<'a> {
@@ -162,7 +162,7 @@ impl Writer<'_> {
                 lock => Some(lock?),
             }
         };
-        let Some(_lock) = held else {
+        let Some(lock) = held else {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
                     self.store.overwrite(&key, Some(&[&bytes.body, &bytes.tail]), durability, &pass)
@@ -173,8 +173,8 @@ impl Writer<'_> {
         let old = self.reader.store.open(&key)?;
         let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
         match target.encode(part, values.level(), old.as_ref(), worker)? {
-            Some(bytes) => self.store.set(&key, &[&bytes.body, &bytes.tail], durability),
-            None => self.store.erase(&key, durability).map(drop),
+            Some(bytes) => self.store.set_under(&*lock, &[&bytes.body, &bytes.tail], durability),
+            None => self.store.erase_under(&*lock, durability).map(drop),
         }
     }
 
@@ -196,7 +196,7 @@ impl Writer<'_> {
         let shard = ShardTarget::new(target, sharding, &stored_part)?;
         let covered = target.is_covered(&stored_part);
         let state = {
-            let mut opened = lock(&open.0);
+            let mut opened = open.0.lock()?;
             match &*opened {
                 Some(state) => Arc::clone(state),
                 None => {
@@ -216,10 +216,10 @@ impl Writer<'_> {
             if pieces.bytes.len() < PIECE {
                 Ok(())
             } else {
-                state.output().write_if_next(self, number, pieces)
+                state.output()?.write_if_next(self, number, pieces)
             }
         })?;
-        let mut output = state.output();
+        let mut output = state.output()?;
         if output.add(self, number, pieces, count)? {
             output.publish(self, sharding)?;
         }
@@ -249,8 +249,8 @@ impl Writer<'_> {
         let (start, index_at) = sharding.data_start(shard.grid())?;
         let entries = Entries::new(shard.count(), start)?;
         let ready = BTreeMap::new();
-        let output = ShardOutput { key, draft: None, entries, index_at, next: 0, ready, held: Some(held) };
-        Ok(Shard { old, output: Mutex::new(output) })
+        let output = ShardOutput { draft: None, entries, index_at, next: 0, ready, lock: Some(held) };
+        Ok(Shard { old, output: ProcessMutex::new(output) })
     }
 }
 
@@ -273,23 +273,22 @@ fn share_of(total: u64, number: u64, count: u64) -> Range<u64> {
 
 /// A shard that several tasks write, once the first of them has locked it.
 #[derive(Default)]
-struct OpenShard<'a>(Mutex<Option<Arc<Shard<'a>>>>);
+struct OpenShard<'a>(ProcessMutex<Option<Arc<Shard<'a>>>>);
 
 struct Shard<'a> {
     /// What is there, where not all of it is written.
     old: Option<(Box<dyn Value + 'a>, Arc<ShardIndex>)>,
-    output: Mutex<ShardOutput<'a>>,
+    output: ProcessMutex<ShardOutput<'a>>,
 }
 
 impl<'a> Shard<'a> {
-    fn output(&self) -> std::sync::MutexGuard<'_, ShardOutput<'a>> {
-        lock(&self.output)
+    fn output(&self) -> Result<MutexGuard<'_, ShardOutput<'a>>, Forked> {
+        self.output.lock()
     }
 }
 
 /// The new shard: what was written of it, and what waits for its turn.
 struct ShardOutput<'a> {
-    key: String,
     /// Begun with the first bytes.
     draft: Option<Box<dyn Draft + 'a>>,
     entries: Entries,
@@ -299,8 +298,8 @@ struct ShardOutput<'a> {
     next: u64,
     /// The shares after it that are encoded.
     ready: BTreeMap<u64, Pieces>,
-    /// The lock of the key, until the shard is published.
-    held: Option<Box<dyn Lock + 'a>>,
+    /// The lock of its key, until the shard is published.
+    lock: Option<Box<dyn Lock + 'a>>,
 }
 
 impl<'a> ShardOutput<'a> {
@@ -309,7 +308,10 @@ impl<'a> ShardOutput<'a> {
         if !pieces.lengths.is_empty() {
             let draft = match &mut self.draft {
                 Some(draft) => draft,
-                empty => empty.insert(writer.store.draft(&self.key, writer.options.durability)?),
+                empty => {
+                    let lock = self.lock.as_deref().ok_or_else(published)?;
+                    empty.insert(writer.store.draft_under(lock, writer.options.durability)?)
+                }
             };
             draft.write_at(self.entries.end(), &[&pieces.bytes])?;
             self.entries.add(&pieces.lengths)?;
@@ -336,17 +338,21 @@ impl<'a> ShardOutput<'a> {
 
     /// Adds the index, and makes the shard the one that is there; erases it where it has no inner chunk.
     fn publish(&mut self, writer: &Writer<'_>, sharding: &Sharding) -> Result<()> {
+        let lock = self.lock.take().ok_or_else(published)?;
         match self.draft.take() {
             Some(draft) => {
                 let index = self.entries.encode(sharding);
                 draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
                 draft.publish()?;
             }
-            None => drop(writer.store.erase(&self.key, writer.options.durability)?),
+            None => drop(writer.store.erase_under(&*lock, writer.options.durability)?),
         }
-        self.held = None;
         Ok(())
     }
+}
+
+fn published() -> ErrorKind {
+    ErrorKind::Internal("a shard that was published already".into())
 }
 
 #[cfg(test)]
