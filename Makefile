@@ -22,7 +22,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test data-types crates miri test-torch fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture data-types crates miri test-torch fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -115,6 +115,17 @@ data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what i
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
 	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
+
+architecture: ## the lists of files in docs/architecture.md, written anew
+	$(PYTHON) tests/architecture.py
+
+SOAK_SECONDS ?= 600
+
+soak: wheel ## attacks with new cases each time: SOAK_SECONDS=3600, ATTACKS="signals kills"
+	$(call step,corruption tests)
+	cargo test $(CARGO_FLAGS) --test corruption --no-run
+	$(call step,attacks)
+	cd tests && ../$(BIN)/python -m soak --seconds $(SOAK_SECONDS) $(ATTACKS)
 
 PACKAGE_FLAGS := --workspace --exclude zarrow-python --locked --allow-dirty
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from architecture import block, files, lists
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 FOLDERS = ("crates", "python", "tests", "docs", "benches", "examples", "requirements")
@@ -28,17 +30,6 @@ def table(heading: str) -> dict[str, str]:
 
 def names(text: str) -> list[str]:
     return re.findall(r"`([^`]+)`", text)
-
-
-def block(language: str) -> list[str]:
-    match = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert match, f"docs/architecture.md has no block {language!r}"
-    return match[1].splitlines()
-
-
-def files(folder: Path, *suffixes: str) -> list[str]:
-    found = (path for path in folder.rglob("*") if path.suffix in suffixes and path.is_file())
-    return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
 
 
 def differences(page: set[str], tree: set[str]) -> str:
@@ -97,29 +88,10 @@ def test_every_dependency_is_explained(packages: dict[str, list[tuple[str, str]]
     assert explained == used, differences(explained, used)
 
 
-def test_files_are_those_of_the_page() -> None:
-    listed = set()
-    folder = ""
-    for line in block("files"):
-        if not line.startswith(" "):
-            folder, _, line = line.partition(" ")
-        listed |= {folder + name for name in line.split()}
-    sources = [folder for crate in sorted((ROOT / "crates").iterdir()) if (folder := crate / "src").is_dir()]
-    there = {path for source in sources for path in files(source, ".rs")}
-    there |= set(files(ROOT / "python", ".py", ".pyi"))
-    assert listed == there, differences(listed, there)
-
-
-def test_unsafe_stands_only_where_the_page_says() -> None:
-    code = {path: (ROOT / path).read_text(encoding="utf-8") for path in files(ROOT / "crates", ".rs")}
-    uses = {
-        path
-        for path, text in code.items()
-        if "/src/" in path
-        if any(re.search(r"\bunsafe\b(?!_)", line.partition("//")[0]) for line in text.splitlines())
-    }
-    listed = set(block("unsafe"))
-    assert listed == uses, differences(listed, uses)
+@pytest.mark.parametrize("language", ["files", "unsafe"])
+def test_lists_of_files_are_those_of_the_tree(language: str) -> None:
+    listed, there = block(PAGE, language)[1], lists()[language]
+    assert listed == there, "docs/architecture.md lists other files: run `make architecture`"
 
 
 def test_no_file_is_too_long() -> None:

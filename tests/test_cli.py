@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +87,53 @@ def test_errors_are_one_line_and_a_status(store, subcommand):
 def test_tree_of_an_array_is_an_error(store):
     finished = run("tree", store / "names")
     assert finished.returncode == 1 and "is an array" in finished.stderr
+
+
+@pytest.mark.parametrize("subcommand", ["info", "tree"])
+def test_a_node_is_named_beside_its_store(store, subcommand):
+    finished = run(subcommand, store, "model")
+    assert finished.returncode == 0 and "grid (5, 6) float32" in finished.stdout
+
+
+def test_json_is_for_programs(store):
+    array = json.loads(run("info", store, "model/grid", "--json").stdout)
+    assert array["kind"] == "array" and array["shape"] == [5, 6] and array["attributes"] == {"units": "°C"}
+    assert [codec["name"] for codec in array["codecs"]] == ["bytes", "zstd"] and array["nbytes"] == 120
+    tree = json.loads(run("tree", store, "--json").stdout)
+    assert tree["attributes"] == {"title": "<rain>"} and list(tree["members"]) == ["model", "names"]
+    assert tree["members"]["model"]["members"]["grid"] == array
+    assert "members" not in json.loads(run("tree", store, "--json", "--depth", 1).stdout)["members"]["model"]
+
+
+def test_members_that_cannot_be_opened_say_why_in_json(store, tmp_path):
+    shutil.copytree(store, tmp_path / "copy")
+    (tmp_path / "copy" / "names" / "zarr.json").write_text("{}")
+    members = json.loads(run("tree", tmp_path / "copy", "--json").stdout)["members"]
+    assert members["names"]["kind"] == "metadata" and members["model"]["kind"] == "group"
+
+
+def test_python_runs_it_as_a_module(store):
+    command = [sys.executable, "-m", "zarrow", "tree", store]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert finished.stdout == run("tree", store).stdout
+
+
+def test_a_terminal_without_unicode_gets_ascii(store):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for arguments, expected in ((("tree",), "|-- model"), (("info", "model/grid"), "\\xb0C")):
+        command = [COMMAND, arguments[0], store, *arguments[1:]]
+        finished = subprocess.run(command, capture_output=True, env=environment, check=True)
+        assert expected in finished.stdout.decode("ascii") and not finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [("tree",), ("info",), ("tree", "--json")])
+def test_closed_output_is_no_traceback(store, arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        command = [COMMAND, arguments[0], store, *arguments[1:]]
+        finished = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True)
+    assert (finished.returncode, finished.stderr) == (1, "")
 
 
 def test_wrong_use_shows_the_usage():

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import zarrow
 
-SLOTS = ("__getitem__", "__setitem__", "__delitem__", "__contains__", "__eq__", "__ne__", "__iter__")
+NAMES = ("getitem", "setitem", "delitem", "contains", "iter", "eq", "ne", "lt", "le", "gt", "ge")
+SLOTS = {f"__{name}__" for name in NAMES}
 STUBS = Path(zarrow.__file__).parent.glob("_*.pyi")
 
 

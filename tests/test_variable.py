@@ -49,7 +49,7 @@ def test_elements(words, blobs):
     assert [words[index] for index in range(6)] == list(words) == words.tolist() == WORDS
     assert words[-1] == words[np.int8(5)] == words[(5,)] == words[5, ...] == "\0x"
     assert list(blobs) == blobs.tolist() == [b"\xff\0", b"", b"abc"]
-    for index in (6, -7, 2**70, slice(None), ..., (0, 0), None, "a", True):
+    for index in (6, -7, 2**70, (0, 0), "a", [6]):
         with pytest.raises(IndexError):
             words[index]
 

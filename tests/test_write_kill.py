@@ -108,8 +108,9 @@ KILL = """
 """
 
 
-def test_killed_writers_leave_whole_chunks_and_block_nobody(tmp_path):
-    root = zarr.open_group(tmp_path, mode="w")
+def stored_arrays(folder):
+    """Write the arrays that `KILL` changes."""
+    root = zarr.open_group(folder, mode="w")
     shape, halves = (4, 40_000), (2, 5_000)
     root.create_array("raw", shape=shape, chunks=(2, 40_000), dtype="u4", compressors=None, fill_value=0)
     root.create_array(
@@ -118,6 +119,10 @@ def test_killed_writers_leave_whole_chunks_and_block_nobody(tmp_path):
     root.create_array("shards", shape=shape, chunks=halves, shards=(2, 40_000), dtype="u4", fill_value=0)
     plain = {"compressors": None, "fill_value": 0}
     root.create_array("raw_shards", shape=shape, chunks=halves, shards=(4, 40_000), dtype="u4", **plain)
+
+
+def test_killed_writers_leave_whole_chunks_and_block_nobody(tmp_path):
+    stored_arrays(tmp_path)
     kills, left = run(KILL, tmp_path, KILLS, SEED, seconds=30 + KILLS).split()
     assert int(kills) == KILLS
     # Else the kills came when nobody wrote.

@@ -33,6 +33,7 @@ from zarrow._zarrow import (
     set_memory_cache,
     set_num_threads,
 )
+from zarrow.arithmetic import add_to_classes as _add_arithmetic
 from zarrow.attributes import Attributes
 from zarrow.creation import consolidate_metadata, create_array, create_group, save
 from zarrow.errors import (
@@ -109,6 +110,8 @@ __all__ = [
     "set_memory_cache",
     "set_num_threads",
 ]
+
+_add_arithmetic()
 
 
 def __getattr__(name: str) -> Any:

@@ -459,7 +459,7 @@ class Array:
         *,
         rows: slice | None = None,
         layout: Literal["tensor", "nested", "flat"] = "tensor",
-        bools: Literal["bytes", "bits"] = "bytes",
+        bools: Literal["bytes", "bits"] = "bits",
         strings: Literal["large", "small", "views"] = "large",
         mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
@@ -474,7 +474,8 @@ class Array:
         rows
             A slice without a step; all rows, where none is given.
         layout, bools, strings
-            The type of the rows: see `DecodedArray.arrow`. The axes keep their names.
+            The type of the rows: see `DecodedArray.arrow`. The axes keep their names. Bools are
+            Arrow's own, of one bit, which every library filters by; `bools="bytes"` saves packing them.
         mask
             Which elements are null besides those that are missing already: "cf" or "fill", as for `read`.
         batch_rows

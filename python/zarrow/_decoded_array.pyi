@@ -1,6 +1,6 @@
 """The class DecodedArray."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, Self, SupportsIndex
 
 import numpy as np
@@ -12,7 +12,16 @@ from typing_extensions import CapsuleType, disjoint_base
 class DecodedArray:
     """A decoded array: the base class of Tensor, Variable, MaskedTensor and MaskedVariable.
 
-    Every array in Zarr decodes to one of these four, which `isinstance` tells apart.
+    Every array in Zarr decodes to one of these four, which `isinstance` tells apart. What they compute is
+    NumPy's: operators, comparisons and methods such as `sum` and `astype` give arrays of NumPy. `str` gives
+    the values as NumPy writes them.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> temperature = zarrow.open("data.zarr")["temperature"][0]
+    >>> (temperature - temperature.mean()).max()
+    np.float32(23.5)
     """
 
     @property
@@ -54,6 +63,218 @@ class DecodedArray:
         """
     def __ne__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does."""
+    def __lt__(self, other: Any, /) -> Any:
+        """Compare element by element, as NumPy does."""
+    def __le__(self, other: Any, /) -> Any:
+        """Compare element by element, as NumPy does."""
+    def __gt__(self, other: Any, /) -> Any:
+        """Compare element by element, as NumPy does."""
+    def __ge__(self, other: Any, /) -> Any:
+        """Compare element by element, as NumPy does."""
+    def __add__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __radd__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __sub__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rsub__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __mul__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rmul__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __matmul__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rmatmul__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __truediv__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rtruediv__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __floordiv__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rfloordiv__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __mod__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rmod__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __pow__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rpow__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __lshift__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rlshift__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rshift__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rrshift__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __and__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rand__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __or__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __ror__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __xor__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rxor__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __divmod__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __rdivmod__(self, other: Any, /) -> Any:
+        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+    def __neg__(self) -> Any:
+        """As NumPy does it."""
+    def __pos__(self) -> Any:
+        """As NumPy does it."""
+    def __abs__(self) -> Any:
+        """As NumPy does it."""
+    def __invert__(self) -> Any:
+        """As NumPy does it."""
+    def __iter__(self) -> Iterator[Any]:
+        """Give one item of the first axis after the other, as indexing with an integer does."""
+    def item(self) -> Any:
+        """Give the one element as a Python object, None where it is missing.
+
+        Raises
+        ------
+        ValueError
+            There is not exactly one element.
+        """
+    def all(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.all`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def any(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.any`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def argmax(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.argmax`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def argmin(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.argmin`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def argsort(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.argsort`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def astype(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.astype`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def clip(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.clip`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def cumprod(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.cumprod`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def cumsum(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.cumsum`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def dot(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.dot`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def flatten(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.flatten`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def max(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.max`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def mean(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.mean`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def min(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.min`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def nonzero(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.nonzero`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def prod(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.prod`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def ravel(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.ravel`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def repeat(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.repeat`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def round(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.round`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def squeeze(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.squeeze`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def std(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.std`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def sum(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.sum`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def swapaxes(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.swapaxes`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def take(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.take`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def tobytes(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.tobytes`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def var(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.var`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def equals(self, other: object) -> bool:
         """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.

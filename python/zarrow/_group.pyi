@@ -166,7 +166,7 @@ class Group:
         *,
         rows: slice | None = None,
         layout: Literal["tensor", "nested", "flat"] = "tensor",
-        bools: Literal["bytes", "bits"] = "bytes",
+        bools: Literal["bytes", "bits"] = "bits",
         strings: Literal["large", "small", "views"] = "large",
         mask: Literal["cf", "fill"] | None = None,
         batch_rows: int | None = None,
@@ -187,8 +187,9 @@ class Group:
         rows
             A slice without a step; all rows, where none is given.
         layout, bools, strings
-            The types of the columns: see `DecodedArray.arrow`. For DuckDB, which takes a tensor's row for a
-            list of all its elements, `layout="nested"` keeps the shape.
+            The types of the columns: see `DecodedArray.arrow`. Bools are Arrow's own, of one bit, which every
+            library filters by; `bools="bytes"` saves packing them. For DuckDB, which takes a tensor's row for
+            a list of all its elements, `layout="nested"` keeps the shape.
         mask
             Which elements are null besides those that are missing already: "cf" or "fill", as `Array.read`
             has it, of each array by what it says itself.

@@ -1,6 +1,6 @@
 """The class MaskedTensor."""
 
-from typing import Any, NoReturn, final
+from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,15 @@ class MaskedTensor(DecodedArray):
     @property
     def mask(self) -> Tensor:
         """Which elements are missing: a read-only Tensor of bool."""
+    def __getitem__(self, index: Any, /) -> MaskedTensor:
+        """Give the part that any index of NumPy takes. A basic index shares the values.
+
+        Raises
+        ------
+        IndexingError
+            The index lies outside (an `IndexError`).
+        """
+    __array_ufunc__: ClassVar[None]
     def filled(self, value: Any) -> Tensor:
         """Make a Tensor with value where an element is missing.
 

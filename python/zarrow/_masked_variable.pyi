@@ -1,6 +1,6 @@
 """The class MaskedVariable."""
 
-from typing import NoReturn, SupportsIndex, final
+from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,14 +35,17 @@ class MaskedVariable(DecodedArray):
         TypeError
             The value is no str where the elements are strings, or no bytes where they are bytes.
         """
-    def __getitem__(self, index: SupportsIndex | tuple[SupportsIndex, ...], /) -> str | bytes | None:
-        """One element, None where it is missing, by an integer for each axis.
+    def __getitem__(self, index: Any, /) -> Any:
+        """One element by an integer for each axis, None where it is missing; or a part by any index of NumPy.
+
+        A run of elements shares their bytes; others are copied.
 
         Raises
         ------
         IndexingError
-            It lies outside, or there is not an integer for each axis (an `IndexError`).
+            The index lies outside (an `IndexError`).
         """
+    __array_ufunc__: ClassVar[None]
     def numpy(self) -> npt.NDArray[np.object_]:
         """Make a numpy.ndarray of objects, None where one is missing."""
     to_numpy = numpy

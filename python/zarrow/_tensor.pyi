@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, ClassVar, SupportsIndex, TypeAlias, final
+from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias, final
 
 import jax as _jax
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from typing_extensions import CapsuleType
 
 from zarrow._decoded_array import DecodedArray
 
-_Part: TypeAlias = SupportsIndex | slice | EllipsisType | None
+_Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike | None
 _Index: TypeAlias = _Part | tuple[_Part, ...]
 
 @final
@@ -69,11 +69,51 @@ class Tensor(DecodedArray):
     def __getitem__(self, index: _Index, /) -> Tensor:
         """Give a view of the same memory, by integers, slices with any step, `...` and `None`.
 
+        Lists, masks and arrays of integers are taken as NumPy takes them, and copy.
+
         Raises
         ------
         IndexingError
-            The index lies outside, or is an array or a mask (an `IndexError`).
+            The index lies outside (an `IndexError`).
         """
+    def __setitem__(self, index: _Index, value: Any, /) -> None:
+        """Write values to part of the memory, by any index of NumPy and with its casts.
+
+        Raises
+        ------
+        ValueError
+            The memory is read-only, or the values do not fit.
+        """
+    def __iadd__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __isub__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __imul__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __imatmul__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __itruediv__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __ifloordiv__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __imod__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __ipow__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __ilshift__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __irshift__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __iand__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __ior__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __ixor__(self, other: Any, /) -> Self:
+        """As NumPy does it, in the memory of this tensor."""
+    def __index__(self) -> int:
+        """As NumPy does it."""
+    def __complex__(self) -> complex:
+        """As NumPy does it."""
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
         """Give the same memory another shape; one extent may be -1.
 

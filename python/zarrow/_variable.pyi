@@ -1,6 +1,6 @@
 """The class Variable."""
 
-from typing import Any, SupportsIndex, final
+from typing import Any, final
 
 import numpy.typing as npt
 
@@ -28,13 +28,15 @@ class Variable(DecodedArray):
     @property
     def data(self) -> Tensor:
         """The bytes of all elements: a read-only Tensor of uint8."""
-    def __getitem__(self, index: SupportsIndex | tuple[SupportsIndex, ...], /) -> str | bytes:
-        """One element, by an integer for each axis.
+    def __getitem__(self, index: Any, /) -> Any:
+        """One element by an integer for each axis, or a Variable by any other index of NumPy.
+
+        A run of elements shares their bytes; others are copied.
 
         Raises
         ------
         IndexingError
-            It lies outside, or there is not an integer for each axis (an `IndexError`).
+            The index lies outside (an `IndexError`).
         """
     def numpy(self) -> npt.NDArray[Any]:
         """Make a numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them."""

@@ -6,17 +6,15 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from zarrow import _zarrow
+from zarrow.arithmetic import numpy_form
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-def elementwise(array: Any, other: Any, *, equal: bool) -> Any:
+def elementwise(array: Any, other: Any, name: str) -> Any:
     """Compare as NumPy compares: a bool for each element, masked where one is missing."""
-    compare = operator.eq if equal else operator.ne
-    if isinstance(other, _zarrow.DecodedArray):
-        other = other.numpy()  # type: ignore[attr-defined]  # each of the four layouts has it
-    return compare(array.numpy(), other)
+    return getattr(operator, name)(array.numpy(), numpy_form(other))
 
 
 def equals(array: Any, other: Any) -> bool:

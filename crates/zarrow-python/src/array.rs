@@ -386,7 +386,7 @@ impl Array {
     }
 
     /// Give the rows along the first axis as a stream that Arrow libraries read, in bounded memory.
-    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bytes", strings = "large", mask = None,
+    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bits", strings = "large", mask = None,
                         batch_rows = None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(

@@ -11,7 +11,7 @@ use crate::variable::Variable;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{IntoPyDict, PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyTuple};
 use zarrow_array::DataType;
 use zarrow_array::shape::{self, Axes};
 
@@ -165,14 +165,15 @@ impl DecodedArray {
         other: &Bound<'py, PyAny>,
         operation: CompareOp,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let equal = match operation {
-            CompareOp::Eq => true,
-            CompareOp::Ne => false,
-            _ => return Ok(py.NotImplemented().into_bound(py)),
+        let name = match operation {
+            CompareOp::Lt => "lt",
+            CompareOp::Le => "le",
+            CompareOp::Eq => "eq",
+            CompareOp::Ne => "ne",
+            CompareOp::Gt => "gt",
+            CompareOp::Ge => "ge",
         };
-        let options = [("equal", equal)].into_py_dict(py)?;
-        py.import("zarrow.comparison")?.getattr("elementwise")?.call((slf, other), Some(&options))
+        slf.py().import("zarrow.comparison")?.call_method1("elementwise", (slf, other, name))
     }
 
     /// Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.

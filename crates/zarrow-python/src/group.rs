@@ -255,7 +255,7 @@ impl Group {
     }
 
     /// Give the arrays of the group as a table that Arrow libraries read, in bounded memory.
-    #[pyo3(signature = (columns = None, *, rows = None, layout = "tensor", bools = "bytes", strings = "large",
+    #[pyo3(signature = (columns = None, *, rows = None, layout = "tensor", bools = "bits", strings = "large",
                         mask = None, batch_rows = None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn to_arrow(

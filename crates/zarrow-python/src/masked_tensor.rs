@@ -2,8 +2,8 @@
 
 use crate::decoded_array::DecodedArray;
 use crate::error::Raise;
-use crate::numpy;
 use crate::tensor::Tensor;
+use crate::{numpy, selection};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use zarrow_array::{Mask, SharedTensor};
@@ -48,6 +48,10 @@ impl MaskedTensor {
     #[getter]
     fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
         Tensor::create(py, self.mask.tensor(&self.shape).raise(py)?)
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        selection::part_of(slf, index)
     }
 
     /// Make a Tensor with value where an element is missing.

@@ -76,9 +76,11 @@ impl MaskedVariable {
         Variable::create(py, self.masked.filled(bytes).raise(py)?)
     }
 
-    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let position = selection::position(index, self.masked.data().shape())?;
-        self.element(index.py(), position)
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match selection::position(index, slf.get().masked.data().shape())? {
+            Some(position) => slf.get().element(index.py(), position),
+            None => selection::part_of(slf, index),
+        }
     }
 
     /// Make a numpy.ndarray of objects, None where one is missing.

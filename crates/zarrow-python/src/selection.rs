@@ -20,6 +20,21 @@ enum Part {
     Other,
 }
 
+impl Part {
+    /// The index of a stored array's axis.
+    fn basic(self) -> Option<Index> {
+        match self {
+            Part::Basic(index) => Some(index),
+            Part::New | Part::Other => None,
+        }
+    }
+}
+
+/// The part of a decoded array that an index takes which is more than one element of it, or no basic index.
+pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    array.py().import("zarrow.indexing")?.call_method1("part", (array, index))
+}
+
 /// The indices for a stored array; `None` where one is no basic index.
 pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
@@ -38,14 +53,10 @@ pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
     Ok(indices(item)?.and_then(|indices| indices.first().copied()))
 }
 
-/// The view that `index` takes of memory of `shape`.
-pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>> {
-    let parts = parts(index)?;
-    let basic = |part: &Part| match part {
-        Part::Basic(index) => Some(*index),
-        _ => None,
-    };
-    let indices: Vec<Index> = parts.iter().filter_map(basic).collect();
+/// The view that `index` takes of memory of `shape`; `None` where it is no basic index.
+pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<IndexStep>>> {
+    let Some(parts) = parts(index)? else { return Ok(None) };
+    let indices: Vec<Index> = parts.iter().copied().filter_map(Part::basic).collect();
     let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
     let selection = Selection::new(&extents, &indices).raise(index.py())?;
     let given = indices.iter().filter(|index| **index != Index::Ellipsis).count();
@@ -66,36 +77,36 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<IndexStep>
         }
     }
     steps.extend(axes);
-    Ok(steps)
+    Ok(Some(steps))
 }
 
-/// The position of one element in C order, where `index` has an integer for every axis of `shape`.
-pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<usize> {
-    let one = || indexing(index.py(), "strings are taken one by one, with an integer for every axis");
-    let selection = Selection::new(shape, &indices(index)?.ok_or_else(one)?).raise(index.py())?;
+/// The position of one element in C order, where `index` has an integer for every axis of `shape`; else `None`.
+pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Option<usize>> {
+    let Some(indices) =
+        parts(index)?.and_then(|parts| parts.into_iter().map(Part::basic).collect::<Option<Vec<_>>>())
+    else {
+        return Ok(None);
+    };
+    let selection = Selection::new(shape, &indices).raise(index.py())?;
     if !selection.shape().is_empty() {
-        return Err(one());
+        return Ok(None);
     }
     let mut position = 0;
     for (axis, extent) in selection.axes().iter().zip(shape) {
         position = position * extent + axis.position(0);
     }
-    Ok(position as usize)
+    Ok(Some(position as usize))
 }
 
-/// One part for each item of the index, none of which is an array.
-fn parts(index: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
+/// One part for each item of the index; `None` where one is an array.
+fn parts(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Part>>> {
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
-        Part::Other => {
-            let kind = item.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
-            let message = format!("only integers, slices and ... are indices here, and not {kind}");
-            Err(indexing(item.py(), message))
-        }
-        part => Ok(part),
+        Part::Other => Ok(None),
+        part => Ok(Some(part)),
     };
     match index.cast::<PyTuple>() {
         Ok(items) => items.iter().map(|item| of(&item)).collect(),
-        Err(_) => Ok(vec![of(index)?]),
+        Err(_) => Ok(of(index)?.map(|part| vec![part])),
     }
 }
 

@@ -111,10 +111,12 @@ impl Tensor {
         numpy::view(slf)?.contains(value)
     }
 
-    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Tensor>> {
-        let py = index.py();
-        let steps = selection::steps(index, self.shared.shape())?;
-        Tensor::create(py, self.shared.view(&steps).raise(py)?)
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, shared) = (index.py(), &slf.get().shared);
+        match selection::steps(index, shared.shape())? {
+            Some(steps) => Ok(Tensor::create(py, shared.view(&steps).raise(py)?)?.into_any()),
+            None => selection::part_of(slf, index),
+        }
     }
 
     /// Give the same memory another shape; one extent may be -1.

@@ -96,9 +96,12 @@ impl Variable {
         Tensor::create(py, self.variable.data_tensor().raise(py)?)
     }
 
-    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let position = selection::position(index, self.variable.shape())?;
-        element(index.py(), &self.variable, position)
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let variable = &slf.get().variable;
+        match selection::position(index, variable.shape())? {
+            Some(position) => element(index.py(), variable, position),
+            None => selection::part_of(slf, index),
+        }
     }
 
     /// Make a numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them.

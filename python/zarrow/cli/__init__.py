@@ -30,12 +30,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             importlib.import_module(f"zarrow.cli.{name}").configure(subparser)
     parsed = parser.parse_args(arguments)
     run = importlib.import_module(f"zarrow.cli.{parsed.subcommand}").run
+    from zarrow.cli import terminal
+
     try:
-        return int(run(parsed))
+        status = int(run(parsed))
+        sys.stdout.flush()
+        return status
     except ZarrowError as error:
-        print(f"zarrow {parsed.subcommand}: {error}", file=sys.stderr)
+        print(f"zarrow {parsed.subcommand}: {terminal.visible(str(error))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # Whoever read the output, such as `head`, has seen enough.
-        sys.stderr.close()
+        terminal.forget_output()
         return 1
+    except KeyboardInterrupt:
+        return 130

@@ -1,4 +1,4 @@
-"""`zarrow info PATH`: what an array or group is."""
+"""`zarrow info STORE [NODE]`: what an array or group is."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ import argparse
 import json
 
 import zarrow
+from zarrow.cli.terminal import show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow info`."""
-    parser.add_argument("path", metavar="PATH", help="an array or group: a folder, or a file:// URL")
+    parser.add_argument("store", metavar="STORE", help="an array or group: a folder, or a file:// URL")
+    parser.add_argument("node", metavar="NODE", nargs="?", default="", help="the path of a node in the store")
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is at the path, and give the exit status."""
-    node = zarrow.open(arguments.path)
-    print(repr(node))
+    node = zarrow.open(arguments.store, arguments.node, mode="r")
+    if arguments.json:
+        from zarrow.cli.description import describe
+
+        print(json.dumps(describe(node), indent=2))
+        return 0
+    show(repr(node))
     rows = {"format": f"Zarr version {node.zarr_format}"}
     if isinstance(node, zarrow.Array):
         fill = node.fill_value
@@ -24,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         if node.dimension_names is not None:
             rows["axes"] = ", ".join("unnamed" if name is None else name for name in node.dimension_names)
     for name, value in rows.items():
-        print(f"  {name:7}  {value}")
+        show(f"  {name:7}  {value}")
     if node.attrs:
-        print(f"attributes {json.dumps(dict(node.attrs), ensure_ascii=False, indent=2)}")
+        show(f"attributes {json.dumps(dict(node.attrs), ensure_ascii=False, indent=2)}")
     return 0

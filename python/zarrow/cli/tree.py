@@ -1,19 +1,25 @@
-"""`zarrow tree PATH`: the hierarchy below a group."""
+"""`zarrow tree STORE [NODE]`: the hierarchy below a group."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 
 import zarrow
+from zarrow.cli.terminal import show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow tree`."""
-    parser.add_argument("path", metavar="PATH", help="a group: a folder, or a file:// URL")
+    parser.add_argument("store", metavar="STORE", help="a group: a folder, or a file:// URL")
+    parser.add_argument(
+        "node", metavar="NODE", nargs="?", default="", help="the path of a group in the store"
+    )
     parser.add_argument(
         "--depth", type=_levels, metavar="LEVELS", help="how many levels to show; all if not given"
     )
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def _levels(text: str) -> int:
@@ -24,9 +30,14 @@ def _levels(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the tree below the path, and give the exit status."""
-    node = zarrow.open(arguments.path)
+    node = zarrow.open(arguments.store, arguments.node, mode="r")
     if not isinstance(node, zarrow.Group):
-        print(f"zarrow tree: {arguments.path} is an array, and has nothing below it", file=sys.stderr)
+        print(f"zarrow tree: {arguments.store} is an array, and has nothing below it", file=sys.stderr)
         return 1
-    print(node.tree(arguments.depth))
+    if arguments.json:
+        from zarrow.cli.description import describe_tree
+
+        print(json.dumps(describe_tree(node, arguments.depth), indent=2))
+    else:
+        show(str(node.tree(arguments.depth)))
     return 0

@@ -8,14 +8,15 @@ use serde_json::{Map, Value};
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
-use zarrow_array::export::arrow::ArrowForm;
+use zarrow_array::export::arrow::{ArrowForm, BoolForm};
 use zarrow_array::export::arrow_abi::{ArrowSchema, SchemaNode};
 use zarrow_array::export::arrow_stream::ArrowArrayStream;
 
 /// How a table is read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct TableOptions {
-    /// Which of several Arrow types columns have.
+    /// Which of several Arrow types columns have. Bools are Arrow's own where nothing is said: what filters a table takes
+    /// no other, and the rows are decoded for it anyway.
     pub form: ArrowForm,
     /// Which values mean that an element is missing, and so is null: none but those that are missing already, where it is
     /// `None`.
@@ -24,6 +25,13 @@ pub struct TableOptions {
     pub rows: Option<Range<u64>>,
     /// Rows of a batch: as the columns' chunks and sizes make it sensible, where it is `None`.
     pub batch_rows: Option<NonZeroU64>,
+}
+
+impl Default for TableOptions {
+    fn default() -> TableOptions {
+        let form = ArrowForm { bools: BoolForm::Bits, ..ArrowForm::default() };
+        TableOptions { form, mask: None, rows: None, batch_rows: None }
+    }
 }
 
 /// Columns of one length.

@@ -24,6 +24,7 @@ mod shard;
 mod side;
 mod sink;
 mod stream;
+mod transposition;
 mod turns;
 mod variable;
 mod want;

@@ -184,15 +184,41 @@ impl<'a> Reader<'a> {
         Cells::new(part, |axis| AxisGrid::new(&self.metadata.chunk_grid, axis))
     }
 
-    /// How many threads the elements of `part` are worth: waking one costs as much as decoding some of them.
+    /// How many threads `part` is worth: waking one costs as much as decoding some elements. Those that are decoded count,
+    /// which may be many more than are selected: a line through compressed chunks decodes all of them.
     pub fn threads(&self, part: &[AxisPart<'_>]) -> usize {
         /// Bytes that a thread should have to do.
         const WORTH: u64 = 128 << 10;
         if self.store.concurrency().is_some() {
             return self.most_threads();
         }
-        let worth = self.nbytes(part.iter().map(|axis| axis.count)) / WORTH + 1;
+        let selected = self.nbytes(part.iter().map(|axis| axis.count));
+        let worth = selected.max(self.decoded_nbytes(part)) / WORTH + 1;
         usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
+    }
+
+    /// About how many bytes the chunks that `part` touches decode to, inner ones where there are shards; 0 where it is one
+    /// chunk, or where chunks are not decoded as a whole. Extents of chunks are at least 1, as the metadata's check says.
+    fn decoded_nbytes(&self, part: &[AxisPart<'_>]) -> u64 {
+        let (chunk, chain) = match (&self.chain.array_to_bytes, &self.metadata.chunk_grid) {
+            (ArrayToBytes::Sharding(sharding), _) if self.is_sharded() && self.chain.order.is_none() => {
+                (&sharding.chunk_shape, &sharding.inner)
+            }
+            (_, ChunkGrid::Regular { chunk_shape }) => (chunk_shape, self.chain),
+            _ => return 0,
+        };
+        if matches!(chain.array_to_bytes, ArrayToBytes::Bytes { .. }) && chain.bytes_to_bytes.is_empty() {
+            return 0;
+        }
+        let touched = part.iter().zip(chunk).fold(1, |touched: u64, (axis, extent)| {
+            touched.saturating_mul(match axis.picks {
+                // Points count on the axis where their output is.
+                Some(picks) if picks.joined && axis.output.is_none() => 1,
+                Some(picks) if picks.joined => axis.count,
+                _ => (axis.last() / extent - axis.start / extent + 1).min(axis.count),
+            })
+        });
+        if touched == 1 { 0 } else { self.nbytes(chunk.iter().copied()).saturating_mul(touched) }
     }
 
     /// The most threads that a read has use for: those that decode, and where the store is slow those that wait for it.

@@ -7,8 +7,8 @@
 //! 3. The array is read whole or in part, and the result compared with that of the valid chunk, while the process may
 //!    take no more than [`SPARE_NBYTES`] of address space beyond what it has at the start.
 //!
-//! `ZARROW_CORRUPTIONS` is the number of flips and of truncations of each case, with a fifth as many lies. The table is
-//! seen with `--nocapture`.
+//! `ZARROW_CORRUPTIONS` is the number of flips and of truncations of each case, with a fifth as many lies;
+//! `ZARROW_TEST_SEED` draws others. The table is seen with `--nocapture`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod case;
@@ -35,11 +35,16 @@ struct Count {
     panics: usize,
 }
 
-fn count(case: &Case, damage: Damage, times: usize, longest: &mut Duration) -> Count {
+/// What the environment says that this number is.
+fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
+}
+
+fn count(case: &Case, damage: Damage, times: usize, seed: u64, longest: &mut Duration) -> Count {
     let stages = case.stages();
     let valid = stages.last().unwrap();
     let expected = [false, true].map(|part| case.read(valid, valid, part).unwrap());
-    let mut random = Random(damage as u64);
+    let mut random = Random(seed << 8 | damage as u64);
     let mut count = Count::default();
     for turn in 0..times {
         let part = turn % 2 == 1;
@@ -75,7 +80,8 @@ fn limit_address_space(spare: u64) {
 
 #[test]
 fn corrupt_chunks_are_errors_and_never_panics() {
-    let times: usize = std::env::var("ZARROW_CORRUPTIONS").map_or(300, |text| text.parse().unwrap());
+    let times = setting("ZARROW_CORRUPTIONS", 300) as usize;
+    let seed = setting("ZARROW_TEST_SEED", 0);
     zarrow::set_num_threads(2);
     limit_address_space(SPARE_NBYTES);
     let (mut table, mut faults) = (String::new(), String::new());
@@ -91,7 +97,7 @@ fn corrupt_chunks_are_errors_and_never_panics() {
         for damage in Damage::ALL {
             let times = if let Damage::Lie = damage { times.div_ceil(5) } else { times };
             let Count { errors, out_of_memory, exact, different, panics } =
-                count(&case, damage, times, &mut longest);
+                count(&case, damage, times, seed, &mut longest);
             write!(table, "  {}/{out_of_memory}/{exact}/{different}/{panics}", errors + out_of_memory)
                 .unwrap();
             let silent = if let Damage::Lie = damage { 0 } else { different };

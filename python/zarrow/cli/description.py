@@ -1,0 +1,46 @@
+"""What there is to say of a node, as JSON has it: for programs that read what the command prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import zarrow
+
+
+def describe(node: zarrow.Array | zarrow.Group) -> dict[str, Any]:
+    """Describe a node: where it is, its metadata as version 3 writes them, and of an array its sizes."""
+    described: dict[str, Any] = {
+        "kind": "array" if isinstance(node, zarrow.Array) else "group",
+        "path": f"/{node.path}",
+        "store": node.store,
+        "zarr_format": node.zarr_format,
+    }
+    if isinstance(node, zarrow.Array):
+        described |= {
+            "shape": list(node.shape),
+            "data_type": node.data_type,
+            "chunks": None if node.chunks is None else list(node.chunks),
+            "shards": None if node.shards is None else list(node.shards),
+            "dimension_names": None if node.dimension_names is None else list(node.dimension_names),
+            "fill_value": node.metadata.get("fill_value"),
+            "codecs": node.metadata.get("codecs"),
+            "nbytes": node.nbytes,
+            "nbytes_stored": node.nbytes_stored,
+        }
+    return described | {"attributes": dict(node.attrs)}
+
+
+def describe_tree(node: zarrow.Array | zarrow.Group, depth: int | None) -> dict[str, Any]:
+    """Describe a node and, so many levels deep, its members: those that cannot be opened by their errors."""
+    described = describe(node)
+    if isinstance(node, zarrow.Group) and (depth is None or depth > 0):
+        below = None if depth is None else depth - 1
+        described["members"] = {name: _member(node, name, below) for name in node}
+    return described
+
+
+def _member(group: zarrow.Group, name: str, depth: int | None) -> dict[str, Any]:
+    try:
+        return describe_tree(group[name], depth)
+    except zarrow.ZarrowError as error:
+        return {"error": str(error), "kind": error.kind}

@@ -1,0 +1,37 @@
+"""Text for a terminal, whatever a store says and whatever the terminal can show.
+
+1. Characters that a terminal would obey rather than show, such as an escape, are written as Python escapes
+   them.
+2. Characters that the terminal's encoding does not have are escaped too. The lines of a tree are drawn with
+   others.
+3. Whoever reads the output may close it, as `head` does: then the command ends without a word.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_LINES = str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-"})
+
+
+def visible(text: str) -> str:
+    """Give one line with escapes for what a terminal would obey (step 1)."""
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(escaped)
+
+
+def show(text: str) -> None:
+    """Print lines (steps 1 and 2)."""
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        "├│└─".encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_LINES)
+    text = "\n".join(map(visible, text.split("\n")))
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def forget_output() -> None:
+    """Leave nothing for Python to write when it ends (step 3)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

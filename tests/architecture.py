@@ -1,0 +1,71 @@
+"""The lists of `docs/architecture.md` that follow from the tree: `make architecture` writes them anew."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "architecture.md"
+WIDTH = 110
+
+
+def files(folder: Path, *suffixes: str) -> list[str]:
+    """Paths of the files below the folder, from the root of the project on, sorted."""
+    found = (path for path in folder.rglob("*") if path.suffix in suffixes and path.is_file())
+    return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
+
+
+def is_unsafe(path: str) -> bool:
+    """Whether the code, without its comments, says `unsafe`."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    return any(re.search(r"\bunsafe\b(?!_)", line.partition("//")[0]) for line in lines)
+
+
+def sources() -> list[str]:
+    """Every file of the crates and of the Python package."""
+    rust = [path for path in files(ROOT / "crates", ".rs") if "/src/" in path]
+    return rust + files(ROOT / "python", ".py", ".pyi")
+
+
+def by_folder(paths: list[str]) -> str:
+    """A paragraph for each folder: its path, and the names of its files."""
+    folders: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        folders[f"{folder}/"].append(name)
+    wrap = textwrap.TextWrapper(
+        WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(wrap.fill(" ".join([folder, *names])) for folder, names in folders.items())
+
+
+def lists() -> dict[str, str]:
+    """Each list by the language of its block on the page."""
+    paths = sources()
+    return {
+        "unsafe": by_folder([path for path in paths if path.endswith(".rs") and is_unsafe(path)]),
+        "files": by_folder(paths),
+    }
+
+
+def block(page: str, language: str) -> re.Match[str]:
+    """Where the page has the list."""
+    match = re.search(rf"^```{language}\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL)
+    assert match, f"docs/architecture.md has no block {language!r}"
+    return match
+
+
+def main() -> None:
+    """Write the lists."""
+    page = PAGE.read_text(encoding="utf-8")
+    for language, text in lists().items():
+        match = block(page, language)
+        page = page[: match.start(1)] + text + page[match.end(1) :]
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
