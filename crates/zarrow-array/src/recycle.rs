@@ -123,7 +123,10 @@ mod tests {
     use crate::{HUGE_PAGE, UninitBuffer};
 
     /// Asks until no other test has the lock.
-    fn now<T>(blocks: &super::CacheMutex<Vec<super::Allocation>>, ask: impl Fn(&[super::Allocation]) -> T) -> T {
+    fn now<T>(
+        blocks: &super::CacheMutex<Vec<super::Allocation>>,
+        ask: impl Fn(&[super::Allocation]) -> T,
+    ) -> T {
         loop {
             if let Some(blocks) = blocks.try_lock() {
                 return ask(&blocks);
@@ -145,10 +148,7 @@ mod tests {
         let small = UninitBuffer::new(HUGE_PAGE).unwrap();
         drop(second);
         let third = UninitBuffer::new(HUGE_PAGE).unwrap();
-        assert!(
-            now(&super::BLOCKS, super::kept) >= 3 * HUGE_PAGE,
-            "a small request takes no large block"
-        );
+        assert!(now(&super::BLOCKS, super::kept) >= 3 * HUGE_PAGE, "a small request takes no large block");
         drop((small, third));
         drop(UninitBuffer::new(7 * HUGE_PAGE).unwrap());
         // Other tests allocate meanwhile, and the lock is only tried.

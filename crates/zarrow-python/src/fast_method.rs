@@ -15,11 +15,11 @@ use crate::made_once::made_once;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use zarrow_array::fork::OnceCell;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use zarrow_array::fork::OnceCell;
 
 /// The values of a method's parameters, in their order.
 pub type Values<'a, 'py, const N: usize> = [Option<Borrowed<'a, 'py, PyAny>>; N];
@@ -116,7 +116,7 @@ fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
     }
     if let Some(names) = names {
         for (index, value) in named.iter().enumerate() {
-            let parameter = parameter::<M, N>(py, names.get_borrowed_item(index)?)?;
+            let parameter = parameter::<M, N>(names.get_borrowed_item(index)?)?;
             if placed[parameter].replace(*value).is_some() {
                 return Err(wrong::<M, N>(format!("got {} twice", M::PARAMETERS[parameter])));
             }
@@ -127,10 +127,7 @@ fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
 }
 
 /// Step 2.
-fn parameter<M: FastMethod<N>, const N: usize>(
-    py: Python<'_>,
-    name: Borrowed<'_, '_, PyAny>,
-) -> PyResult<usize> {
+fn parameter<M: FastMethod<N>, const N: usize>(name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
     let interned = M::names().get();
     if let Some(found) = interned.and_then(|known| known.iter().position(|known| known.is(&*name))) {
         return Ok(found);

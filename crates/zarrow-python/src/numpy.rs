@@ -6,8 +6,8 @@ use crate::numpy_api;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use zarrow_array::fork::OnceCell;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, Field, Number, SharedTensor, Struct};
 
 /// The module `numpy`.
@@ -69,8 +69,7 @@ fn make_dtype<'py>(py: Python<'py>, description: impl IntoPyObject<'py>) -> PyRe
 /// Numbers that NumPy has no type for have that of `ml_dtypes`; a complex number that has none there either is a
 /// structure of `real` and `imag`.
 fn number_dtype(py: Python<'_>, number: Number) -> PyResult<Bound<'_, PyAny>> {
-    static MADE: [OnceCell<Py<PyAny>>; Number::ALL.len()] =
-        [const { OnceCell::new() }; Number::ALL.len()];
+    static MADE: [OnceCell<Py<PyAny>>; Number::ALL.len()] = [const { OnceCell::new() }; Number::ALL.len()];
     let made = made_once(&MADE[number as usize], || {
         let names = number.names();
         let dtype = match (names.numpy, names.ml_dtypes, number.part()) {

@@ -8,10 +8,10 @@ use crate::made_once::made_once;
 use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use zarrow_array::fork::OnceCell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::{MaybeUninit, transmute_copy};
 use zarrow_array::SharedTensor;
+use zarrow_array::fork::OnceCell;
 use zarrow_dlpack::MAX_NDIM;
 
 /// `NPY_ABI_VERSION` of NumPy 2.

@@ -120,7 +120,12 @@ fn threads_wait_for_each_other_while_forks_happen() {
                 turns.changed.notify_all();
                 let own = Turns { next: Mutex::new(0), changed: Condvar::default() };
                 std::thread::scope(|scope| {
-                    (0..2).for_each(|number| drop(scope.spawn({ let own = &own; move || take_turns(own, number, 2, 20) })));
+                    (0..2).for_each(|number| {
+                        drop(scope.spawn({
+                            let own = &own;
+                            move || take_turns(own, number, 2, 20)
+                        }))
+                    });
                 });
                 *own.next.lock() == 40 && *turns.next.lock() <= 900
             };

@@ -17,9 +17,9 @@ use crate::exchange_table::ExchangeTable;
 use crate::made_once::{made_once, name};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use zarrow_array::fork::OnceCell;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use zarrow_array::SharedTensor;
+use zarrow_array::fork::OnceCell;
 use zarrow_array::import::dlpack;
 use zarrow_dlpack::{DLDataTypeCode, DLManagedTensorVersioned, DLPackVersion, Foreign, IS_COPIED};
 

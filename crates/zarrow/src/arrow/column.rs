@@ -8,9 +8,9 @@ use crate::open::Node;
 use crate::selection::Selection;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use zarrow_array::fork::OnceCell;
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm};
 use zarrow_array::export::arrow_abi::{ArrayNode, SchemaNode};
+use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, DecodedArray};
 
 /// A name and what it stands for.

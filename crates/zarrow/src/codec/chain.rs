@@ -19,8 +19,8 @@ use crate::codec::transpose;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
-use zarrow_array::fork::OnceCell;
 use zarrow_array::DataType;
+use zarrow_array::fork::OnceCell;
 
 /// More codecs than anybody chains.
 const MAX_CODECS: usize = 32;

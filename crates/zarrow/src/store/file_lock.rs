@@ -111,7 +111,12 @@ impl FileLock {
                 }
             };
             if is_held {
-                return Ok(Some(FileLock { key: key.to_owned(), name, folder: Arc::new(folder), file: held }));
+                return Ok(Some(FileLock {
+                    key: key.to_owned(),
+                    name,
+                    folder: Arc::new(folder),
+                    file: held,
+                }));
             }
         }
     }
@@ -146,7 +151,9 @@ fn remove_dead(folder: &OwnedFd, name: &str, key: &str, file: &OwnedFd) -> Resul
     }
     // Only who has the claim removes the file of this holder: if it is still there, it stays so until the next line.
     let removed = match open(folder, name) {
-        Ok((file, false)) if read(&file).is_ok_and(|text| Owner::of(&text) == Some(owner) && text == holder) => {
+        Ok((file, false))
+            if read(&file).is_ok_and(|text| Owner::of(&text) == Some(owner) && text == holder) =>
+        {
             rustix::fs::unlinkat(folder, name, AtFlags::empty())
         }
         // It was made here, by nobody who would hold it.
@@ -167,7 +174,9 @@ fn read(file: &OwnedFd) -> Result<String, Errno> {
 
 fn is_old(file: &OwnedFd) -> Result<bool, Errno> {
     let made = u64::try_from(rustix::fs::fstat(file)?.st_mtime).unwrap_or(0);
-    Ok(SystemTime::now().duration_since(UNIX_EPOCH + Duration::from_secs(made)).is_ok_and(|age| age > PATIENCE))
+    Ok(SystemTime::now()
+        .duration_since(UNIX_EPOCH + Duration::from_secs(made))
+        .is_ok_and(|age| age > PATIENCE))
 }
 
 fn stuck(key: &str) -> crate::Error {

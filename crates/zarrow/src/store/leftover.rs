@@ -75,9 +75,7 @@ fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errn
         Ok(true) if is_local => true,
         Ok(false) => false,
         // Step 4.
-        Ok(true) | Err(_) => {
-            name.strip_prefix(RESERVED).and_then(Owner::of).is_some_and(Owner::is_dead)
-        }
+        Ok(true) | Err(_) => name.strip_prefix(RESERVED).and_then(Owner::of).is_some_and(Owner::is_dead),
     };
     step("look at what may be a leftover");
     if !is_left || !is_still(&folder, name, &file)? {

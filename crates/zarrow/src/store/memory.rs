@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::fork::{Mutex, generation};
 
 /// Values in memory: those that the store was made with, and those that were set since.
