@@ -18,6 +18,7 @@
 //!
 //! The handlers are of `pthread_atfork`: `fork` of any library runs them. `vfork` and `posix_spawn` do not, and the child of
 //! these runs none of our code.
+#![allow(clippy::disallowed_types, reason = "what keeps the locks of the standard library from forks")]
 
 mod cache_mutex;
 mod condvar;
