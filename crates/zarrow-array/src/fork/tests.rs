@@ -1,3 +1,5 @@
+//! Every lock, while threads use it and the process forks. A child that hangs is killed by its number, and counted.
+
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

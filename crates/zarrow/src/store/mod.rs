@@ -12,6 +12,8 @@ mod memory;
 mod owner;
 mod read_only;
 mod step;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use filesystem::FilesystemStore;
