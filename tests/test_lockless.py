@@ -121,8 +121,8 @@ def test_a_lock_of_another_machine_is_waited_for_and_then_an_error(tmp_path):
         a = create()
         lock = folder / "a" / "c" / ".zarrow-lock-0"
         lock.parent.mkdir(exist_ok=True)
-        lock.write_text("abc-1-1-1-1")
-        os.utime(lock, (1, 1))
+        os.symlink("abc-1-1-1-1", lock)
+        os.utime(lock, (1, 1), follow_symlinks=False)
         for value in (np.uint32(1), np.arange(8, dtype="u4")):
             try:
                 a[: value.size] = value
@@ -130,7 +130,7 @@ def test_a_lock_of_another_machine_is_waited_for_and_then_an_error(tmp_path):
                 assert "remove it" in str(error) and ".zarrow-lock-0" in str(error), error
             else:
                 raise AssertionError("written over a lock")
-        assert lock.read_text() == "abc-1-1-1-1"
+        assert os.readlink(lock) == "abc-1-1-1-1"
         lock.unlink()
         a[0] = 9
         assert a[0] == 9 and reserved() == []

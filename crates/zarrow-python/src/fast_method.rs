@@ -89,7 +89,7 @@ unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
                 0 => &[][..],
                 all => std::slice::from_raw_parts(values.cast::<Borrowed<'_, '_, PyAny>>(), all),
             };
-            let values = place::<M, N>(py, values, count, names.as_deref())?;
+            let values = place::<M, N>(values, count, names.as_deref())?;
             M::answer(&Borrowed::from_ptr(py, object).cast_unchecked::<M::Class>(), values)
         })
     };
@@ -98,7 +98,6 @@ unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
 
 /// Puts each value to its parameter.
 fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
-    py: Python<'py>,
     values: &[Borrowed<'a, 'py, PyAny>],
     count: usize,
     names: Option<&Bound<'py, PyTuple>>,

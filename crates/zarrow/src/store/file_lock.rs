@@ -7,9 +7,10 @@
 //!    anybody holds the lock.
 //! 3. The file of a holder that was killed stays, without a lock: the next one takes it over, and a sweep removes it.
 //!    A child that the holder forked does not keep the lock.
-//! 4. Where the file system has no `flock`, who made the file holds the lock, and writes to it who he is. The file of a holder
-//!    of this machine that has ended is removed, by the one that made the file of a claim on it. One of another machine
-//!    may have ended or not: it is waited for, and after some time that is an error which says what to do.
+//! 4. Where the file system has no `flock`, the lock is a link that leads nowhere: its text says who made it, and he holds
+//!    the lock. That of a holder of this machine which has ended is removed, by the one that made the file of a claim on it.
+//!    One of another machine may have ended or not: it is waited for, and after some time that is an error which says
+//!    what to do.
 //! 5. The holder keeps the folder of the file open, and changes the value there. A folder that is erased takes the file and
 //!    the value with it, and what the holder sets goes the same way: it does not come back where the folder was.
 
@@ -23,10 +24,10 @@ use crate::store::step::step;
 use crate::store::{Lock, join};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use zarrow_array::fork::File;
+use zarrow_array::fork::{File, generation};
 
 /// Files of locks and of values are made as any other: the process's mask says who may do what.
 pub const MODE: Mode = Mode::from_raw_mode(0o666);
@@ -49,7 +50,9 @@ pub struct FileLock {
     key: String,
     name: String,
     folder: Arc<OwnedFd>,
-    file: File,
+    /// The file, where `flock` holds it.
+    file: Option<File>,
+    generation: u64,
 }
 
 impl Lock for FileLock {
@@ -68,115 +71,103 @@ impl FileLock {
         let (parent, name) = split(key);
         let name = lock_name(name);
         step("open the folder of a lock");
-        let mut folder = store.made_folder(parent)?;
         loop {
-            let (file, is_new) = match open(&folder, &name) {
-                Ok(opened) => opened,
-                // The folder was erased, or the file is gone since it was found.
-                Err(Errno::NOENT) => {
-                    folder = store.made_folder(parent)?;
-                    continue;
+            let folder = store.made_folder(parent)?;
+            let file = match store.has_flock(&folder) {
+                Ok(true) => lock_file(&folder, &name).map(|file| file.map(Some)),
+                Ok(false) => lock_link(&folder, &name, key)?.map(|made| made.then_some(None)),
+                Err(error) => Err(error),
+            };
+            match file {
+                Ok(None) => return Ok(None),
+                Ok(Some(file)) => {
+                    let (key, folder, generation) = (key.to_owned(), Arc::new(folder), generation());
+                    return Ok(Some(FileLock { key, name, folder, file, generation }));
                 }
+                // The folder was erased since it was opened.
+                Err(Errno::NOENT) => {}
                 Err(error) => return Err(write(error).into()),
-            };
-            let held = File::new(file);
-            let Some(file) = held.get() else { return Ok(None) };
-            step("lock");
-            let is_held = match try_flock(file) {
-                Ok(true) => {
-                    step("look whether the lock is the one of that name");
-                    is_still(&folder, &name, file).map_err(write)?
-                }
-                Ok(false) => return Ok(None),
-                // Step 4.
-                Err(Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS | Errno::INVAL) if is_new => {
-                    let named = retry_on_intr(|| rustix::io::write(file, unique().as_bytes()));
-                    if let Err(error) = named {
-                        let _ = rustix::fs::unlinkat(&folder, &*name, AtFlags::empty());
-                        return Err(write(error).into());
-                    }
-                    true
-                }
-                Err(Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS | Errno::INVAL) => {
-                    if !remove_dead(&folder, &name, key, file)? {
-                        return Ok(None);
-                    }
-                    false
-                }
-                Err(error) => {
-                    if is_new {
-                        let _ = rustix::fs::unlinkat(&folder, &*name, AtFlags::empty());
-                    }
-                    return Err(write(error).into());
-                }
-            };
-            if is_held {
-                return Ok(Some(FileLock {
-                    key: key.to_owned(),
-                    name,
-                    folder: Arc::new(folder),
-                    file: held,
-                }));
             }
         }
     }
 }
 
-/// The file of a lock, and whether it was made now.
-fn open(folder: impl AsFd, name: &str) -> Result<(OwnedFd, bool), Errno> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let open = |flags| retry_on_intr(|| rustix::fs::openat(&folder, name, flags, MODE));
-    step("make the file of a lock");
-    match open(flags | OFlags::CREATE | OFlags::EXCL) {
-        Err(Errno::EXIST) => {
-            step("open the file of a lock");
-            Ok((open(flags)?, false))
+/// Steps 1 and 2: the file, `None` where somebody has its lock.
+fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    loop {
+        step("make or open the file of a lock");
+        let held = File::new(retry_on_intr(|| rustix::fs::openat(folder, name, flags, MODE))?);
+        let Some(file) = held.get() else { return Ok(None) };
+        step("lock");
+        if !try_flock(file)? {
+            return Ok(None);
         }
-        made => Ok((made?, true)),
+        step("look whether the lock is the one of that name");
+        if is_still(folder, name, file)? {
+            return Ok(Some(held));
+        }
     }
 }
 
-/// Removes the file of a lock whose holder has certainly ended; returns whether it is worth another try (step 4).
-fn remove_dead(folder: &OwnedFd, name: &str, key: &str, file: &OwnedFd) -> Result<bool> {
-    let holder = read(file).map_err(write)?;
-    let Some(owner) = Owner::of(&holder).filter(|owner| owner.is_dead()) else {
-        return if is_old(file).map_err(write)? { Err(stuck(key)) } else { Ok(false) };
-    };
+/// Step 4: whether the link was made, by which this process holds the lock.
+fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Errno>> {
+    loop {
+        match rustix::fs::symlinkat(unique(), folder, name) {
+            Ok(()) => return Ok(Ok(true)),
+            Err(Errno::EXIST) => {}
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let text = "locks, which writing a part of a chunk or a document needs, on this file system";
+                return Err(ErrorKind::Unsupported(text.into()).into());
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+        match remove_dead(folder, name) {
+            Ok(true) | Err(Errno::NOENT) => {}
+            Ok(false) if is_old(folder, name) => return Err(stuck(key)),
+            Ok(false) => return Ok(Ok(false)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// Removes the link of a holder that has certainly ended, by who makes the file of a claim on it; returns whether it is worth
+/// another try.
+fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
+    let holder = holder(folder, name)?;
+    if !Owner::of(&holder).is_some_and(Owner::is_dead) {
+        return Ok(false);
+    }
     let claim = format!("{RESERVED}claim-{holder}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     match rustix::fs::openat(folder, &*claim, flags, MODE) {
         Ok(_) => {}
-        Err(Errno::EXIST) => return if is_old(file).map_err(write)? { Err(stuck(key)) } else { Ok(false) },
-        Err(error) => return Err(write(error).into()),
+        Err(Errno::EXIST) => return Ok(false),
+        Err(error) => return Err(error),
     }
-    // Only who has the claim removes the file of this holder: if it is still there, it stays so until the next line.
-    let removed = match open(folder, name) {
-        Ok((file, false))
-            if read(&file).is_ok_and(|text| Owner::of(&text) == Some(owner) && text == holder) =>
-        {
-            rustix::fs::unlinkat(folder, name, AtFlags::empty())
-        }
-        // It was made here, by nobody who would hold it.
-        Ok((_, true)) => rustix::fs::unlinkat(folder, name, AtFlags::empty()),
-        Ok(_) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(error),
+    // Only who has the claim removes the link of this holder: while it is there, it is this one.
+    let removed = match self::holder(folder, name) {
+        Ok(found) if found == holder => rustix::fs::unlinkat(folder, name, AtFlags::empty()),
+        _ => Ok(()),
     };
     let _ = rustix::fs::unlinkat(folder, &*claim, AtFlags::empty());
-    removed.map_err(write)?;
-    Ok(true)
+    removed.map(|()| true)
 }
 
-fn read(file: &OwnedFd) -> Result<String, Errno> {
-    let mut text = [0u8; 128];
-    let length = retry_on_intr(|| rustix::io::pread(file, &mut text[..], 0))?;
-    Ok(String::from_utf8_lossy(&text[..length]).into_owned())
+fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
+    match rustix::fs::readlinkat(folder, name, Vec::new()) {
+        Ok(holder) => Ok(holder.to_string_lossy().into_owned()),
+        // A file, which says nothing of who made it.
+        Err(Errno::INVAL) => Ok(String::new()),
+        Err(error) => Err(error),
+    }
 }
 
-fn is_old(file: &OwnedFd) -> Result<bool, Errno> {
-    let made = u64::try_from(rustix::fs::fstat(file)?.st_mtime).unwrap_or(0);
-    Ok(SystemTime::now()
-        .duration_since(UNIX_EPOCH + Duration::from_secs(made))
-        .is_ok_and(|age| age > PATIENCE))
+fn is_old(folder: &OwnedFd, name: &str) -> bool {
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let made = found.ok().and_then(|found| u64::try_from(found.st_mtime).ok()).map(Duration::from_secs);
+    let age = made.and_then(|made| SystemTime::now().duration_since(UNIX_EPOCH + made).ok());
+    age.is_some_and(|age| age > PATIENCE)
 }
 
 fn stuck(key: &str) -> crate::Error {
@@ -190,9 +181,12 @@ fn stuck(key: &str) -> crate::Error {
 impl Drop for FileLock {
     fn drop(&mut self) {
         // The lock of a process that was forked is its parent's to give up.
-        if let Some(file) = self.file.get() {
-            step("remove the file of a lock");
-            let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
+        if self.generation != generation() {
+            return;
+        }
+        step("remove the file of a lock");
+        let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
+        if let Some(file) = self.file.as_ref().and_then(File::get) {
             step("unlock");
             // A child that was forked just now has the file open too, and closing it here alone would not unlock it.
             let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);

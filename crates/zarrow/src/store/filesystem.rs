@@ -5,13 +5,14 @@
 //! they have spread over disks.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::leftover::is_reserved;
+use crate::store::leftover::{has_flock, is_reserved};
 use crate::store::{Store, StoreWriter, Value, check_key, join};
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
+use zarrow_array::fork::OnceCell;
 
 /// A folder whose files are the values.
 ///
@@ -31,6 +32,8 @@ pub struct FilesystemStore {
     path: PathBuf,
     /// The numbers of the device and of the folder.
     identity: (u64, u64),
+    /// Whether its file system has `flock`, which the first lock finds out.
+    has_flock: OnceCell<bool>,
 }
 
 impl FilesystemStore {
@@ -46,7 +49,8 @@ impl FilesystemStore {
         match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
                 let stat = rustix::fs::fstat(&folder).map_err(io)?;
-                Ok(FilesystemStore { folder, name, path: place, identity: (stat.st_dev, stat.st_ino) })
+                let (identity, has_flock) = ((stat.st_dev, stat.st_ino), OnceCell::new());
+                Ok(FilesystemStore { folder, name, path: place, identity, has_flock })
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::from(ErrorKind::NotFound).in_array(&name, "")),
             Err(error) => Err(Error::from(io(error)).in_array(&name, "")),
@@ -67,6 +71,14 @@ impl FilesystemStore {
     /// What tells the root from every other folder.
     pub(super) fn identity(&self) -> (u64, u64) {
         self.identity
+    }
+
+    /// Whether its file system has `flock`, which is tried once, in a `folder` of it.
+    pub(super) fn has_flock(&self, folder: &OwnedFd) -> Result<bool, Errno> {
+        match self.has_flock.get() {
+            Some(known) => Ok(*known),
+            None => has_flock(folder).map(|has_flock| *self.has_flock.set(has_flock)),
+        }
     }
 
     /// The folder below the root at `prefix`, `None` where there is none.

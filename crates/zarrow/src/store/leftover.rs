@@ -8,6 +8,7 @@
 //! 4. Where other machines may write too, or where there are no locks, a lock that can be had says nothing. There only that
 //!    is a leftover which names a process of this machine that has ended; what others left stays.
 
+use crate::store::file_lock::MODE;
 use crate::store::filesystem_writer::write;
 use crate::store::key::RESERVED;
 use crate::store::locality::is_local;
@@ -34,6 +35,20 @@ pub fn try_flock(file: impl AsFd) -> Result<bool, Errno> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the file system of `folder` has `flock`, tried on a file that is there for a moment.
+pub fn has_flock(folder: impl AsFd) -> Result<bool, Errno> {
+    let name = unique_name();
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, &*name, flags, MODE)?;
+    let locked = try_flock(&file);
+    let _ = rustix::fs::unlinkat(&folder, &*name, AtFlags::empty());
+    match locked {
+        Ok(_) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS | Errno::INVAL) => Ok(false),
         Err(error) => Err(error),
     }
 }
