@@ -47,6 +47,19 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// Runs when the program or the library is loaded, before any thread can use a lock while another forks: handlers that are
+/// given in the middle of a fork are not run by it.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: the loader calls what stands in this section, with arguments that the function need not take.
+#[unsafe(link_section = ".init_array")]
+static WHEN_LOADED: extern "C" fn() = {
+    extern "C" fn when_loaded() {
+        watch();
+    }
+    when_loaded
+};
+
 /// Sees to it that the handlers run at each fork from now on.
 fn watch() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
