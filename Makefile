@@ -22,7 +22,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak architecture data-types crates miri test-torch fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture data-types crates miri asan test-torch fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -146,6 +146,16 @@ miri: tools ## undefined behaviour in the unsafe code of zarrow-dlpack and zarro
 	rustup component add miri rust-src --toolchain nightly
 	$(MIRI) --package zarrow-dlpack --tests
 	$(MIRI) --package zarrow-array --lib
+
+# The C compiler is Clang where there is one, so that the libraries in C are watched too.
+ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CURDIR)/build/asan \
+  $(if $(CLANG),CC=$(CLANG) CFLAGS=-fsanitize=address)
+CLANG = $(firstword $(foreach name,clang clang-14,$(if $(shell command -v $(name)),$(name))))
+
+asan: tools ## memory that changes while it is written from or read into, under AddressSanitizer
+	$(call step,AddressSanitizer)
+	$(ASAN) cargo test --release --locked --package zarrow --target $$(rustc -vV | sed -n 's/^host: //p') \
+	  --test changing_memory
 
 comma := ,
 FUZZ_SECONDS ?= 30

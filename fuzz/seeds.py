@@ -22,6 +22,9 @@ gzip = numcodecs.GZip(level=1).encode
 zlib = numcodecs.Zlib(level=1).encode
 lz4 = numcodecs.LZ4().encode
 bz2 = numcodecs.BZ2(level=1).encode
+lzma = numcodecs.LZMA(preset=1)
+lzma_alone = numcodecs.LZMA(format=2, preset=1)
+lzma_raw = numcodecs.LZMA(format=3, filters=[{"id": 3, "dist": 4}, {"id": 33, "preset": 1}])
 
 
 def blosc(name: str, shuffle: int = 1) -> numcodecs.Blosc:
@@ -60,8 +63,18 @@ def chunks() -> list[tuple[int, bytes]]:
             (14, bz2(bz2(raw))),
             (15, fletcher),
             (16, adler),
-            (17, zstd(raw)),
+            (25, zstd(raw)),
         ),
+        *((17, lzma.encode(raw)), (17, lzma.encode(raw[:960]) + lzma.encode(raw[960:]))),
+        *((18, lzma_alone.encode(raw)), (19, lzma_raw.encode(raw)), (20, numcodecs.Base64().encode(raw))),
+        *(
+            (21, numcodecs.CRC32().encode(raw)),
+            (22, numcodecs.JenkinsLookup3(initval=7).encode(raw)),
+            (23, numcodecs.CRC32C(location="start").encode(raw)),
+            (24, crc32c(lzma.encode(shuffled))),
+        ),
+        # What some stores have behind a chunk.
+        *((2, gzip(raw) + bytes(64)), (3, zlib(raw) + bytes(3)), (4, blosc("lz4").encode(raw) + b"behind")),
     ]
 
 
@@ -96,6 +109,31 @@ def shards() -> list[tuple[int, bytes]]:
         (5, shard([zstd(vlen(24)), None, zstd(vlen(24)), zstd(vlen(24))], at_end=True)),
         (6, shard([zstd(raw)] * 4, at_end=True)),
         (7, crc32c(shard([vlen(24), vlen(24), None, vlen(24)], at_end=False))),
+    ]
+
+
+# np.tile([7, 100000, 3, 5], 120) as int32, by pcodec 1.1.
+PCO = bytes.fromhex(
+    "70636f2103000878040103df010010210300c6f2fcff800400000001320d03000107000080f1711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc7711cc771140000"
+)
+
+
+def filtered() -> list[tuple[int, bytes]]:
+    """Chunks that went through a filter."""
+    numbers = NUMBERS.ravel()
+    words = [WORDS[at % len(WORDS)].encode() for at in range(480)]
+    offsets = np.cumsum([0, *map(len, words)])
+    narrow, wide = offsets.astype("<u4").tobytes(), offsets.astype("<u8").tobytes()
+    length = struct.Struct("<Q").pack
+    return [
+        (0, numcodecs.Delta("<i4", "<i2").encode(numbers).tobytes()),
+        (1, numcodecs.PackBits().encode(numbers % 3 == 0).tobytes()),
+        (2, (numbers * 3).tobytes()),
+        (3, numbers.astype("<i2").tobytes()),
+        (4, (numbers % 4).astype("u1").tobytes()),
+        (5, PCO),
+        (6, b"".join(words) + narrow + length(len(narrow))),
+        (7, length(len(wide)) + wide + b"".join(words)),
     ]
 
 
@@ -227,6 +265,7 @@ def main(folder: Path) -> None:
         "chunk": chunks,
         "shard": shards,
         "vlen": strings,
+        "filter": filtered,
         "optional": optionals,
         "metadata": documents,
     }

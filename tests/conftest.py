@@ -1,16 +1,32 @@
-"""What several test files use."""
+"""What several test files use, and the random cases: the same each time, or those of `ZARROW_TEST_SEED`."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zarr
+from hypothesis import settings
 
 import anndata_store
 import handwritten
+
+SEED = os.environ.get("ZARROW_TEST_SEED")
+
+# What a test's own settings leave out is taken from these. A test draws its cases by a digest of its source,
+# so that they stay the same, or by the seed.
+settings.register_profile("zarrow", derandomize=SEED is None, database=None, deadline=None, print_blob=True)
+settings.load_profile("zarrow")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand the seed to Hypothesis before it looks for one."""
+    if SEED is not None:
+        config.option.hypothesis_seed = int(SEED)
 
 
 @pytest.fixture(scope="session")

@@ -107,7 +107,7 @@ def test_times_have_nulls_where_they_are_nat(tmp_path, unit, kind):
     assert not array[3].is_valid
 
 
-@pytest.mark.parametrize("dtype", ["M8[D]", "m8[h]", "M8[10s]", "M8[Y]"])
+@pytest.mark.parametrize("dtype", ["m8[D]", "M8[2D]", "m8[h]", "M8[10s]", "M8[Y]"])
 def test_times_of_other_units_are_refused(tmp_path, dtype):
     with pytest.raises(zarrow.ExchangeError, match="s, ms, us or ns") as raised:
         stored(tmp_path, np.arange(3).astype(dtype)).arrow()

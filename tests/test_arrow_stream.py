@@ -274,7 +274,7 @@ def test_what_is_no_table_is_refused(group, folder):
     for batch_rows in (0, -1):
         with pytest.raises((ValueError, OverflowError)):
             group.to_arrow(batch_rows=batch_rows)
-    days = zarr.create_array(folder.parent / "days", shape=(3,), dtype="M8[D]", zarr_format=2)
+    days = zarr.create_array(folder.parent / "days", shape=(3,), dtype="M8[W]", zarr_format=2)
     with pytest.raises(zarrow.ExchangeError, match="s, ms, us or ns"):
         pa.chunked_array(zarrow.open(folder.parent / "days"))
     assert days.shape == (3,)

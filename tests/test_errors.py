@@ -29,6 +29,7 @@ BUILTINS = {
     "IndexingError": (IndexError,),
     "ReadOnlyError": (OSError, PermissionError),
     "ShapeError": (ValueError,),
+    "StaleHandleError": (OSError,),
     "OutOfMemoryError": (MemoryError,),
     "DataTypeError": (BufferError, TypeError, ValueError),
     "ExchangeError": (BufferError, ValueError),
@@ -163,3 +164,25 @@ def test_what_a_user_may_not_read_is_a_permission_error(tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(OTHER_USER), str(tmp_path)]
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
     assert outcome.stdout.split() == ["StorePermissionError", "permission"]
+
+
+@pytest.mark.parametrize(
+    "codec", ["gzip", "zstd", "blosc", "numcodecs.lz4", "numcodecs.bz2", "numcodecs.zlib"]
+)
+@pytest.mark.parametrize("longer", [1, 500, 100_000])
+def test_a_chunk_that_is_too_long_says_its_own_size(codec, longer):
+    """Not a byte more than was expected, whatever it is."""
+    configuration = {} if codec != "blosc" else {"cname": "lz4", "clevel": 5, "shuffle": "noshuffle"}
+    if codec == "blosc":
+        configuration |= {"typesize": 1, "blocksize": 0}
+    compressors = [{"name": codec, "configuration": configuration}]
+    size = 4000
+    stores = [zarrow.MemoryStore() for _ in range(2)]
+    for store, count in zip(stores, (size, size + longer), strict=True):
+        data = np.arange(count, dtype="u4").astype("u1")
+        zarrow.create_array(store, data=data, chunks=(count,), compressors=compressors)
+    short, long = (store.to_dict() for store in stores)
+    with pytest.raises(zarrow.CodecError) as raised:
+        zarrow.open(zarrow.MemoryStore(short | {"c/0": long["c/0"]}))[:]
+    assert raised.value.kind == "wrong_size"
+    assert f"decodes to {size + longer} bytes, its metadata says {size}" in str(raised.value)

@@ -1,5 +1,6 @@
 """Few bytes that decompress to many, or claim to: no read takes more memory than its result."""
 
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,6 +32,10 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "blosc of no compressor": ("blosc-lz4", lambda: bombs.blosc_claim(16384, 16384, compressor=7)),
     "blosc of zeros": ("blosc-lz4", lambda: bytes(64)),
     "blosc of nothing": ("blosc-lz4", lambda: bombs.blosc_claim(0, 0, length=16)),
+    "lzma of zeros": ("lzma", lambda: bombs.lzma_zeros(64 * bombs.MIB, lzma.FORMAT_XZ)),
+    "old lzma of zeros": ("lzma-alone", lambda: bombs.lzma_zeros(64 * bombs.MIB, lzma.FORMAT_ALONE)),
+    "lzma of a large dictionary": ("lzma-alone", lambda: b"\x5d" + b"\xff" * 12 + bytes(100)),
+    "base64 of nothing": ("base64", lambda: b"=" * bombs.MIB),
     "blosclz of 0xff": ("blosc-blosclz", lambda: bombs.blosclz_matches(9000)),
 }
 

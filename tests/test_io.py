@@ -250,7 +250,7 @@ def test_arrow_of_other_types():
         (pa.array([b"a", None]), [b"a", None]),
         (pa.array([1, None], pa.timestamp("s")), [np.datetime64(1, "s"), "nat"]),
         (pa.array([1, None], pa.date32()), [np.datetime64(1, "D"), "nat"]),
-        (pa.array([[1, None], None], pa.list_(pa.int8(), 2)), [[1.0, "nan"], ["nan", "nan"]]),
+        (pa.array([[1, None], [None, None]], pa.list_(pa.int8(), 2)), [[1.0, "nan"], ["nan", "nan"]]),
         (pa.array([True, False]), [True, False]),
         (pa.array(["a", "b"]), ["a", "b"]),
         (pa.array(["a", "b"], pa.large_string()), ["a", "b"]),

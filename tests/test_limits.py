@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +60,12 @@ def test_strings_beyond_a_limit_are_refused(tmp_path: Path) -> None:
         zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_variable_nbytes=50_000))[...]
 
 
+def written_at(folder: Path, seconds: float) -> None:
+    """Give all files a time: of those that were written just now the cache keeps nothing."""
+    for path in folder.rglob("*"):
+        os.utime(path, (seconds, seconds))
+
+
 def bytes_read() -> int:
     """The bytes that this process has read from files."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
@@ -69,6 +77,7 @@ def test_the_cache_decodes_a_chunk_once_and_sees_a_rewrite(
     tmp_path: Path, shards: tuple[int, int] | None
 ) -> None:
     values = written(tmp_path / "a", shards=shards)
+    written_at(tmp_path / "a", time.time() - 60)
     array = zarrow.open(tmp_path / "a", cache_bytes=1 << 20)
     assert np.array_equal(array[3:40, 5:50], values[3:40, 5:50])
     before = bytes_read()
@@ -84,3 +93,22 @@ def test_the_cache_decodes_a_chunk_once_and_sees_a_rewrite(
             shutil.copy(chunk, place.with_name("new"))
             place.with_name("new").replace(place)
     assert np.array_equal(array[3:40, 5:50], -values[3:40, 5:50])
+
+
+@pytest.mark.parametrize("shards", [None, (32, 32)])
+def test_the_cache_keeps_nothing_of_a_file_that_was_written_just_now(
+    tmp_path: Path, shards: tuple[int, int] | None
+) -> None:
+    """The next file may have the inode and, as clocks of file systems tick, the time of this one."""
+    values = written(tmp_path / "a", shards=shards, compressors=None)
+    array = zarrow.open(tmp_path / "a", cache_bytes=1 << 20)
+    soon = time.time() + 60
+    written_at(tmp_path / "a", soon)
+    assert np.array_equal(array[...], values)
+    written(tmp_path / "b", shards=shards, compressors=None)
+    zarr.open_array(tmp_path / "b")[...] = -values
+    for chunk in (tmp_path / "b" / "c").rglob("*"):
+        if chunk.is_file():
+            (tmp_path / "a" / chunk.relative_to(tmp_path / "b")).write_bytes(chunk.read_bytes())
+    written_at(tmp_path / "a", soon)
+    assert np.array_equal(array[...], -values)

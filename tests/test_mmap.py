@@ -311,6 +311,66 @@ def test_a_failed_map_leaves_none_behind(tmp_path):
     assert not maps(tmp_path)
 
 
+# Takes as many maps as the kernel gives, gives some back, and reads. What Python and the reads need was there
+# before; a thread that begins then would end the process, since the C library has no memory for its data.
+WITHOUT_MAPS = """
+    import mmap, sys
+    import numpy as np
+    import zarrow
+
+    zarrow.set_num_threads(1)
+    array, expected = zarrow.open(sys.argv[1]), np.load(sys.argv[2])
+    equal, taken = np.empty(expected.shape, bool), []
+    for how in (False, True):
+        assert np.equal(array.read(mmap=how).numpy(), expected, out=equal).all()
+    try:
+        while True:
+            taken.append(mmap.mmap(-1, mmap.PAGESIZE))
+    except OSError:
+        pass
+    for left in (0, 1, 2, 3, 4, 9, 30):
+        del taken[len(taken) - left :]
+        tensor = array.read(mmap=True)
+        print(left, tensor.is_mapped, np.equal(tensor.numpy(), expected, out=equal).all(), flush=True)
+        del tensor
+"""
+
+
+def test_it_reads_where_no_maps_are_left(tmp_path):
+    write(tmp_path / "array")
+    np.save(tmp_path / "expected.npy", VALUES)
+    arguments = [str(tmp_path / "array"), str(tmp_path / "expected.npy")]
+    command = [sys.executable, "-c", textwrap.dedent(WITHOUT_MAPS), *arguments]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    lines = [line.split() for line in finished.stdout.splitlines()]
+    assert all(equal == "True" for _, _, equal in lines), lines
+    assert lines[0][1] == "False" and lines[-1][1] == "True", lines
+
+
+@pytest.mark.parametrize("number", ["ENOMEM", "EPERM", "ENODEV", "EAGAIN"])
+def test_it_reads_where_the_kernel_refuses_maps(tmp_path, number):
+    write(tmp_path)
+    program = f"""
+        import errno, sys
+        import numpy as np
+        import zarrow
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import seccomp
+
+        zarrow.set_num_threads(1)
+        array = zarrow.open({str(tmp_path)!r})
+        expected = array.read().numpy()
+        seccomp.refuse({{"mmap": errno.{number}}})
+        tensor = array.read(mmap=True)
+        print(tensor.is_mapped, np.array_equal(tensor.numpy(), expected))
+    """
+    finished = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True
+    )
+    assert finished.stdout == "False True\n", finished.stderr
+
+
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

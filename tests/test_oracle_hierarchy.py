@@ -10,6 +10,7 @@ import pytest
 import zarr
 
 import zarrow
+from oracle.random_values import seed_of
 
 NAMES = ["a", "b", "deep", "with space", "ünï", "c", "0", "a.b", "zarr"]
 
@@ -50,7 +51,7 @@ def compare(ours: zarrow.Group, theirs: zarr.Group) -> None:
 @pytest.mark.parametrize("consolidated", [False, True])
 @pytest.mark.parametrize("version", [2, 3])
 def test_random_hierarchies(version: Any, consolidated: bool, seed: int, tmp_path: Path) -> None:
-    rng = random.Random(seed)
+    rng = random.Random(seed_of(str(seed)))
     store = tmp_path / "store"
     root = zarr.create_group(store, zarr_format=version, attributes={"title": "root"})
     inner = root.create_group("inner", attributes={"level": 1})

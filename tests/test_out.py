@@ -269,3 +269,14 @@ def test_a_bad_selection_writes_nothing(small):
         with pytest.raises(IndexError):
             small.read(selection, out=canary.out)
     assert canary.is_untouched()
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if name.startswith("complex")])
+def test_complex_numbers_of_every_kind(name):
+    """Those of `ml_dtypes`, and those that NumPy has as a structure of two parts."""
+    array = zarrow.create_array(zarrow.MemoryStore(), shape=(6,), chunks=(4,), dtype=name)
+    expected = array[:].numpy()
+    out = np.full(6, 0xFF, "u1").repeat(expected.itemsize).view(expected.dtype)
+    array.read(out=out)
+    assert out.tobytes() == expected.tobytes()
+    assert out.dtype == expected.dtype

@@ -31,7 +31,7 @@ from oracle.arrays import bits
 from oracle.elements import Values
 from oracle.gaps import GAPS, gap
 from oracle.libraries import LIBRARIES
-from oracle.random_values import missing, random_values, randomly_missing
+from oracle.random_values import missing, random_values, randomly_missing, seed_of
 from test_data_types import TABLES
 
 SHAPE, CHUNKS, SHARDS = (7, 5), (2, 3), (4, 6)
@@ -180,7 +180,7 @@ class Sample:
 
 def sample(case: DataTypeCase, layout: Layout) -> Sample:
     """Decide on values by the names alone."""
-    rng = np.random.default_rng(zlib.crc32(f"{layout.name} {case.name}".encode()))
+    rng = np.random.default_rng(seed_of(f"{layout.name} {case.name}"))
     first, second = (random_values(rng, case.values.dtype, SHAPE) for _ in range(2))
     if case.missing is not None:
         return Sample(case, layout, randomly_missing(rng, first), randomly_missing(rng, second), None)

@@ -323,6 +323,9 @@ def test_dlpack_arguments(tensor):
     for stream in (0, 1, -1):
         with pytest.raises(BufferError, match="stream"):
             tensor.__dlpack__(stream=stream)
+    for stream in (object(), "0", 1.0):
+        with pytest.raises(TypeError, match="stream"):
+            tensor.__dlpack__(stream=stream)
     with pytest.raises(TypeError):
         tensor.__dlpack__(None)
     with pytest.raises(TypeError):

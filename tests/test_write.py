@@ -153,7 +153,6 @@ CHANGED = [
     ("?", "x"),
     ([("a", "i4"), ("b", "f4")], 1.5),
     ([("a", "i4"), ("b", "U1")], 12),
-    ("optional[int8]", [1000, None]),
     ([("a", "i4"), ("b", "f4")], [(1, 2.1), (1.5, 2.1)]),
     ([("a", "U1"), ("b", "f4")], [("x", 2.1), ("xy", 2.1)]),
 ]
@@ -167,6 +166,86 @@ def test_what_would_be_cut_off_is_refused(tmp_path, dtype, value):
     with pytest.raises(errors.DataTypeError, match="only safe casts"):
         array[:] = value
     assert array[:].tolist() == before
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "expected"),
+    [
+        ("bool", [True, None, False], None),
+        ("bool", [[None, True], [False, None]], None),
+        *((name, [1, None], None) for name in ("uint8", "uint16", "uint32", "uint64", "int8", "float16")),
+        ("uint64", [None, 2**64 - 1], None),
+        ("float32", [1, None, 0.5], [1.0, None, 0.5]),
+        ("complex64", [1j, None], None),
+        ("M8[D]", ["2026-11-22", None], [datetime.date(2026, 11, 22), None]),
+        ("m8[s]", [None, 3], [None, datetime.timedelta(seconds=3)]),
+        ("U2", ["ab", None], None),
+        ("S2", [None, b"a"], None),
+        ([("a", "i4"), ("b", "U2")], [(1, "x"), None], [(1, "x"), (None, None)]),
+        ("uint8", [None, None], None),
+        ("string", [None, "a"], None),
+    ],
+    ids=str,
+)
+def test_none_beside_any_type(tmp_path, dtype, value, expected):
+    """What is there is what it would be without None."""
+    shape = (2, 2) if isinstance(value[0], list) else (len(value),)
+    if isinstance(dtype, list):
+        fields = [{"name": "a", "data_type": "int32"}]
+        text = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}}
+        fields.append({"name": "b", "data_type": text})
+        struct = {"name": "struct", "configuration": {"fields": fields}}
+        dtype = {"name": "optional", "configuration": struct}
+    else:
+        dtype = f"optional[{dtype}]"
+    array = zarrow.create_array(tmp_path, shape=shape, dtype=dtype)
+    for written in (value, tuple(value)):
+        array[...] = written
+        assert array[...].tolist() == (expected or value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "error"),
+    [
+        ("int8", [1000, None], OverflowError),
+        ("uint8", [-1, None], OverflowError),
+        ("int8", [1.5, None], errors.DataTypeError),
+        ("bool", [2, None], errors.DataTypeError),
+    ],
+)
+def test_none_hides_nothing_that_is_refused(tmp_path, dtype, value, error):
+    array = zarrow.create_array(tmp_path, shape=2, dtype=f"optional[{dtype}]")
+    for written in (value, value[:1]):
+        with pytest.raises(error):
+            array[:] = written
+    assert array[:].tolist() == [None, None]
+
+
+@pytest.mark.parametrize(
+    "first", ["U4", "S4", "M8[s]", "m8[ms]", "V3", "i4", [("t", "M8[D]"), ("n", "U2")]], ids=str
+)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_void_scalar_is_an_element(tmp_path, first, zarr_format):
+    """NumPy's scalars of structures, whatever their first field is."""
+    dtype = np.dtype([("first", first), ("x", "f4")])
+    value = np.frombuffer(np.arange(1, dtype.itemsize + 1, dtype="u1").tobytes(), dtype).copy()
+    for path in ("first", ("first", "n")):
+        field = (
+            value[path] if isinstance(path, str) else value["first"]["n"] if isinstance(first, list) else None
+        )
+        if field is not None and field.dtype.kind == "U":
+            field[...] = "ab"
+    scalar = value[0]
+    assert isinstance(scalar, np.void)
+    array = zarrow.create_array(
+        tmp_path, shape=3, chunks=2, dtype=dtype, fill_value=scalar, zarr_format=zarr_format
+    )
+    assert array[...].numpy().tobytes() == value.tobytes() * 3
+    other = np.zeros(1, dtype)
+    array[1:] = other[0]
+    array[2] = scalar
+    assert array[...].numpy().tobytes() == (value.tobytes() + other.tobytes() + value.tobytes())
+    assert zarrow.open(tmp_path).fill_value == scalar
 
 
 @pytest.mark.parametrize("value", [8, -9, [1, 100]])

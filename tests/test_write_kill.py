@@ -18,7 +18,7 @@ from zarr.codecs import ZstdCodec
 import zarrow
 
 KILLS = int(os.environ.get("ZARROW_KILLS", "40"))
-SEED = int(os.environ.get("ZARROW_SEED", "0"))
+SEED = int(os.environ.get("ZARROW_TEST_SEED", "0"))
 
 
 def run(program: str, *arguments: object, seconds: float = 60) -> str:

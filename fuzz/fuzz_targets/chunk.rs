@@ -21,7 +21,8 @@ fn chain(number: u8) -> (&'static str, Value) {
         |padding: &str| json!({"name": "packbits", "configuration": {"padding_encoding": padding}});
     let blosc = json!({"name": "blosc", "configuration":
         {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}});
-    match number % 18 {
+    let numcodecs = |id: &str, configuration: Value| json!({"name": format!("numcodecs.{id}"), "configuration": configuration});
+    match number % 26 {
         0 => ("int32", json!([bytes])),
         1 => ("int32", json!([bytes, zstd])),
         2 => ("int32", json!([bytes, gzip])),
@@ -39,6 +40,17 @@ fn chain(number: u8) -> (&'static str, Value) {
         14 => ("int32", json!([bytes, bz2, bz2])),
         15 => ("int32", json!([bytes, {"name": "numcodecs.fletcher32"}])),
         16 => ("int32", json!([bytes, {"name": "numcodecs.adler32"}])),
+        17 => ("int32", json!([bytes, numcodecs("lzma", json!({}))])),
+        18 => ("int32", json!([bytes, numcodecs("lzma", json!({"format": 2}))])),
+        19 => {
+            let filters = json!([{"id": 3, "dist": 4}, {"id": 33, "preset": 1}]);
+            ("int32", json!([bytes, numcodecs("lzma", json!({"format": 3, "filters": filters}))]))
+        }
+        20 => ("int32", json!([bytes, numcodecs("base64", json!({}))])),
+        21 => ("int32", json!([bytes, numcodecs("crc32", json!({}))])),
+        22 => ("int32", json!([bytes, numcodecs("jenkins_lookup3", json!({"initval": 7}))])),
+        23 => ("int32", json!([bytes, numcodecs("crc32c", json!({"location": "start"}))])),
+        24 => ("int32", json!([bytes, shuffle, numcodecs("lzma", json!({"format": 0})), crc32c])),
         _ => ("float32", json!([{"name": "bitround", "configuration": {"keepbits": 3}}, bytes, zstd])),
     }
 }

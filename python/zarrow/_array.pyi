@@ -135,6 +135,9 @@ class Array:
         (points, `vindex`); a mask of the array's own shape. What could be meant in two ways is refused, and
         `oindex` or `vindex` say it.
 
+        What is read of one chunk, or of one shard, is of one version, whoever replaces it meanwhile. A read
+        waits for no writer: different chunks may be of different times.
+
         Returns
         -------
         Tensor, Variable, MaskedTensor or MaskedVariable
@@ -243,9 +246,9 @@ class Array:
         mmap
             Map the store's files instead of reading them, where they hold uncompressed elements in the
             machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
-            whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be, and
-            where a field is asked for, it is read: `Tensor.is_mapped` tells. It cannot be given together with
-            `out`.
+            whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be,
+            where the kernel has no maps left, and where a field is asked for, it is read: `Tensor.is_mapped`
+            tells. It cannot be given together with `out`.
 
             The map is private and copied on write: what is written to the tensor stays in this process, and
             no file changes. What another process writes to a file in place shows through, as long as the
@@ -320,7 +323,8 @@ class Array:
         a shard, where there are shards), the rest is read and kept: writers of parts of one chunk wait for
         each other by a lock, in whichever threads and processes of zarrow they are. A lock ends with the
         process that holds it. So is a chunk that goes on beyond the edge of the array, as far as this Array
-        knows it: what others have appended there stays.
+        knows it: what others have appended there stays. Where such a chunk does not decode, a write of all
+        that it has inside the array replaces it.
 
         Parameters
         ----------
@@ -342,7 +346,8 @@ class Array:
             new, whole, after a loss of power. "full": the names too, so that it is new.
         write_empty_chunks
             Store chunks that are nothing but the fill value, bit by bit. By default they are not stored,
-            and erased where they were.
+            and erased where they were; in arrays of version 2 whose fill value is null they are always
+            stored, since other readers take what they like for a chunk that is missing there.
 
         Raises
         ------
@@ -357,6 +362,10 @@ class Array:
         CodecError, UnsupportedError
             A codec cannot encode as it is set, or a part of a chunk that stands there does not decode;
             several fields were named, which are written one by one, or one of elements that may be missing.
+        NotFoundError, StaleHandleError
+            Another has erased the array since it was opened here, replaced it by one of other chunks, or made
+            it smaller than the selection: nothing is written then. Where that happens during the call, it is
+            said in the end.
         ReadOnlyError, StoreError
             The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
             "write". Some chunks may be new then, and the others are old.
@@ -385,18 +394,25 @@ class Array:
         """Make the array of another shape, of as many axes.
 
         New elements have the fill value, also where others were before the array was made smaller: chunks
-        outside of the new shape are erased, and what is outside in those that it cuts is filled.
+        outside of the new shape are erased, and what is outside in those that it cuts is filled. Making an
+        array larger lists its chunks and reads those at an edge that moves; `append` does neither.
 
         This Array has the new shape then. Another one of the same array, here or elsewhere, has it when
         it is opened anew or `refresh` is called; until then it reads what is outside as fill values. Whoever
         resizes or appends at once does so one after the other.
 
+        A chunk that the new shape cuts and that does not decode stays as it is. Where taking elements away
+        fails otherwise, this Array has the shape that the store has then.
+
         Raises
         ------
         MetadataError
             The shape has other axes, or is too large (a `ValueError`).
+        NotFoundError, StaleHandleError
+            As `write`.
         ReadOnlyError, StoreError
-            The store cannot be written (an `OSError`).
+            The store cannot be written (an `OSError`). Where making the array smaller fails, it may have the
+            new shape already, here as in the store.
 
         Examples
         --------
@@ -429,7 +445,8 @@ class Array:
         ------
         IndexingError
             The value is of another shape, or the array has no such axis (an `IndexError`).
-        DataTypeError, CodecError, ReadOnlyError, StoreError, KeyboardInterrupt
+        DataTypeError, CodecError, NotFoundError, StaleHandleError, ReadOnlyError, StoreError,
+        KeyboardInterrupt
             As `write`. The array is as it was then.
 
         Examples

@@ -49,6 +49,9 @@ class Group:
     def __setitem__(self, path: str, array: Any, /) -> None:
         """Store an array at a path below, as `create_array(path, data=array, overwrite=True)` does.
 
+        An array that is there is replaced in one step: where this raises, or the process is killed, it is as
+        it was.
+
         Raises
         ------
         NodeExistsError
@@ -62,7 +65,8 @@ class Group:
         NotFoundError
             There is none (a `KeyError`).
         ReadOnlyError, StoreError
-            The store cannot be written (an `OSError`).
+            The store cannot be written, or what was erased cannot be removed: the message says what is left
+            (an `OSError`).
         """
     def create_array(self, path: str, **options: Unpack[ArrayOptions]) -> Array:
         """Create an array at a path below the group, and the groups between that are not there.
@@ -97,7 +101,9 @@ class Group:
     def refresh(self) -> None:
         """Read the metadata again, so that the group is as the store has it now.
 
-        A Group sees members that others create and erase at once, unless its metadata is consolidated.
+        A Group sees members that others create and erase at once. Where its metadata is consolidated it sees
+        what this process has changed, by whichever object, and of other processes what they had changed when
+        it was opened or refreshed.
         """
     def __contains__(self, path: str, /) -> bool: ...
     def __eq__(self, other: object, /) -> bool:

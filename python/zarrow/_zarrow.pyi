@@ -41,6 +41,7 @@ __all__ = [
     "_masked",
     "_shape_as",
     "_variable",
+    "_visible",
     "asarray",
     "from_arrow",
     "from_dlpack",
@@ -108,7 +109,7 @@ def _create_array(
     description: dict[str, Any],
     *,
     data: Any,
-    overwrite: bool,
+    overwrite: bool | Literal["array"],
     durability: str,
 ) -> Array: ...
 def _create_group(
@@ -121,6 +122,7 @@ def _create_group(
     durability: str,
 ) -> Group: ...
 def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
+def _visible(text: str) -> str: ...
 def open(
     store: str | os.PathLike[str] | MemoryStore,
     path: str = "",
@@ -143,11 +145,13 @@ def open(
     mode
         "r+", the default, opens what is there, to be read, and written where the store allows that. "r" opens
         it to be read: writing raises ReadOnlyError. "a" creates a group where nothing is there, and "w-" (or
-        "x") creates one and refuses where something is. "w" creates one, and erases what is there. Groups are
-        created in version 3, with those above them; `create_group` and `create_array` do more.
+        "x") creates one and refuses where something is. "w" creates one, and erases the array or group that
+        is there with all that is in its folder; a folder that is neither and holds something it refuses.
+        Groups are created in version 3, with those above them; `create_group` and `create_array` do more.
     cache_bytes
         Bytes of decoded chunks that each array keeps, the least recently used going first: for reads that
-        overlap. A chunk that was written anew since is decoded anew. 0 keeps none.
+        overlap. A chunk that was written anew since is decoded anew; of a file that was written in the last
+        milliseconds nothing is kept. 0 keeps none.
     limits
         What is refused as hostile, for all that is opened from here.
     durability
@@ -190,7 +194,8 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index]], *, out: Any = Non
     items
         An array and a selection of it for each item, of one or several arrays. Selections are those of
         `Array.__getitem__` but fields, or those of `oindex`, `vindex` or `blocks` where one of these stands
-        for the array. Items of one array share its chunks where they are given the same Array object.
+        for the array. Items of one array share its chunks where they are given the same Array object, or
+        two that were opened from one group: then they see the same version of each chunk.
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. Where `items` is empty it is not looked at.
@@ -290,12 +295,15 @@ def from_arrow(x: Any) -> _AnyArray:
 
     Numbers, `arrow.bool8`, times of 64 bits, fixed-size binary, and nested fixed-size lists or
     `arrow.fixed_shape_tensor` of them, become a Tensor at their address; large string and large binary a
-    Variable at theirs. What is null gives the masked layout, with a mask of one byte an element that is made;
-    a list that is null is one of nulls.
+    Variable at theirs. What is null gives the masked layout, with a mask of one byte an element that is made.
 
     Copied is what Arrow has in another form: packed bools, offsets of 32 bits and those of a slice, views of
-    text, dates and times of 32 bits, dictionaries (decoded), and several chunks, which are joined by one
-    copy. Refused are lists of any length, structs (of a table, take a column), unions, decimals and nulls.
+    text, dates of 32 bits, dictionaries (decoded), and several chunks, which are joined by one copy. Refused
+    are lists of any length, structs (of a table, take a column), unions, decimals and nulls.
+
+    Refused is also what no array here can say, and what would be another without it: times of a time zone,
+    times of day, dates in milliseconds, and fixed-size lists of which some are null. The error's `kind` is
+    `"loses_meaning"`, and it says what to cast to.
 
     Parameters
     ----------
@@ -306,8 +314,8 @@ def from_arrow(x: Any) -> _AnyArray:
     Raises
     ------
     ExchangeError
-        A type that no array has here; an array that breaks Arrow's rules; a stream whose producer failed (a
-        `BufferError`).
+        A type that no array has here, or has not all of; an array that breaks Arrow's rules; a stream whose
+        producer failed (a `BufferError`).
     ShapeError
         Offsets that run backwards, text that is not UTF-8 (a `ValueError`).
     TypeError

@@ -30,16 +30,17 @@ class Attributes(MutableMapping[str, Any]):
     that two who change different ones do not undo each other. A list or dict that is stored as a value is a
     new one at every look: changing it changes nothing, store it again.
 
-    Values are what JSON has: None, bool, int of at most 64 bits, float, str, lists and dicts of these with
-    text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists that they are. NaN and
-    infinity, which JSON does not have, are refused: store the text "NaN".
+    Values are what Python's `json` writes and reads: None, bool, int of any size, float, str, lists and dicts
+    of these with text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists they are.
+    NaN and infinities are stored as Python and zarr-python do, as `NaN` and `Infinity`, which strict readers
+    of JSON refuse: for those store the text "NaN".
 
     Raises
     ------
     ReadOnlyError
         The store can only be read (a `PermissionError`).
     TypeError, ValueError
-        JSON cannot say the value. Nothing was changed then.
+        `json` cannot say the value. Nothing was changed then.
     NotFoundError
         The array or group was erased meanwhile (a `FileNotFoundError`).
 

@@ -69,7 +69,8 @@ def create_array(
 ) -> Array:
     """Create an array in a store, and the groups above it that are not there.
 
-    All is checked before anything is written: where this raises, the store is as it was.
+    All is checked before anything is written, and `data` are written where nobody sees them before the array
+    takes its place: where this raises, or the process is killed, the store is as it was.
 
     Parameters
     ----------
@@ -125,8 +126,9 @@ def create_array(
     dimension_names
         A name for each axis, or None for it. Only in version 3.
     overwrite
-        Whether an array or group that is there is erased, with everything below it. That takes the old one
-        away in one step, except at the root of the store.
+        Whether an array or group that is there is erased, with everything below it, other files too. The new
+        one takes its place in one step; at the root of the store in few, between which there is none. A
+        folder that is no array or group and holds something is never erased.
 
     Returns
     -------
@@ -135,7 +137,8 @@ def create_array(
     Raises
     ------
     NodeExistsError
-        There is an array or group, or something that looks like chunks (a `FileExistsError`).
+        There is an array or group, or something that looks like chunks; or, with `overwrite`, a folder that
+        is neither and holds something (a `FileExistsError`).
     NodeTypeError
         There is an array where a group is to be above it (a `TypeError`).
     MetadataError, CodecError, LimitError
@@ -238,7 +241,7 @@ def save(store: Store, array: Any = None, /, **arrays: Any) -> None:
     if (array is None) == (not arrays):
         raise TypeError("save() takes one array, or arrays by their names")
     if array is not None:
-        _replace(store, "", array)
+        _create(store, "", "none", {"zarr_format": 3}, data=array, overwrite="array")
         return
     group = open(store, mode="a")
     if not isinstance(group, Group):
@@ -288,32 +291,7 @@ def _create_array_in(group: Group, path: str, **options: Unpack[ArrayOptions]) -
 
 def _store(group: Group, path: str, array: Any) -> None:
     """`Group.__setitem__`: replaces an array, and no group."""
-    if path in group and isinstance(group[path], Group):
-        _refuse_group(group.store, path)
-    _create_array_in(group, path, data=array, overwrite=True)
-
-
-def _replace(store: Store, path: str, array: Any) -> None:
-    from zarrow.errors import NotFoundError
-
-    try:
-        found = open(store, path)
-    except NotFoundError:
-        found = None
-    if isinstance(found, Group):
-        _refuse_group(found.store, path)
-    create_array(store, path, data=array, overwrite=found is not None)
-
-
-def _refuse_group(store: str, path: str) -> None:
-    from zarrow.errors import NodeExistsError
-
-    raise NodeExistsError(
-        "there is a group here, which no array replaces: erase it first",
-        kind="exists",
-        store=store,
-        path=path,
-    )
+    _create(group, path, "none", {"zarr_format": group.zarr_format}, data=array, overwrite="array")
 
 
 def _create(
@@ -336,7 +314,7 @@ def _create(
     attributes: Any = None,
     chunk_key_encoding: Any = None,
     dimension_names: Any = None,
-    overwrite: bool = False,
+    overwrite: bool | Literal["array"] = False,
 ) -> Array:
     if order not in ("C", "F"):
         raise ValueError(f'order is {order!r}, not "C" or "F"')

@@ -25,6 +25,7 @@ __all__ = [
     "OutOfMemoryError",
     "ReadOnlyError",
     "ShapeError",
+    "StaleHandleError",
     "StoreError",
     "StorePermissionError",
     "UnsupportedError",
@@ -76,7 +77,11 @@ class NotFoundError(ZarrowError, FileNotFoundError, KeyError):
 
 
 class NodeExistsError(ZarrowError, FileExistsError, ValueError):
-    """There is something already where an array or group was to be created."""
+    """There is something already where an array or group was to be created, or what is no array or group."""
+
+
+class StaleHandleError(ZarrowError, OSError):
+    """Another has replaced the array, or made it smaller, since this object was opened: open it anew."""
 
 
 class NodeTypeError(ZarrowError, TypeError):

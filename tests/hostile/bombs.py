@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import lzma
 import struct
 import zlib
 
@@ -38,6 +39,10 @@ def zlib_zeros(nbytes: int) -> bytes:
 def bz2_zeros(nbytes: int) -> bytes:
     """Streams of 16 MiB of zeros each."""
     return bz2.compress(bytes(16 * MIB), 9) * (nbytes // (16 * MIB))
+
+
+def lzma_zeros(nbytes: int, format: int) -> bytes:
+    return lzma.compress(bytes(nbytes), format=format, preset=0)
 
 
 def blosc_claim(nbytes: int, block: int, compressor: int = 1, type_size: int = 4, length: int = 32) -> bytes:

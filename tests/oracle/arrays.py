@@ -12,6 +12,7 @@ import zarr
 
 from oracle.chains import Chain
 from oracle.elements import Element, Values
+from oracle.gaps import as_zarr_python_gives
 from oracle.libraries import open_tensorstore, unspecified
 
 
@@ -133,6 +134,16 @@ class ArrayCase:
     def read_by_tensorstore(self, folder: Path) -> Values:
         values: Values = open_tensorstore(folder).read().result()
         return values
+
+    def check_readers(self, folder: Path, expected: Values) -> None:
+        """Both of the others that read such arrays read these values."""
+        if self.zarr_python_reads:
+            read = self.read_by_zarr_python(folder)
+            assert bits(read) == bits(as_zarr_python_gives(expected)), "zarr-python reads something else"
+        if self.tensorstore_reads:
+            assert bits(self.read_by_tensorstore(folder)) == bits(expected), (
+                "TensorStore reads something else"
+            )
 
 
 def bits(array: Any) -> tuple[Any, ...]:

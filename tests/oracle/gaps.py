@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
+from oracle.elements import Values
+
 NARROW = "u?int[24]|float[46]_.*|float8_.*|bfloat16"
 STRUCTURES = "(nested )?structure|record.*"
 READS = ("reads", "rereads")
@@ -88,3 +92,10 @@ GAPS = [
 def gap(library: str, verb: str, case: str, layout: str) -> Gap | None:
     """The gap that is about these, if there is one."""
     return next((gap for gap in GAPS if gap.holds(library, verb, case, layout)), None)
+
+
+def as_zarr_python_gives(values: Values) -> Values:
+    """The values; bytes of an array without axes become NumPy's, which end before their last zero bytes."""
+    if values.dtype != object or values.ndim:
+        return values
+    return np.array(values.item().rstrip(b"\0"), object)

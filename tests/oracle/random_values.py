@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import zlib
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +20,11 @@ INFINITE = {1: [0x78, 0x7C], 2: [0x7C00, 0x7F80], 4: [0x7F800000], 8: [0x7FF0000
 COMPLEX = "cW"
 # Code points of one to four bytes in UTF-8, NUL among them; surrogates are no text.
 CODE_POINTS = [0, 0x41, 0xE9, 0x7FF, 0x65E5, 0xD7FF, 0xE000, 0xFFFF, 0x1F980, 0x10FFFF]
+
+
+def seed_of(name: str) -> int:
+    """The seed of a case: the same each time, or another for each `ZARROW_TEST_SEED`."""
+    return zlib.crc32(name.encode(), int(os.environ.get("ZARROW_TEST_SEED", "0")) & 0xFFFFFFFF)
 
 
 def random_values(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Values:

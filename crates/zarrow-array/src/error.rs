@@ -85,6 +85,16 @@ pub enum Error {
         /// What the protocol calls the type.
         name: String,
     },
+    /// An array of the protocol says what no array here can, and would be another without it.
+    #[error("{protocol} array of {what} would lose its meaning here: {instead}")]
+    LosesMeaning {
+        /// Which protocol.
+        protocol: &'static str,
+        /// What it says.
+        what: String,
+        /// What to hand over instead.
+        instead: &'static str,
+    },
     /// The memory is not that of the CPU.
     #[error("the memory is on {device}: only memory of the CPU is taken")]
     Device {

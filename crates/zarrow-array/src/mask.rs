@@ -129,6 +129,29 @@ impl Mask {
         count
     }
 
+    /// How many elements are missing, and Arrow's bitmap of them, where there is one: both of one reading of a mask that
+    /// another library might write to after all.
+    ///
+    /// # Errors
+    /// As [`validity_bitmap`](Mask::validity_bitmap).
+    pub fn validity(&self) -> Result<Option<(usize, Arc<Buffer>)>> {
+        if self.derived.is_some() {
+            return match self.missing_count() {
+                0 => Ok(None),
+                count => Ok(Some((count, self.validity_bitmap()?))),
+            };
+        }
+        let (count, bitmap) = self.packed()?;
+        Ok((count > 0).then(|| (count, Arc::new(bitmap))))
+    }
+
+    fn packed(&self) -> Result<(usize, Buffer)> {
+        let mut bitmap = UninitBuffer::new(self.joined.len().div_ceil(8))?;
+        let count = pack_validity(&self.joined, bitmap.as_mut_slice());
+        // SAFETY: packing has written every byte.
+        Ok((count, unsafe { bitmap.assume_init() }))
+    }
+
     /// Arrow's validity bitmap: least bit first, 1 where the value is there; the one copy that Arrow needs, an eighth of
     /// the mask. It was made when the mask was decoded, or is made when it is first asked for.
     ///
@@ -139,10 +162,7 @@ impl Mask {
         if let Some(bitmap) = kept.and_then(OnceCell::get) {
             return Ok(Arc::clone(bitmap));
         }
-        let mut bitmap = UninitBuffer::new(self.joined.len().div_ceil(8))?;
-        pack_validity(&self.joined, bitmap.as_mut_slice());
-        // SAFETY: packing has written every byte.
-        let bitmap = Arc::new(unsafe { bitmap.assume_init() });
+        let bitmap = Arc::new(self.packed()?.1);
         if let Some(kept) = kept {
             // Who else sets it has the same bits.
             kept.set(Arc::clone(&bitmap));
@@ -247,6 +267,9 @@ mod tests {
                     (0..24).all(|place| bit(place) == u8::from(place < 21 && (place != at || byte == 0)))
                 );
                 assert_eq!(mask.missing_count(), usize::from(byte != 0));
+                let (count, same) = mask.validity().unwrap().unzip();
+                assert_eq!(count.unwrap_or(0), usize::from(byte != 0));
+                assert!(same.is_none_or(|same| same[..] == bits[..]));
             }
         }
     }

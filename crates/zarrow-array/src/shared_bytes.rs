@@ -38,8 +38,8 @@ impl SharedBytes {
     /// [`Error::BadView`] for bytes at NULL, and for more of them than memory can address.
     ///
     /// # Safety
-    /// As long as `owner` lives, the bytes may be read by any thread, and nobody writes to them while a slice of
-    /// them is lent.
+    /// As long as `owner` lives, the bytes may be read by any thread. Nobody should write to them: whoever does is seen by
+    /// those that read them, none of whom relies on reading the same twice.
     pub unsafe fn from_foreign(
         owner: Arc<dyn Send + Sync>,
         pointer: *const u8,

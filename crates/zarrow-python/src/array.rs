@@ -3,7 +3,7 @@
 use crate::arrow_stream::ArrowStream;
 use crate::current::Current;
 use crate::decoded_array::wrap;
-use crate::error::{Raise, indexing};
+use crate::error::{Attempt, Raise, indexing};
 use crate::field::Elements;
 use crate::index_array::{self, Indexing};
 use crate::indexer::Indexer;
@@ -37,16 +37,16 @@ impl Array {
         Array { array: Current::new(array) }
     }
 
-    /// Changes the array, which this object stands for then as it is after it.
+    /// Changes the array, which this object stands for then as it is after it, also where the change fails half-way.
     pub fn change<T: Send>(
         &self,
         py: Python<'_>,
-        change: impl FnOnce(&mut zarrow::Array) -> zarrow::Result<T> + Send,
+        change: impl FnOnce(&mut zarrow::Array, &dyn Fn() -> bool) -> zarrow::Result<T> + Send,
     ) -> PyResult<T> {
         let mut array = (*self.inner()).clone();
-        let result = py.detach(|| change(&mut array)).raise(py)?;
-        self.array.set(array);
-        Ok(result)
+        let result = interruptible(py, |interrupt| change(&mut array, interrupt));
+        self.array.set_later(array, zarrow::Array::revision);
+        result
     }
 
     /// The array as it is now.
@@ -188,13 +188,13 @@ impl Array {
 
     /// The attributes as this object knows them, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, &self.inner().metadata().attributes)
+        json::of_attributes(py, &self.inner().metadata().attributes)
     }
 
     /// Change the attributes, and know them as they are stored then.
     fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let change = attributes::change(how, attributes)?;
-        self.change(attributes.py(), |array| array.change_attributes(&change))
+        self.change(attributes.py(), |array, _| array.change_attributes(&change))
     }
 
     /// The name of each axis, None where it has none; None where no axis has one.
@@ -218,7 +218,9 @@ impl Array {
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut document = self.inner().metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
         document.insert("zarr_format".to_owned(), self.zarr_format().into());
-        json::object(py, &document)
+        let document = json::object(py, &document)?;
+        document.set_item("attributes", self._attributes(py)?)?;
+        Ok(document)
     }
 
     /// The path in the store, without a slash before it; "" is the root.
@@ -326,46 +328,44 @@ impl Array {
     /// Make the array of another shape, of as many axes.
     fn resize(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = shape.py();
-        let extents = match shape.try_iter() {
-            Ok(_) => shape.extract::<Vec<u64>>(),
-            Err(_) => shape.extract::<u64>().map(|extent| vec![extent]),
+        let extents = match shape.try_iter().attempt(py)? {
+            Some(_) => shape.extract::<Vec<u64>>(),
+            None => shape.extract::<u64>().map(|extent| vec![extent]),
         };
         let shape = extents.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
             true => PyValueError::new_err(format!("shape is {shape}, not extents from 0 to 2^64 - 1")),
             false => error,
         })?;
-        let mut array = (*self.inner()).clone();
-        self.array.set(interruptible(py, |interrupt| array.resize(&shape, interrupt).map(|()| array))?);
-        Ok(())
+        self.change(py, |array, interrupt| array.resize(&shape, interrupt))
     }
 
     /// Make the array longer along an axis, by elements that are written there.
     #[pyo3(signature = (value, axis = 0))]
     fn append<'py>(&self, value: &Bound<'py, PyAny>, axis: usize) -> PyResult<Bound<'py, PyTuple>> {
         let py = value.py();
-        let mut array = (*self.inner()).clone();
+        let array = self.inner();
         let written = Written::new(value, array.data_type())?;
         let options = WriteOptions { durability: array.durability(), ..WriteOptions::default() };
-        let array = interruptible(py, |interrupt| {
+        let shape = self.change(py, |array, interrupt| {
             // SAFETY: as for writing.
             let values = unsafe { written.values() }?;
-            array.append(&values, axis, &options, interrupt).map(|_| array)
+            array.append(&values, axis, &options, interrupt)?;
+            Ok(array.shape().to_vec())
         })?;
-        self.array.set(array);
-        self.shape(py)
+        PyTuple::new(py, shape)
     }
 
     /// Read the metadata again, so that the array is as the store has it now.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, zarrow::Array::refresh)
+        self.change(py, |array, _| array.refresh())
     }
 
     /// Read one chunk by its place in the grid, cut to the array at its end.
     fn retrieve_chunk<'py>(&self, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = indices.py();
-        let indices = match indices.extract::<i64>() {
-            Ok(index) => vec![index],
-            Err(_) => indices.extract::<Vec<i64>>()?,
+        let indices = match indices.extract::<i64>().attempt(py)? {
+            Some(index) => vec![index],
+            None => indices.extract::<Vec<i64>>()?,
         };
         let place: Option<Vec<u64>> = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
         let place = place.ok_or_else(|| indexing(py, format!("chunk {indices:?} is outside the grid")))?;

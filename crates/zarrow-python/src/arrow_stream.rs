@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PySlice};
 use std::sync::Arc;
 use zarrow::arrow::Table;
+use zarrow::visible;
 
 /// Rows that any library with Arrow's PyCapsule interface reads, a batch at a time.
 #[pyclass(frozen, module = "zarrow")]
@@ -116,7 +117,8 @@ impl ArrowStream {
     fn __repr__(&self) -> String {
         let rows = self.num_rows();
         let names: Vec<String> = self.column_names().unwrap_or_default();
-        let columns = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+        let columns =
+            if names.is_empty() { String::new() } else { format!(" of {}", visible(&names.join(", "))) };
         format!("<zarrow.ArrowStream {rows} rows{columns}, {} a batch>", self.batch_rows())
     }
 }

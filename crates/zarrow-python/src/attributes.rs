@@ -13,11 +13,11 @@ pub fn live<'py>(node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 
 /// The change that `zarrow.attributes` asks for: which of "replace", "update" and "remove", and the attributes.
 pub fn change(how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<AttributeChange> {
-    let attributes = json::map(attributes)?;
+    let attributes = json::attributes(attributes)?;
     match how {
         "replace" => Ok(AttributeChange::Replace(attributes)),
         "update" => Ok(AttributeChange::Update(attributes)),
-        "remove" => Ok(AttributeChange::Remove(attributes.into_iter().map(|(key, _)| key).collect())),
+        "remove" => Ok(AttributeChange::Remove(attributes)),
         _ => Err(PyValueError::new_err(format!("{how:?} is no change"))),
     }
 }

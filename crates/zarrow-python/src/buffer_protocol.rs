@@ -1,7 +1,7 @@
 //! The buffer protocol over a shared tensor.
 //!
 //! 1. A request that the memory cannot answer (writable, contiguous, a format for a type that has none) is a
-//!    `BufferError`.
+//!    `BufferError`. Who asks for no extents takes all bytes as one run: the view has no axis then, as NumPy's has not.
 //! 2. What the view points to (shape, strides in bytes, format) lives in one box behind `internal`; the tensor
 //!    itself is kept alive by the view's reference to its Python object.
 //! 3. The consumer releases the view once, which frees the box.
@@ -40,11 +40,12 @@ pub unsafe fn fill(
         return Err(refusal);
     }
     let item_size = tensor.item_size() as ffi::Py_ssize_t;
+    let ndim = if asks(ffi::PyBUF_ND) { tensor.shape().len() } else { 0 };
     // Without an axis both must be null.
-    let has_axes = !tensor.shape().is_empty();
+    let has_axes = ndim > 0;
     let mut geometry = Box::new(Geometry {
         shape: tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t).collect(),
-        strides: tensor.strides().iter().map(|stride| *stride as ffi::Py_ssize_t * item_size).collect(),
+        strides: strides(tensor, &asks),
         format: format(tensor.dtype()).unwrap_or_default(),
     });
     let filled = ffi::Py_buffer {
@@ -52,9 +53,9 @@ pub unsafe fn fill(
         len: tensor.nbytes() as ffi::Py_ssize_t,
         itemsize: item_size,
         readonly: c_int::from(tensor.is_read_only()),
-        ndim: tensor.shape().len() as c_int,
+        ndim: ndim as c_int,
         format: if asks(ffi::PyBUF_FORMAT) { geometry.format.as_ptr().cast_mut() } else { null_mut() },
-        shape: if has_axes && asks(ffi::PyBUF_ND) { geometry.shape.as_mut_ptr() } else { null_mut() },
+        shape: if has_axes { geometry.shape.as_mut_ptr() } else { null_mut() },
         strides: if has_axes && asks(ffi::PyBUF_STRIDES) {
             geometry.strides.as_mut_ptr()
         } else {
@@ -87,23 +88,44 @@ fn check(py: Python<'_>, tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) ->
         let message = format!("the buffer protocol has no type for {}: call .numpy()", tensor.dtype());
         return Err(exchange(py, "no_such_type", message));
     }
-    let c_order = tensor.is_c_contiguous();
-    let fortran_order = || {
-        let reversed = |axes: &[i64]| axes.iter().rev().copied().collect::<Vec<i64>>();
-        is_c_contiguous(&reversed(tensor.shape()), &reversed(tensor.strides()))
-    };
-    let fits = if asks(ffi::PyBUF_ANY_CONTIGUOUS) {
-        c_order || fortran_order()
-    } else if asks(ffi::PyBUF_F_CONTIGUOUS) {
-        fortran_order()
-    } else {
-        // A consumer that takes no strides takes C order only.
-        c_order || (asks(ffi::PyBUF_STRIDES) && !asks(ffi::PyBUF_C_CONTIGUOUS))
-    };
+    // All that is asked has to hold; a consumer that takes no strides takes C order only.
+    let fits = (!asks(ffi::PyBUF_ANY_CONTIGUOUS) || tensor.is_c_contiguous() || is_fortran(tensor))
+        && (!asks(ffi::PyBUF_F_CONTIGUOUS) || is_fortran(tensor))
+        && ((asks(ffi::PyBUF_STRIDES) && !asks(ffi::PyBUF_C_CONTIGUOUS)) || tensor.is_c_contiguous());
     if fits {
         Ok(())
     } else {
         Err(exchange(py, "needs_copy", "the tensor is not contiguous: call .copy() first"))
+    }
+}
+
+/// Whether the elements are side by side, the first axis the fastest.
+fn is_fortran(tensor: &SharedTensor) -> bool {
+    let reversed = |axes: &[i64]| axes.iter().rev().copied().collect::<Vec<i64>>();
+    is_c_contiguous(&reversed(tensor.shape()), &reversed(tensor.strides()))
+}
+
+/// Bytes from one position to the next on each axis. Where elements are side by side, an axis of one element or none
+/// has the distance that its neighbours ask for, whatever the tensor says: some consumers look at it.
+fn strides(tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) -> Vec<ffi::Py_ssize_t> {
+    let item_size = tensor.item_size() as ffi::Py_ssize_t;
+    let shape = tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t);
+    let mut next = item_size;
+    let mut step = |extent: ffi::Py_ssize_t| {
+        let stride = next;
+        // Of no element it may be anything.
+        next = next.wrapping_mul(extent);
+        stride
+    };
+    let c_order = tensor.is_c_contiguous();
+    if is_fortran(tensor) && (asks(ffi::PyBUF_F_CONTIGUOUS) || !c_order) {
+        shape.map(&mut step).collect()
+    } else if c_order {
+        let mut strides: Vec<ffi::Py_ssize_t> = shape.rev().map(&mut step).collect();
+        strides.reverse();
+        strides
+    } else {
+        tensor.strides().iter().map(|stride| *stride as ffi::Py_ssize_t * item_size).collect()
     }
 }
 

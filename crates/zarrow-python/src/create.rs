@@ -11,8 +11,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value};
-use zarrow::metadata::{ArrayMetadata, ChunkKeyEncoding, CodecMetadata};
-use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, WriteOptions, ZarrFormat};
+use zarrow::metadata::{Attributes, ChunkKeyEncoding, CodecMetadata};
+use zarrow::{ArrayBuilder, Existing, OpenOptions, ZarrFormat};
 use zarrow_array::DataType;
 
 /// Create an array in a store or a group, from what `zarrow.creation` has put in order.
@@ -26,40 +26,50 @@ pub fn _create_array<'py>(
     fill_value: &Bound<'py, PyAny>,
     description: &Bound<'py, PyDict>,
     data: Option<&Bound<'py, PyAny>>,
-    overwrite: bool,
+    overwrite: &Bound<'py, PyAny>,
     durability: &str,
 ) -> PyResult<Array> {
     let py = target.py();
-    let metadata = builder(dtype, fill_value, json::map(description)?)?.build().raise(py)?;
+    // Attributes may say more than JSON does.
+    let description = description.copy()?;
+    let attributes = description.call_method1("pop", ("attributes", py.None()))?;
+    let attributes = match attributes.cast::<PyDict>() {
+        Ok(attributes) => json::attributes(attributes)?,
+        Err(_) => Attributes::default(),
+    };
+    let builder = builder(dtype, fill_value, json::map(&description)?)?.attributes(attributes);
+    let metadata = builder.build().raise(py)?;
     // Data that do not fit are refused before anything is created.
     let written = data.map(|data| Written::new(data, &metadata.data_type)).transpose()?;
-    let array = create(target, path, metadata, existing(overwrite), durability)?;
-    if let Some(written) = written {
-        let options = WriteOptions { durability: array.durability(), ..WriteOptions::default() };
-        interruptible(py, |interrupt| {
-            // SAFETY: as for writing.
-            let values = unsafe { written.values() }?;
-            array.write(&Selection::all(array.shape()), &values, &options, interrupt)
-        })?;
-    }
-    Ok(Array::new(array))
-}
-
-fn create(
-    target: &Bound<'_, PyAny>,
-    path: &str,
-    metadata: ArrayMetadata,
-    existing: Existing,
-    durability: &str,
-) -> PyResult<zarrow::Array> {
-    let py = target.py();
+    let existing = match overwrite.extract::<&str>() {
+        Ok("array") => Existing::EraseArray,
+        _ => existing(overwrite.extract()?),
+    };
+    let options = OpenOptions { durability: written::durability(durability)?, ..OpenOptions::default() };
     if let Ok(group) = target.cast::<Group>() {
-        return group.get().change(py, |group| group.create_array(path, metadata, existing));
+        let created = group.get().change(py, |group, interrupt| match &written {
+            None => group.create_array(path, metadata, existing),
+            Some(written) => {
+                // SAFETY: as for writing.
+                let values = unsafe { written.values() }?;
+                group.create_array_with(path, metadata, &values, existing, interrupt)
+            }
+        });
+        return created.map(Array::new);
     }
     let place = Place::of(target)?;
-    let options = OpenOptions { durability: written::durability(durability)?, ..OpenOptions::default() };
-    let created = py.detach(|| zarrow::create_array(place.create(path)?, path, metadata, existing, &options));
-    created.raise(py)
+    let created = interruptible(py, |interrupt| {
+        let store = place.create(path)?;
+        match &written {
+            None => zarrow::create_array(store, path, metadata, existing, &options),
+            Some(written) => {
+                // SAFETY: as for writing.
+                let values = unsafe { written.values() }?;
+                zarrow::create_array_with(store, path, metadata, &values, existing, &options, interrupt)
+            }
+        }
+    });
+    created.map(Array::new)
 }
 
 /// Tell the shape of data as elements of a type.
@@ -84,11 +94,11 @@ pub fn _create_group<'py>(
     durability: &str,
 ) -> PyResult<Group> {
     let py = target.py();
-    let (attributes, existing) = (json::map(attributes)?, existing(overwrite));
+    let (attributes, existing) = (json::attributes(attributes)?, existing(overwrite));
     if let Ok(group) = target.cast::<Group>() {
         return group
             .get()
-            .change(py, |group| group.create_group(path, attributes, existing))
+            .change(py, |group, _| group.create_group(path, attributes, existing))
             .map(Group::new);
     }
     let zarr_format = format(zarr_format)?;
@@ -165,10 +175,7 @@ fn builder(
         };
         builder = builder.dimension_names(names.iter().map(name).collect::<PyResult<Vec<_>>>()?);
     }
-    match take("attributes") {
-        Some(Value::Object(attributes)) => Ok(builder.attributes(attributes)),
-        _ => Ok(builder),
-    }
+    Ok(builder)
 }
 
 fn extents(key: &str, value: Option<Value>) -> PyResult<Option<Vec<u64>>> {

@@ -20,10 +20,16 @@ impl<T> Current<T> {
         Arc::clone(&self.0.lock())
     }
 
-    /// Sets the value.
-    pub fn set(&self, value: T) {
-        let before = std::mem::replace(&mut *self.0.lock(), Arc::new(value));
-        // After the lock: it may be the last to hold a store.
-        drop(before);
+    /// Sets the value, unless that which is there knows a later state by its `revision`: of two threads that change what
+    /// one object stands for, either may be the first to get here.
+    pub fn set_later(&self, value: T, revision: impl Fn(&T) -> u64) {
+        let mut other = Arc::new(value);
+        let mut current = self.0.lock();
+        if revision(&other) >= revision(&current) {
+            std::mem::swap(&mut *current, &mut other);
+        }
+        // What is not needed goes after the lock: it may be the last to hold a store.
+        drop(current);
+        drop(other);
     }
 }

@@ -12,6 +12,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyCapsule, PyTuple};
+use zarrow::visible;
 use zarrow_array::DataType;
 use zarrow_array::shape::{self, Axes};
 
@@ -37,7 +38,8 @@ impl DecodedArray {
     /// The text of the array, under a head line.
     pub fn text(&self, class: &str, values: &str) -> String {
         let (shape, bytes) = (tuple(&self.shape), nbytes(self.nbytes as u64));
-        format!("<zarrow.{class} {shape} {} on cpu, {bytes}>\n{values}", self.dtype)
+        let dtype = self.dtype.to_string();
+        format!("<zarrow.{class} {shape} {} on cpu, {bytes}>\n{values}", visible(&dtype))
     }
 
     /// The HTML of the array, with its values.

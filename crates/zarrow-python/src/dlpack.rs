@@ -7,8 +7,9 @@ use crate::error::{Raise, exchange};
 use crate::fast_method::{FastMethod, Names, Values};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyInt, PyTuple};
 use std::ffi::CStr;
 use zarrow_array::export::dlpack;
 use zarrow_dlpack::DLDevice;
@@ -33,7 +34,11 @@ impl FastMethod<4> for Dlpack {
     fn answer<'py>(tensor: &Bound<'py, Tensor>, values: Values<'_, 'py, 4>) -> PyResult<Bound<'py, PyAny>> {
         let [max_version, dl_device, copy, stream] = values;
         let (py, tensor) = (tensor.py(), tensor.get());
-        if stream.is_some() {
+        if let Some(stream) = stream {
+            if !stream.is_instance_of::<PyInt>() {
+                let message = format!("stream is None or an integer, and not {}", stream.get_type());
+                return Err(PyTypeError::new_err(message));
+            }
             return Err(exchange(py, "stream", "memory of the CPU has no streams: stream must be None"));
         }
         if let Some(device) = dl_device {

@@ -2,9 +2,10 @@
 //!
 //! The classes are written in Python, so that they pickle and each derives from the builtin that people catch.
 
+use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use zarrow::{Context, ErrorKind};
+use zarrow::{Context, ErrorKind, visible};
 use zarrow_array::DataType;
 
 /// A result whose error becomes a Python exception.
@@ -32,6 +33,7 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
                 Error::ReadOnly { .. } => ("ExchangeError", "read_only"),
                 Error::NeedsCopy { .. } => ("ExchangeError", "needs_copy"),
                 Error::UnknownType { .. } => ("ExchangeError", "no_such_type"),
+                Error::LosesMeaning { .. } => ("ExchangeError", "loses_meaning"),
                 Error::Device { .. } => ("ExchangeError", "device"),
                 Error::Misaligned { .. } => ("ExchangeError", "misaligned"),
                 Error::DLPack(_) => ("ExchangeError", "dlpack"),
@@ -41,6 +43,27 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
             let hint = if kind == "needs_copy" { ": call .copy() first" } else { "" };
             exception(py, class, kind, format!("{error}{hint}"), &Context::default())
         })
+    }
+}
+
+/// An attempt to take a Python object for something, which calls methods of the object's own.
+pub trait Attempt<T> {
+    /// What it was taken for; `None` where it is no such thing, whatever exception says so. What is no answer stays raised:
+    /// Ctrl-C, `SystemExit`, and memory that is short.
+    fn attempt(self, py: Python<'_>) -> PyResult<Option<T>>;
+}
+
+impl<T> Attempt<T> for PyResult<T> {
+    fn attempt(self, py: Python<'_>) -> PyResult<Option<T>> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(error)
+                if error.is_instance_of::<PyException>(py) && !error.is_instance_of::<PyMemoryError>(py) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -94,7 +117,8 @@ pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "NotFoundError",
-        ErrorKind::Exists(_) => "NodeExistsError",
+        ErrorKind::Exists(_) | ErrorKind::Foreign(_) => "NodeExistsError",
+        ErrorKind::Stale(_) => "StaleHandleError",
         ErrorKind::WrongNode { .. } => "NodeTypeError",
         ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::NotFound => "NotFoundError",
         ErrorKind::ReadOnly => "ReadOnlyError",
@@ -110,8 +134,10 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         ErrorKind::UnknownCodec(_)
         | ErrorKind::BadCodec(_)
         | ErrorKind::Corrupt(_)
+        | ErrorKind::BadValue(_)
         | ErrorKind::Checksum { .. }
-        | ErrorKind::WrongSize { .. } => "CodecError",
+        | ErrorKind::WrongSize { .. }
+        | ErrorKind::TooLong { .. } => "CodecError",
         ErrorKind::Limit { .. } => "LimitError",
         ErrorKind::Index(_) => "IndexingError",
         ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "OutOfMemoryError",
@@ -135,7 +161,7 @@ fn exception(py: Python<'_>, class: &str, kind: &str, message: String, context: 
         place.set_item("path", &context.path)?;
         place.set_item("chunk", context.chunk.as_ref().map(|chunk| PyTuple::new(py, chunk)).transpose()?)?;
         place.set_item("codec", &context.codec)?;
-        py.import("zarrow.errors")?.getattr(class)?.call((message,), Some(&place))
+        py.import("zarrow.errors")?.getattr(class)?.call((visible(&message),), Some(&place))
     };
     match build() {
         Ok(exception) => PyErr::from_value(exception),

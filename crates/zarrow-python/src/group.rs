@@ -15,13 +15,13 @@ use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
-use serde_json::Map;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
-use zarrow::{ErrorKind, Existing, Node};
+use zarrow::metadata::Attributes;
+use zarrow::{ErrorKind, Existing, Node, visible};
 
 /// A group of arrays and groups in a store.
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -42,12 +42,12 @@ impl Group {
     pub fn change<T: Send>(
         &self,
         py: Python<'_>,
-        change: impl FnOnce(&mut zarrow::Group) -> zarrow::Result<T> + Send,
+        change: impl FnOnce(&mut zarrow::Group, &dyn Fn() -> bool) -> zarrow::Result<T> + Send,
     ) -> PyResult<T> {
         let mut group = (*self.inner()).clone();
-        let result = py.detach(|| change(&mut group)).raise(py)?;
-        self.group.set(group);
-        Ok(result)
+        let result = interruptible(py, |interrupt| change(&mut group, interrupt));
+        self.group.set_later(group, zarrow::Group::revision);
+        result
     }
 
     /// The group as it is now.
@@ -55,9 +55,22 @@ impl Group {
         self.group.get()
     }
 
+    /// The group as it is after all changes that this process has made to consolidated metadata.
+    fn latest(&self, py: Python<'_>) -> PyResult<Arc<zarrow::Group>> {
+        let group = self.inner();
+        match py.detach(|| group.changed()).raise(py)? {
+            None => Ok(group),
+            Some(changed) => {
+                self.group.set_later(changed, zarrow::Group::revision);
+                Ok(self.inner())
+            }
+        }
+    }
+
     fn members<'py>(&self, py: Python<'py>, wanted: fn(&Node) -> bool) -> PyResult<Vec<Member<'py>>> {
         let mut members = Vec::new();
-        for (name, child) in py.detach(|| self.inner().children()).raise(py)? {
+        let group = self.latest(py)?;
+        for (name, child) in py.detach(|| group.children()).raise(py)? {
             let child = child.raise(py)?;
             if wanted(&child) {
                 members.push((name, node(py, child)?));
@@ -67,7 +80,8 @@ impl Group {
     }
 
     fn rendered(&self, py: Python<'_>, depth: Option<usize>) -> PyResult<String> {
-        py.detach(|| tree::render(&self.inner(), depth)).raise(py)
+        let group = self.latest(py)?;
+        py.detach(|| tree::render(&group, depth)).raise(py)
     }
 
     fn title(&self) -> String {
@@ -78,7 +92,8 @@ impl Group {
 #[pymethods]
 impl Group {
     fn __getitem__<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
-        node(py, py.detach(|| self.inner().get(path)).raise(py)?)
+        let group = self.latest(py)?;
+        node(py, py.detach(|| group.get(path)).raise(py)?)
     }
 
     /// Store an array under a name, with what is usual for it.
@@ -87,7 +102,7 @@ impl Group {
     }
 
     fn __delitem__(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        self.change(py, |group| group.erase(path))
+        self.change(py, |group, _| group.erase(path))
     }
 
     /// Create an array at a path below the group, and the groups between that are not there.
@@ -108,10 +123,11 @@ impl Group {
         attributes: Option<Bound<'py, PyDict>>,
         overwrite: bool,
     ) -> PyResult<Group> {
-        let attributes = attributes.map_or(Ok(Map::new()), |attributes| json::map(&attributes))?;
+        let attributes =
+            attributes.map_or(Ok(Attributes::default()), |attributes| json::attributes(&attributes))?;
         let existing = if overwrite { Existing::Erase } else { Existing::Refuse };
         let group = slf.get();
-        group.change(slf.py(), |group| group.create_group(path, attributes, existing)).map(Group::new)
+        group.change(slf.py(), |group, _| group.create_group(path, attributes, existing)).map(Group::new)
     }
 
     /// Give the group at a path below, which is created where it is not there.
@@ -134,12 +150,12 @@ impl Group {
 
     /// Copy the metadata of everything below the group into the group's own.
     fn consolidate_metadata(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, zarrow::Group::consolidate_metadata)
+        self.change(py, |group, _| group.consolidate_metadata())
     }
 
     /// Read the metadata again, so that the group is as the store has it now.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, zarrow::Group::refresh)
+        self.change(py, |group, _| group.refresh())
     }
 
     /// Give the Array or Group at a path below, or `default` where there is none.
@@ -184,7 +200,8 @@ impl Group {
     }
 
     fn __contains__(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        match py.detach(|| self.inner().get(path)) {
+        let group = self.latest(py)?;
+        match py.detach(|| group.get(path)) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongNode { .. }) => {
                 Ok(false)
@@ -203,7 +220,8 @@ impl Group {
 
     /// List the names of the members, sorted.
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let children = py.detach(|| self.inner().children()).raise(py)?;
+        let group = self.latest(py)?;
+        let children = py.detach(|| group.children()).raise(py)?;
         Ok(children.into_iter().map(|(name, _)| name).collect())
     }
 
@@ -234,7 +252,7 @@ impl Group {
         py: Python<'py>,
         selection: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let group = self.inner();
+        let group = self.latest(py)?;
         let place = |error: zarrow::Error| error.in_array(group.store().name(), group.path());
         let Some(array) = py.detach(|| EncodedArray::of_group(&group)).raise(py)? else {
             let kind = ErrorKind::WrongNode {
@@ -275,7 +293,8 @@ impl Group {
             rows: None,
             batch_rows,
         };
-        let table = py.detach(|| self.inner().table(columns.as_deref(), options)).raise(py)?;
+        let group = self.latest(py)?;
+        let table = py.detach(|| group.table(columns.as_deref(), options)).raise(py)?;
         ArrowStream::new(table, rows)
     }
 
@@ -287,13 +306,13 @@ impl Group {
 
     /// The attributes as this object knows them, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::object(py, self.inner().attributes())
+        json::of_attributes(py, self.latest(py)?.attributes())
     }
 
     /// Change the attributes, and know them as they are stored then.
     fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let change = attributes::change(how, attributes)?;
-        self.change(attributes.py(), |group| group.change_attributes(&change))
+        self.change(attributes.py(), |group, _| group.change_attributes(&change))
     }
 
     /// The path in the store, without a slash before it; "" is the root.
@@ -327,7 +346,7 @@ impl Group {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("{}\n{}", self.title(), self.rendered(py, Some(1))?))
+        Ok(format!("{}\n{}", visible(&self.title()), self.rendered(py, Some(1))?))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {

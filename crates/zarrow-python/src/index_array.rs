@@ -10,7 +10,7 @@
 //!
 //! Source: NumPy, "Advanced indexing"; zarr-python, `zarr.core.indexing`.
 
-use crate::error::{Raise, indexing};
+use crate::error::{Attempt, Raise, indexing};
 use crate::made_once::name;
 use crate::numpy;
 use crate::selection::{index_of, indices};
@@ -208,11 +208,8 @@ impl<'py> Item<'py> {
             let message = "indices are integers, slices, ..., and arrays of integers or bools";
             indexing(py, format!("{message}, and not {kind}"))
         };
-        let array = match numpy::module(py)?.call_method1(name!(py, "asarray"), (item,)) {
-            Ok(array) => array,
-            Err(error) if error.is_instance_of::<pyo3::exceptions::PyException>(py) => return Err(refused()),
-            Err(error) => return Err(error),
-        };
+        let array = numpy::module(py)?.call_method1(name!(py, "asarray"), (item,)).attempt(py)?;
+        let array = array.ok_or_else(refused)?;
         let kind: char = array.getattr(name!(py, "dtype"))?.getattr(name!(py, "kind"))?.extract()?;
         let shape: Vec<u64> = array.getattr(name!(py, "shape"))?.extract()?;
         match (kind, &shape[..]) {
@@ -237,6 +234,8 @@ fn integers(array: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let numpy = numpy::module(py)?;
     let dtype = array.getattr(name!(py, "dtype"))?;
     let is_large = dtype.getattr(name!(py, "str"))?.extract::<String>()?.ends_with("u8");
+    // What is checked is a copy: others may write to the array meanwhile.
+    let array = if is_large { &array.call_method0(name!(py, "copy"))? } else { array };
     if is_large && array.call_method1(name!(py, "__gt__"), (i64::MAX,))?.call_method0("any")?.is_truthy()? {
         return Err(indexing(py, "an index is out of bounds"));
     }

@@ -5,6 +5,7 @@ use crate::index_array::Indexing;
 use crate::origin::Reduced;
 use pyo3::prelude::*;
 use pyo3::types::PyEllipsis;
+use zarrow::visible;
 
 /// An array, read and written by one kind of index: what `oindex`, `vindex` and `blocks` of an Array are.
 #[pyclass(frozen, module = "zarrow")]
@@ -84,6 +85,6 @@ impl Indexer {
     fn __repr__(&self) -> String {
         let name = self.name();
         let array = self.array.get().inner();
-        format!("<{name} of /{} in {}>", array.path(), array.store().name())
+        format!("<{name} of /{} in {}>", visible(array.path()), visible(array.store().name()))
     }
 }

@@ -1,74 +1,164 @@
 //! JSON of the metadata as Python objects, and the other way round.
+//!
+//! Attributes go by their text, as Python's own `json` writes and reads it: with NaN and infinities, integers of any size
+//! and halves of surrogate pairs. All else that describes an array is JSON and no more.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::error::Raise;
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
+use zarrow::metadata::{Attributes, MetadataLimits};
 
 /// Deeper than anything that metadata hold: a list may hold itself.
 const MAX_DEPTH: usize = 100;
 
 /// A new dict of the object.
 pub fn object<'py>(py: Python<'py>, object: &Map<String, Value>) -> PyResult<Bound<'py, PyAny>> {
-    loads(py, serde_json::to_string(object))
+    let text = serde_json::to_string(object).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    loads(py, &text)
 }
 
 /// The value as a Python object.
 pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::String(text) => Ok(PyString::new(py, text).into_any()),
-        other => loads(py, serde_json::to_string(other)),
+        other => loads(py, &other.to_string()),
     }
 }
 
-fn loads(py: Python<'_>, text: serde_json::Result<String>) -> PyResult<Bound<'_, PyAny>> {
-    let text = text.map_err(|error| PyValueError::new_err(error.to_string()))?;
+/// A new dict of the attributes.
+pub fn of_attributes<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, PyAny>> {
+    loads(py, attributes.text())
+}
+
+fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.call_method1("loads", (text,))
 }
 
-/// The JSON object that `dict` stands for: None, numbers, text, lists, tuples, dicts, and what NumPy has of these.
+/// The attributes that `dict` stands for: None, numbers, text, lists, tuples, dicts, and what NumPy has of these.
 ///
-/// What JSON cannot say is refused: NaN and infinity, integers beyond 64 bits, keys that are no text.
+/// Refused is what Python's `json` cannot say either, and keys that are no text.
+pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
+    let mut writer = Writer { text: String::new(), is_plain: false };
+    writer.dict(dict, 0)?;
+    // What may be stored is for the store to say, which has its own limits.
+    let limits = MetadataLimits { max_metadata_nbytes: u64::MAX, ..MetadataLimits::default() };
+    Attributes::parse(writer.text.as_bytes(), &limits).map_err(zarrow::Error::from).raise(dict.py())
+}
+
+/// The JSON object that `dict` stands for, as [`attributes`].
+///
+/// What JSON cannot say is refused: NaN and infinity, integers beyond 64 bits, halves of surrogate pairs.
 pub fn map(dict: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
-    nested_map(dict, 0)
+    let mut writer = Writer { text: String::new(), is_plain: true };
+    writer.dict(dict, 0)?;
+    serde_json::from_str(&writer.text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
-    if depth > MAX_DEPTH {
-        return Err(PyValueError::new_err(format!("this is nested more than {MAX_DEPTH} levels deep")));
-    }
-    let list = |items: Vec<Bound<'_, PyAny>>| items.iter().map(|item| nested(item, depth + 1)).collect();
-    if object.is_none() {
-        Ok(Value::Null)
-    } else if let Ok(value) = object.cast::<PyBool>() {
-        Ok(value.is_true().into())
-    } else if object.cast::<PyInt>().is_ok() {
-        let value =
-            object.extract::<i64>().map(Value::from).or_else(|_| object.extract::<u64>().map(Value::from));
-        value.map_err(|_| PyValueError::new_err(format!("{object} has more than 64 bits")))
-    } else if let Ok(value) = object.cast::<PyFloat>() {
-        let number = Number::from_f64(value.value()).map(Value::Number);
-        number.ok_or_else(|| PyValueError::new_err(format!("JSON has no {object}: store it as text")))
-    } else if let Ok(text) = object.cast::<PyString>() {
-        Ok(text.to_str()?.into())
-    } else if let Ok(dict) = object.cast::<PyDict>() {
-        nested_map(dict, depth).map(Value::Object)
-    } else if let Ok(items) = object.cast::<PyList>() {
-        list(items.iter().collect())
-    } else if let Ok(items) = object.cast::<PyTuple>() {
-        list(items.iter().collect())
-    } else if object.hasattr("dtype")? && object.hasattr("tolist")? {
-        // A scalar or an array of NumPy's, as Python has it.
-        nested(&object.call_method0("tolist")?, depth + 1)
-    } else {
-        Err(PyTypeError::new_err(format!("JSON has no {}", object.get_type().name()?)))
-    }
+/// Writes Python objects as JSON.
+struct Writer {
+    text: String,
+    /// Whether it is JSON and no more.
+    is_plain: bool,
 }
 
-fn nested_map(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Map<String, Value>> {
-    let member = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        let key = key.cast::<PyString>().map_err(|_| PyTypeError::new_err("the keys of JSON are text"))?;
-        Ok((key.to_str()?.to_owned(), nested(&value, depth + 1)?))
-    };
-    dict.iter().map(member).collect()
+impl Writer {
+    fn any(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        if depth > MAX_DEPTH {
+            return Err(PyValueError::new_err(format!("this is nested more than {MAX_DEPTH} levels deep")));
+        }
+        if object.is_none() {
+            self.text.push_str("null");
+        } else if let Ok(value) = object.cast::<PyBool>() {
+            self.text.push_str(if value.is_true() { "true" } else { "false" });
+        } else if let Ok(value) = object.cast::<PyInt>() {
+            self.integer(value)?;
+        } else if let Ok(value) = object.cast::<PyFloat>() {
+            self.float(value.value())?;
+        } else if let Ok(text) = object.cast::<PyString>() {
+            self.string(text)?;
+        } else if let Ok(dict) = object.cast::<PyDict>() {
+            self.dict(dict, depth)?;
+        } else if let Ok(items) = object.cast::<PyList>() {
+            self.list(items.iter(), depth)?;
+        } else if let Ok(items) = object.cast::<PyTuple>() {
+            self.list(items.iter(), depth)?;
+        } else if object.hasattr("dtype")? && object.hasattr("tolist")? {
+            // A scalar or an array of NumPy's, as Python has it.
+            self.any(&object.call_method0("tolist")?, depth + 1)?;
+        } else {
+            return Err(PyTypeError::new_err(format!("JSON has no {}", object.get_type().name()?)));
+        }
+        Ok(())
+    }
+
+    /// An int, or an object of a class of its own that is one, such as an enumeration's.
+    fn integer(&mut self, value: &Bound<'_, PyInt>) -> PyResult<()> {
+        let py = value.py();
+        let digits = py.get_type::<PyInt>().call_method1("__repr__", (value,))?;
+        let digits: String = digits.extract()?;
+        if self.is_plain && digits.parse::<i64>().is_err() && digits.parse::<u64>().is_err() {
+            return Err(PyValueError::new_err(format!("{digits} has more than 64 bits")));
+        }
+        self.text.push_str(&digits);
+        Ok(())
+    }
+
+    fn float(&mut self, value: f64) -> PyResult<()> {
+        match Number::from_f64(value) {
+            Some(number) => self.text.push_str(&number.to_string()),
+            None if self.is_plain => {
+                return Err(PyValueError::new_err(format!("JSON has no {value}: store it as text")));
+            }
+            None if value.is_nan() => self.text.push_str("NaN"),
+            None => self.text.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" }),
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, text: &Bound<'_, PyString>) -> PyResult<()> {
+        match text.to_str() {
+            Ok(text) => self.text.push_str(&Value::from(text).to_string()),
+            // Half of a surrogate pair, which Python's own `json` escapes.
+            Err(error) if !self.is_plain && error.is_instance_of::<PyUnicodeEncodeError>(text.py()) => {
+                let escaped = text.py().import("json")?.call_method1("dumps", (text.str()?,))?;
+                self.text.push_str(escaped.extract::<&str>()?);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn list<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> PyResult<()> {
+        self.text.push('[');
+        for (number, item) in items.enumerate() {
+            self.separate(number);
+            self.any(&item, depth + 1)?;
+        }
+        self.text.push(']');
+        Ok(())
+    }
+
+    fn dict(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<()> {
+        self.text.push('{');
+        // A list of them, since asking a value what it is may run Python that changes the dict.
+        for (number, item) in dict.items().iter().enumerate() {
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+            let key =
+                key.cast::<PyString>().map_err(|_| PyTypeError::new_err("the keys of JSON are text"))?;
+            self.separate(number);
+            self.string(key)?;
+            self.text.push_str(": ");
+            self.any(&value, depth + 1)?;
+        }
+        self.text.push('}');
+        Ok(())
+    }
+
+    fn separate(&mut self, number: usize) {
+        if number > 0 {
+            self.text.push_str(", ");
+        }
+    }
 }

@@ -98,6 +98,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::store::MemoryStore;
     #[pymodule_export]
+    use crate::summary::_visible;
+    #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]
     use crate::tree::Tree;

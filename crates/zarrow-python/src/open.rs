@@ -7,8 +7,8 @@ use crate::store::Place;
 use crate::written;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::Map;
 use std::sync::Arc;
+use zarrow::metadata::Attributes;
 use zarrow::store::ReadOnlyStore;
 use zarrow::{DecodeLimits, ErrorKind, Existing, Node, OpenOptions, ZarrFormat};
 
@@ -30,7 +30,8 @@ pub fn open<'py>(
         OpenOptions { limits, cache_nbytes: cache_bytes, durability: written::durability(durability)? };
     let open = |store| zarrow::open_with(store, path, &options);
     let create = |store, existing| {
-        zarrow::create_group(store, path, ZarrFormat::V3, Map::new(), existing, &options).map(Node::Group)
+        zarrow::create_group(store, path, ZarrFormat::V3, Attributes::default(), existing, &options)
+            .map(Node::Group)
     };
     let opened = match mode {
         "r" => py.detach(|| open(Arc::new(ReadOnlyStore::new(place.open()?)))),

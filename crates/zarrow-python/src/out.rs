@@ -3,7 +3,7 @@
 //! Shape and type must be those of the result, the memory writable, and each element's own.
 
 use crate::error::{data_type_mismatch, exchange, unsupported};
-use crate::import;
+use crate::{data_type, import, numpy};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zarrow::Strided;
@@ -31,7 +31,7 @@ impl Out {
                 "out is read-only, or does not say that it may be written to",
             ));
         }
-        if tensor.dtype() != dtype {
+        if tensor.dtype() != dtype && !is_same_to_numpy(py, tensor.dtype(), dtype)? {
             return Err(data_type_mismatch(py, dtype, tensor.dtype()));
         }
         let extents: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
@@ -41,6 +41,15 @@ impl Out {
         }
         Ok(Out { strided: strided(&tensor)?, _tensor: tensor })
     }
+}
+
+/// Whether `found` is the structure that NumPy has for `dtype`, a complex number that neither NumPy nor `ml_dtypes` knows.
+fn is_same_to_numpy(py: Python<'_>, found: &DataType, dtype: &DataType) -> PyResult<bool> {
+    if !matches!((found, dtype), (DataType::Struct(_), DataType::Number(_))) {
+        return Ok(false);
+    }
+    let element = data_type::of_numpy(&numpy::dtype(py, dtype)?)?;
+    Ok(element.is_some_and(|element| element.dtype == *found))
 }
 
 /// The elements, which must not overlap, from the lowest address on.

@@ -2,7 +2,7 @@
 //!
 //! Source: NumPy, "Basic indexing". Index arrays and masks are for [`index_array`](crate::index_array).
 
-use crate::error::{Raise, indexing};
+use crate::error::{Attempt, Raise, indexing};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -125,11 +125,10 @@ fn part(item: &Bound<'_, PyAny>) -> PyResult<Part> {
         return Ok(Part::Other);
     }
     match item.extract::<i64>() {
-        Ok(position) => Ok(Part::Basic(Index::At(position))),
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
             Err(indexing(py, format!("index {item} is out of bounds")))
         }
-        Err(_) => Ok(Part::Other),
+        other => Ok(other.attempt(py)?.map_or(Part::Other, |position| Part::Basic(Index::At(position)))),
     }
 }
 

@@ -1,6 +1,14 @@
 //! What an object says about itself, as text and as HTML.
 
+use pyo3::prelude::*;
 use std::fmt::Write;
+use zarrow::visible;
+
+/// Give text with escapes for what a terminal would obey and not show.
+#[pyfunction]
+pub fn _visible(text: &str) -> String {
+    visible(text).into_owned()
+}
 
 /// A title, and what there is to know below it.
 pub struct Summary {
@@ -23,10 +31,10 @@ impl Summary {
     /// The title, and a line for each row.
     pub fn text(&self) -> String {
         let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let mut text = self.title.clone();
+        let mut text = visible(&self.title).into_owned();
         for (name, value) in &self.rows {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\n  {name:width$}  {value}");
+            let _ = write!(text, "\n  {name:width$}  {}", visible(value));
         }
         text
     }
@@ -35,12 +43,12 @@ impl Summary {
     pub fn html(&self, body: &str) -> String {
         let mut html = String::from("<div>");
         if !self.title.is_empty() {
-            let _ = write!(html, "<b>{}</b>", escape(&self.title));
+            let _ = write!(html, "<b>{}</b>", escape(&visible(&self.title)));
         }
         html.push_str("<table>");
         for (name, value) in &self.rows {
             let _ = write!(html, "<tr><th style=\"text-align:left\">{name}</th>");
-            let _ = write!(html, "<td style=\"text-align:left\">{}</td></tr>", escape(value));
+            let _ = write!(html, "<td style=\"text-align:left\">{}</td></tr>", escape(&visible(value)));
         }
         html.push_str("</table>");
         if !body.is_empty() {

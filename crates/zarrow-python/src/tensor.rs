@@ -1,7 +1,7 @@
 //! The class `Tensor`: one strided buffer of fixed-size elements, and every protocol that hands it on.
 
 use crate::decoded_array::DecodedArray;
-use crate::error::Raise;
+use crate::error::{Attempt, Raise};
 use crate::{array_interface, buffer_protocol, consumer, exchange_api, numpy, selection};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
@@ -42,7 +42,7 @@ impl Tensor {
 /// The integers of `f(*axes)` and `f(axes)`.
 fn axes(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     if arguments.len() == 1
-        && let Ok(sequence) = arguments.get_item(0)?.extract::<Vec<i64>>()
+        && let Some(sequence) = arguments.get_item(0)?.extract::<Vec<i64>>().attempt(arguments.py())?
     {
         return Ok(sequence);
     }

@@ -2,7 +2,7 @@
 
 use crate::summary::{Summary, tuple};
 use pyo3::prelude::*;
-use zarrow::{Group, Node};
+use zarrow::{Group, Node, visible};
 
 /// How deep a drawing goes where nothing is said: links that lead back up would never end.
 const DEEPEST: usize = 64;
@@ -33,7 +33,7 @@ impl Tree {
 
 /// Draws what is below `group`, down to `depth` levels.
 pub fn render(group: &Group, depth: Option<usize>) -> zarrow::Result<String> {
-    let mut drawing = format!("/{}", group.path());
+    let mut drawing = format!("/{}", visible(group.path()));
     draw(group, "", depth.unwrap_or(DEEPEST).min(DEEPEST), &mut drawing)?;
     Ok(drawing)
 }
@@ -46,13 +46,16 @@ fn draw(group: &Group, indent: &str, depth: usize, drawing: &mut String) -> zarr
     for (at, (name, child)) in children.iter().enumerate() {
         let (branch, below) =
             if at + 1 == children.len() { ("└── ", "    ") } else { ("├── ", "│   ") };
-        drawing.push_str(&format!("\n{indent}{branch}{name}"));
+        drawing.push_str(&format!("\n{indent}{branch}{}", visible(name)));
         match child {
             Ok(Node::Array(array)) => {
-                drawing.push_str(&format!(" {} {}", tuple(array.shape()), array.data_type()));
+                let data_type = array.data_type().to_string();
+                drawing.push_str(&format!(" {} {}", tuple(array.shape()), visible(&data_type)));
             }
             // One broken node does not hide the others.
-            Err(error) => drawing.push_str(&format!(" cannot be opened: {}", error.kind())),
+            Err(error) => {
+                drawing.push_str(&format!(" cannot be opened: {}", visible(&error.kind().to_string())))
+            }
             Ok(Node::Group(inner)) => draw(inner, &format!("{indent}{below}"), depth - 1, drawing)?,
         }
     }

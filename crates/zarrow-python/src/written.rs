@@ -13,11 +13,11 @@ use crate::import;
 use crate::numpy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyAnyMethods, PyDict, PyList, PyTuple};
+use pyo3::types::{PyAnyMethods, PyList, PyTuple};
 use zarrow::store::Durability;
 use zarrow::{Result, Values};
 use zarrow_array::import::{Imported, element::Element};
-use zarrow_array::{DataType, SharedTensor};
+use zarrow_array::{Buffer, DataType, Mask, SharedTensor};
 
 /// Elements to be written, and what keeps their memory alive.
 pub enum Written {
@@ -84,7 +84,7 @@ impl Written {
                 return Self::any(py.None().bind(py), own, is_optional);
             }
             if let Some(masked) = with_none(object, own)? {
-                return Ok(Written::Imported(import::array(&masked, Some(own), None)?));
+                return Ok(Written::Imported(masked));
             }
         }
         if own.is_variable() && numpy::is_array(object)? && kind(object)? == 'O' {
@@ -194,8 +194,11 @@ fn kind(object: &Bound<'_, PyAny>) -> PyResult<char> {
     object.getattr("dtype")?.getattr("kind")?.extract()
 }
 
-/// A `numpy.ma` array of a Python object that has None in it; `None` where it has not.
-fn with_none<'py>(object: &Bound<'py, PyAny>, own: &DataType) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// The masked layout of a Python object that has None in it, `None` where it has not.
+///
+/// What is there has the type that it has without None: some element of it, zero where there is none, stands for those
+/// that are missing.
+fn with_none(object: &Bound<'_, PyAny>, own: &DataType) -> PyResult<Option<Imported>> {
     let py = object.py();
     let is_objects = numpy::is_array(object)? && kind(object)? == 'O';
     if !(object.is_none()
@@ -207,24 +210,40 @@ fn with_none<'py>(object: &Bound<'py, PyAny>, own: &DataType) -> PyResult<Option
     }
     let numpy = numpy::module(py)?;
     let objects = numpy.call_method1("asarray", (object, "O"))?;
-    let missing = objects.rich_compare(py.None(), pyo3::basic::CompareOp::Eq)?;
-    let missing = numpy.call_method1("asarray", (missing, "?"))?;
-    if !missing.call_method0("any")?.extract::<bool>()? {
-        return Ok(None);
-    }
-    let present = numpy.call_method1("where", (&missing, 0, objects))?;
-    let present = numpy.call_method1("asarray", (present.call_method0("tolist")?,))?;
-    let dtype = numpy::dtype(py, own)?;
-    let mut present = present;
-    if numpy.call_method1("can_cast", (present.getattr("dtype")?, &dtype, "same_kind"))?.extract()? {
-        let made = present.call_method1("astype", (dtype,))?;
-        if !import::text::is_changed(&present, &present, &made)? {
-            present = made;
+    let elements = objects.call_method0("ravel")?.call_method0("tolist")?;
+    let elements = elements.cast_into::<PyList>()?;
+    let Some(first) = elements.iter().position(|element| element.is_none()) else { return Ok(None) };
+    let mut missing = Buffer::zeroed(elements.len()).raise(py)?;
+    let present = elements.iter().find(|element| !element.is_none());
+    let shape = objects.getattr("shape")?;
+    let Some(present) = present else {
+        missing.fill(1);
+        let zeros = numpy.call_method1("zeros", (shape, numpy::dtype(py, own)?))?;
+        return masked(py, import::array(&zeros, Some(own), None)?, missing, own).map(Some);
+    };
+    for at in first..elements.len() {
+        if elements.get_item(at)?.is_none() {
+            missing[at] = 1;
+            elements.set_item(at, &present)?;
         }
     }
-    let options = PyDict::new(py);
-    options.set_item("mask", missing)?;
-    Ok(Some(numpy.getattr("ma")?.getattr("array")?.call((present,), Some(&options))?))
+    // One by one, since elements may be tuples, the values of structures.
+    let filled = numpy.call_method1("empty", (elements.len(), "O"))?;
+    for (at, element) in elements.iter().enumerate() {
+        filled.set_item(at, element)?;
+    }
+    let filled = filled.call_method1("reshape", (shape,))?.call_method0("tolist")?;
+    masked(py, import::text::from_python(&filled, Some(own))?, missing, own).map(Some)
+}
+
+fn masked(py: Python<'_>, elements: Imported, missing: Buffer, own: &DataType) -> PyResult<Imported> {
+    match elements {
+        Imported::Tensor(tensor) if tensor.size() == missing.len() => {
+            Ok(Imported::MaskedTensor(tensor, Mask::new(vec![missing]).raise(py)?))
+        }
+        // Elements that became something else fit no mask of theirs: text for one.
+        other => Err(unsafe_cast(py, &other.dtype().to_string(), own)),
+    }
 }
 
 /// # Safety

@@ -2,16 +2,18 @@
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Cache, Reader, Sink, Values, Worker, Writer, read, read_index};
+use crate::exec::{Cache, Reader, Sink, Values, Writer, read};
 use crate::hierarchy::AttributeChange;
 use crate::hierarchy::attributes::StoredNode;
-use crate::memory::{self, Located, Strided};
-use crate::metadata::{ArrayMetadata, ChunkGrid};
+use crate::hierarchy::revision;
+use crate::memory::{self, Strided};
+use crate::metadata::{ArrayMetadata, ChunkGrid, NodeMetadata};
 use crate::missing::MissingValues;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::{Index, Selection};
 use crate::store::Store;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::{Buffer, DataType, DecodedArray, SharedTensor, shape};
 
 /// A Zarr array: checked metadata, compiled codecs, and the store that has its chunks.
@@ -41,6 +43,10 @@ pub struct Array {
     chain: Arc<Chain>,
     indexes: Arc<Cache<ShardIndex>>,
     chunks: Option<Arc<Cache<Buffer>>>,
+    /// The version of the document whose shape and layout the metadata have, as a number; 0 where none was seen.
+    seen: Arc<AtomicU64>,
+    /// The number of the last change of this process that the metadata have in them.
+    revision: u64,
 }
 
 /// Bytes of shard indexes that an array keeps.
@@ -66,7 +72,35 @@ impl Array {
         let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
         let indexes = Arc::new(Cache::new(INDEXES_NBYTES));
         let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
-        Ok(Array { store, path, options: *options, metadata, chain, indexes, chunks })
+        let (seen, revision) = (Arc::default(), revision::present());
+        Ok(Array { store, path, options: *options, metadata, chain, indexes, chunks, seen, revision })
+    }
+
+    /// The array as it is after a change, whose chunks are laid out as before.
+    pub(crate) fn renewed(&self, metadata: ArrayMetadata, revision: u64) -> Array {
+        Array { metadata: Arc::new(metadata), seen: Arc::default(), revision, ..self.clone() }
+    }
+
+    /// The same array at another place.
+    pub(crate) fn moved(&self, store: Arc<dyn Store>, path: String) -> Array {
+        Array { store, path, ..self.clone() }
+    }
+
+    /// Whether the document had the version of this number when its shape and layout were those of this handle.
+    pub(crate) fn has_seen(&self, version: u64) -> bool {
+        self.seen.load(Ordering::Relaxed) == version
+    }
+
+    /// Keeps the number of such a version.
+    pub(crate) fn see(&self, version: u64) {
+        self.seen.store(version, Ordering::Relaxed);
+    }
+
+    /// How far this handle has followed the changes that this process makes: of two handles of one array that with the
+    /// larger number knows the later state.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// How the array was opened.
@@ -102,10 +136,13 @@ impl Array {
     /// Changes the attributes; this handle has them as they are stored then, with the changes of others.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] where the array was erased meanwhile.
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]; [`ErrorKind::NotFound`] where the array was erased meanwhile, and
+    /// [`ErrorKind::Stale`] where it was replaced.
     pub fn change_attributes(&mut self, change: &AttributeChange) -> Result<()> {
-        let attributes = self.stored_node().change_attributes(change).map_err(|error| self.place(error))?;
-        Arc::make_mut(&mut self.metadata).attributes = attributes;
+        let changed = self.stored_node().change_attributes(change).map_err(|error| self.place(error))?;
+        if let (NodeMetadata::Array(metadata), revision) = changed {
+            *self = self.renewed(metadata, revision);
+        }
         Ok(())
     }
 
@@ -115,7 +152,7 @@ impl Array {
             store: &*self.store,
             path: &self.path,
             zarr_format: self.metadata.zarr_format,
-            is_array: true,
+            array: Some(&self.metadata),
             options: &self.options,
         }
     }
@@ -187,6 +224,9 @@ impl Array {
 
     /// Reads `selection` into fresh memory, aligned to 64 bytes, on as many threads as [`crate::num_threads`] says.
     ///
+    /// What is read of one chunk, or of one shard, is of one version, where writers replace values whole. Different ones
+    /// may be of different times: a read waits for no writer.
+    ///
     /// `interrupted` is asked now and then, on the calling thread; where it says true the read stops.
     ///
     /// # Errors
@@ -247,8 +287,9 @@ impl Array {
     /// [`ErrorKind::Unsupported`] for arrays that are no tensors; and as [`read`](Array::read).
     ///
     /// # Safety
-    /// `out`'s memory may be written during the call, nobody else reads or writes it then, and its strides (one for
-    /// each axis of the selection's shape) give different positions different places.
+    /// `out`'s memory may be written during the call, and its strides (one for each axis of the selection's shape) give
+    /// different positions different places. No other code of Rust reads or writes it then; where other libraries do,
+    /// what they read and what stands there afterwards is a mixture.
     pub unsafe fn read_strided(
         &self,
         selection: &Selection,
@@ -286,6 +327,9 @@ impl Array {
     /// `interrupted` is asked now and then, on the calling thread; where it says true the write stops between chunks.
     ///
     /// # Errors
+    /// [`ErrorKind::NotFound`] where the array was erased since, [`ErrorKind::Stale`] where it was replaced by one whose
+    /// chunks are others, or made smaller than the selection: before the first chunk is written if that was before the call,
+    /// else after the last one.
     /// [`ErrorKind::Shape`] for values that do not fit the selection; [`ErrorKind::Index`] for a selection of another shape;
     /// [`ErrorKind::Unsupported`] for values of another type; [`ErrorKind::ReadOnly`]; any kind for chunks that cannot be
     /// encoded or written, with store, array, chunk and codec: some chunks may be new then.
@@ -313,18 +357,50 @@ impl Array {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
         self.check(selection)?;
-        let write = || {
-            let (own, depth) = (self.data_type().without_optional(), self.data_type().optional_depth());
-            if values.dtype() != own || values.mask_depth() > depth {
-                let masks = if values.mask_depth() > depth { "masked " } else { "" };
-                let text = format!("writing {masks}{} to an array of {}", values.dtype(), self.data_type());
-                return Err(ErrorKind::Unsupported(text).into());
-            }
-            let values = values.broadcast(&selection.shape())?;
-            let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
-            Writer { reader: self.reader(), store, options: *options }.write(selection, &values, interrupted)
-        };
-        write().map_err(|error| self.place(error))
+        self.write_stored(selection, |array| array.write_elements(selection, values, options, interrupted))
+            .map_err(|error| self.place(error))
+    }
+
+    /// Writes without a look at whether the array is there.
+    pub(crate) fn write_elements(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        options: &WriteOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let (own, depth) = (self.data_type().without_optional(), self.data_type().optional_depth());
+        if values.dtype() != own || values.mask_depth() > depth {
+            let masks = if values.mask_depth() > depth { "masked " } else { "" };
+            let text = format!("writing {masks}{} to an array of {}", values.dtype(), self.data_type());
+            return Err(ErrorKind::Unsupported(text).into());
+        }
+        self.put(selection, values, options, false, interrupted)
+    }
+
+    /// Puts values where something is stored; what cannot be decoded stays as it is, of which no element is ever shown.
+    pub(crate) fn clear_elements(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        options: &WriteOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        self.put(selection, values, options, true, interrupted)
+    }
+
+    fn put(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        options: &WriteOptions,
+        only_clears: bool,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let values = values.broadcast(&selection.shape())?;
+        let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
+        let writer = Writer { reader: self.reader(), store, options: *options, only_clears };
+        writer.write(selection, &values, interrupted)
     }
 
     /// What has reached the disk when a write returns, unless it says otherwise: what was asked for at opening.
@@ -346,23 +422,6 @@ impl Array {
         &self.chain
     }
 
-    /// Where the plain chunk at `cell` lies, of the inner grid where there are shards; `None` where it is not stored.
-    pub(crate) fn locate_plain(&self, cell: &[u64]) -> Result<Option<Located<'_>>> {
-        let reader = self.reader();
-        let ArrayToBytes::Sharding(sharding) = &self.chain.array_to_bytes else {
-            return Ok(reader.open(cell)?.map(|value| (value, None)));
-        };
-        let outer = self.outer_chunk_shape().unwrap_or_default();
-        let grid = sharding.grid(&outer)?;
-        let shard: Vec<u64> = cell.iter().zip(&grid).map(|(index, count)| index / count).collect();
-        let Some(value) = reader.open(&shard)? else { return Ok(None) };
-        let index = reader.index(&shard, &*value, None, |input| {
-            read_index(sharding, &outer, input, &mut Worker::default())
-        })?;
-        let at = cell.iter().zip(&grid).fold(0u64, |at, (index, count)| at * count + index % count);
-        Ok(index.get(at as usize).map(|range| (value, Some(range))))
-    }
-
     /// What the executor reads from.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
@@ -377,9 +436,12 @@ impl Array {
         }
     }
 
-    /// Whether both are the same array: then they share their metadata.
+    /// Whether both are the same array of one store, as both know it.
     pub(crate) fn is(&self, other: &Array) -> bool {
         Arc::ptr_eq(&self.metadata, &other.metadata)
+            || Arc::ptr_eq(&self.store, &other.store)
+                && self.path == other.path
+                && self.metadata == other.metadata
     }
 
     /// Bytes of an element, where the array decodes to a tensor.

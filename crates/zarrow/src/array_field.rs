@@ -205,7 +205,7 @@ impl ArrayField {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
         self.array.check(selection)?;
-        let write = || {
+        let write = |array: &Array| {
             if self.has_others {
                 return Err(ErrorKind::Unsupported(
                     "writing several fields at once: write each by itself".into(),
@@ -217,11 +217,15 @@ impl ArrayField {
                 return Err(ErrorKind::Unsupported(text).into());
             }
             let values = values.broadcast(&selection.shape())?;
-            let store = self.array.store().writer().ok_or(ErrorKind::ReadOnly)?;
-            let reader = Reader { field: Some(&self.place), ..self.array.reader() };
-            Writer { reader, store, options: *options }.write(selection, &values, interrupted)
+            let store = array.store().writer().ok_or(ErrorKind::ReadOnly)?;
+            let reader = Reader { field: Some(&self.place), ..array.reader() };
+            Writer { reader, store, options: *options, only_clears: false }.write(
+                selection,
+                &values,
+                interrupted,
+            )
         };
-        write().map_err(|error| self.array.place(error))
+        self.array.write_stored(selection, write).map_err(|error| self.array.place(error))
     }
 
     fn reader(&self) -> Reader<'_> {

@@ -8,7 +8,8 @@ use crate::missing::MissingValues;
 use crate::selection::Selection;
 use zarrow_array::DecodedArray;
 
-/// Reads all items. Every chunk is fetched and decoded once, however many items want a part of it.
+/// Reads all items. Every chunk is fetched and decoded once, however many items want a part of it: so all of them see the
+/// same version of it.
 ///
 /// Items of one type and shape come as one array with a new first axis, others as one array each.
 ///

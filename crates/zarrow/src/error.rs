@@ -4,6 +4,7 @@
 //! array, store) on the way out.
 
 use crate::metadata::MetadataError;
+use crate::visible::visible;
 use std::fmt;
 
 /// What went wrong. The text of [`code`](ErrorKind::code) is stable.
@@ -16,6 +17,12 @@ pub enum ErrorKind {
     /// There is something already where a node was to be created.
     #[error("there is {0} here already")]
     Exists(&'static str),
+    /// A folder that is no node was to be erased for a new one, and something is in it: its first names.
+    #[error("this folder is no Zarr array or group and holds {0}: it is not erased, take it away first")]
+    Foreign(String),
+    /// Another has changed the array since this handle of it was opened, so that a write would not go where it is meant.
+    #[error("the array {0} by another since it was opened here: open it anew")]
+    Stale(&'static str),
     /// The node is of the other kind.
     #[error("this is {found}, not {expected}")]
     WrongNode {
@@ -48,6 +55,9 @@ pub enum ErrorKind {
     /// Encoded bytes that are no valid output of their codec.
     #[error("corrupt data: {0}")]
     Corrupt(String),
+    /// A value that a codec cannot turn into another type.
+    #[error("bad value: {0}")]
+    BadValue(String),
     /// A checksum that does not match its bytes.
     #[error("checksum mismatch: stored {stored:#010x}, computed {computed:#010x}")]
     Checksum {
@@ -61,8 +71,16 @@ pub enum ErrorKind {
     WrongSize {
         /// Bytes by the metadata.
         expected: u64,
-        /// Bytes found, or at least that many.
+        /// Bytes found.
         actual: u64,
+    },
+    /// A chunk that decodes to so many bytes more than its metadata says that they were not counted.
+    #[error("decodes to more than {least} bytes, its metadata says {expected}")]
+    TooLong {
+        /// Bytes by the metadata.
+        expected: u64,
+        /// Bytes up to which was counted.
+        least: u64,
     },
     /// A limit that guards against hostile input.
     #[error("{what} is {actual}, the limit is {limit}")]
@@ -101,6 +119,8 @@ impl ErrorKind {
         match self {
             ErrorKind::NotFound => "not_found",
             ErrorKind::Exists(_) => "exists",
+            ErrorKind::Foreign(_) => "foreign",
+            ErrorKind::Stale(_) => "stale",
             ErrorKind::WrongNode { .. } => "wrong_node",
             ErrorKind::Io(error) | ErrorKind::Write(error)
                 if error.kind() == std::io::ErrorKind::PermissionDenied =>
@@ -121,8 +141,9 @@ impl ErrorKind {
             ErrorKind::UnknownCodec(_) => "unknown_codec",
             ErrorKind::BadCodec(_) => "bad_codec",
             ErrorKind::Corrupt(_) => "corrupt",
+            ErrorKind::BadValue(_) => "bad_value",
             ErrorKind::Checksum { .. } => "checksum",
-            ErrorKind::WrongSize { .. } => "wrong_size",
+            ErrorKind::WrongSize { .. } | ErrorKind::TooLong { .. } => "wrong_size",
             ErrorKind::Limit { .. } => "limit",
             ErrorKind::Index(_) => "index",
             ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "out_of_memory",
@@ -176,6 +197,19 @@ impl Error {
         &self.0.1
     }
 
+    /// Whether the fault is in the bytes that are stored, so that nobody can decode them.
+    pub(crate) fn is_of_stored_bytes(&self) -> bool {
+        use zarrow_array::Error::NotUtf8;
+        matches!(
+            self.kind(),
+            ErrorKind::Corrupt(_)
+                | ErrorKind::Checksum { .. }
+                | ErrorKind::WrongSize { .. }
+                | ErrorKind::Limit { .. }
+                | ErrorKind::Array(NotUtf8 { .. })
+        )
+    }
+
     /// The error in a codec; an inner codec that is known already stays.
     #[must_use]
     pub fn in_codec(mut self, codec: &str) -> Error {
@@ -202,10 +236,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, context) = &*self.0;
-        write!(formatter, "{kind}")?;
+        // What is wrong is told with names and values of the store.
+        formatter.write_str(&visible(&kind.to_string()))?;
         let mut separator = " (";
         let mut place = |formatter: &mut fmt::Formatter<'_>, text: String| {
-            write!(formatter, "{separator}{text}")?;
+            write!(formatter, "{separator}{}", visible(&text))?;
             separator = ", ";
             Ok(())
         };

@@ -4,25 +4,36 @@ use crate::anndata::{EncodedArray, table_columns};
 use crate::array::Array;
 use crate::arrow::{Column, Table, TableOptions};
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Values;
 use crate::hierarchy::attributes::StoredNode;
 use crate::hierarchy::consolidate::consolidate;
-use crate::hierarchy::{AttributeChange, Existing, create_array, create_group, erase};
-use crate::metadata::{ArrayMetadata, GroupMetadata, ZarrFormat};
+use crate::hierarchy::stored::fingerprint;
+use crate::hierarchy::{
+    AttributeChange, Existing, create_array, create_array_with, create_group, erase, revision,
+};
+use crate::metadata::{
+    ArrayMetadata, Attributes, GroupMetadata, NodeMetadata, ZARR_JSON, ZMETADATA, ZarrFormat,
+};
 use crate::open::{Node, node, open_node};
 use crate::options::OpenOptions;
-use crate::store::{Store, check_key, join, normalize_path};
-use serde_json::{Map, Value};
+use crate::store::{Store, Version, check_key, join, normalize_path};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A Zarr group.
 ///
-/// Where the metadata of everything below was consolidated, the group takes it from there and lists no folder.
+/// Where the metadata of everything below was consolidated, the group takes it from there and lists no folder. What this
+/// process changes below, by whichever handle, is seen all the same ([`changed`](Group::changed)).
 #[derive(Debug, Clone)]
 pub struct Group {
     store: Arc<dyn Store>,
     path: String,
     metadata: Arc<GroupMetadata>,
     options: OpenOptions,
+    /// The number of the last change of this process that the metadata have in them.
+    revision: u64,
+    /// The number up to which no change concerned the document of a consolidated group, and the version of the document.
+    unchanged: Arc<[AtomicU64; 2]>,
 }
 
 impl Group {
@@ -32,7 +43,52 @@ impl Group {
         metadata: GroupMetadata,
         options: OpenOptions,
     ) -> Group {
-        Group { store, path, metadata: Arc::new(metadata), options }
+        let revision = revision::present();
+        Group { store, path, metadata: Arc::new(metadata), options, revision, unchanged: Arc::default() }
+    }
+
+    /// How far this handle has followed the changes that this process makes, as [`Array::revision`].
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The group as it is now, where its metadata were consolidated and this process has changed something of it since, by
+    /// whichever handle; `None` where nothing has changed. Changes of other processes are seen by
+    /// [`refresh`](Group::refresh).
+    ///
+    /// That is one look at the store after a change, and none without.
+    ///
+    /// # Errors
+    /// As [`refresh`](Group::refresh).
+    pub fn changed(&self) -> Result<Option<Group>> {
+        let present = revision::present();
+        let [seen, version] = &*self.unchanged;
+        if !self.is_consolidated() || seen.load(Ordering::Relaxed).max(self.revision) >= present {
+            return Ok(None);
+        }
+        let found = self.document_version().map_err(|error| self.place(error))?;
+        if found != 0 && version.load(Ordering::Relaxed) == found {
+            seen.store(present, Ordering::Relaxed);
+            return Ok(None);
+        }
+        let mut group = self.clone();
+        group.refresh()?;
+        // The version was asked before the document was read: where it is old, the next look reads once more.
+        group.unchanged[1].store(found, Ordering::Relaxed);
+        Ok(Some(group))
+    }
+
+    /// A number for the version of the document that has the consolidated metadata; 0 where it is not known.
+    fn document_version(&self) -> Result<u64> {
+        let name = match self.zarr_format() {
+            ZarrFormat::V3 => ZARR_JSON,
+            ZarrFormat::V2 => ZMETADATA,
+        };
+        Ok(match self.store.version_of(&join(&self.path, name))? {
+            Version::Of(version) => fingerprint(&version),
+            Version::Missing | Version::Unknown => 0,
+        })
     }
 
     /// The store that the group is in.
@@ -55,7 +111,7 @@ impl Group {
 
     /// What the user stored beside the group.
     #[must_use]
-    pub fn attributes(&self) -> &Map<String, Value> {
+    pub fn attributes(&self) -> &Attributes {
         &self.metadata.attributes
     }
 
@@ -80,11 +136,14 @@ impl Group {
             store: &*self.store,
             path: &self.path,
             zarr_format: self.zarr_format(),
-            is_array: false,
+            array: None,
             options: &self.options,
         };
-        let attributes = node.change_attributes(change).map_err(|error| self.place(error))?;
-        Arc::make_mut(&mut self.metadata).attributes = attributes;
+        let changed = node.change_attributes(change).map_err(|error| self.place(error))?;
+        if let (NodeMetadata::Group(metadata), revision) = changed {
+            let metadata = Arc::new(metadata);
+            *self = Group { metadata, revision, unchanged: Arc::default(), ..self.clone() };
+        }
         Ok(())
     }
 
@@ -99,6 +158,24 @@ impl Group {
         Ok(array)
     }
 
+    /// As [`create_array`](Group::create_array), with `values` in it.
+    ///
+    /// # Errors
+    /// As [`create_array_with`](crate::create_array_with).
+    pub fn create_array_with(
+        &mut self,
+        path: &str,
+        metadata: ArrayMetadata,
+        values: &Values<'_>,
+        existing: Existing,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Array> {
+        let (path, store) = (self.below(path)?, Arc::clone(&self.store));
+        let array = create_array_with(store, &path, metadata, values, existing, &self.options, interrupted)?;
+        self.reopen_consolidated()?;
+        Ok(array)
+    }
+
     /// Creates a group of this group's version at `path` below it.
     ///
     /// # Errors
@@ -106,7 +183,7 @@ impl Group {
     pub fn create_group(
         &mut self,
         path: &str,
-        attributes: Map<String, Value>,
+        attributes: impl Into<Attributes>,
         existing: Existing,
     ) -> Result<Group> {
         let path = self.below(path)?;
@@ -146,8 +223,9 @@ impl Group {
     /// # Errors
     /// As [`open`](crate::open).
     pub fn refresh(&mut self) -> Result<()> {
+        let revision = revision::present();
         match open_node(&self.store, &self.path, &self.options)? {
-            Node::Group(group) => *self = group,
+            Node::Group(group) => *self = Group { revision, ..group },
             Node::Array(_) => {
                 let (expected, found) = ("a group", "an array");
                 return Err(self.place(ErrorKind::WrongNode { expected, found }.into()));
@@ -181,6 +259,9 @@ impl Group {
         let below = normalize_path(path).map_err(|error| error.in_array(self.store.name(), &self.path))?;
         if below.is_empty() {
             return Ok(Node::Group(self.clone()));
+        }
+        if let Some(changed) = self.changed()? {
+            return changed.get(&below);
         }
         let path = join(&self.path, &below);
         match &self.metadata.consolidated {
@@ -228,6 +309,9 @@ impl Group {
     /// # Errors
     /// [`ErrorKind::Io`] where the store cannot be listed.
     pub fn children(&self) -> Result<Vec<(String, Result<Node>)>> {
+        if let Some(changed) = self.changed()? {
+            return changed.children();
+        }
         let names = match &self.metadata.consolidated {
             Some(consolidated) => consolidated.children(""),
             None => self

@@ -26,6 +26,7 @@ mod missing;
 mod open;
 mod options;
 mod selection;
+mod visible;
 
 pub mod metadata;
 pub mod store;
@@ -36,13 +37,16 @@ pub use batch::{read_many, read_many_strided};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{Batch, Values, num_threads, set_num_threads};
 pub use group::Group;
-pub use hierarchy::{ArrayBuilder, AttributeChange, Existing, create_array, create_group, new_path};
+pub use hierarchy::{
+    ArrayBuilder, AttributeChange, Existing, create_array, create_array_with, create_group, new_path,
+};
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use missing::MissingValues;
 pub use open::{Node, open, open_with};
 pub use options::{DecodeLimits, OpenOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, List, Selection};
+pub use visible::visible;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

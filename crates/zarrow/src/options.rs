@@ -47,6 +47,6 @@ pub struct WriteOptions {
     /// What has reached the disk when the write returns.
     pub durability: Durability,
     /// Whether chunks are stored that are nothing but the fill value. They are left out by default, and erased where
-    /// they were stored before.
+    /// they were stored before; where version 2 has no fill value they are always stored.
     pub write_empty_chunks: bool,
 }

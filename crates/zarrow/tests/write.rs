@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use zarrow::store::{Draft, Durability, Lock, MemoryStore, Store, StoreWriter};
+use zarrow::store::{Detached, Draft, Durability, Lock, MemoryStore, Store, StoreWriter};
 use zarrow::{Array, Error, ErrorKind, Index, Node, Selection, Values, WriteOptions};
 use zarrow_array::{DecodedArray, Number};
 
@@ -456,8 +456,13 @@ impl StoreWriter for Lockless {
         self.0.erase(key, durability)
     }
 
-    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool, Error> {
-        self.0.erase_prefix(prefix, durability)
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        durability: Durability,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>, Error> {
+        self.0.detach(prefix, durability, marks)
     }
 
     fn try_lock(&self, _: &str) -> Result<Option<Box<dyn Lock + '_>>, Error> {

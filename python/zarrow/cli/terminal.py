@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 import sys
 
+from zarrow._zarrow import _visible
+
 _LINES = str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-"})
 
 
 def visible(text: str) -> str:
-    """Give one line with escapes for what a terminal would obey (step 1)."""
-    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return "".join(escaped)
+    """Give one line with escapes for what a terminal would obey (step 1), and halves of surrogate pairs."""
+    return _visible(text.encode("utf-8", "backslashreplace").decode())
 
 
 def show(text: str) -> None:

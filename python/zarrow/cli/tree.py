@@ -7,7 +7,7 @@ import json
 import sys
 
 import zarrow
-from zarrow.cli.terminal import show
+from zarrow.cli.terminal import show, visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the tree below the path, and give the exit status."""
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     if not isinstance(node, zarrow.Group):
-        print(f"zarrow tree: {arguments.store} is an array, and has nothing below it", file=sys.stderr)
+        print(
+            f"zarrow tree: {visible(arguments.store)} is an array, and has nothing below it", file=sys.stderr
+        )
         return 1
     if arguments.json:
         from zarrow.cli.description import describe_tree

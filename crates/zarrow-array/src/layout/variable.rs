@@ -106,12 +106,12 @@ impl Variable {
         self.offsets().len().saturating_sub(1)
     }
 
-    /// Element `index` in C order; `None` past the end.
+    /// Element `index` in C order; `None` past the end, and where offsets that another library lent lead nowhere any more.
     #[must_use]
     pub fn element(&self, index: usize) -> Option<&[u8]> {
         let offsets = self.offsets();
-        let (start, end) = offsets.get(index).zip(offsets.get(index + 1))?;
-        self.data.get(*start as usize..*end as usize)
+        let (start, end) = offsets.get(index).zip(offsets.get(index.checked_add(1)?))?;
+        self.data.get(read_once(start)?..read_once(end)?)
     }
 
     /// The offsets as a read-only tensor of the same memory.
@@ -136,6 +136,12 @@ impl Variable {
     pub fn parts(&self) -> (&SharedBytes, &SharedBytes) {
         (&self.offsets, &self.data)
     }
+}
+
+/// An offset, read once: what is checked is what is used, though another library that lent the offsets changes them.
+fn read_once(offset: &i64) -> Option<usize> {
+    // SAFETY: a reference is aligned and can be read; a volatile read is done once.
+    usize::try_from(unsafe { std::ptr::read_volatile(offset) }).ok()
 }
 
 fn check_offsets(offsets: &[i64], nbytes: usize) -> Result<()> {

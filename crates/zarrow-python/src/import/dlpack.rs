@@ -12,7 +12,7 @@
 use super::producer::{Family, Producer};
 use super::torch::{self, Lazy};
 use crate::capsule::{self, Consumed};
-use crate::error::{Raise, exchange};
+use crate::error::{Attempt, Raise, exchange};
 use crate::exchange_table::ExchangeTable;
 use crate::made_once::{made_once, name};
 use pyo3::exceptions::PyTypeError;
@@ -74,7 +74,7 @@ fn by_table(
     table: ExchangeTable,
     lazy: Option<Lazy>,
 ) -> PyResult<Option<Foreign<DLManagedTensorVersioned>>> {
-    let Ok(lent) = table.lent(object) else { return Ok(None) };
+    let Some(lent) = table.lent(object).attempt(object.py())? else { return Ok(None) };
     // SAFETY: the table gave the tensor to us alone.
     let Ok(foreign) = (unsafe { Foreign::from_raw(lent) }) else { return Ok(None) };
     if let Some(lazy) = lazy {

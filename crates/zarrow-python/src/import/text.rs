@@ -3,7 +3,7 @@
 use super::producer::Family;
 use super::{copied, of_numpy};
 use crate::data_type;
-use crate::error::{Raise, data_type_mismatch};
+use crate::error::{Attempt, Raise, data_type_mismatch};
 use crate::numpy;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -22,8 +22,10 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         // Tuples in tuples have no shape, and are structures where these are expected.
         false => match asarray.call1((object,)) {
             Err(error) if !matches!(expected, Some(DataType::Struct(_))) => return Err(error),
-            Err(_) => objects(object)?,
-            Ok(array) => array,
+            array => match array.attempt(py)? {
+                Some(array) => array,
+                None => objects(object)?,
+            },
         },
     };
     let kind = kind(&array)?;
@@ -126,8 +128,18 @@ fn is_record_changed(
     made: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let numpy = numpy::module(found.py())?;
-    let names = made.getattr("dtype")?.getattr("names")?;
-    let names: Vec<Bound<'_, PyAny>> = names.try_iter()?.collect::<PyResult<_>>()?;
+    let names: Vec<Bound<'_, PyAny>> =
+        made.getattr("dtype")?.getattr("names")?.try_iter()?.collect::<PyResult<_>>()?;
+    let own = found.getattr("dtype")?.getattr("names")?;
+    if !own.is_none() {
+        // A structure already: NumPy takes its fields in their order.
+        let own: Vec<Bound<'_, PyAny>> = own.try_iter()?.collect::<PyResult<_>>()?;
+        let mut fields = names.iter().zip(&own).map(|(name, own)| {
+            let found = found.get_item(own)?;
+            is_changed(&found, &found, &made.get_item(name)?)
+        });
+        return fields.try_fold(own.len() != names.len(), |any, field| Ok(any || field?));
+    }
     let is_one_for_all = kind(found)? != 'O' && found.getattr("shape")?.eq(made.getattr("shape")?)?;
     if is_one_for_all {
         let mut fields = names.iter().map(|name| is_changed(object, found, &made.get_item(name)?));

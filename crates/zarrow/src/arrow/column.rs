@@ -3,10 +3,11 @@
 use crate::anndata::{EncodedArray, masked};
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::Attributes;
 use crate::missing::MissingValues;
 use crate::open::Node;
 use crate::selection::Selection;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm};
 use zarrow_array::export::arrow_abi::{ArrayNode, SchemaNode};
@@ -37,7 +38,7 @@ enum Source {
     Array(Array),
     Encoded {
         array: Box<EncodedArray>,
-        attributes: Map<String, Value>,
+        attributes: Attributes,
         /// The values of a dictionary, once they were read: all batches share them.
         dictionary: Arc<OnceCell<ArrayNode>>,
     },
@@ -133,7 +134,7 @@ impl Column {
             Source::Encoded { array, attributes, .. } => match &**array {
                 EncodedArray::Nullable { values, .. } => of_array(values, form, attributes)?,
                 EncodedArray::Categorical { codes, categories, ordered } => {
-                    let values = of_array(categories, ArrowForm::default(), &Map::new())?;
+                    let values = of_array(categories, ArrowForm::default(), &Attributes::default())?;
                     let mut schema = arrow::dictionary_schema(codes.data_type(), values, *ordered)
                         .map_err(|error| codes.place(ErrorKind::Array(error).into()))?;
                     schema.metadata.extend(metadata(attributes));
@@ -186,7 +187,7 @@ impl Column {
 }
 
 /// The Arrow type of an array's rows, with its attributes beside it.
-fn array_schema(array: &Array, form: ArrowForm, attributes: &Map<String, Value>) -> Result<SchemaNode> {
+fn array_schema(array: &Array, form: ArrowForm, attributes: &Attributes) -> Result<SchemaNode> {
     let shape: Vec<i64> =
         array.shape().iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
     let names = dimension_names(array);
@@ -213,9 +214,11 @@ fn dimension_names(array: &Array) -> Option<Vec<Option<String>>> {
 
 /// Attributes as Arrow's metadata, which are text: strings as they are, all else as JSON. Keys that have a meaning to
 /// Arrow are its own.
-pub(super) fn metadata(attributes: &Map<String, Value>) -> impl Iterator<Item = (String, String)> {
-    attributes.iter().filter(|(key, _)| !key.starts_with("ARROW:")).map(|(key, value)| match value {
-        Value::String(text) => (key.clone(), text.clone()),
-        other => (key.clone(), other.to_string()),
-    })
+pub(super) fn metadata(attributes: &Attributes) -> impl Iterator<Item = (String, String)> {
+    attributes.members().filter(|(key, ..)| !key.starts_with("ARROW:")).map(
+        |(key, value, json)| match value {
+            Value::String(text) => (key.to_owned(), text.clone()),
+            _ => (key.to_owned(), json),
+        },
+    )
 }

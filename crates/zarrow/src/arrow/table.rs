@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::arrow::batches::Batches;
 use crate::arrow::column::{Column, MaskChoice, metadata};
 use crate::error::{ErrorKind, Result};
-use serde_json::{Map, Value};
+use crate::metadata::Attributes;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub struct Table {
     columns: Vec<(Column, ArrowForm)>,
     /// Whether a batch is a struct of the columns, and not the one column itself.
     is_struct: bool,
-    attributes: Map<String, Value>,
+    attributes: Attributes,
     rows: Range<u64>,
     batch_rows: NonZeroU64,
 }
@@ -86,7 +86,13 @@ impl Table {
             None => Ok((column, options.form)),
         };
         let columns = columns.into_iter().map(masked).collect::<Result<_>>()?;
-        let table = Table { columns, is_struct: true, attributes: Map::new(), rows: 0..length, batch_rows };
+        let table = Table {
+            columns,
+            is_struct: true,
+            attributes: Attributes::default(),
+            rows: 0..length,
+            batch_rows,
+        };
         Ok(match options.rows {
             Some(rows) => table.with_rows(rows),
             None => table,
@@ -110,7 +116,7 @@ impl Table {
 
     /// The table with attributes, which become the metadata of its schema.
     #[must_use]
-    pub fn with_attributes(self, attributes: Map<String, Value>) -> Table {
+    pub fn with_attributes(self, attributes: Attributes) -> Table {
         Table { attributes, ..self }
     }
 

@@ -4,16 +4,21 @@
 //!    become one order of axes: reading them costs strides and no pass.
 //! 2. The codec from array to bytes follows; the byte order of `bytes` becomes a flag of the move.
 //! 3. What is left are codecs from bytes to bytes.
-//! 4. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
+//! 4. Another codec from array to array is a filter, and what follows it is a chain of its own (see
+//!    [`filter`](super::filter)).
+//! 5. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
 //!    those stay ours, since they are what bounds a decoded size.
 
 use crate::codec::byte_order::Swap;
 use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::compress::Compressor;
 use crate::codec::fallback::Fallback;
+use crate::codec::filter::Filtered;
+use crate::codec::indexed_vlen::{self, IndexedVlen};
 use crate::codec::optional::OptionalCodec;
 use crate::codec::order;
 use crate::codec::packbits::PackBits;
+use crate::codec::pcodec::{self, Pcodec};
 use crate::codec::sharding::Sharding;
 use crate::codec::transpose;
 use crate::error::{Error, ErrorKind, Result};
@@ -35,12 +40,18 @@ pub enum ArrayToBytes {
     },
     /// One bit an element.
     PackBits(PackBits),
+    /// Numbers as a file of pco.
+    Pcodec(Box<Pcodec>),
     /// Elements behind their lengths.
     Vlen,
+    /// Elements, and where each begins.
+    IndexedVlen(Box<IndexedVlen>),
     /// A mask, and the elements that it says are there.
     Optional(Box<OptionalCodec>),
     /// Chunks inside the chunk.
     Sharding(Box<Sharding>),
+    /// Other elements, or another shape, which have codecs of their own.
+    Filtered(Box<Filtered>),
     /// Another library's codecs.
     Fallback(Box<Fallback>),
 }
@@ -89,7 +100,20 @@ impl Chain {
         let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
             return Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into());
         };
-        let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Option<Vec<_>>>();
+        if let Some(filtered) =
+            Filtered::new(array_to_bytes, bytes_to_bytes, data_type, &stored_shape, limits)?
+        {
+            return Ok(Chain {
+                data_type: data_type.clone(),
+                order,
+                array_to_bytes: ArrayToBytes::Filtered(Box::new(filtered)),
+                compressors: (Vec::new(), OnceCell::new()),
+                bytes_to_bytes: Vec::new(),
+                limits: *limits,
+            });
+        }
+        let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Result<Vec<_>>>()?;
+        let ours = ours.into_iter().collect::<Option<Vec<_>>>();
         let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value, limits)
             .map_err(|error| error.in_codec(&array_to_bytes.name))?;
         if let (Some(array_to_bytes), Some(bytes_to_bytes)) = (known, ours) {
@@ -102,7 +126,8 @@ impl Chain {
                 limits: *limits,
             });
         }
-        let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(BytesToBytes::parse).collect();
+        let ours = |codec: &CodecMetadata| BytesToBytes::parse(codec).ok().flatten();
+        let compressors: Vec<BytesToBytes> = codecs.iter().rev().map_while(ours).collect();
         let (foreign, ours) = codecs.split_at(codecs.len() - compressors.len());
         Ok(Chain {
             data_type: data_type.clone(),
@@ -117,6 +142,11 @@ impl Chain {
     /// Bytes of an element, where they are the same for all.
     pub fn item_size(&self) -> Option<usize> {
         self.data_type.item_size()
+    }
+
+    /// Whether every element has the same bytes and none is missing.
+    pub fn has_fixed_elements(&self) -> bool {
+        self.data_type.item_size().is_some() && !matches!(self.data_type, DataType::Optional(_))
     }
 
     /// The most bytes that `encoded` bytes may decode to, by the limit of their ratio.
@@ -151,6 +181,11 @@ impl Chain {
         self.compressors()?;
         match &self.array_to_bytes {
             ArrayToBytes::Sharding(sharding) => sharding.inner.check_settings(),
+            ArrayToBytes::Filtered(filtered) => filtered.stored.check_settings(),
+            ArrayToBytes::IndexedVlen(vlen) => {
+                vlen.index.check_settings()?;
+                vlen.data.check_settings()
+            }
             ArrayToBytes::Optional(optional) => {
                 optional.mask.check_settings()?;
                 optional.data.check_settings()
@@ -176,8 +211,16 @@ impl ArrayToBytes {
     ) -> Result<Option<ArrayToBytes>> {
         let unfit = || Error::from(ErrorKind::BadCodec(format!("cannot encode {data_type}")));
         let fixed = data_type.item_size().is_some() && !matches!(data_type, DataType::Optional(_));
+        let is_text = matches!(data_type, DataType::String | DataType::Bytes);
         match metadata.name.as_str() {
             "bytes" if fixed => Ok(Some(ArrayToBytes::Bytes { swap: Swap::new(metadata, data_type)? })),
+            pcodec::NAME if fixed => {
+                Ok(Some(ArrayToBytes::Pcodec(Box::new(Pcodec::parse(metadata, data_type)?))))
+            }
+            indexed_vlen::NAME if is_text => {
+                Ok(Some(ArrayToBytes::IndexedVlen(Box::new(IndexedVlen::new(metadata, limits)?))))
+            }
+            "zarrs.vlen_v2" if is_text => Ok(Some(ArrayToBytes::Vlen)),
             "vlen-utf8" if *data_type == DataType::String => Ok(Some(ArrayToBytes::Vlen)),
             "vlen-bytes" if *data_type == DataType::Bytes => Ok(Some(ArrayToBytes::Vlen)),
             "zarrs.optional" | "optional" => match (data_type, fill_value) {
@@ -195,7 +238,13 @@ impl ArrayToBytes {
                 Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(None),
                 Err(error) => Err(error),
             },
-            "bytes" | "vlen-utf8" | "vlen-bytes" | "packbits" => Err(unfit()),
+            "bytes"
+            | "vlen-utf8"
+            | "vlen-bytes"
+            | "zarrs.vlen_v2"
+            | "packbits"
+            | pcodec::NAME
+            | indexed_vlen::NAME => Err(unfit()),
             _ => Ok(None),
         }
     }

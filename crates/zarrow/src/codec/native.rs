@@ -14,6 +14,10 @@ pub enum Failure {
     TooSmall,
     /// The input is not valid.
     Corrupt(String),
+    /// The input may be valid, and needs what is not built in.
+    Unsupported(String),
+    /// The decompressor found no memory for its own tables.
+    OutOfMemory,
 }
 
 fn corrupt(text: impl Into<String>) -> Failure {
@@ -143,65 +147,114 @@ pub fn lz4_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Res
     usize::try_from(written).map_err(|_| corrupt("not a valid LZ4 block of this size"))
 }
 
-/// The bytes that a Blosc buffer claims to decompress to, where its header is sound.
-pub fn blosc_size(source: &[u8]) -> Result<usize, Failure> {
-    let mut nbytes = 0usize;
-    // SAFETY: the range is that of a slice, and the result is a local.
-    let result =
-        unsafe { blosc_src::blosc_cbuffer_validate(source.as_ptr().cast(), source.len(), &mut nbytes) };
-    if result == 0 { Ok(nbytes) } else { Err(corrupt("not a valid Blosc header")) }
+/// A Blosc buffer whose header is sound, without what may be stored behind it.
+pub struct BloscFrame<'a> {
+    bytes: &'a [u8],
+    nbytes: usize,
 }
 
-/// Decompresses a Blosc buffer to all of `destination`.
-///
-/// The caller has checked that [`blosc_size`] is the destination's length.
-pub fn blosc_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
-    // SAFETY: `blosc_cbuffer_validate` accepted the source, which makes it safe to try; the destination is an
-    // exclusive slice of the length that is passed.
-    let written = unsafe {
-        blosc_src::blosc_decompress_ctx(
-            source.as_ptr().cast(),
-            destination.as_mut_ptr().cast(),
-            destination.len(),
-            1,
-        )
-    };
-    match usize::try_from(written) {
-        Ok(written) if written == destination.len() => Ok(()),
-        _ => Err(corrupt("not a valid Blosc buffer")),
+impl<'a> BloscFrame<'a> {
+    /// Bytes of a header.
+    const HEADER: usize = 16;
+
+    /// The buffer at the start of `source`. It says its own length; c-blosc decompresses by that and never looks at what
+    /// is behind it, and so do those who use it.
+    pub fn new(source: &'a [u8]) -> Result<BloscFrame<'a>, Failure> {
+        let word = |at: usize| Some(u32::from_le_bytes(*source.get(at..)?.first_chunk()?) as usize);
+        let bytes = word(12).and_then(|length| source.get(..length)).unwrap_or(source);
+        let mut nbytes = 0usize;
+        // SAFETY: the range is that of a slice, and the result is a local.
+        let result =
+            unsafe { blosc_src::blosc_cbuffer_validate(bytes.as_ptr().cast(), bytes.len(), &mut nbytes) };
+        if result != 0 || bytes.len() < Self::HEADER {
+            return Err(corrupt("not a valid Blosc header"));
+        }
+        // c-blosc up to 1.21.6 overflows an `int` where one BloscLZ block has more than 8 MB of matches; no writer makes
+        // blocks of that size.
+        const SAFE: usize = 8 << 20;
+        match bytes[2] >> 5 {
+            0 if bytes.len() > SAFE && word(8).is_none_or(|block| block > SAFE) => {
+                Err(corrupt("a BloscLZ block of more than 8 MiB"))
+            }
+            2 if bytes[2] & 2 == 0 => {
+                Err(Failure::Unsupported("Blosc with snappy, which is not built in".into()))
+            }
+            _ => Ok(BloscFrame { bytes, nbytes }),
+        }
+    }
+
+    /// The bytes that it claims to decompress to.
+    pub fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Decompresses to the start of `destination`; returns the bytes written.
+    pub fn decompress(&self, destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+        let destination = destination.get_mut(..self.nbytes).ok_or(Failure::TooSmall)?;
+        // SAFETY: `blosc_cbuffer_validate` accepted the source, which makes it safe to try; the destination is an
+        // exclusive slice of the length that is passed.
+        let written = unsafe {
+            blosc_src::blosc_decompress_ctx(
+                self.bytes.as_ptr().cast(),
+                destination.as_mut_ptr().cast(),
+                destination.len(),
+                1,
+            )
+        };
+        match usize::try_from(written) {
+            Ok(written) if written == destination.len() => Ok(written),
+            _ => Err(corrupt("not a valid Blosc buffer")),
+        }
+    }
+
+    /// Decompresses the bytes from `start` on to all of `destination`, and only the blocks that hold them; `None` where
+    /// they do not begin and end with an element of the buffer, or lie outside of it.
+    pub fn range(&self, start: usize, destination: &mut [MaybeUninit<u8>]) -> Option<Result<(), Failure>> {
+        let item = usize::from(self.bytes[3]);
+        let end = start.checked_add(destination.len())?;
+        if item == 0 || !start.is_multiple_of(item) || !end.is_multiple_of(item) || end > self.nbytes {
+            return None;
+        }
+        let first = c_int::try_from(start / item).ok()?;
+        let count = c_int::try_from(destination.len() / item).ok()?;
+        // SAFETY: `blosc_cbuffer_validate` accepted the source, the range lies within its size, and the destination is an
+        // exclusive slice of as many bytes as the elements have.
+        let written = unsafe {
+            blosc_src::blosc_getitem(
+                self.bytes.as_ptr().cast(),
+                first,
+                count,
+                destination.as_mut_ptr().cast(),
+            )
+        };
+        Some(match usize::try_from(written) {
+            Ok(written) if written == destination.len() => Ok(()),
+            _ => Err(corrupt("not a valid Blosc buffer")),
+        })
     }
 }
 
-/// Decompresses the bytes of a Blosc buffer from `start` on to all of `destination`, and only the blocks that hold them;
-/// `None` where they do not begin and end with an element of the buffer.
-///
-/// The caller has checked that they lie within [`blosc_size`].
-pub fn blosc_range(
-    source: &[u8],
-    start: usize,
-    destination: &mut [MaybeUninit<u8>],
-) -> Option<Result<(), Failure>> {
-    let item = source.get(3).map(|item| usize::from(*item)).filter(|item| *item > 0)?;
-    if !start.is_multiple_of(item) || !destination.len().is_multiple_of(item) {
-        return None;
-    }
-    let first = c_int::try_from(start / item).ok()?;
-    let count = c_int::try_from(destination.len() / item).ok()?;
-    // SAFETY: `blosc_cbuffer_validate` accepted the source when its size was asked, the range lies within that size, and
-    // the destination is an exclusive slice of as many bytes as the elements have.
-    let written = unsafe {
-        blosc_src::blosc_getitem(source.as_ptr().cast(), first, count, destination.as_mut_ptr().cast())
-    };
-    Some(match usize::try_from(written) {
-        Ok(written) if written == destination.len() => Ok(()),
-        _ => Err(corrupt("not a valid Blosc buffer")),
-    })
+/// Zlib's CRC-32 of what `before` is the checksum of (0 for nothing), and then `bytes`.
+pub fn crc32(before: u32, bytes: &[u8]) -> u32 {
+    // SAFETY: the range is that of a slice.
+    unsafe { libdeflate_sys::libdeflate_crc32(before, bytes.as_ptr().cast::<c_void>(), bytes.len()) }
+}
+
+/// Zlib's Adler-32 of what `before` is the checksum of (1 for nothing), and then `bytes`.
+pub fn adler32(before: u32, bytes: &[u8]) -> u32 {
+    // SAFETY: the range is that of a slice.
+    unsafe { libdeflate_sys::libdeflate_adler32(before, bytes.as_ptr().cast::<c_void>(), bytes.len()) }
+}
+
+/// Whether there is nothing but zeros, with which some stores fill up their last block.
+pub fn is_padding(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Decompresses every Bzip2 stream of `source` to the start of `destination`; returns the bytes written.
 pub fn bz2_decompress(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let (mut read, mut written) = (0usize, 0usize);
-    while read < source.len() {
+    while read < source.len() && (read == 0 || !is_padding(&source[read..])) {
         let mut stream = bzip2::Decompress::new(false);
         loop {
             // The library takes and gives 4 GiB at a time.
@@ -236,7 +289,7 @@ pub fn extend(
         return Err(corrupt("the decompressor wrote too much"));
     }
     // SAFETY: `fill` has written `written` bytes from the end of the vector on, inside its spare memory. Every
-    // decompressor of this file returns what it has written.
+    // decompressor of this file, and every one in `bytes_to_bytes`, returns what it has written.
     unsafe { vector.set_len(vector.len() + written) };
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! many bytes it wrote, or why it did not.
 
 use crate::codec::native::{DeflateContainer, Destination};
+use crate::memory::Lent;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -114,12 +115,30 @@ pub fn blosc_bound(nbytes: usize) -> usize {
     nbytes.saturating_add(blosc_src::BLOSC_MAX_OVERHEAD as usize)
 }
 
-/// Compresses `source` to one Blosc buffer, on this thread.
-pub fn blosc_compress(blosc: &Blosc, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Written {
-    if source.len() > blosc_src::BLOSC_MAX_BUFFERSIZE as usize {
-        return Err(format!("Blosc takes less than 2 GiB at once, not {} bytes", source.len()));
+impl Blosc {
+    /// Whether so many bytes can be compressed where they lie, though others write to them meanwhile.
+    ///
+    /// Where Blosc shuffles, it moves each block to memory of its own first, reading each byte once, and compresses what
+    /// is there. Where the result is no smaller than the source, it begins anew and copies all bytes. (`blosc_c` and
+    /// `serial_blosc` of c-blosc 1.) A block is shuffled where elements have several bytes; to bits where it has
+    /// one element at least, so that all blocks have whole elements and are not made shorter than one.
+    pub fn reads_once(&self, nbytes: usize) -> bool {
+        let several = (2..=blosc_src::BLOSC_MAX_TYPESIZE as usize).contains(&self.typesize);
+        let whole = || {
+            nbytes.is_multiple_of(self.typesize) && (self.blocksize == 0 || self.blocksize >= self.typesize)
+        };
+        several && (self.shuffle == 1 || (self.shuffle == 2 && whole()))
     }
-    // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both; the name is a C
+}
+
+/// Compresses `source` to one Blosc buffer, on this thread. Where others may write to it meanwhile, Blosc has to read each byte
+/// once ([`Blosc::reads_once`]).
+pub fn blosc_compress(blosc: &Blosc, source: Lent<'_>, destination: &mut [MaybeUninit<u8>]) -> Written {
+    let nbytes = source.nbytes();
+    if nbytes > blosc_src::BLOSC_MAX_BUFFERSIZE as usize {
+        return Err(format!("Blosc takes less than 2 GiB at once, not {nbytes} bytes"));
+    }
+    // SAFETY: lent memory can be read, the destination is exclusive, and the function stays inside both; the name is a C
     // string; and one thread means that none is started.
     let written = unsafe {
         blosc_src::blosc_compress_ctx(
@@ -127,19 +146,19 @@ pub fn blosc_compress(blosc: &Blosc, source: &[u8], destination: &mut [MaybeUnin
             blosc.shuffle,
             // What a byte cannot say is no type for Blosc, which would then not shuffle.
             if blosc.typesize > blosc_src::BLOSC_MAX_TYPESIZE as usize { 1 } else { blosc.typesize },
-            source.len(),
-            source.as_ptr().cast(),
+            nbytes,
+            source.pointer().cast(),
             destination.as_mut_ptr().cast(),
             destination.len(),
             blosc.compressor.as_ptr(),
             // A block is not larger than all.
-            blosc.blocksize.min(source.len()),
+            blosc.blocksize.min(nbytes),
             1,
         )
     };
     match usize::try_from(written) {
         Ok(written) if written > 0 => Ok(written),
-        _ => Err(format!("Blosc cannot compress {} bytes so", source.len())),
+        _ => Err(format!("Blosc cannot compress {nbytes} bytes so")),
     }
 }
 

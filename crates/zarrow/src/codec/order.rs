@@ -3,6 +3,7 @@
 //! Source: Zarr core 3.1, `codecs`: array to array, any number; array to bytes, one; bytes to bytes, any number.
 
 use crate::codec::bytes_to_bytes::BytesToBytes;
+use crate::codec::filter::is_filter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 
@@ -17,15 +18,12 @@ impl Side {
     /// The side of every codec that this engine or its fallback has.
     fn of(codec: &CodecMetadata) -> Option<Side> {
         match codec.name.as_str() {
-            "transpose" | "bitround" | "numcodecs.bitround" | "numcodecs.fixedscaleoffset" => {
-                Some(Side::ArrayToArray)
-            }
-            "bytes" | "packbits" | "vlen-utf8" | "vlen-bytes" | "zarrs.optional" | "optional"
-            | "sharding_indexed" => Some(Side::ArrayToBytes),
-            "fletcher32" | "adler32" | "numcodecs.shuffle" | "numcodecs.fletcher32" | "numcodecs.adler32" => {
-                Some(Side::BytesToBytes)
-            }
-            _ => BytesToBytes::parse(codec).map(|_| Side::BytesToBytes),
+            "transpose" => Some(Side::ArrayToArray),
+            name if is_filter(name) => Some(Side::ArrayToArray),
+            "bytes" | "packbits" | "numcodecs.pcodec" | "vlen-utf8" | "vlen-bytes" | "zarrs.vlen_v2"
+            | "zarrs.vlen" | "zarrs.optional" | "optional" | "sharding_indexed" => Some(Side::ArrayToBytes),
+            // What is wrong with its settings is said where they are read.
+            _ => (!matches!(BytesToBytes::parse(codec), Ok(None))).then_some(Side::BytesToBytes),
         }
     }
 }

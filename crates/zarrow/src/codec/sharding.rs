@@ -1,20 +1,16 @@
 //! `sharding_indexed`: a chunk that is a store of chunks, with an index of where each lies.
 //!
-//! The index has an offset and a length (`u64` each) for every inner chunk in C order; both are 2⁶⁴ − 1 for one
-//! that is not stored. It stands at the start or at the end of the shard.
+//! The index (`shard_index`) stands at the start or at the end of the shard.
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
-use crate::codec::bytes_to_bytes::{BytesToBytes, check_crc32c};
 use crate::codec::chain::Chain;
+use crate::codec::shard_index::{IndexCodecs, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use crate::store::First;
-use zarrow_array::{DataType, shape};
-
-/// Bytes of one entry of an index.
-const ENTRY: usize = 16;
+use zarrow_array::DataType;
 
 /// The configuration, compiled.
 #[derive(Debug)]
@@ -24,22 +20,14 @@ pub struct Sharding {
     /// The codecs of an inner chunk.
     pub inner: Chain,
     at_end: bool,
-    big_endian: bool,
-    checksums: usize,
-}
-
-/// The index of one shard, checked: every range lies inside the shard.
-#[derive(Debug)]
-pub struct ShardIndex {
-    entries: Vec<(u64, u64)>,
+    index: IndexCodecs,
 }
 
 impl Sharding {
     /// Reads the configuration, for shards of `shard_shape`.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for an index that is compressed, and what the inner
-    /// chain refuses.
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for an index of no fixed size, and what the inner chain refuses.
     pub fn new(
         metadata: &CodecMetadata,
         data_type: &DataType,
@@ -65,10 +53,10 @@ impl Sharding {
             let value = get(key).ok_or_else(|| bad(&format!("{key} is missing")))?;
             Ok(CodecMetadata::parse_chain(value, item_size)?)
         };
-        let (big_endian, checksums) = index_codecs(&codecs("index_codecs", 8)?)?;
+        let index = IndexCodecs::new(&codecs("index_codecs", 8)?, shard_shape.len())?;
         let inner = codecs("codecs", data_type.item_size().unwrap_or(1))?;
         let inner = Chain::new(&inner, data_type, &chunk_shape, fill_value, limits)?;
-        Ok(Sharding { chunk_shape, inner, at_end, big_endian, checksums })
+        Ok(Sharding { chunk_shape, inner, at_end, index })
     }
 
     /// How many inner chunks a shard of `shard_shape` has along each axis.
@@ -90,12 +78,8 @@ impl Sharding {
     /// # Errors
     /// As [`grid`](Sharding::grid).
     pub fn index_place(&self, shard_shape: &[u64]) -> Result<First> {
-        let length = self.index_nbytes(&self.grid(shard_shape)?)? as u64;
+        let length = self.index.nbytes(&self.grid(shard_shape)?)? as u64;
         Ok(if self.at_end { First::End(length) } else { First::Range(0, length) })
-    }
-
-    fn index_nbytes(&self, grid: &[u64]) -> Result<usize> {
-        Ok(shape::nbytes(grid, ENTRY)? + 4 * self.checksums)
     }
 
     /// Where the index of a shard of `nbytes` bytes and this grid lies: offset and length.
@@ -103,7 +87,7 @@ impl Sharding {
     /// # Errors
     /// [`ErrorKind::Corrupt`] where the shard is smaller than its index.
     pub fn index_range(&self, grid: &[u64], nbytes: u64) -> Result<(u64, usize)> {
-        let length = self.index_nbytes(grid)?;
+        let length = self.index.nbytes(grid)?;
         match nbytes.checked_sub(length as u64) {
             Some(rest) => Ok((if self.at_end { rest } else { 0 }, length)),
             None => {
@@ -121,74 +105,22 @@ impl Sharding {
         if self.at_end {
             return Ok((0, None));
         }
-        Ok((self.index_nbytes(grid)? as u64, Some(0)))
+        Ok((self.index.nbytes(grid)? as u64, Some(0)))
     }
 
-    /// The bytes of an index: offset and length of each inner chunk, `None` for one that is not stored.
-    pub fn encode_index(&self, entries: &[Option<(u64, u64)>]) -> Vec<u8> {
-        let word = |word: u64| if self.big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
-        let mut bytes = Vec::with_capacity(entries.len() * ENTRY + 4 * self.checksums);
-        for entry in entries {
-            let (offset, length) = entry.unwrap_or((u64::MAX, u64::MAX));
-            bytes.extend_from_slice(&word(offset));
-            bytes.extend_from_slice(&word(length));
-        }
-        for _ in 0..self.checksums {
-            bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
-        }
-        bytes
-    }
-
-    /// Reads the index of a shard of `nbytes` bytes.
+    /// The bytes of an index: offset and length of each inner chunk of `grid`, `None` for one that is not stored.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`], [`ErrorKind::Corrupt`] where an entry points outside the shard.
-    pub fn parse_index(&self, bytes: &[u8], nbytes: u64) -> Result<ShardIndex> {
-        let mut bytes = bytes;
-        for _ in 0..self.checksums {
-            bytes = check_crc32c(bytes).map_err(|error| error.in_codec("sharding_indexed"))?;
-        }
-        let word = |word: &[u8; 8]| {
-            if self.big_endian { u64::from_be_bytes(*word) } else { u64::from_le_bytes(*word) }
-        };
-        let mut entries = Vec::with_capacity(bytes.len() / ENTRY);
-        for (number, [offset, length]) in bytes.as_chunks::<8>().0.as_chunks::<2>().0.iter().enumerate() {
-            let (offset, length) = (word(offset), word(length));
-            let stored = (offset, length) != (u64::MAX, u64::MAX);
-            if stored && offset.checked_add(length).is_none_or(|end| end > nbytes) {
-                let text = format!(
-                    "inner chunk {number} claims {length} bytes at {offset}, outside a shard of {nbytes} bytes"
-                );
-                return Err(Error::from(ErrorKind::Corrupt(text)).in_codec("sharding_indexed"));
-            }
-            entries.push((offset, length));
-        }
-        Ok(ShardIndex { entries })
-    }
-}
-
-impl ShardIndex {
-    /// Bytes that it takes in memory.
-    pub fn nbytes(&self) -> usize {
-        self.entries.len() * ENTRY
+    /// As [`IndexCodecs::encode`].
+    pub fn encode_index(&self, entries: &[Option<(u64, u64)>], grid: &[u64]) -> Result<Vec<u8>> {
+        self.index.encode(entries, grid).map_err(|error| error.in_codec("sharding_indexed"))
     }
 
-    /// Offset and length of the inner chunk `number` (in C order), `None` where it is not stored.
-    pub fn get(&self, number: usize) -> Option<(u64, u64)> {
-        self.entries.get(number).copied().filter(|entry| *entry != (u64::MAX, u64::MAX))
-    }
-}
-
-/// The byte order of the index and how many checksums follow it. An index has a size that is known beforehand,
-/// which leaves these codecs.
-fn index_codecs(codecs: &[CodecMetadata]) -> Result<(bool, usize)> {
-    let refused = || Error::from(ErrorKind::Unsupported("index_codecs other than bytes and crc32c".into()));
-    let (bytes, checksums) = codecs.split_first().ok_or_else(refused)?;
-    let endian = bytes.configuration.get("endian").and_then(serde_json::Value::as_str);
-    let plain = checksums.iter().all(|codec| BytesToBytes::parse(codec) == Some(BytesToBytes::Crc32c));
-    match (bytes.name.as_str(), endian) {
-        ("bytes", Some("little")) if plain => Ok((false, checksums.len())),
-        ("bytes", Some("big")) if plain => Ok((true, checksums.len())),
-        _ => Err(refused()),
+    /// Reads the index of a shard of `nbytes` bytes and this grid.
+    ///
+    /// # Errors
+    /// As [`IndexCodecs::decode`].
+    pub fn parse_index(&self, bytes: &[u8], grid: &[u64], nbytes: u64) -> Result<ShardIndex> {
+        self.index.decode(bytes, grid, nbytes).map_err(|error| error.in_codec("sharding_indexed"))
     }
 }

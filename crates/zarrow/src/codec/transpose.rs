@@ -35,6 +35,47 @@ fn order(metadata: &CodecMetadata, ndim: usize) -> Option<Vec<usize>> {
     sorted.into_iter().eq(0..ndim).then_some(order)
 }
 
+/// The order that undoes `order`.
+pub fn inverse(order: &[usize]) -> Vec<usize> {
+    let mut inverse = vec![0; order.len()];
+    for (at, axis) in order.iter().enumerate() {
+        inverse[*axis] = at;
+    }
+    inverse
+}
+
+/// The elements of an array of `shape` with its axes in another order: axis `i` of the result is axis `order[i]`.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] where there are not as many elements as `shape` has.
+pub fn permuted(elements: &[u8], shape: &[u64], order: &[usize], item_size: usize) -> Result<Vec<u8>> {
+    let nbytes = zarrow_array::shape::nbytes(shape, item_size)?;
+    if nbytes != elements.len() || order.len() != shape.len() {
+        return Err(ErrorKind::Internal("elements of another shape".into()).into());
+    }
+    let mut permuted = Vec::new();
+    permuted.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    // The product of the extents is checked above, and an extent is one of memory.
+    let strides = crate::exec::c_strides(shape, item_size);
+    let axes: Vec<(u64, isize)> = order.iter().map(|axis| (shape[*axis], strides[*axis])).collect();
+    let mut position = vec![0; axes.len()];
+    let mut at = 0isize;
+    while permuted.len() < nbytes {
+        let start = at.unsigned_abs();
+        permuted.extend_from_slice(&elements[start..start + item_size]);
+        for (index, (extent, stride)) in position.iter_mut().zip(&axes).rev() {
+            *index += 1;
+            at += stride;
+            if *index < *extent {
+                break;
+            }
+            at -= stride * (*index as isize);
+            *index = 0;
+        }
+    }
+    Ok(permuted)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +92,17 @@ mod tests {
         assert_eq!(compose(&[cycle.clone(), cycle.clone()], 3).unwrap(), Some(vec![2, 0, 1]));
         assert_eq!(compose(&[cycle.clone(), cycle.clone(), cycle], 3).unwrap(), None);
         assert_eq!(compose(&[transpose(json!("F"))], 2).unwrap(), Some(vec![1, 0]));
+    }
+
+    #[test]
+    fn elements_are_permuted_and_come_back() {
+        let elements: Vec<u8> = (0..48).collect();
+        let permuted_once = permuted(&elements, &[2, 3, 4], &[2, 0, 1], 2).unwrap();
+        // The element at [1, 2, 3] is the last in both, and that at [0, 0, 1] begins the second row.
+        assert_eq!((&permuted_once[46..], &permuted_once[12..14]), (&[46u8, 47][..], &[2u8, 3][..]));
+        assert_eq!(permuted(&permuted_once, &[4, 2, 3], &inverse(&[2, 0, 1]), 2).unwrap(), elements);
+        assert_eq!(permuted(&[7], &[], &[], 1).unwrap(), [7]);
+        assert!(permuted(&[7], &[2], &[0], 1).is_err());
     }
 
     #[test]

@@ -162,6 +162,24 @@ pub fn encode_variable(elements: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Checks that the elements of an encoded chunk are text: what is stored is looked at, since the memory that it was copied
+/// from may have changed after it was checked.
+///
+/// # Errors
+/// [`zarrow_array::Error::NotUtf8`] with the element's number in the chunk.
+pub fn check_text(chunk: &[u8]) -> Result<()> {
+    if chunk.is_ascii() {
+        return Ok(());
+    }
+    let (mut at, mut index) = (4usize, 0usize);
+    while let Some(length) = read_length(chunk, at) {
+        let text = chunk.get(at + 4..).and_then(|rest| rest.get(..length)).unwrap_or_default();
+        std::str::from_utf8(text).map_err(|_| zarrow_array::Error::NotUtf8 { index })?;
+        (at, index) = (at + 4 + length, index + 1);
+    }
+    Ok(())
+}
+
 fn read_length(bytes: &[u8], at: usize) -> Option<usize> {
     let word = bytes.get(at..)?.first_chunk::<4>()?;
     usize::try_from(u32::from_le_bytes(*word)).ok()
@@ -205,6 +223,18 @@ mod tests {
         // SAFETY: unpacking writes every byte of the payload.
         let data: Vec<u8> = data.into_iter().map(|byte| unsafe { byte.assume_init() }).collect();
         assert_eq!(data, elements.concat());
+    }
+
+    #[test]
+    fn stored_text_is_utf8() {
+        let long = "é".repeat(100);
+        check_text(&encode(&[b"plain", b""])).unwrap();
+        check_text(&encode(&["a".as_bytes(), long.as_bytes(), b""])).unwrap();
+        let error = check_text(&encode(&["é".as_bytes(), &long.as_bytes()[1..], b"a"])).unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Array(zarrow_array::Error::NotUtf8 { index: 1 })),
+            "{error}"
+        );
     }
 
     #[test]

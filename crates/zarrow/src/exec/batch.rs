@@ -6,9 +6,10 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::exec::cells::Cells;
+use crate::exec::open_chunk::SharedChunk;
 use crate::exec::part::{PerAxis, whole_part};
 use crate::exec::pool;
-use crate::exec::read::{OpenShard, Reader};
+use crate::exec::read::Reader;
 use crate::exec::result::ResultMemory;
 use crate::exec::sink::Sink;
 use crate::exec::want::Want;
@@ -143,7 +144,11 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         let shares = shares(wanted);
         tasks.extend((0..shares).map(|share| (chunk, (share, shares))));
     }
-    let open: Vec<OpenShard<'_>> = chunks.iter().map(|_| OpenShard::default()).collect();
+    let first = tasks.iter().filter(|(_, (share, _))| *share == 0);
+    let shared: Vec<SharedChunk<'_>> = match tasks.len() > chunks.len() {
+        true => first.map(|(_, (_, shares))| SharedChunk::new(*shares)).collect(),
+        false => Vec::new(),
+    };
     pool::run(tasks.len() as u64, threads, interrupted, &|task, worker, checkpoint| {
         let (chunk, share) = tasks[task as usize];
         let wanted = chunks[chunk];
@@ -156,14 +161,14 @@ pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() 
         // one task. Shares of a shard claim the same parts, and write through claims on their own inner chunks only.
         let wants = own.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
         let mut wants: Vec<Want<'_>> = wants.collect();
-        let read = match share {
-            (_, 2..) if reader.is_sharded() => {
-                reader.share(&cell, &mut wants, share, &open[chunk], worker, checkpoint)
-            }
-            _ if wants.is_empty() => Ok(()),
-            _ => reader.chunk(&cell, &mut wants, worker, checkpoint),
-        };
-        read.map_err(|error| error.in_array(reader.store.name(), reader.path))
+        let shared = shared.get(chunk);
+        if !wants.is_empty() {
+            reader
+                .chunk(&cell, &mut wants, shared.map(|shared| (share.0, shared)), worker, checkpoint)
+                .map_err(|error| error.in_array(reader.store.name(), reader.path))?;
+        }
+        shared.inspect(|shared| shared.leave());
+        Ok(())
     })
 }
 

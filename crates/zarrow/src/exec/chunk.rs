@@ -186,7 +186,7 @@ impl Chunk<'_> {
             _ => BESIDE,
         };
         let nbytes = shape::nbytes(self.shape, self.item_size().saturating_add(beside))?;
-        Ok(between_limit(nbytes).saturating_mul(2).saturating_add(1 << 20))
+        Ok(between_limit(&self.chain.bytes_to_bytes, nbytes).saturating_mul(2).saturating_add(1 << 20))
     }
 
     /// Step 2.

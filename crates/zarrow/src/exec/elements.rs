@@ -1,7 +1,10 @@
 //! Decoding elements of any layout to memory of their own: for layouts whose size is not known before, for codecs that
 //! know no other way, and for runs of elements inside a chunk of another codec.
 
-use crate::codec::{ArrayToBytes, Chain, Output, Swap, VariableChunk, decode, decode_range};
+use crate::codec::{
+    ArrayToBytes, Chain, Filtered, INDEXED_VLEN, IndexedVlen, Output, Pcodec, Swap, VariableChunk, decode,
+    decode_range, encode_variable,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::input::Input;
 use crate::exec::optional::{decode_optional, open_optional};
@@ -32,11 +35,20 @@ pub fn decode_elements(
                 VariableChunk::parse(bytes, count).map_err(|error| error.in_codec(chain.vlen_name()))?;
             Ok(Decoded::Variable(Arc::new(chunk)))
         }
+        ArrayToBytes::IndexedVlen(vlen) => {
+            let limit = chain.limits.max_variable_nbytes;
+            let encoded = input.load(usize::MAX, &mut worker.encoded)?;
+            let chunk = grow(chain, encoded, limit, &mut worker.codecs)?;
+            decode_indexed(vlen, &chunk, shape, limit, worker).map_err(|error| error.in_codec(INDEXED_VLEN))
+        }
         ArrayToBytes::Optional(optional) => {
             let count = shape::nbytes(shape, 1)?;
             open_optional(chain, input, worker, |input, worker| {
                 decode_optional(optional, input, count, run, worker)
             })
+        }
+        ArrayToBytes::Filtered(filtered) if !chain.has_fixed_elements() => {
+            decode_filtered(filtered, input, shape, worker)
         }
         ArrayToBytes::Sharding(_) => {
             Err(Error::from(ErrorKind::BadCodec("shards inside a mask".into())).in_codec("sharding_indexed"))
@@ -125,6 +137,30 @@ pub fn decode_fixed(
             }
             Ok(Swap::None)
         }
+        (ArrayToBytes::Pcodec(pcodec), _) => {
+            let encoded = input.load(usize::MAX, encoded)?;
+            let file = grow(chain, encoded, Pcodec::most_encoded(nbytes), codecs)?;
+            let limit = chain.ratio_limit(file.len());
+            if nbytes > limit {
+                let (what, actual) = ("the size of a chunk that so few bytes decode to", nbytes as u64);
+                return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
+            }
+            if place.len() == nbytes {
+                pcodec.decode(&file, memory)?;
+            } else {
+                let all = decoded.take(nbytes)?;
+                pcodec.decode(&file, all)?;
+                memory.copy_from_slice(&all[place]);
+            }
+            Ok(Swap::None)
+        }
+        (ArrayToBytes::Filtered(filtered), _) => {
+            let Decoded::Fixed { bytes, swap } = decode_filtered(filtered, input, shape, worker)? else {
+                return Err(ErrorKind::Internal("elements of no fixed size".into()).into());
+            };
+            memory.write_copy_of_slice(bytes.get(place).ok_or_else(|| wrong_size(bytes.len() as u64))?);
+            Ok(swap)
+        }
         (ArrayToBytes::Fallback(fallback), _) => {
             let encoded = input.load(usize::MAX, encoded)?;
             // Filters before a compressor may widen an element, a few times at most.
@@ -138,6 +174,55 @@ pub fn decode_fixed(
         }
         _ => Err(ErrorKind::Internal("elements of no fixed size".into()).into()),
     }
+}
+
+/// All elements of a chunk of `shape` that are stored by way of a filter.
+///
+/// # Errors
+/// As [`decode_elements`].
+fn decode_filtered(
+    filtered: &Filtered,
+    input: &Input<'_>,
+    shape: &[u64],
+    worker: &mut Worker,
+) -> Result<Decoded> {
+    let (_, stored_shape) = filtered.stored_shape(shape)?;
+    let all = 0..shape::nbytes(&stored_shape, 1)?;
+    filtered.decode(decode_elements(&filtered.stored, input, &stored_shape, all, worker)?, shape)
+}
+
+/// The elements of a chunk that stores offsets and bytes.
+fn decode_indexed(
+    vlen: &IndexedVlen,
+    chunk: &[u8],
+    shape: &[u64],
+    limit: usize,
+    worker: &mut Worker,
+) -> Result<Decoded> {
+    let count = shape::nbytes(shape, 1)?;
+    let (index, data) = vlen.parts(chunk)?;
+    let mut fixed = |chain: &Chain, encoded: &[u8], count: usize| {
+        let item_size = chain.item_size().unwrap_or(0);
+        let nbytes = shape::nbytes(&[count as u64], item_size)?;
+        let mut swap = Swap::None;
+        let mut elements = filled(nbytes, |memory| {
+            let input = Input::of_bytes(encoded);
+            swap = decode_fixed(chain, &input, &[count as u64], 0..count, memory, worker)?;
+            Ok(())
+        })?;
+        swap.in_place(&mut elements, item_size);
+        Ok::<_, Error>(elements)
+    };
+    let offsets = fixed(&vlen.index, index, count.saturating_add(1))?;
+    let ends = vlen.ends(&offsets, limit)?;
+    let data = match ends.last() {
+        None | Some(0) => Vec::new(),
+        Some(nbytes) => fixed(&vlen.data, data, *nbytes)?,
+    };
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let elements: Option<Vec<&[u8]>> = starts.zip(&ends).map(|(start, end)| data.get(start..*end)).collect();
+    let elements = elements.ok_or_else(|| ErrorKind::Internal("offsets behind the bytes".into()))?;
+    Ok(Decoded::Variable(Arc::new(VariableChunk::parse(encode_variable(&elements)?, count)?)))
 }
 
 /// Undoes the codecs after the one from array to bytes, whose output is `limit` bytes at most.

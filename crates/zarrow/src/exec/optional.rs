@@ -43,7 +43,7 @@ impl Chunk<'_> {
         open_optional(self.chain, input, worker, |input, worker| {
             if let [want] = wants
                 && run_of(want.part(), self.shape).is_some()
-                && has_fixed_elements(&optional.data)
+                && optional.data.has_fixed_elements()
                 && let Some(memory) = want.contiguous_optional()
             {
                 decode_in_place(optional, input, count, run, memory, worker)?;
@@ -263,10 +263,6 @@ fn is_plain(data: &Chain) -> bool {
     matches!(data.array_to_bytes, ArrayToBytes::Bytes { .. }) && data.bytes_to_bytes.is_empty()
 }
 
-fn has_fixed_elements(data: &Chain) -> bool {
-    !matches!(data.array_to_bytes, ArrayToBytes::Vlen | ArrayToBytes::Optional(_) | ArrayToBytes::Sharding(_))
-}
-
 /// Reads plain elements to `memory`, which has the bytes of those of the run; returns what of each is still to
 /// be reversed.
 fn read_plain(
@@ -301,7 +297,9 @@ fn nothing(chain: &Chain) -> Result<Decoded> {
         ArrayToBytes::Optional(inner) => {
             Decoded::Optional { missing: Vec::new(), data: Box::new(nothing(&inner.data)?) }
         }
-        ArrayToBytes::Vlen => Decoded::Variable(std::sync::Arc::new(VariableChunk::parse(vec![0; 4], 0)?)),
+        _ if chain.data_type.is_variable() => {
+            Decoded::Variable(std::sync::Arc::new(VariableChunk::parse(vec![0; 4], 0)?))
+        }
         _ => Decoded::Fixed { bytes: Vec::new(), swap: Swap::None },
     })
 }

@@ -3,31 +3,26 @@
 //! 1. Memory for the result is allocated, one piece for each part of its layout, and not filled.
 //! 2. The selection is cut along the chunk grid; each chunk that it touches is a task. Where there are few
 //!    chunks and they are shards, a task is a share of a shard's inner chunks.
-//! 3. A chunk that is not stored gives the fill value; any other is read as [`chunk`](super::chunk) says.
+//! 3. A chunk is opened once, as [`open_chunk`](super::open_chunk) says. One that is not stored gives the fill value; any
+//!    other is read as [`chunk`](super::chunk) says.
 //! 4. When all tasks have succeeded the memory is filled, and becomes the result.
 
 use crate::codec::{ArrayToBytes, BytesToBytes, Chain, ShardIndex};
 use crate::error::{ErrorKind, Result};
 use crate::exec::cache::Cache;
 use crate::exec::cells::{AxisGrid, Cells};
-use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::field::FieldPlace;
-use crate::exec::input::Input;
-use crate::exec::job::Checkpoint;
+use crate::exec::open_chunk::SharedChunk;
 use crate::exec::part::{AxisPart, PerAxis, share_of, whole_part};
 use crate::exec::pool;
 use crate::exec::result::ResultMemory;
-use crate::exec::scratch::Worker;
-use crate::exec::shard::{GROUP, Share, inner_count};
+use crate::exec::shard::{GROUP, inner_count};
 use crate::exec::sink::Sink;
-use crate::exec::turns::Turn;
 use crate::exec::want::Want;
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::missing::MissingValues;
 use crate::selection::Selection;
-use crate::store::{Store, Value};
-use std::sync::Arc;
-use zarrow_array::fork::ProcessMutex;
+use crate::store::Store;
 use zarrow_array::{Buffer, DecodedArray};
 
 /// Tasks for each thread, at least: so that no thread waits long for the others at the end.
@@ -80,7 +75,7 @@ pub fn read(
     let decoded = unsafe { memory.finish(&reader.metadata.fill_value, interrupted) };
     decoded.map_err(|error| match error.kind() {
         ErrorKind::Array(zarrow_array::Error::NotUtf8 { index }) => {
-            let chunk = reader.chunk_of(selection, *index as u64);
+            let chunk = reader.chunk_with(selection, *index as u64);
             error.in_codec("vlen-utf8").in_chunk(&chunk)
         }
         _ => error,
@@ -89,7 +84,7 @@ pub fn read(
 
 impl<'a> Reader<'a> {
     /// The chunk that gave the element `index` (in C order) of a selection.
-    fn chunk_of(&self, selection: &Selection, index: u64) -> Vec<u64> {
+    fn chunk_with(&self, selection: &Selection, index: u64) -> Vec<u64> {
         let mut rest = index;
         let mut numbers: Vec<u64> = Vec::new();
         for extent in selection.flat_shape().iter().rev() {
@@ -123,7 +118,7 @@ impl<'a> Reader<'a> {
         {
             return pool::run(1, 1, interrupted, &|_, worker, checkpoint| {
                 // SAFETY: it is the only claim on the sink.
-                self.chunk(&cell, &mut [unsafe { Want::new(&part, sink) }], worker, checkpoint)
+                self.chunk(&cell, &mut [unsafe { Want::new(&part, sink) }], None, worker, checkpoint)
             });
         }
         let cells = self.cells(&part)?;
@@ -136,25 +131,25 @@ impl<'a> Reader<'a> {
                 self.shares(cells.count(), &middle, threads)
             }
         };
-        let sharded = self.is_sharded();
-        let open: Vec<OpenShard<'_>> = match sharded && shares > 1 {
-            true => (0..cells.count()).map(|_| OpenShard::default()).collect(),
-            false => Vec::new(),
+        let shared: Vec<SharedChunk<'_>> = match shares {
+            1 => Vec::new(),
+            _ => (0..cells.count()).map(|_| SharedChunk::new(shares)).collect(),
         };
         let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
             let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
             cells.get(task / shares, &mut cell, &mut part);
             let share = task % shares;
-            let Some(part) = self.own_part(part, (share, shares)) else { return Ok(()) };
-            // SAFETY: the pieces of different chunks have no place in common (a property test of `Cells` says
-            // so), nor have different shares of an uncompressed one (another says so), and each is one task. Shares of a
-            // shard claim the same part, and write through claims on their own inner chunks only.
-            let mut want = [unsafe { Want::new(&part, sink) }];
-            match open.get((task / shares) as usize) {
-                None => self.chunk(&cell, &mut want, worker, checkpoint),
-                Some(open) => self.share(&cell, &mut want, (share, shares), open, worker, checkpoint),
+            let shared = shared.get((task / shares) as usize);
+            if let Some(part) = self.own_part(part, (share, shares)) {
+                // SAFETY: the pieces of different chunks have no place in common (a property test of `Cells` says
+                // so), nor have different shares of an uncompressed one (another says so), and each is one task. Shares
+                // of a shard claim the same part, and write through claims on their own inner chunks only.
+                let mut want = [unsafe { Want::new(&part, sink) }];
+                self.chunk(&cell, &mut want, shared.map(|shared| (share, shared)), worker, checkpoint)?;
             }
+            shared.inspect(|shared| shared.leave());
+            Ok(())
         })
     }
 
@@ -283,167 +278,6 @@ impl<'a> Reader<'a> {
             _ => 1,
         }
     }
-
-    /// Reads what is wanted of the chunk at `cell` (step 3).
-    ///
-    /// # Errors
-    /// Any [`ErrorKind`], with chunk and codec.
-    pub fn chunk(
-        &self,
-        cell: &[u64],
-        wants: &mut [Want<'_>],
-        worker: &mut Worker,
-        checkpoint: &Checkpoint<'_>,
-    ) -> Result<()> {
-        if self.is_sharded() {
-            return self.share(cell, wants, (0, 1), &OpenShard::default(), worker, checkpoint);
-        }
-        let read = |wants: &mut [Want<'_>], worker: &mut Worker| {
-            let fill = &self.metadata.fill_value;
-            let shape = self.chunk_shape(cell);
-            let chunk = Chunk { chain: self.chain, fill, shape: &shape, slot: None, checkpoint };
-            let Some(value) = self.open_for(cell, &chunk, wants)? else {
-                return wants.iter_mut().try_for_each(|want| want.fill(fill));
-            };
-            let slot = self.slot(cell, &*value)?;
-            let input = Input::of_value(&*value, Some(checkpoint))?;
-            Chunk { slot: slot.as_ref(), ..chunk }.read(&input, wants, None, worker)
-        };
-        read(wants, worker).map_err(|error| error.in_chunk(cell))
-    }
-
-    /// Where the decoded chunk of `value` is kept, if it is.
-    fn slot(&self, cell: &[u64], value: &dyn Value) -> Result<Option<Slot<'_>>> {
-        let Some(cache) = self.chunks else { return Ok(None) };
-        Ok(value.version()?.map(|version| Slot { cache, key: [cell, &version].concat() }))
-    }
-
-    /// Reads a share, by number and count, of what is wanted of the shard at `cell`.
-    ///
-    /// # Errors
-    /// Any [`ErrorKind`], with chunk and codec.
-    pub fn share(
-        &self,
-        cell: &[u64],
-        wants: &mut [Want<'_>],
-        share: (u64, u64),
-        open: &OpenShard<'a>,
-        worker: &mut Worker,
-        checkpoint: &Checkpoint<'_>,
-    ) -> Result<()> {
-        let shape = self.chunk_shape(cell);
-        let fill = &self.metadata.fill_value;
-        let chunk = Chunk { chain: self.chain, fill, shape: &shape, slot: None, checkpoint };
-        self.share_of(&chunk, cell, wants, share, open, worker).map_err(|error| error.in_chunk(cell))
-    }
-
-    fn share_of(
-        &self,
-        chunk: &Chunk<'_>,
-        cell: &[u64],
-        wants: &mut [Want<'_>],
-        (number, count): (u64, u64),
-        open: &OpenShard<'a>,
-        worker: &mut Worker,
-    ) -> Result<()> {
-        let mut opened = open.0.lock()?;
-        let shard = match &*opened {
-            Some(shard) => Arc::clone(shard),
-            None => {
-                let stored = match self.open_for(cell, chunk, wants)? {
-                    None => None,
-                    Some(value) => {
-                        let read = |input: &Input<'_>| chunk.shard_index(input, worker);
-                        let index = self.index(cell, &*value, Some(chunk.checkpoint), read)?;
-                        Some((index, value))
-                    }
-                };
-                Arc::clone(opened.insert(Arc::new(Shard { stored })))
-            }
-        };
-        drop(opened);
-        match &shard.stored {
-            Some((index, value)) => {
-                let slot = self.slot(cell, &**value)?;
-                let chunk = Chunk { slot: slot.as_ref(), ..*chunk };
-                let input = Input::of_value(&**value, Some(chunk.checkpoint))?;
-                chunk.read(&input, wants, Some(Share { number, count, index }), worker)
-            }
-            None if number == 0 => wants.iter_mut().try_for_each(|want| want.fill(chunk.fill)),
-            None => Ok(()),
-        }
-    }
-
-    /// The index of the shard `value` at `cell`: from the cache, where this very version was read before, else by `read`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`], and what `read` gives.
-    pub fn index(
-        &self,
-        cell: &[u64],
-        value: &dyn Value,
-        checkpoint: Option<&Checkpoint<'_>>,
-        read: impl FnOnce(&Input<'_>) -> Result<ShardIndex>,
-    ) -> Result<Arc<ShardIndex>> {
-        let key = value.version()?.map(|version| [cell, &version].concat());
-        if let Some(index) = key.as_ref().and_then(|key| self.indexes.get(key)) {
-            return Ok(index);
-        }
-        let index = Arc::new(read(&Input::of_value(value, checkpoint)?)?);
-        if let Some(key) = key {
-            self.indexes.insert(key, Arc::clone(&index), index.nbytes());
-        }
-        Ok(index)
-    }
-
-    /// Opens the chunk at `cell`; `None` where it is not stored.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Io`].
-    pub fn open(&self, cell: &[u64]) -> Result<Option<Box<dyn Value + 'a>>> {
-        self.store.open(&self.key(cell))
-    }
-
-    /// Opens the chunk at `cell`, of which `wants` are wanted; a slow store fetches what is read first along.
-    fn open_for(
-        &self,
-        cell: &[u64],
-        chunk: &Chunk<'_>,
-        wants: &[Want<'_>],
-    ) -> Result<Option<Box<dyn Value + 'a>>> {
-        if !chunk.checkpoint.store_is_slow() {
-            return self.open(cell);
-        }
-        let first = chunk.first(wants)?;
-        chunk.checkpoint.take(Turn::Fetch)?;
-        self.store.open_for(&self.key(cell), first)
-    }
-
-    /// The key of the chunk at `cell`.
-    pub fn key(&self, cell: &[u64]) -> String {
-        let mut key = String::with_capacity(self.path.len() + 32);
-        if !self.path.is_empty() {
-            key.push_str(self.path);
-            key.push('/');
-        }
-        self.metadata.chunk_key_encoding.encode(cell, &mut key);
-        key
-    }
-
-    fn chunk_shape(&self, cell: &[u64]) -> PerAxis<u64> {
-        let grid = &self.metadata.chunk_grid;
-        cell.iter().enumerate().map(|(axis, index)| grid.chunk_extent(axis, *index).1).collect()
-    }
-}
-
-/// A shard that several tasks read, once the first of them has opened it: all see the same, where one that appeared or
-/// vanished meanwhile would be filled twice or not at all.
-#[derive(Default)]
-pub struct OpenShard<'a>(ProcessMutex<Option<Arc<Shard<'a>>>>);
-
-struct Shard<'a> {
-    /// Its index and its bytes, `None` where it is not stored.
-    stored: Option<(Arc<ShardIndex>, Box<dyn Value + 'a>)>,
 }
 
 fn too_many() -> ErrorKind {

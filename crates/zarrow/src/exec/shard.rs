@@ -278,7 +278,8 @@ pub fn read_index(
 ) -> Result<ShardIndex> {
     let input = input.measured()?;
     let nbytes = input.nbytes()?;
-    let (offset, length) = sharding.index_range(&sharding.grid(shape)?, nbytes)?;
+    let grid = sharding.grid(shape)?;
+    let (offset, length) = sharding.index_range(&grid, nbytes)?;
     let index = input.slice(offset, length as u64)?;
-    sharding.parse_index(index.load(length, &mut worker.encoded)?, nbytes)
+    sharding.parse_index(index.load(length, &mut worker.encoded)?, &grid, nbytes)
 }

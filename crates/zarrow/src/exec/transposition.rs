@@ -55,7 +55,7 @@ impl Plane {
     pub fn tiled(&self, item_size: usize, destination: *const u8) -> (Range<usize>, Range<usize>, bool) {
         let side = LINE / item_size;
         let head = destination.align_offset(LINE);
-        let on_lines = self.column_step % LINE as isize == 0 && head % item_size == 0;
+        let on_lines = self.column_step % LINE as isize == 0 && head.is_multiple_of(item_size);
         let first = if on_lines { (head / item_size).min(self.rows) } else { 0 };
         let last = first + (self.rows - first) / side * side;
         (first..last, 0..self.columns / side * side, on_lines)

@@ -1,77 +1,107 @@
 //! Attributes of a node, changed one by one: those that a change does not name stay as they are stored.
 
 use super::consolidate;
-use super::create::node_document;
-use super::document::{check_nbytes, update, writer};
+use super::document::{check_nbytes, node_document, update};
+use super::node_lock::NodeLock;
+use super::revision;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{JsonText, ZATTRS, ZarrFormat};
+use crate::metadata::{ArrayMetadata, Attributes, JsonText, NodeMetadata, ZATTRS, ZarrFormat};
+use crate::open::read_metadata;
 use crate::options::OpenOptions;
 use crate::store::{Store, join};
-use serde_json::{Map, Value};
 
 /// What becomes of the attributes of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttributeChange {
     /// These are all.
-    Replace(Map<String, Value>),
+    Replace(Attributes),
     /// These are set, and the others stay.
-    Update(Map<String, Value>),
-    /// These are taken out where they are there, and the others stay.
-    Remove(Vec<String>),
+    Update(Attributes),
+    /// Those of the same keys are taken out where they are there, and the others stay.
+    Remove(Attributes),
 }
 
-/// A node whose documents change.
+/// A node whose documents change, as a handle of it has it.
 pub(crate) struct StoredNode<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) path: &'a str,
     pub(crate) zarr_format: ZarrFormat,
-    pub(crate) is_array: bool,
+    /// What the handle knows of the array; `None` for a group.
+    pub(crate) array: Option<&'a ArrayMetadata>,
     pub(crate) options: &'a OpenOptions,
 }
 
+/// A node after a change, and the number of the change.
+pub(crate) type Changed = (NodeMetadata, u64);
+
 impl StoredNode<'_> {
-    /// Changes the attributes and returns all of them as they are then, what others have changed since included.
-    pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Map<String, Value>> {
-        let mut attributes = Map::new();
-        let mut apply = |mut text: JsonText| {
-            change.apply(&mut text);
-            attributes = text.values()?;
-            Ok(text)
-        };
-        match self.zarr_format {
-            ZarrFormat::V3 => self.update_node(|document| {
-                let changed = apply(document.object("attributes"))?;
-                document.set_object("attributes", &changed);
-                Ok(())
+    /// Changes the attributes; gives the node as it is stored then, with what others have changed since.
+    pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Changed> {
+        self.change(|held, _| match self.zarr_format {
+            ZarrFormat::V3 => self.update_node(held, |document| {
+                let mut attributes = document.object("attributes");
+                change.apply(&mut attributes);
+                document.set_object("attributes", &attributes);
             }),
             ZarrFormat::V2 => {
-                writer(self.store)?;
-                if self.store.open(&self.node_key())?.is_none() {
-                    return Err(ErrorKind::NotFound.into());
-                }
                 let limit = self.options.limits.metadata.max_metadata_nbytes;
-                let key = join(self.path, ZATTRS);
-                update(self.store, &key, limit, self.options.durability, |document| {
-                    apply(document.unwrap_or_default()).map(Some)
-                })
+                update(
+                    self.store,
+                    held,
+                    &join(self.path, ZATTRS),
+                    limit,
+                    self.options.durability,
+                    |document| {
+                        let mut attributes = document.unwrap_or_default();
+                        change.apply(&mut attributes);
+                        Ok(Some(attributes))
+                    },
+                )
             }
-        }?;
-        consolidate::refresh(self.store, self.path, self.options)?;
-        Ok(attributes)
+        })
     }
 
-    /// Changes the document that makes the node, which must be there.
-    pub(crate) fn update_node(&self, change: impl FnOnce(&mut JsonText) -> Result<()>) -> Result<()> {
+    /// Every change of a node that stays: under the locks, once it is certain that what is stored is what the handle means,
+    /// `change` is made, and after it that of the consolidated metadata above. Gives the node as it is stored then.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] where it is gone, [`ErrorKind::Stale`] where another is in its place, and what `change`
+    /// gives.
+    pub(super) fn change(
+        &self,
+        change: impl FnOnce(&NodeLock<'_>, &NodeMetadata) -> Result<()>,
+    ) -> Result<Changed> {
+        let held = NodeLock::of(self.store, self.path)?;
+        change(&held, &self.read()?)?;
+        let refreshed = consolidate::refresh(self.store, &held, self.path, self.options);
+        let number = revision::count();
+        refreshed?;
+        Ok((self.read()?, number))
+    }
+
+    /// What is stored, if it is the node that the handle means.
+    pub(crate) fn read(&self) -> Result<NodeMetadata> {
+        let found = read_metadata(self.store, self.path, &self.options.limits.metadata)?;
+        let is_meant = match (&found, self.array) {
+            (NodeMetadata::Array(found), Some(array)) => found.has_layout_of(array),
+            (NodeMetadata::Group(found), None) => found.zarr_format == self.zarr_format,
+            _ => false,
+        };
+        if is_meant { Ok(found) } else { Err(ErrorKind::Stale("was replaced").into()) }
+    }
+
+    /// Changes the document that makes the node.
+    pub(super) fn update_node(&self, held: &NodeLock<'_>, change: impl FnOnce(&mut JsonText)) -> Result<()> {
         let limits = &self.options.limits.metadata;
         // That of a group may have consolidated metadata in it, and only then may it be so large.
-        let limit = if self.is_array { limits.max_metadata_nbytes } else { limits.max_consolidated_nbytes };
-        // Looked at before the lock, which would make a folder for itself.
-        if self.store.open(&self.node_key())?.is_none() {
-            return Err(ErrorKind::NotFound.into());
-        }
-        update(self.store, &self.node_key(), limit, self.options.durability, |document| {
+        let limit =
+            if self.array.is_some() { limits.max_metadata_nbytes } else { limits.max_consolidated_nbytes };
+        update(self.store, held, &self.key(), limit, self.options.durability, |document| {
             let mut document = document.ok_or(ErrorKind::NotFound)?;
-            change(&mut document)?;
+            change(&mut document);
+            if self.array.is_some() && self.zarr_format == ZarrFormat::V3 {
+                document.normalise_codecs();
+            }
             if document.keys().all(|key| key != consolidate::KEY) {
                 check_nbytes(document.as_bytes(), limits.max_metadata_nbytes)?;
             }
@@ -79,8 +109,9 @@ impl StoredNode<'_> {
         })
     }
 
-    fn node_key(&self) -> String {
-        join(self.path, node_document(self.zarr_format, self.is_array))
+    /// The key of that document.
+    pub(crate) fn key(&self) -> String {
+        join(self.path, node_document(self.zarr_format, self.array.is_some()))
     }
 }
 
@@ -88,18 +119,11 @@ impl AttributeChange {
     fn apply(&self, attributes: &mut JsonText) {
         match self {
             AttributeChange::Replace(all) => {
-                let stale: Vec<String> = attributes.keys().filter(|key| !all.contains_key(key)).collect();
-                for key in stale {
-                    attributes.remove(&key);
-                }
-                all.iter().for_each(|(key, value)| attributes.set(key, value));
+                attributes.remove_all(all, false);
+                attributes.update(all);
             }
-            AttributeChange::Update(some) => some.iter().for_each(|(key, value)| attributes.set(key, value)),
-            AttributeChange::Remove(keys) => {
-                for key in keys {
-                    attributes.remove(key);
-                }
-            }
+            AttributeChange::Update(some) => attributes.update(some),
+            AttributeChange::Remove(some) => attributes.remove_all(some, true),
         }
     }
 }

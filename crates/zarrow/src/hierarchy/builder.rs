@@ -8,11 +8,11 @@ use super::chunk_shape;
 use crate::codec::Chain;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind, NodeMetadata,
-    ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
+    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind,
+    NodeMetadata, ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
 };
 use crate::options::DecodeLimits;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use zarrow_array::DataType;
 
 /// An array that is to be created: its shape and data type, and what differs from the usual.
@@ -41,7 +41,7 @@ pub struct ArrayBuilder {
     big_endian: bool,
     chunk_key_encoding: Option<ChunkKeyEncoding>,
     dimension_names: Option<Vec<Option<String>>>,
-    attributes: Map<String, Value>,
+    attributes: Attributes,
     limits: DecodeLimits,
 }
 
@@ -63,7 +63,7 @@ impl ArrayBuilder {
             big_endian: false,
             chunk_key_encoding: None,
             dimension_names: None,
-            attributes: Map::new(),
+            attributes: Attributes::default(),
             limits: DecodeLimits::default(),
         }
     }
@@ -143,8 +143,8 @@ impl ArrayBuilder {
 
     /// What is stored beside the array.
     #[must_use]
-    pub fn attributes(self, attributes: Map<String, Value>) -> Self {
-        ArrayBuilder { attributes, ..self }
+    pub fn attributes(self, attributes: impl Into<Attributes>) -> Self {
+        ArrayBuilder { attributes: attributes.into(), ..self }
     }
 
     /// What is refused.
@@ -220,18 +220,28 @@ impl ArrayBuilder {
             let order: Vec<usize> = (0..self.shape.len()).rev().collect();
             chain.push(CodecMetadata::new("transpose", Map::from_iter([("order".to_owned(), json!(order))])));
         }
-        let usual = || CodecMetadata::default_serializer(&self.data_type, self.big_endian);
-        let mut serializer = Some(self.serializer.clone().unwrap_or_else(usual));
+        let serializer = |data_type: &DataType, big_endian: bool| {
+            let usual = || CodecMetadata::default_serializer(data_type, big_endian);
+            self.serializer.clone().unwrap_or_else(usual)
+        };
+        // What the filters so far have made of the elements.
+        let (mut data_type, mut big_endian, mut is_bytes) = (self.data_type.clone(), self.big_endian, false);
         for filter in &self.filters {
+            let filter = filter.with_types_named(&mut data_type, &mut big_endian);
             // A filter of version 2 may be one of bytes, or make bytes of the elements itself.
             match filter.v2_kind() {
-                Kind::BytesToBytes if self.zarr_format == ZarrFormat::V2 => chain.extend(serializer.take()),
-                Kind::ArrayToBytes if self.zarr_format == ZarrFormat::V2 => serializer = None,
+                Kind::BytesToBytes if self.zarr_format == ZarrFormat::V2 && !is_bytes => {
+                    chain.push(serializer(&data_type, big_endian));
+                    is_bytes = true;
+                }
+                Kind::ArrayToBytes if self.zarr_format == ZarrFormat::V2 => is_bytes = true,
                 _ => {}
             }
-            chain.push(filter.clone());
+            chain.push(filter);
         }
-        chain.extend(serializer);
+        if !is_bytes {
+            chain.push(serializer(&data_type, big_endian));
+        }
         match &self.compressors {
             Some(compressors) => chain.extend(compressors.iter().cloned()),
             None => chain.push(CodecMetadata::default_compressor()),
@@ -241,7 +251,7 @@ impl ArrayBuilder {
         }
         let index = json!([
             { "name": "bytes", "configuration": { "endian": "little" } },
-            { "name": "crc32c" },
+            { "name": "crc32c", "configuration": {} },
         ]);
         let configuration = [
             ("chunk_shape", json!(chunk_shape)),

@@ -1,35 +1,15 @@
 //! Codecs as users choose them, with every parameter that readers want to see.
 
+use crate::codec::number_named;
 use crate::error::{ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecMetadata, numpy_name};
 use serde_json::{Map, Value, json};
-use zarrow_array::DataType;
-
-/// The codecs of numcodecs that Zarr version 3 knows by `numcodecs.` and their id, where users leave that out.
-const NUMCODECS: [&str; 17] = [
-    "adler32",
-    "astype",
-    "bitround",
-    "bz2",
-    "crc32",
-    "delta",
-    "fixedscaleoffset",
-    "fletcher32",
-    "jenkins_lookup3",
-    "lz4",
-    "lzma",
-    "pcodec",
-    "quantize",
-    "shuffle",
-    "zfpy",
-    "zlib",
-    "base64",
-];
+use zarrow_array::{DataType, Number};
 
 impl CodecMetadata {
     /// The codec that `choice` asks for: a name (`"zstd"`), an object of `name` and `configuration` as version 3 has
     /// it, or one of `id` and parameters as numcodecs has it. Parameters that are left out get the values that are usual
-    /// for `data_type`, zstd and crc32c among them a checksum.
+    /// for `data_type`, zstd and crc32c among them a checksum; codecs inside of it are choices as well.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`] where it is none of these.
@@ -52,17 +32,46 @@ impl CodecMetadata {
         let codec = if choice.get("id").is_some() {
             CodecMetadata::from_v2("codecs", &choice, item_size)
         } else {
-            let mut choice = choice;
-            if let Some(Value::String(name)) = choice.get_mut("name")
-                && NUMCODECS.contains(&name.as_str())
-            {
-                *name = format!("numcodecs.{name}");
-            }
             CodecMetadata::parse_chain(&json!([choice]), item_size).map(|mut chain| chain.swap_remove(0))
         };
         let mut codec = codec.map_err(|error| ErrorKind::BadCodec(error.to_string()))?;
         complete(&mut codec.configuration, &codec.name, data_type);
+        for (key, data_type) in nested(&codec.name, data_type) {
+            if let Some(Value::Array(choices)) = codec.configuration.get_mut(key) {
+                for choice in choices {
+                    *choice = CodecMetadata::from_choice(choice, &data_type)?.document();
+                }
+            }
+        }
         Ok(codec)
+    }
+
+    /// The codec with the types named that numcodecs wants to see, where it is a filter of numcodecs and they are left out;
+    /// for elements of `data_type`, in the byte order that is said, which both become what the filter makes.
+    pub(crate) fn with_types_named(&self, data_type: &mut DataType, big_endian: &mut bool) -> CodecMetadata {
+        let mut codec = self.clone();
+        let (reads, writes) = match self.name.as_str() {
+            "numcodecs.delta" | "numcodecs.fixedscaleoffset" | "numcodecs.quantize" => ("dtype", "astype"),
+            "numcodecs.categorize" => ("dtype", "astype"),
+            "numcodecs.astype" => ("decode_dtype", "encode_dtype"),
+            "numcodecs.packbits" => {
+                *data_type = Number::UInt8.into();
+                return codec;
+            }
+            _ => return codec,
+        };
+        if let Some(name) = numpy_name(data_type, *big_endian) {
+            codec.configuration.entry(reads).or_insert(name.into());
+        }
+        if self.name == "numcodecs.categorize" {
+            codec.configuration.entry(writes).or_insert("|u1".into());
+        }
+        let (read, written) = (codec.text(reads), codec.text(writes));
+        if let Some(number) = written.or(read).and_then(number_named) {
+            *data_type = number.into();
+            *big_endian = written.or(read).is_some_and(|name| name.starts_with('>'));
+        }
+        codec
     }
 
     /// The compressor of arrays whose creator names none: zstd, whose frames carry a checksum.
@@ -97,6 +106,19 @@ impl CodecMetadata {
     }
 }
 
+/// Where the codec has codecs inside, and the type of what they encode.
+fn nested(name: &str, data_type: &DataType) -> Vec<(&'static str, DataType)> {
+    match (name, data_type) {
+        ("sharding_indexed", _) => {
+            vec![("codecs", data_type.clone()), ("index_codecs", Number::UInt64.into())]
+        }
+        ("zarrs.optional" | "optional", DataType::Optional(inner)) => {
+            vec![("mask_codecs", Number::Bool.into()), ("data_codecs", (**inner).clone())]
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Sets the parameters that are not there yet.
 fn complete(configuration: &mut Map<String, Value>, name: &str, data_type: &DataType) {
     let item_size = data_type.item_size().unwrap_or(1);
@@ -105,6 +127,8 @@ fn complete(configuration: &mut Map<String, Value>, name: &str, data_type: &Data
         "gzip" => json!({ "level": 5 }),
         "numcodecs.zlib" | "numcodecs.bz2" => json!({ "level": 1 }),
         "numcodecs.lz4" => json!({ "acceleration": 1 }),
+        "numcodecs.lzma" => json!({ "format": 1, "check": -1, "preset": null, "filters": null }),
+        "sharding_indexed" => json!({ "index_codecs": ["bytes", "crc32c"], "index_location": "end" }),
         "blosc" => json!({
             "cname": "zstd", "clevel": 5, "shuffle": if item_size > 1 { "shuffle" } else { "bitshuffle" },
             "typesize": item_size, "blocksize": 0,

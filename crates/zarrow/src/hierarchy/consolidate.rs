@@ -3,17 +3,20 @@
 //! 1. The documents of all nodes below are copied as they are, so that a reader of them sees what the store has: into
 //!    `consolidated_metadata` of the group's `zarr.json`, or into its `.zmetadata`.
 //! 2. Whoever changes a node with this crate has the copies renewed in every group above it, up to the store's root, from
-//!    what the store has then: two who do so at once leave the copy of the later change. That is one look at each group
-//!    above; where one is consolidated, its document is written anew, and so a hierarchy of many nodes is best
-//!    consolidated when it is complete.
+//!    what the store has then, under the locks of the change. That is one look at each group above; where one is
+//!    consolidated, its document is written anew, and so a hierarchy of many nodes is best consolidated when it is
+//!    complete.
 //! 3. Before a node is erased its copies go, so that nobody is sent to chunks that are gone.
+//! 4. While a group is consolidated its lock is held: what others create below comes before, and is seen, or after, and
+//!    adds itself.
 //!
 //! Programs that do not do this leave copies stale, and a process that is killed between a change and its copies leaves
 //! the old description: consolidating anew makes it right.
 
-use super::create::DOCUMENTS;
-use super::document::{update, writer};
+use super::document::{DOCUMENTS, update, writer};
+use super::node_lock::NodeLock;
 use super::node_path::ancestors;
+use super::revision;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::options::OpenOptions;
@@ -34,20 +37,22 @@ pub(crate) fn consolidate(
     options: &OpenOptions,
 ) -> Result<()> {
     writer(store)?;
+    // Step 4.
+    let held = NodeLock::of(store, path)?;
     let mut entries = Vec::new();
     collect(store, path, "", zarr_format, options, 0, &mut entries)?;
     let limit = options.limits.metadata.max_consolidated_nbytes;
     match zarr_format {
         ZarrFormat::V3 => {
             let inline = json!({ "kind": "inline", "must_understand": false });
-            update(store, &join(path, ZARR_JSON), limit, options.durability, |document| {
+            update(store, &held, &join(path, ZARR_JSON), limit, options.durability, |document| {
                 let mut document = document.ok_or(ErrorKind::NotFound)?;
                 document.set(KEY, &inline);
                 let mut inline = document.object(KEY);
                 inline.set_object(METADATA, &JsonText::of(entries));
                 document.set_object(KEY, &inline);
                 Ok(Some(document))
-            })
+            })?;
         }
         ZarrFormat::V2 => {
             let own = copies(store, path, "", zarr_format, options)?;
@@ -56,9 +61,11 @@ pub(crate) fn consolidate(
                 (METADATA.to_owned(), entries),
                 ("zarr_consolidated_format".to_owned(), JsonText::from_value(&json!(1))),
             ]);
-            update(store, &join(path, ZMETADATA), limit, options.durability, |_| Ok(Some(document)))
+            update(store, &held, &join(path, ZMETADATA), limit, options.durability, |_| Ok(Some(document)))?;
         }
     }
+    revision::count();
+    Ok(())
 }
 
 /// The documents of the nodes below `path`, each with its key relative to the group that is consolidated.
@@ -128,8 +135,13 @@ fn copies(
 }
 
 /// Step 2, for the node at `path`.
-pub(crate) fn refresh(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<()> {
-    change(store, path, options, &|relative, zarr_format, entries| {
+pub(super) fn refresh(
+    store: &dyn Store,
+    held: &NodeLock<'_>,
+    path: &str,
+    options: &OpenOptions,
+) -> Result<()> {
+    change(store, held, path, options, &|relative, zarr_format, entries| {
         let found = copies(store, path, relative, zarr_format, options)?;
         match zarr_format {
             ZarrFormat::V3 => set_inline(entries, relative, found.first().map(|(_, document)| document)),
@@ -150,11 +162,16 @@ pub(crate) fn refresh(store: &dyn Store, path: &str, options: &OpenOptions) -> R
 }
 
 /// Step 3, for the node at `path` and those below it.
-pub(crate) fn forget(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<()> {
+pub(super) fn forget(
+    store: &dyn Store,
+    held: &NodeLock<'_>,
+    path: &str,
+    options: &OpenOptions,
+) -> Result<()> {
     if path.is_empty() {
         return Ok(());
     }
-    change(store, path, options, &|relative, zarr_format, entries| {
+    change(store, held, path, options, &|relative, zarr_format, entries| {
         let inside = format!("{relative}/");
         for key in entries.keys().filter(|key| key.starts_with(&inside)).collect::<Vec<_>>() {
             entries.remove(&key);
@@ -170,13 +187,19 @@ pub(crate) fn forget(store: &dyn Store, path: &str, options: &OpenOptions) -> Re
 type Change<'a> = dyn Fn(&str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
 
 /// Has every group above `path` that is consolidated changed, and in version 2 the group at `path` itself.
-fn change(store: &dyn Store, path: &str, options: &OpenOptions, change: &Change<'_>) -> Result<()> {
+fn change(
+    store: &dyn Store,
+    held: &NodeLock<'_>,
+    path: &str,
+    options: &OpenOptions,
+    change: &Change<'_>,
+) -> Result<()> {
     let limit = options.limits.metadata.max_consolidated_nbytes;
     for group in ancestors(path).chain([path]) {
         let relative = path[group.len()..].trim_start_matches('/');
         let zmetadata = join(group, ZMETADATA);
         if store.open(&zmetadata)?.is_some() {
-            update(store, &zmetadata, limit, options.durability, |document| {
+            update(store, held, &zmetadata, limit, options.durability, |document| {
                 let Some(mut document) = document else { return Ok(None) };
                 let mut entries = document.object(METADATA);
                 change(relative, ZarrFormat::V2, &mut entries)?;
@@ -188,7 +211,7 @@ fn change(store: &dyn Store, path: &str, options: &OpenOptions, change: &Change<
         if group == path || !mentions_key(store.get(&zarr_json, limit)?) {
             continue;
         }
-        update(store, &zarr_json, limit, options.durability, |document| {
+        update(store, held, &zarr_json, limit, options.durability, |document| {
             let Some(mut document) = document else { return Ok(None) };
             let mut inline = document.object(KEY);
             if inline.keys().all(|key| key != METADATA) {
@@ -204,7 +227,7 @@ fn change(store: &dyn Store, path: &str, options: &OpenOptions, change: &Change<
     Ok(())
 }
 
-/// Whether it is worth to take the lock and to parse the document.
+/// Whether it is worth to parse the document.
 fn mentions_key(document: Option<Vec<u8>>) -> bool {
     document.is_some_and(|bytes| bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()))
 }

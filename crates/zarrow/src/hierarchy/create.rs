@@ -1,27 +1,32 @@
-//! Creating arrays and groups.
+//! Creating, replacing and erasing arrays and groups.
 //!
 //! 1. Groups above that are not there are to be created, as zarr-python does; an array above is an error.
-//! 2. A node that is there already is an error, or to be erased where that is asked for.
-//! 3. Under the lock of the node's document, what is there is looked at again, and the documents are set.
+//! 2. A node that is there already is an error, or to be replaced where that is asked for. A folder that is no node, and
+//!    holds something, is never erased.
+//! 3. A node that replaces another, or comes with its elements, is made whole where nobody sees it (`StoreWriter::stage`):
+//!    where that fails, or this process is killed, the store is as it was.
+//! 4. Under the locks of the groups above, steps 1 and 2 are looked at again, and the node is published in one step (at the
+//!    root of a store in few, between which there is no node). Of two who create at once one succeeds.
+//! 5. What was replaced or erased is removed after the locks are given up.
 
 use super::consolidate;
-use super::document::{check_nbytes, lock, writer};
+use super::document::{DOCUMENTS, check_nbytes, node_at, writer};
+use super::node_lock::NodeLock;
 use super::node_path::{ancestors, new_path};
+use super::resize::shape_lock;
+use super::revision;
 use crate::array::Array;
 use crate::error::{ErrorKind, Result};
+use crate::exec::Values;
 use crate::group::Group;
 use crate::metadata::{
-    ArrayMetadata, Document, GroupMetadata, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA,
-    ZarrFormat,
+    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARRAY, ZGROUP, ZarrFormat,
 };
 use crate::open::read_metadata;
-use crate::options::OpenOptions;
-use crate::store::{Store, join, normalize_path};
-use serde_json::{Map, Value};
+use crate::options::{OpenOptions, WriteOptions};
+use crate::selection::Selection;
+use crate::store::{Detached, Stage, Store, join, normalize_path};
 use std::sync::Arc;
-
-/// The documents that a node can have.
-pub(super) const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
 
 /// What becomes of a node that is where one is to be created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,16 +34,19 @@ pub enum Existing {
     /// It stays, and creating is an error.
     #[default]
     Refuse,
-    /// It is erased, with everything below it.
+    /// It is erased, with everything below it, whatever that is. A folder that is no node is let alone.
     Erase,
+    /// An array is erased; a group stays, and creating is an error.
+    EraseArray,
 }
 
 /// Creates an array at `path`, `""` for the root, and the groups above it that are not there.
 ///
 /// # Errors
-/// [`ErrorKind::Exists`] where a node is there, or chunks of one; [`ErrorKind::WrongNode`] where one above is an array,
-/// [`ErrorKind::Unsupported`] where a group above is of the other version; [`ErrorKind::BadKey`];
-/// [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]. Nothing was changed then, except where the store cannot be written.
+/// [`ErrorKind::Exists`] where a node is there, or chunks of one; [`ErrorKind::Foreign`] where a folder would be erased that
+/// is no node and holds something; [`ErrorKind::WrongNode`] where one above is an array, [`ErrorKind::Unsupported`] where a
+/// group above is of the other version; [`ErrorKind::BadKey`]; [`ErrorKind::ReadOnly`], [`ErrorKind::Write`]. Nothing was
+/// changed then, except that what was replaced may be left beside where it cannot be removed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -58,14 +66,60 @@ pub fn create_array(
     existing: Existing,
     options: &OpenOptions,
 ) -> Result<Array> {
+    created_array(store, path, metadata, None, existing, options)
+}
+
+/// As [`create_array`], with `values` in it, of the array's shape and type: who sees the array sees all of them, and where
+/// they cannot be written the store is as it was.
+///
+/// # Errors
+/// As [`create_array`] and [`Array::write`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use zarrow::store::MemoryStore;
+/// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, create_array_with};
+/// let metadata = ArrayBuilder::new([3], zarrow_array::Number::UInt8).build()?;
+/// let values = Values::contiguous(&[1, 2, 3], metadata.data_type.clone(), &[3])?;
+/// let (store, options) = (Arc::new(MemoryStore::default()), OpenOptions::default());
+/// let array = create_array_with(store, "x", metadata, &values, Existing::Refuse, &options, &|| false)?;
+/// let decoded = array.read(&Selection::all(&[3]), &|| false)?;
+/// let zarrow_array::DecodedArray::Tensor(tensor) = decoded else { panic!() };
+/// assert_eq!(tensor.bytes(), [1, 2, 3]);
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+pub fn create_array_with(
+    store: Arc<dyn Store>,
+    path: &str,
+    metadata: ArrayMetadata,
+    values: &Values<'_>,
+    existing: Existing,
+    options: &OpenOptions,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Array> {
+    created_array(store, path, metadata, Some((values, interrupted)), existing, options)
+}
+
+/// Elements to begin with, and whether to stop.
+type Contents<'a> = (&'a Values<'a>, &'a dyn Fn() -> bool);
+
+fn created_array(
+    store: Arc<dyn Store>,
+    path: &str,
+    metadata: ArrayMetadata,
+    contents: Option<Contents<'_>>,
+    existing: Existing,
+    options: &OpenOptions,
+) -> Result<Array> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
     // The codecs are compiled before anything is written.
     let array = Array::new(Arc::clone(&store), path.clone(), metadata, options)?;
     let metadata = array.metadata();
-    let documents = metadata.documents()?;
-    create(&*store, &path, metadata.zarr_format, &documents, true, existing, options)
-        .map_err(|error| error.in_array(store.name(), &path))?;
-    Ok(array)
+    let (zarr_format, documents) = (metadata.zarr_format, &*metadata.documents()?);
+    let new =
+        New { store: &*store, path: &path, zarr_format, documents, array: Some(&array), existing, options };
+    new.create(contents).map_err(|error| array.place(error))?;
+    Ok(array.renewed(metadata.clone(), revision::present()))
 }
 
 /// Creates a group at `path`, `""` for the root, and the groups above it that are not there.
@@ -90,153 +144,195 @@ pub fn create_group(
     store: Arc<dyn Store>,
     path: &str,
     zarr_format: ZarrFormat,
-    attributes: Map<String, Value>,
+    attributes: impl Into<Attributes>,
     existing: Existing,
     options: &OpenOptions,
 ) -> Result<Group> {
     let path = new_path(path).map_err(|error| error.in_array(store.name(), path))?;
-    let metadata = GroupMetadata { zarr_format, attributes, consolidated: None };
+    let metadata = GroupMetadata { zarr_format, attributes: attributes.into(), consolidated: None };
     let documents = metadata.documents();
     let limit = options.limits.metadata.max_metadata_nbytes;
     documents
         .iter()
         .try_for_each(|(_, document)| check_nbytes(document, limit))
-        .and_then(|()| create(&*store, &path, zarr_format, &documents, false, existing, options))
+        .and_then(|()| {
+            let (store, path, documents) = (&*store, &*path, &*documents);
+            New { store, path, zarr_format, documents, array: None, existing, options }.create(None)
+        })
         .map_err(|error| error.in_array(store.name(), &path))?;
     Ok(Group::new(store, path, metadata, *options))
 }
 
-fn create(
-    store: &dyn Store,
-    path: &str,
+/// A node that is to be created.
+struct New<'a> {
+    store: &'a dyn Store,
+    path: &'a str,
     zarr_format: ZarrFormat,
-    documents: &[Document],
-    is_array: bool,
+    documents: &'a [Document],
+    /// The array; `None` for a group.
+    array: Option<&'a Array>,
     existing: Existing,
-    options: &OpenOptions,
-) -> Result<()> {
-    let writer = writer(store)?;
-    let missing = missing_groups(store, path, zarr_format, options)?;
-    check_free(store, path, is_array, existing)?;
-    for group in &missing {
-        let metadata = GroupMetadata { zarr_format, attributes: Map::new(), consolidated: None };
-        let _lock = lock(store, &join(group, node_document(zarr_format, false)))?;
-        // Another may have come before the lock, and set attributes already.
-        if node_at(store, group)?.is_none() {
-            set(store, group, &metadata.documents(), options)?;
+    options: &'a OpenOptions,
+}
+
+impl<'a> New<'a> {
+    fn create(&self, contents: Option<Contents<'_>>) -> Result<()> {
+        let writer = writer(self.store)?;
+        let never: &dyn Fn() -> bool = &|| false;
+        let interrupted = contents.map_or(never, |(_, interrupted)| interrupted);
+        let mut stage = None;
+        let mut is_staged = false;
+        if contents.is_some() {
+            // Refused before the elements are encoded.
+            self.missing_groups()?;
+            self.replaces()?;
+            (stage, is_staged) = (self.staged(contents)?, true);
         }
-    }
-    loop {
-        if existing == Existing::Erase {
-            erase_contents(store, path, options)?;
-        }
-        let _lock = lock(store, &join(path, node_document(zarr_format, is_array)))?;
-        check_free(store, path, is_array, existing)?;
-        if !path.is_empty() && node_at(store, path)?.is_some() {
-            // Another has created a node since this was erased.
-            continue;
-        }
-        set(store, path, documents, options)?;
-        if existing == Existing::Erase {
-            for name in DOCUMENTS.into_iter().filter(|name| documents.iter().all(|(set, _)| set != name)) {
-                writer.erase(&join(path, name), options.durability)?;
+        let is_whole = stage.is_some();
+        loop {
+            // Where chunks are found by their keys alone, whoever appends to what is replaced goes first.
+            let is_pinned = !self.path.is_empty() && self.store.subtree(self.path)?.is_some();
+            let is_array = |name| name == ZARRAY || name != ZGROUP;
+            let _shape = match node_at(self.store, self.path)? {
+                Some(name) if !is_pinned && is_array(name) && self.existing != Existing::Refuse => {
+                    Some(shape_lock(self.store, self.path, interrupted)?)
+                }
+                _ => None,
+            };
+            // Step 4.
+            let held = NodeLock::above(self.store, self.path)?;
+            let missing = self.missing_groups()?;
+            let replaces = self.replaces()?;
+            if replaces && !is_staged {
+                drop(held);
+                (stage, is_staged) = (self.staged(None)?, true);
+                continue;
             }
+            for group in &missing {
+                let metadata = GroupMetadata {
+                    zarr_format: self.zarr_format,
+                    attributes: Attributes::default(),
+                    consolidated: None,
+                };
+                self.set(group, &metadata.documents())?;
+            }
+            if replaces {
+                consolidate::forget(self.store, &held, self.path, self.options)?;
+            }
+            let detached: Option<Box<dyn Detached + '_>> = match stage.take() {
+                Some(stage) => Some(stage.publish(replaces, &DOCUMENTS)?),
+                None => {
+                    let durability = self.options.durability;
+                    let detached =
+                        if replaces { writer.detach(self.path, durability, &DOCUMENTS)? } else { None };
+                    self.set(self.path, self.documents)?;
+                    detached
+                }
+            };
+            for group in missing.iter().map(String::as_str).chain([self.path]) {
+                consolidate::refresh(self.store, &held, group, self.options)?;
+            }
+            revision::count();
+            drop(held);
+            // Step 5.
+            detached.map_or(Ok(()), |detached| detached.clear())?;
+            break;
         }
-        break;
-    }
-    for group in &missing {
-        consolidate::refresh(store, group, options)?;
-    }
-    consolidate::refresh(store, path, options)
-}
-
-/// The document that makes a node.
-pub(super) fn node_document(zarr_format: ZarrFormat, is_array: bool) -> &'static str {
-    match (zarr_format, is_array) {
-        (ZarrFormat::V3, _) => ZARR_JSON,
-        (ZarrFormat::V2, true) => ZARRAY,
-        (ZarrFormat::V2, false) => ZGROUP,
-    }
-}
-
-/// What kind of node is at `path`, without a look at whether it can be opened.
-fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static str>> {
-    for (name, found) in [(ZARR_JSON, "a node"), (ZARRAY, "an array"), (ZGROUP, "a group")] {
-        if store.open(&join(path, name))?.is_some() {
-            return Ok(Some(found));
+        match (self.array, contents) {
+            // A store without places that nobody sees has the node first.
+            (Some(array), Some(contents)) if !is_whole => self.fill(array, contents),
+            _ => Ok(()),
         }
     }
-    Ok(None)
-}
 
-/// Step 2.
-fn check_free(store: &dyn Store, path: &str, is_array: bool, existing: Existing) -> Result<()> {
-    let found = node_at(store, path)?;
-    if let Some(found) = found {
-        return match existing {
-            Existing::Erase => Ok(()),
-            Existing::Refuse => Err(ErrorKind::Exists(found).into()),
+    /// Step 3; `None` where the store cannot.
+    fn staged(&self, contents: Option<Contents<'_>>) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
+        let Some(stage) = writer(self.store)?.stage(self.path, self.options.durability)? else {
+            return Ok(None);
         };
-    }
-    // Chunks without their array would become those of the new one. Below the root they may be erased; all of a folder
-    // that holds no node is not ours to erase.
-    let is_chunk = |name: &String| name == "c" || name.starts_with(|first: char| first.is_ascii_digit());
-    let may_stay = !is_array || existing == Existing::Erase && !path.is_empty();
-    if !may_stay && store.list(path)?.iter().any(is_chunk) {
-        return Err(ErrorKind::Exists("something that looks like chunks of an array").into());
-    }
-    Ok(())
-}
-
-/// Step 1: the groups above `path` that are not there, from the root down.
-fn missing_groups(
-    store: &dyn Store,
-    path: &str,
-    zarr_format: ZarrFormat,
-    options: &OpenOptions,
-) -> Result<Vec<String>> {
-    let mut missing = Vec::new();
-    for above in ancestors(path) {
-        match read_metadata(store, above, &options.limits.metadata) {
-            Ok(NodeMetadata::Group(group)) if group.zarr_format == zarr_format => {}
-            Ok(NodeMetadata::Group(_)) => {
-                let text = format!("a node of another version of Zarr than the group {above:?} above it");
-                return Err(ErrorKind::Unsupported(text).into());
-            }
-            Ok(NodeMetadata::Array(_)) => {
-                let (expected, found) = ("a group that can have members", "an array");
-                return Err(crate::Error::from(ErrorKind::WrongNode { expected, found })
-                    .in_array(store.name(), above));
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound) => missing.push(above.to_owned()),
-            Err(error) => return Err(error.in_array(store.name(), above)),
+        let inside = writer(&**stage.store())?;
+        for (name, document) in self.documents {
+            inside.set(name, &[document], self.options.durability)?;
         }
-    }
-    Ok(missing)
-}
-
-/// Erases all below `path`; at the root the documents of the node itself stay, so that a process that is killed here
-/// leaves a node that can be overwritten again.
-fn erase_contents(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<()> {
-    let writer = writer(store)?;
-    if !path.is_empty() {
-        consolidate::forget(store, path, options)?;
-        writer.erase_prefix(path, options.durability)?;
-        return Ok(());
-    }
-    for name in store.list(path)? {
-        if !DOCUMENTS.contains(&name.as_str()) {
-            writer.erase_prefix(&name, options.durability)?;
+        if let (Some(array), Some(contents)) = (self.array, contents) {
+            self.fill(&array.moved(Arc::clone(stage.store()), String::new()), contents)?;
         }
+        Ok(Some(stage))
     }
-    Ok(())
+
+    fn fill(&self, array: &Array, (values, interrupted): Contents<'_>) -> Result<()> {
+        let options = WriteOptions { durability: self.options.durability, ..WriteOptions::default() };
+        array.write_elements(&Selection::all(array.shape()), values, &options, interrupted)
+    }
+
+    fn set(&self, path: &str, documents: &[Document]) -> Result<()> {
+        for (name, document) in documents {
+            writer(self.store)?.set(&join(path, name), &[document], self.options.durability)?;
+        }
+        Ok(())
+    }
+
+    /// Step 2: whether a node is to be replaced.
+    fn replaces(&self) -> Result<bool> {
+        if let Some(name) = node_at(self.store, self.path)? {
+            let is_array = || match name {
+                ZARRAY => Ok(true),
+                ZGROUP => Ok(false),
+                _ => read_metadata(self.store, self.path, &self.options.limits.metadata)
+                    .map(|found| matches!(found, NodeMetadata::Array(_))),
+            };
+            return match (self.existing, name) {
+                (Existing::Erase, _) => Ok(true),
+                (Existing::EraseArray, _) if is_array()? => Ok(true),
+                (Existing::EraseArray, _) => {
+                    Err(ErrorKind::Exists("a group, which no array replaces (erase it first),").into())
+                }
+                (Existing::Refuse, ZARRAY) => Err(ErrorKind::Exists("an array").into()),
+                (Existing::Refuse, ZGROUP) => Err(ErrorKind::Exists("a group").into()),
+                (Existing::Refuse, _) => Err(ErrorKind::Exists("a node").into()),
+            };
+        }
+        let names = self.store.list(self.path)?;
+        if self.existing == Existing::Erase && !names.is_empty() {
+            return Err(ErrorKind::Foreign(first(&names)).into());
+        }
+        // Chunks without their array would become those of the new one.
+        let is_chunk = |name: &String| name == "c" || name.starts_with(|first: char| first.is_ascii_digit());
+        if self.array.is_some() && names.iter().any(is_chunk) {
+            return Err(ErrorKind::Exists("something that looks like chunks of an array").into());
+        }
+        Ok(false)
+    }
+
+    /// Step 1: the groups above that are not there, from the root down.
+    fn missing_groups(&self) -> Result<Vec<String>> {
+        let mut missing = Vec::new();
+        for above in ancestors(self.path) {
+            match read_metadata(self.store, above, &self.options.limits.metadata) {
+                Ok(NodeMetadata::Group(group)) if group.zarr_format == self.zarr_format => {}
+                Ok(NodeMetadata::Group(_)) => {
+                    let text = format!("a node of another version of Zarr than the group {above:?} above it");
+                    return Err(ErrorKind::Unsupported(text).into());
+                }
+                Ok(NodeMetadata::Array(_)) => {
+                    let (expected, found) = ("a group that can have members", "an array");
+                    return Err(crate::Error::from(ErrorKind::WrongNode { expected, found })
+                        .in_array(self.store.name(), above));
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => missing.push(above.to_owned()),
+                Err(error) => return Err(error.in_array(self.store.name(), above)),
+            }
+        }
+        Ok(missing)
+    }
 }
 
-fn set(store: &dyn Store, path: &str, documents: &[Document], options: &OpenOptions) -> Result<()> {
-    for (name, document) in documents {
-        writer(store)?.set(&join(path, name), &[document], options.durability)?;
-    }
-    Ok(())
+/// The first of these names, as a message has them.
+fn first(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
 /// Erases the node at `path` with everything below it; says whether there was anything.
@@ -246,6 +342,13 @@ fn set(store: &dyn Store, path: &str, documents: &[Document], options: &OpenOpti
 pub(crate) fn erase(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<bool> {
     let path = normalize_path(path)?;
     let writer = writer(store)?;
-    consolidate::forget(store, &path, options)?;
-    writer.erase_prefix(&path, options.durability)
+    let held = NodeLock::above(store, &path)?;
+    consolidate::forget(store, &held, &path, options)?;
+    let detached = writer.detach(&path, options.durability, &DOCUMENTS)?;
+    revision::count();
+    drop(held);
+    match detached {
+        Some(detached) => detached.clear().map(|()| true),
+        None => Ok(false),
+    }
 }

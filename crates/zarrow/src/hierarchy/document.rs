@@ -1,12 +1,12 @@
-//! One document of a node: read, changed and set under its lock.
+//! One document of a node: read, changed and set, under the node's lock.
 
+use super::node_lock::NodeLock;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::JsonText;
-use crate::store::{Durability, Lock, Store, StoreWriter};
-use std::time::{Duration, Instant};
+use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
+use crate::store::{Durability, Store, StoreWriter, Version, join};
 
-/// How long to wait for the lock of a document, which is held for as long as a small file takes to read and write.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The documents that a node can have: the attributes first, that which makes the node last.
+pub(super) const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
 
 /// What changes the store.
 ///
@@ -16,42 +16,47 @@ pub(super) fn writer(store: &dyn Store) -> Result<&dyn StoreWriter> {
     store.writer().ok_or_else(|| ErrorKind::ReadOnly.into())
 }
 
-/// The lock of a document.
-///
-/// # Errors
-/// [`ErrorKind::Write`] where another holds it for a minute, and what the store gives.
-pub(super) fn lock<'a>(store: &'a dyn Store, key: &str) -> Result<Box<dyn Lock + 'a>> {
-    let start = Instant::now();
-    writer(store)?.lock(key, &|| {
-        if start.elapsed() < PATIENCE {
-            return Ok(());
-        }
-        let text = format!("another process holds the lock of {key}");
-        Err(ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into())
-    })
+/// The document that makes a node.
+pub(super) fn node_document(zarr_format: ZarrFormat, is_array: bool) -> &'static str {
+    match (zarr_format, is_array) {
+        (ZarrFormat::V3, _) => ZARR_JSON,
+        (ZarrFormat::V2, true) => ZARRAY,
+        (ZarrFormat::V2, false) => ZGROUP,
+    }
 }
 
-/// Reads the document under `key`, has it changed, and sets it where it changed; all under its lock.
+/// The document that makes a node of what is at `path`, without a look at whether it can be opened.
+pub(super) fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static str>> {
+    for name in [ZARR_JSON, ZARRAY, ZGROUP] {
+        if store.version_of(&join(path, name))? != Version::Missing {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads the document under `key`, has it changed, and sets it where it changed.
 ///
-/// `change` gets `None` where there is no document, and gives `None` to leave it as it is.
+/// `held` are the locks of its node. `change` gets `None` where there is no document, and gives `None` to leave it as it
+/// is.
 ///
 /// # Errors
 /// What `change` and the store give, and [`ErrorKind::Metadata`] for a document that is no JSON object.
 pub(super) fn update(
     store: &dyn Store,
+    held: &NodeLock<'_>,
     key: &str,
     limit: u64,
     durability: Durability,
     change: impl FnOnce(Option<JsonText>) -> Result<Option<JsonText>>,
 ) -> Result<()> {
-    let _lock = lock(store, key)?;
     let before = store.get(key, limit)?;
     let text = before.clone().map(|bytes| JsonText::parse(bytes, limit)).transpose().map_err(Error::from)?;
     if let Some(after) = change(text)?.map(JsonText::into_bytes)
         && before.as_ref() != Some(&after)
     {
         check_nbytes(&after, limit)?;
-        writer(store)?.set(key, &[&after], durability)?;
+        held.set(key, &after, durability)?;
     }
     Ok(())
 }

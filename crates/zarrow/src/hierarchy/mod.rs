@@ -2,9 +2,12 @@
 //!
 //! 1. What is to be stored is checked as a whole before anything is written (`builder`), by the parser that will read
 //!    it.
-//! 2. A document is read, changed and set under its lock (`document`), so that no change of another thread or process is
-//!    lost, and each is set in one step. What this crate does not know in a document stays, byte for byte.
-//! 3. After every change of a node the consolidated metadata of the groups above it, up to the store's root, are made to
+//! 2. A document is read, compared with what the caller means, changed and set under the locks of its node and of the
+//!    groups above (`node_lock`, `attributes`), so that no change of another thread or process is lost, and each is set in
+//!    one step. What this crate does not know in a document stays, byte for byte.
+//! 3. A node that takes the place of another, or comes with its elements, is made beside and swapped in (`create`).
+//! 4. Whoever writes chunks looks before and after whether the array is still the one that the handle means (`stored`).
+//! 5. After every change of a node the consolidated metadata of the groups above it, up to the store's root, are made to
 //!    say the same (`consolidate`).
 
 pub(crate) mod attributes;
@@ -14,9 +17,12 @@ mod codec_choice;
 pub(crate) mod consolidate;
 mod create;
 mod document;
+mod node_lock;
 mod node_path;
 mod outside;
 mod resize;
+pub(crate) mod revision;
+pub(crate) mod stored;
 
 #[cfg(test)]
 mod tests;
@@ -24,5 +30,5 @@ mod tests;
 pub use attributes::AttributeChange;
 pub use builder::ArrayBuilder;
 pub(crate) use create::erase;
-pub use create::{Existing, create_array, create_group};
+pub use create::{Existing, create_array, create_array_with, create_group};
 pub use node_path::new_path;

@@ -1,6 +1,6 @@
 //! Paths at which a node may be created.
 
-use super::create::DOCUMENTS;
+use super::document::DOCUMENTS;
 use crate::error::{ErrorKind, Result};
 use crate::store::normalize_path;
 

@@ -1,40 +1,58 @@
 //! Other shapes of an array: resized, and appended to.
 //!
 //! 1. One at a time changes the shape, under a lock of its own: two who append do not get the same place.
-//! 2. The shape is that which the store has then, and not what the caller's handle knows.
-//! 3. Shrinking sets the new shape first, then erases the chunks outside of it and fills the rest of those that it cuts.
-//!    A process that is killed in between leaves an array of the new shape whose old elements show only where it is made
-//!    larger again.
-//! 4. Appending writes the elements first, outside of the shape, and then sets the shape: who reads sees all of them or
-//!    none, also where this process is killed.
+//! 2. The shape is that which the store has then, and not what the caller's handle knows. It is set only where it is still
+//!    the same in the end, of the same array.
+//! 3. Growing first clears what is stored beyond the shape: chunks outside of the grid, and the rest of those at an edge
+//!    that moves. There may be what a writer left that was killed, or whose array was made smaller meanwhile. So no element
+//!    is ever seen but what was written to the array as it is, whatever went wrong before.
+//! 4. Shrinking sets the new shape, then erases the chunks outside of it and fills the rest of those that it cuts, which
+//!    other programs do not clear when they grow the array. Where that fails the shape is the new one all the same.
+//! 5. Appending writes the elements first, outside of the shape, and then sets the shape: who reads sees all of them or
+//!    none, also where this process is killed. It covers all that comes into sight, so that nothing need be cleared before.
+//!    Where it fails, what it has written is cleared as far as that can be.
 
-use super::consolidate;
+use super::attributes::StoredNode;
 use super::document::writer;
-use super::outside::erase_outside;
+use super::outside::{erase_outside, stored_at};
+use super::revision;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Values;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
-use crate::open::read_metadata;
 use crate::options::WriteOptions;
 use crate::selection::{Index, Selection};
-use crate::store::{Lock, MemoryStore, join};
-
+use crate::store::{Lock, MemoryStore, Store, join};
 use serde_json::json;
 use std::sync::Arc;
+use zarrow_array::DecodedArray;
 
 /// What the lock of step 1 is named, below the array's path; it is no value.
 const SHAPE: &str = "shape";
 
+/// The lock of step 1 of the array at `path`.
+pub(super) fn shape_lock<'a>(
+    store: &'a dyn Store,
+    path: &str,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Box<dyn Lock + 'a>> {
+    writer(store)?.lock(&join(path, SHAPE), &|| {
+        if interrupted() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
+    })
+}
+
 impl Array {
     /// Makes the array of another shape, of as many axes. New elements have the fill value, those outside are gone.
     ///
-    /// This handle has the new shape then; others have it when they are opened anew or refreshed.
+    /// This handle has the new shape then; others have it when they are opened anew or refreshed. Growing lists the stored
+    /// chunks, and reads those at an edge that moves: whoever has the elements at hand appends them, which does neither.
     ///
     /// # Errors
     /// [`ErrorKind::Metadata`] for a shape of other axes, or too large; [`ErrorKind::Unsupported`] for one beyond the
     /// edges of a rectilinear grid; [`ErrorKind::ReadOnly`], [`ErrorKind::Write`], [`ErrorKind::NotFound`] where the
-    /// array was erased meanwhile, [`ErrorKind::Interrupted`], and what chunks give that are cut.
+    /// array was erased meanwhile, [`ErrorKind::Stale`] where it was replaced, [`ErrorKind::Interrupted`], and what chunks
+    /// give that are cut. Where shrinking fails, handle and store may have the new shape already. A chunk that is cut and
+    /// cannot be decoded stays as it is.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -47,9 +65,7 @@ impl Array {
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     pub fn resize(&mut self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
-        let resized = self.resized(shape, interrupted).map_err(|error| self.place(error))?;
-        *self = resized;
-        Ok(())
+        self.resize_stored(shape, interrupted).map_err(|error| self.place(error))
     }
 
     /// Makes the array longer along `axis` by as much as `values` are, and writes them there. Along the other axes they
@@ -67,10 +83,7 @@ impl Array {
         options: &WriteOptions,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<u64> {
-        let appended = self.appended(values, axis, options, interrupted);
-        let (appended, start) = appended.map_err(|error| self.place(error))?;
-        *self = appended;
-        Ok(start)
+        self.append_stored(values, axis, options, interrupted).map_err(|error| self.place(error))
     }
 
     /// Reads the metadata again, so that the array is as the store has it now.
@@ -78,31 +91,55 @@ impl Array {
     /// # Errors
     /// As [`open`](crate::open).
     pub fn refresh(&mut self) -> Result<()> {
-        let refreshed = self.stored().map_err(|error| self.place(error))?;
-        *self = refreshed;
+        let number = revision::present();
+        let found = crate::open::read_metadata(&**self.store(), self.path(), &self.options().limits.metadata);
+        let refreshed = found.and_then(|found| match found {
+            NodeMetadata::Array(found) if found.has_layout_of(self.metadata()) => {
+                Ok(self.renewed(found, number))
+            }
+            NodeMetadata::Array(found) => {
+                Array::new(Arc::clone(self.store()), self.path().to_owned(), found, self.options())
+            }
+            NodeMetadata::Group(_) => {
+                let (expected, found) = ("an array", "a group");
+                Err(ErrorKind::WrongNode { expected, found }.into())
+            }
+        });
+        *self = refreshed.map_err(|error| self.place(error))?;
         Ok(())
     }
 
-    fn resized(&self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<Array> {
-        let _lock = self.shape_lock(interrupted)?;
+    fn resize_stored(&mut self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
+        // A lock makes a folder for itself, which an array that is gone does not need.
+        self.stored()?;
+        let store = Arc::clone(self.store());
+        let path = self.path().to_owned();
+        let _lock = shape_lock(&*store, &path, interrupted)?;
         let before = self.stored()?;
-        let after = before.with_shape(shape)?;
-        after.set_shape()?;
+        let place = before.in_its_place()?;
+        let after = place.with_shape(shape)?;
+        if shape.iter().zip(before.shape()).any(|(new, old)| new > old) {
+            place.clear_beyond(shape, interrupted)?;
+        }
+        *self = before.set_shape(shape, &place)?;
         if shape.iter().zip(before.shape()).any(|(new, old)| new < old) {
             erase_outside(&after)?;
-            before.fill_cut(shape, interrupted)?;
+            place.fill_cut(shape, interrupted)?;
         }
-        Ok(after)
+        Ok(())
     }
 
-    fn appended(
-        &self,
+    fn append_stored(
+        &mut self,
         values: &Values<'_>,
         axis: usize,
         options: &WriteOptions,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<(Array, u64)> {
-        let _lock = self.shape_lock(interrupted)?;
+    ) -> Result<u64> {
+        self.stored()?;
+        let store = Arc::clone(self.store());
+        let path = self.path().to_owned();
+        let _lock = shape_lock(&*store, &path, interrupted)?;
         let before = self.stored()?;
         let mut shape = before.shape().to_vec();
         let refused = || {
@@ -119,60 +156,128 @@ impl Array {
         let start = shape[axis];
         let end = start.checked_add(*added).ok_or_else(refused)?;
         shape[axis] = end;
-        let after = before.with_shape(&shape)?;
-        if *added > 0 {
-            let selection = selection(&shape, axis, start, end)?;
-            after.write(&selection, values, options, interrupted)?;
-            after.set_shape()?;
+        let place = before.in_its_place()?;
+        let after = place.with_shape(&shape)?;
+        if *added == 0 {
+            *self = before;
+            return Ok(start);
         }
-        Ok((after, start))
-    }
-
-    /// Step 1.
-    fn shape_lock(&self, interrupted: &dyn Fn() -> bool) -> Result<Box<dyn Lock + '_>> {
-        // A lock makes a folder for itself, which an array that is gone does not need.
-        self.stored()?;
-        writer(&**self.store())?.lock(&join(self.path(), SHAPE), &|| {
-            if interrupted() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
-        })
-    }
-
-    /// Step 2.
-    fn stored(&self) -> Result<Array> {
-        match read_metadata(&**self.store(), self.path(), &self.options().limits.metadata)? {
-            NodeMetadata::Array(metadata) => self.with_metadata(metadata),
-            NodeMetadata::Group(_) => {
-                let (expected, found) = ("an array", "a group");
-                Err(ErrorKind::WrongNode { expected, found }.into())
+        let selection = selection(&shape, axis, start, end)?;
+        let written = after.write_elements(&selection, values, options, interrupted);
+        match written.and_then(|()| before.set_shape(&shape, &place)) {
+            Ok(appended) => *self = appended,
+            Err(error) => {
+                let error = before.reason(&place, error);
+                // Unless the shape was set, and only what comes after it failed.
+                if place.stored().is_ok_and(|stored| stored.shape() == before.shape()) {
+                    let _ = place.clear_beyond(&shape, &|| false);
+                }
+                return Err(error);
             }
         }
+        Ok(start)
     }
 
-    fn with_metadata(&self, metadata: ArrayMetadata) -> Result<Array> {
-        Array::new(Arc::clone(self.store()), self.path().to_owned(), metadata, self.options())
+    /// Step 2: the array as it is stored, if it is the one that this handle means.
+    fn stored(&self) -> Result<Array> {
+        let number = revision::present();
+        match self.stored_node().read()? {
+            NodeMetadata::Array(found) => Ok(self.renewed(found, number)),
+            NodeMetadata::Group(_) => Err(ErrorKind::NotFound.into()),
+        }
     }
 
     fn with_shape(&self, shape: &[u64]) -> Result<Array> {
-        let mut metadata = self.metadata().clone();
-        metadata.shape = shape.to_vec();
+        let metadata = ArrayMetadata { shape: shape.to_vec(), ..self.metadata().clone() };
         metadata.check(&self.options().limits.metadata)?;
-        self.with_metadata(metadata)
+        Ok(self.renewed(metadata, self.revision()))
     }
 
-    /// Sets the shape in the document, and nothing else of it.
-    fn set_shape(&self) -> Result<()> {
-        self.stored_node().update_node(|document| {
-            document.set("shape", &json!(self.shape()));
-            Ok(())
+    /// Sets the shape in the document, and nothing else of it, where it is still that of this handle, of the array that
+    /// was found in `place`.
+    fn set_shape(&self, shape: &[u64], place: &Array) -> Result<Array> {
+        let node = StoredNode { array: Some(self.metadata()), ..self.stored_node() };
+        let (metadata, number) = node.change(|held, found| {
+            self.check_place(place)?;
+            match found {
+                NodeMetadata::Array(found) if found.shape == self.shape() => {
+                    node.update_node(held, |document| document.set("shape", &json!(shape)))
+                }
+                _ => Err(ErrorKind::Stale("was resized").into()),
+            }
         })?;
-        consolidate::refresh(&**self.store(), self.path(), self.options())
+        match metadata {
+            NodeMetadata::Array(metadata) => Ok(self.renewed(metadata, number)),
+            NodeMetadata::Group(_) => Err(ErrorKind::NotFound.into()),
+        }
     }
 
-    /// Step 3: fills what is outside of `shape` in the chunks that it cuts.
+    /// Step 3, before the array gets the shape `shape`.
+    fn clear_beyond(&self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
+        erase_outside(self)?;
+        let grid = &self.metadata().chunk_grid;
+        // As far as the chunks reach that have the last elements, where they come into sight.
+        let (mut edge, mut reach) = (vec![None; shape.len()], self.shape().to_vec());
+        for (axis, (new, old)) in shape.iter().zip(self.shape()).enumerate() {
+            let Some(last) = old.checked_sub(1) else { continue };
+            let index = grid.locate(axis, last);
+            let (start, length) = grid.chunk_extent(axis, index);
+            let end = start.saturating_add(length).min(*new);
+            if end > *old {
+                (edge[axis], reach[axis]) = (Some(index), end);
+            }
+        }
+        if edge.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let reaching = self.with_shape(&reach)?;
+        let fill = self.fill_element(interrupted)?;
+        let (values, options) = (Values::decoded(&fill)?, self.fill_options());
+        for cell in stored_at(self, &edge)? {
+            for (axis, edge) in edge.iter().enumerate().filter(|(axis, edge)| **edge == Some(cell[*axis])) {
+                debug_assert!(edge.is_some());
+                let selection = reaching.within_cell(&cell, axis, self.shape()[axis])?;
+                if !reaching.is_filled(&selection, &fill, interrupted)? {
+                    reaching.clear_elements(&selection, &values, &options, interrupted)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The elements of the chunk at `cell`, along `axis` those from `start` on.
+    fn within_cell(&self, cell: &[u64], axis: usize, start: u64) -> Result<Selection> {
+        let bound = |extent: u64| i64::try_from(extent).ok();
+        let slices = cell.iter().enumerate().map(|(at, index)| {
+            let (first, length) = self.metadata().chunk_grid.chunk_extent(at, *index);
+            let stop = first.saturating_add(length).min(self.shape()[at]);
+            let first = if at == axis { start } else { first };
+            Index::Slice { start: bound(first), stop: bound(stop), step: None }
+        });
+        Selection::new(self.shape(), &slices.collect::<Vec<_>>())
+    }
+
+    /// Whether all that is stored there is the fill value, as far as that is quickly told.
+    fn is_filled(
+        &self,
+        selection: &Selection,
+        fill: &DecodedArray,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        let DecodedArray::Tensor(fill) = fill else { return Ok(false) };
+        let found = match self.read(selection, interrupted) {
+            Err(error) if error.is_of_stored_bytes() => return Ok(false),
+            found => found?,
+        };
+        let DecodedArray::Tensor(found) = found else { return Ok(false) };
+        let item = fill.bytes();
+        Ok(item.is_empty() || found.bytes().chunks_exact(item.len()).all(|found| found == item))
+    }
+
+    /// Step 4: fills what is outside of `shape` in the chunks that it cuts.
     fn fill_cut(&self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
         let fill = self.fill_element(interrupted)?;
-        let values = Values::decoded(&fill)?;
-        let options = WriteOptions { durability: self.options().durability, ..WriteOptions::default() };
+        let (values, options) = (Values::decoded(&fill)?, self.fill_options());
         let mut kept = self.shape().to_vec();
         for (axis, extent) in shape.iter().enumerate() {
             let grid = &self.metadata().chunk_grid;
@@ -183,7 +288,7 @@ impl Array {
                     let mut region = kept.clone();
                     region[axis] = end;
                     let selection = within(self.shape(), &region, axis, *extent)?;
-                    self.write(&selection, &values, &options, interrupted)?;
+                    self.clear_elements(&selection, &values, &options, interrupted)?;
                 }
             }
             // What is outside along this axis is filled or gone now.
@@ -192,8 +297,12 @@ impl Array {
         Ok(())
     }
 
+    fn fill_options(&self) -> WriteOptions {
+        WriteOptions { durability: self.options().durability, ..WriteOptions::default() }
+    }
+
     /// One element, which has the fill value: one of an array of which nothing is stored.
-    fn fill_element(&self, interrupted: &dyn Fn() -> bool) -> Result<zarrow_array::DecodedArray> {
+    fn fill_element(&self, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
         let mut metadata = self.metadata().clone();
         metadata.shape = vec![1; metadata.shape.len()];
         let empty = Arc::new(MemoryStore::default());

@@ -4,21 +4,21 @@
 //!    and a selection that lies in one chunk, or takes rows of chunks that are whole rows and fill whole pages, so that
 //!    they stack along the first axis. Inner chunks of shards are mapped where they begin on a page.
 //! 2. Address space for all of it is reserved.
-//! 3. Each chunk's file is opened, its length checked, and mapped over its part of the reservation, private and
+//! 3. Each chunk's file is opened once, its length checked, and mapped over its part of the reservation, private and
 //!    writable: a write changes this process's copy of the page, never the file.
 //! 4. A chunk that is not stored gets anonymous pages, filled where the fill value is not zero; where that is much, the
 //!    selection is read, which asks for the memory before it fills it.
 //!
-//! What cannot be mapped so is not: the caller reads it instead. A write in place by another process shows through, and
+//! What cannot be mapped so is not: the caller reads it instead, also where the kernel refuses a map, be it that the
+//! process has as many as it may have, that there is no address space left, or that the file's system has none. A write in place by another process shows through, and
 //! a file that is truncated while it is mapped kills who touches the missing pages: hence only on request.
 
 use crate::array::Array;
 use crate::codec::{ArrayToBytes, Chain, Swap};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{AxisPart, PerAxis, num_threads, run, whole_part};
+use crate::exec::{AxisPart, Located, PerAxis, SharedChunk, num_threads, run, whole_part};
 use crate::metadata::{ChunkGrid, FillValue};
 use crate::selection::Selection;
-use crate::store::Value;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -59,22 +59,28 @@ unsafe impl Send for Reservation {}
 unsafe impl Sync for Reservation {}
 
 impl Reservation {
-    fn new(nbytes: usize) -> Result<Reservation> {
-        let failed = || Error::from(zarrow_array::Error::OutOfMemory { nbytes });
-        let length = nbytes.checked_add(HUGE_PAGE).ok_or_else(failed)?;
+    /// Address space for `nbytes` bytes; `None` where the kernel gives none.
+    fn new(nbytes: usize) -> Option<Reservation> {
+        let length = nbytes.checked_add(HUGE_PAGE)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: an anonymous map at an address of the kernel's choice touches no memory that is in use.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
-            return Err(failed());
+            return None;
         }
         let skipped = start.addr().next_multiple_of(HUGE_PAGE) - start.addr();
-        let pointer = NonNull::new(start.cast::<u8>().wrapping_add(skipped)).ok_or_else(failed)?;
-        Ok(Reservation { pointer, nbytes, reserved: (start, length) })
+        let pointer = NonNull::new(start.cast::<u8>().wrapping_add(skipped))?;
+        Some(Reservation { pointer, nbytes, reserved: (start, length) })
     }
 
-    /// Maps `nbytes` bytes at `offset` of the reservation: of a file from its byte `start` on, or anonymous zeros.
-    fn map(&self, offset: usize, nbytes: usize, file: Option<(BorrowedFd<'_>, u64)>) -> Result<*mut u8> {
+    /// Maps `nbytes` bytes at `offset` of the reservation: of a file from its byte `start` on, or anonymous zeros. `None`
+    /// where the kernel refuses that.
+    fn map(
+        &self,
+        offset: usize,
+        nbytes: usize,
+        file: Option<(BorrowedFd<'_>, u64)>,
+    ) -> Result<Option<*mut u8>> {
         if offset.checked_add(nbytes).is_none_or(|end| end > self.nbytes) {
             return Err(ErrorKind::Internal("a map outside its reservation".into()).into());
         }
@@ -88,11 +94,7 @@ impl Reservation {
             let place = self.pointer.as_ptr().add(offset);
             libc::mmap(place.cast(), nbytes, libc::PROT_READ | libc::PROT_WRITE, flags, descriptor, start)
         };
-        if pointer == libc::MAP_FAILED {
-            Err(std::io::Error::last_os_error().into())
-        } else {
-            Ok(pointer.cast())
-        }
+        Ok((pointer != libc::MAP_FAILED).then_some(pointer.cast()))
     }
 }
 
@@ -111,8 +113,8 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     let metadata = array.metadata();
     let FillValue::Fixed(fill) = &metadata.fill_value else { return Ok(None) };
     let ChunkGrid::Regular { chunk_shape } = &metadata.chunk_grid else { return Ok(None) };
-    let (Some(part), Some(inner_shape)) =
-        (whole_part(selection), plain_chunk_shape(array.chain(), chunk_shape))
+    let (Some(part), Some((inner_shape, grid))) =
+        (whole_part(selection), plain_chunk_shape(array.chain(), chunk_shape)?)
     else {
         return Ok(None);
     };
@@ -137,20 +139,34 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     let (chunk_nbytes, rows) = nbytes.ok_or_else(|| ErrorKind::Internal("a map too large".into()))?;
     let total =
         chunk_nbytes.checked_mul(rows).ok_or(zarrow_array::Error::OutOfMemory { nbytes: usize::MAX })?;
-    let reservation = Reservation::new(total)?;
+    let Some(reservation) = Reservation::new(total) else { return Ok(None) };
+    // Rows that are neighbours may lie in one shard.
+    let (start, per_shard) =
+        (first.first().map_or(0, |first| *first), grid.first().map_or(1, |count| *count));
+    let shard_of = |row: u64| ((start + row) / per_shard - start / per_shard) as usize;
+    let mut tasks = vec![0u64; shard_of(rows as u64 - 1) + 1];
+    (0..rows as u64).for_each(|row| tasks[shard_of(row)] += 1);
+    let shared: Vec<SharedChunk<'_>> = tasks.into_iter().map(SharedChunk::new).collect();
+    let reader = array.reader();
     let refused = AtomicBool::new(false);
     let (left_to_fill, local) = (AtomicUsize::new(MOST_FILLED), AtomicU64::new(NO_DEVICE));
     let threads = (rows / ROWS_PER_THREAD).clamp(1, num_threads());
-    run(rows as u64, threads, &|| false, &|row, _, _| {
+    run(rows as u64, threads, &|| false, &|row, worker, checkpoint| {
         let mut cell: PerAxis<u64> = PerAxis::from_slice(&first);
         if let Some(place) = cell.first_mut() {
             *place += row;
         }
+        let outer: PerAxis<u64> = cell.iter().zip(&grid).map(|(index, count)| index / count).collect();
+        let number = cell.iter().zip(&grid).fold(0, |at, (index, count)| at * count + index % count);
         let place = (row as usize * chunk_nbytes, chunk_nbytes);
-        let mapped = !refused.load(Ordering::Relaxed)
-            && map_chunk(array, &cell, place, (fill, &left_to_fill), &local, &reservation)
-                .map_err(|error| error.in_chunk(&cell))?;
-        refused.fetch_or(!mapped, Ordering::Relaxed);
+        let shared = &shared[shard_of(row)];
+        if !refused.load(Ordering::Relaxed) {
+            let chunk = shared.get(|| reader.open(&outer, worker, checkpoint))?;
+            let mapped = map_chunk(chunk.locate(number), place, (fill, &left_to_fill), &local, &reservation)
+                .map_err(|error| error.in_chunk(&outer))?;
+            refused.fetch_or(!mapped, Ordering::Relaxed);
+        }
+        shared.leave();
         Ok(())
     })?;
     if refused.into_inner() {
@@ -183,34 +199,33 @@ fn step_of(axis: &AxisPart<'_>, origin: u64) -> IndexStep {
     }
 }
 
-/// The shape of chunks that are plain elements: of the chunks, or of the inner chunks of plain shards.
-fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Option<Vec<u64>> {
-    match &chain.array_to_bytes {
+/// The shape of chunks that are plain elements, and how many of them a stored chunk has along each axis: one, but inner
+/// chunks of plain shards.
+fn plain_chunk_shape(chain: &Chain, chunk_shape: &[u64]) -> Result<Option<(Vec<u64>, Vec<u64>)>> {
+    Ok(match &chain.array_to_bytes {
         _ if chain.order.is_some() || !chain.bytes_to_bytes.is_empty() => None,
-        ArrayToBytes::Bytes { swap: Swap::None } => Some(chunk_shape.to_vec()),
+        ArrayToBytes::Bytes { swap: Swap::None } => Some((chunk_shape.to_vec(), vec![1; chunk_shape.len()])),
         ArrayToBytes::Sharding(sharding) => match &sharding.inner {
             inner if inner.order.is_some() || !inner.bytes_to_bytes.is_empty() => None,
             Chain { array_to_bytes: ArrayToBytes::Bytes { swap: Swap::None }, .. } => {
-                Some(sharding.chunk_shape.clone())
+                Some((sharding.chunk_shape.clone(), sharding.grid(chunk_shape)?))
             }
             _ => None,
         },
         _ => None,
-    }
+    })
 }
 
-/// Maps the plain chunk at `cell` (of the inner grid) to a place; false where it cannot be (steps 3 and 4).
+/// Maps a plain chunk to a place, from where it was found; false where it cannot be (steps 3 and 4).
 fn map_chunk(
-    array: &Array,
-    cell: &[u64],
+    found: Option<Located<'_>>,
     (offset, nbytes): (usize, usize),
     fill: (&[u8], &AtomicUsize),
     local: &AtomicU64,
     reservation: &Reservation,
 ) -> Result<bool> {
-    let (value, range) = match array.locate_plain(cell)? {
-        None => return fill_chunk(reservation, (offset, nbytes), fill),
-        Some(found) => found,
+    let Some(Located { value, range }) = found else {
+        return fill_chunk(reservation, (offset, nbytes), fill);
     };
     let Some(file) = value.file() else { return Ok(false) };
     let stat = rustix::fs::fstat(file).map_err(|error| ErrorKind::Io(error.into()))?;
@@ -231,7 +246,7 @@ fn map_chunk(
         }
         local.store(stat.st_dev, Ordering::Relaxed);
     }
-    reservation.map(offset, nbytes, Some((file, start))).map(|_| true)
+    Ok(reservation.map(offset, nbytes, Some((file, start)))?.is_some())
 }
 
 /// Anonymous pages with the fill value; false where more than is left would be filled (step 4).
@@ -245,7 +260,7 @@ fn fill_chunk(
     if !zero && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
         return Ok(false);
     }
-    let pointer = reservation.map(offset, nbytes, None)?;
+    let Some(pointer) = reservation.map(offset, nbytes, None)? else { return Ok(false) };
     if !zero {
         // SAFETY: the pages were just mapped writable, and nobody else knows of them.
         let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, nbytes) };
@@ -277,6 +292,3 @@ fn is_remote(file: BorrowedFd<'_>) -> Result<bool> {
 fn is_remote(_file: BorrowedFd<'_>) -> Result<bool> {
     Ok(false)
 }
-
-/// A value of the store, and where in it a chunk lies; the whole value where there is no range.
-pub type Located<'a> = (Box<dyn Value + 'a>, Option<(u64, u64)>);

@@ -1,5 +1,8 @@
 //! Base64 (RFC 4648 §4), in which metadata stores bytes.
 
+/// The digits, by the six bits that each stands for.
+pub(crate) const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// The bytes that `text` stands for, `None` where it is no base64. Padding may be left out.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=').as_bytes();
@@ -21,7 +24,6 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
 
 /// `bytes` as base64, with padding.
 pub(super) fn encode(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let bits =
@@ -35,7 +37,8 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-fn digit(byte: u8) -> Option<u32> {
+/// The six bits that a digit stands for.
+pub(crate) fn digit(byte: u8) -> Option<u32> {
     let digit = match byte {
         b'A'..=b'Z' => byte - b'A',
         b'a'..=b'z' => byte - b'a' + 26,

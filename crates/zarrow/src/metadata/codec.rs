@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::MetadataError;
 use super::json::Extension;
+use super::normal_form;
 use super::v2::Kind;
 
 const KEY: &str = "codecs";
@@ -47,8 +48,8 @@ impl CodecMetadata {
 
     fn parse(value: &Value, item_size: usize) -> Result<CodecMetadata, MetadataError> {
         let extension = Extension::parse(KEY, value)?;
-        let codec = CodecMetadata {
-            name: extension.name.to_owned(),
+        let mut codec = CodecMetadata {
+            name: normal_form::name(extension.name).into_owned(),
             configuration: extension.configuration(),
             must_understand: extension.must_understand,
         };
@@ -56,6 +57,7 @@ impl CodecMetadata {
         if codec.name == "bytes" && codec.configuration.get("endian").is_some_and(Value::is_array) {
             return Err(MetadataError::expected(KEY, "an endian of \"little\" or \"big\"", value));
         }
+        normal_form::normalise_inner(&mut codec.configuration);
         codec.into_canonical(item_size)
     }
 
@@ -64,20 +66,21 @@ impl CodecMetadata {
         let invalid = || MetadataError::expected(key, "an object with an \"id\"", value);
         let mut configuration = value.as_object().ok_or_else(invalid)?.clone();
         let Some(Value::String(id)) = configuration.remove("id") else { return Err(invalid()) };
+        if id == "shuffle" {
+            set_if_absent(&mut configuration, "elementsize", json!(4));
+        }
         CodecMetadata::new(format!("numcodecs.{id}"), configuration).into_canonical(item_size)
     }
 
-    /// The codec as a version 3 document lists it.
+    /// The codec as a version 3 document lists it, in the normal form at every depth.
     pub(crate) fn document(&self) -> Value {
-        let mut codec = Map::new();
-        codec.insert("name".to_owned(), json!(self.name));
-        if !self.configuration.is_empty() {
-            codec.insert("configuration".to_owned(), json!(self.configuration));
-        }
+        let mut codec = json!([{ "name": self.name, "configuration": self.configuration }]);
+        normal_form::normalise(&mut codec);
+        let mut codec = codec[0].take();
         if !self.must_understand {
-            codec.insert("must_understand".to_owned(), json!(false));
+            codec["must_understand"] = json!(false);
         }
-        Value::Object(codec)
+        codec
     }
 
     /// The codec as numcodecs writes it, `None` where numcodecs has none that gives the same bytes.
@@ -126,6 +129,11 @@ impl CodecMetadata {
         let Some(id) = self.name.strip_prefix("numcodecs.") else { return Ok(self) };
         match id {
             "gzip" | "vlen-utf8" | "vlen-bytes" => {}
+            "shuffle" => {
+                // zarr-python means the element of the array where version 3 leaves it open.
+                set_if_absent(&mut self.configuration, "elementsize", json!(item_size));
+                return Ok(self);
+            }
             "zstd" => {
                 // Any reader takes frames with a checksum, and so they get one where the metadata leave it open.
                 self.configuration.entry("checksum").or_insert(json!(true));
@@ -145,6 +153,13 @@ impl CodecMetadata {
         }
         self.name = id.to_owned();
         Ok(self)
+    }
+}
+
+fn set_if_absent(configuration: &mut Map<String, Value>, key: &str, value: Value) {
+    let present = configuration.entry(key.to_owned()).or_insert(Value::Null);
+    if present.is_null() {
+        *present = value;
     }
 }
 

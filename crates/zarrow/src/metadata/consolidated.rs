@@ -1,20 +1,23 @@
 //! The metadata of a whole hierarchy in one document.
 //!
-//! 1. Every entry is kept as JSON under its path from the root, in one sorted map.
+//! 1. Every entry is kept as its JSON text under its path from the root, in one sorted map: a text takes far less memory
+//!    than its values, and says all of the attributes.
 //! 2. A subgroup is the same map seen from another prefix, so that it has all of its descendants whatever
 //!    its own entry says: zarr-python writes an empty map into it.
 //! 3. An entry is parsed when it is asked for, so that one bad node does not spoil its neighbours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::json::Document;
-use super::{MetadataError, MetadataLimits, NodeMetadata, v2, v3};
+use super::members::{key_text, member, members};
+use super::{Attributes, JsonText, MetadataError, MetadataLimits, NodeMetadata, v2, v3};
 
 const KEY: &str = "consolidated_metadata";
+const METADATA: &str = "metadata";
 
 /// The metadata of everything below one group. A clone shares it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,38 +28,47 @@ pub struct Consolidated {
     limits: MetadataLimits,
 }
 
-/// The JSON of one node.
+/// The JSON of one node, which was parsed once.
 #[derive(Debug, Clone, PartialEq)]
 enum Entry {
-    V3(Value),
-    V2Array { zarray: Value, zattrs: Option<Value> },
-    V2Group { zgroup: Value, zattrs: Option<Value> },
+    V3(Vec<u8>),
+    V2Array { zarray: Vec<u8>, zattrs: Option<Vec<u8>> },
+    V2Group { zgroup: Vec<u8>, zattrs: Option<Vec<u8>> },
 }
 
 impl Consolidated {
-    /// Reads `consolidated_metadata` of a version 3 group, `None` where it may be ignored.
-    pub(super) fn from_v3(value: Value, limits: MetadataLimits) -> Result<Option<Self>, MetadataError> {
+    /// Reads `consolidated_metadata` of a version 3 group, a value and its text; `None` where it may be ignored.
+    pub(super) fn from_v3(
+        value: &Value,
+        text: &[u8],
+        limits: MetadataLimits,
+    ) -> Result<Option<Self>, MetadataError> {
         match value.get("kind").and_then(Value::as_str) {
             Some("inline") => {}
             _ if value.get("must_understand") == Some(&Value::Bool(false)) => return Ok(None),
-            _ => return Err(MetadataError::expected(KEY, "an object of the kind \"inline\"", &value)),
+            _ => return Err(MetadataError::expected(KEY, "an object of the kind \"inline\"", value)),
         }
         let metadata =
             inline(value).ok_or_else(|| MetadataError::invalid(KEY, "it has no \"metadata\" object"))?;
         let mut entries = BTreeMap::new();
-        collect("", metadata, &mut entries)?;
+        collect("", metadata, member(text, METADATA.as_bytes()).unwrap_or_default(), &mut entries)?;
         Ok(Some(Consolidated::new(entries, limits)))
     }
 
     /// Reads a `.zmetadata`. The keys of the root itself are those that the caller has read already.
-    pub(super) fn from_v2(mut document: Document, limits: MetadataLimits) -> Result<Self, MetadataError> {
+    pub(super) fn from_v2(mut document: Document<'_>, limits: MetadataLimits) -> Result<Self, MetadataError> {
         let format = document.required("zarr_consolidated_format")?;
         if format.as_u64() != Some(1) {
             return Err(MetadataError::expected("zarr_consolidated_format", "1", &format));
         }
-        let keys = document.object("metadata")?.into_iter();
-        let (mut attributes, nodes): (Map<_, _>, Map<_, _>) =
-            keys.partition(|(key, _)| key.ends_with("/.zattrs"));
+        document.object(METADATA)?;
+        let text = document.text_of(METADATA).unwrap_or_default();
+        let values = members(text).into_iter().map(|member| {
+            let value = text.get(member.value).unwrap_or_default();
+            (key_text(member.key), value.to_vec())
+        });
+        let (mut attributes, nodes): (HashMap<_, _>, HashMap<_, _>) =
+            values.partition(|(key, _)| key.ends_with("/.zattrs"));
         let mut entries = BTreeMap::new();
         for (key, value) in nodes {
             let Some((path, name)) = key.rsplit_once('/') else { continue };
@@ -129,13 +141,16 @@ impl Consolidated {
 
 impl Entry {
     fn parse(&self, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
-        let document = |value: &Value| Document::from_value(value.clone());
-        let attributes = |zattrs: &Option<Value>| match zattrs {
-            Some(zattrs) => document(zattrs).map(Document::into_map),
-            None => Ok(Map::new()),
+        // The limit of a whole document held for all of them.
+        fn document(text: &[u8]) -> Result<Document<'_>, MetadataError> {
+            Document::parse(text, u64::MAX)
+        }
+        let attributes = |zattrs: &Option<Vec<u8>>| match zattrs {
+            Some(zattrs) => document(zattrs).map(Document::into_attributes),
+            None => Ok(Attributes::default()),
         };
         match self {
-            Entry::V3(value) => v3::node(document(value)?, limits),
+            Entry::V3(text) => v3::node(document(text)?, limits),
             Entry::V2Array { zarray, zattrs } => {
                 v2::array(document(zarray)?, attributes(zattrs)?, limits).map(NodeMetadata::Array)
             }
@@ -147,30 +162,39 @@ impl Entry {
 }
 
 /// The `metadata` of a `consolidated_metadata`.
-fn inline(value: Value) -> Option<Map<String, Value>> {
-    match value {
-        Value::Object(mut inline) => match inline.remove("metadata") {
-            Some(Value::Object(metadata)) => Some(metadata),
-            _ => None,
-        },
-        _ => None,
-    }
+fn inline(value: &Value) -> Option<&Map<String, Value>> {
+    value.get(METADATA)?.as_object()
 }
 
-/// Adds the entries of one inline map, and of those that its own entries carry, below `prefix`.
+/// Adds the entries of one inline map, of which `text` is the text, and of those that its own entries carry, below
+/// `prefix`.
 ///
 /// The recursion is as deep as the JSON, which its parser bounds.
 fn collect(
     prefix: &str,
-    metadata: Map<String, Value>,
+    metadata: &Map<String, Value>,
+    text: &[u8],
     entries: &mut BTreeMap<String, Entry>,
 ) -> Result<(), MetadataError> {
-    for (path, mut node) in metadata {
-        let path = format!("{prefix}{}", checked_path(&path)?);
-        if let Some(inner) = node.as_object_mut().and_then(|node| node.remove(KEY)).and_then(inline) {
-            collect(&format!("{path}/"), inner, entries)?;
+    for found in members(text) {
+        let name = key_text(found.key);
+        let path = format!("{prefix}{}", checked_path(&name)?);
+        let node = text.get(found.value).unwrap_or_default();
+        let nested = metadata.get(&name).and_then(|node| node.get(KEY));
+        let own = match nested {
+            None => node.to_vec(),
+            Some(_) => {
+                let mut own = JsonText::of_object(node);
+                own.remove(KEY);
+                // As large as it is now, since an entry stays.
+                own.as_bytes().to_vec()
+            }
+        };
+        entries.insert(path.clone(), Entry::V3(own));
+        if let Some(inner) = nested.and_then(inline) {
+            let below = member(node, KEY.as_bytes()).and_then(|nested| member(nested, METADATA.as_bytes()));
+            collect(&format!("{path}/"), inner, below.unwrap_or_default(), entries)?;
         }
-        entries.insert(path, Entry::V3(node));
     }
     Ok(())
 }

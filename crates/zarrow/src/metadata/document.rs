@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    ArrayMetadata, GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, structure, v2_document,
-    v3_document,
+    ArrayMetadata, Attributes, GroupMetadata, JsonText, MetadataError, MetadataLimits, ZarrFormat, check,
+    structure, v2_document, v3_document,
 };
 
 /// The name of the document that makes a node of version 3.
@@ -38,7 +38,7 @@ impl ArrayMetadata {
                 "{} in Zarr version 3: its padding and shapes",
                 self.data_type
             ))),
-            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, text(v3_document::array(self)?))]),
+            ZarrFormat::V3 => Ok(vec![(ZARR_JSON, v3_text(v3_document::array(self)?, &self.attributes))]),
             ZarrFormat::V2 => Ok(with_attributes(&self.attributes, ZARRAY, v2_document::array(self)?)),
         }
     }
@@ -69,7 +69,7 @@ impl GroupMetadata {
     #[must_use]
     pub fn documents(&self) -> Vec<Document> {
         match self.zarr_format {
-            ZarrFormat::V3 => vec![(ZARR_JSON, text(v3_document::group(self)))],
+            ZarrFormat::V3 => vec![(ZARR_JSON, v3_text(v3_document::group(self), &self.attributes))],
             ZarrFormat::V2 => {
                 let zgroup = Map::from_iter([("zarr_format".to_owned(), json!(2))]);
                 with_attributes(&self.attributes, ZGROUP, zgroup)
@@ -79,13 +79,17 @@ impl GroupMetadata {
 }
 
 /// The attributes come first, so that a node that is there has them.
-fn with_attributes(
-    attributes: &Map<String, Value>,
-    name: &'static str,
-    node: Map<String, Value>,
-) -> Vec<Document> {
-    let attributes = (!attributes.is_empty()).then(|| (ZATTRS, text(attributes.clone())));
+fn with_attributes(attributes: &Attributes, name: &'static str, node: Map<String, Value>) -> Vec<Document> {
+    let attributes = (!attributes.is_empty()).then(|| (ZATTRS, JsonText::indented(attributes.text())));
+    let attributes = attributes.map(|(name, text)| (name, text.into_bytes()));
     attributes.into_iter().chain([(name, text(node))]).collect()
+}
+
+/// A `zarr.json`, whose attributes are their text: values may say less.
+fn v3_text(node: Map<String, Value>, attributes: &Attributes) -> Vec<u8> {
+    let mut document = JsonText::from_value(&Value::Object(node));
+    document.set_text("attributes", attributes.text());
+    document.into_bytes()
 }
 
 /// The object as indented JSON.

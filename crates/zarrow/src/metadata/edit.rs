@@ -3,16 +3,17 @@
 //! A document of another program may hold what this crate does not know, or cannot keep in its own types: integers
 //! beyond 64 bits, bare `NaN`, an order of keys. So a change is one of the text:
 //! 1. the text was parsed before, so that the scanner only needs to tell where members begin and end;
-//! 2. members are spans of the text, keys unescaped;
+//! 2. members are spans of the text, with their keys unescaped, which may be no text of Rust's (`members`);
 //! 3. a value is replaced in its span, a member removed with one comma beside it, a new one added at the end,
 //!    indented like its neighbours.
 
-use std::ops::Range;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::MetadataError;
 use super::json::Document;
+use super::members::{Member, indented, key_text, member, members};
+use super::{Attributes, MetadataError, normal_form};
 
 /// The text of a JSON object, to be changed.
 #[derive(Debug, Clone)]
@@ -24,19 +25,17 @@ impl Default for JsonText {
     }
 }
 
-/// A member: its key unescaped, its span from the key on, and that of its value.
-struct Member {
-    key: String,
-    span: Range<usize>,
-    value: Range<usize>,
-}
-
 impl JsonText {
     /// The text of an object, at most `limit` bytes of it.
     pub(crate) fn parse(bytes: Vec<u8>, limit: u64) -> Result<JsonText, MetadataError> {
         // Step 1.
         Document::parse(&bytes, limit)?;
         Ok(JsonText(bytes))
+    }
+
+    /// The text of a value inside of a document that was parsed.
+    pub(super) fn of_object(text: &[u8]) -> JsonText {
+        JsonText(text.to_vec())
     }
 
     /// The text as it is now.
@@ -54,6 +53,11 @@ impl JsonText {
         JsonText(format!("{value:#}").into_bytes())
     }
 
+    /// JSON, indented as documents are.
+    pub(super) fn indented(json: &str) -> JsonText {
+        JsonText(indented(json).into_bytes())
+    }
+
     /// Whether there is no member.
     pub(crate) fn is_empty(&self) -> bool {
         self.members().is_empty()
@@ -66,7 +70,7 @@ impl JsonText {
             if number > 0 {
                 text.extend(b",\n");
             }
-            text.extend(Value::from(key).to_string().into_bytes());
+            text.extend(quoted(&key));
             text.extend(b": ");
             text.extend(value.0);
         }
@@ -76,7 +80,7 @@ impl JsonText {
 
     /// The keys, as often as they are there.
     pub(crate) fn keys(&self) -> impl Iterator<Item = String> {
-        self.members().into_iter().map(|member| member.key)
+        self.members().into_iter().map(|member| key_text(member.key))
     }
 
     /// The object as values, as far as they can say it.
@@ -86,33 +90,73 @@ impl JsonText {
 
     /// The object that is the value of `key`; an empty one where there is none.
     pub(crate) fn object(&self, key: &str) -> JsonText {
-        let value = self.members().into_iter().rfind(|member| member.key == key).map(|member| member.value);
-        let text = value.map(|span| &self.0[span]).filter(|text| text.first() == Some(&b'{'));
+        let text = member(&self.0, key.as_bytes()).filter(|text| text.first() == Some(&b'{'));
         JsonText(text.unwrap_or(b"{}").to_vec())
     }
 
     /// Gives `key` the value, which is there once then.
     pub(crate) fn set(&mut self, key: &str, value: &Value) {
-        self.set_text(key, &JsonText::from_value(value), true);
+        self.put(key.as_bytes(), &quoted(key), &JsonText::from_value(value).0, true);
+    }
+
+    /// Gives `key` the value that `json` says.
+    pub(super) fn set_text(&mut self, key: &str, json: &str) {
+        self.put(key.as_bytes(), &quoted(key), indented(json).as_bytes(), true);
+    }
+
+    /// Gives each of the keys of `attributes` its value, as their text says it.
+    pub(crate) fn update(&mut self, attributes: &Attributes) {
+        let text = attributes.text();
+        for member in members(text.as_bytes()) {
+            if let (Some(key), Some(value)) = (text.get(member.name()), text.get(member.value.clone())) {
+                self.put(&member.key, key.as_bytes(), indented(value).as_bytes(), true);
+            }
+        }
+    }
+
+    /// Takes out what `attributes` do not have, or, with `named`, what they have.
+    pub(crate) fn remove_all(&mut self, attributes: &Attributes, named: bool) {
+        let keys: HashSet<Vec<u8>> =
+            members(attributes.text().as_bytes()).into_iter().map(|member| member.key).collect();
+        for member in self.members().iter().rev().filter(|member| keys.contains(&member.key) == named) {
+            self.cut(member);
+        }
     }
 
     /// Gives `key` the object as its text is.
     pub(crate) fn set_object(&mut self, key: &str, object: &JsonText) {
-        self.set_text(key, object, false);
+        self.put(key.as_bytes(), &quoted(key), &object.0, false);
     }
 
-    fn set_text(&mut self, key: &str, value: &JsonText, indent: bool) {
+    /// Gives the codecs of a version 3 array the normal form, where one has another.
+    pub(crate) fn normalise_codecs(&mut self) {
+        const KEY: &str = "codecs";
+        let text = self
+            .members()
+            .into_iter()
+            .rfind(|member| member.key == KEY.as_bytes())
+            .map(|member| member.value);
+        let codecs = text.and_then(|span| serde_json::from_slice(&self.0[span]).ok());
+        if let Some(mut codecs) = codecs
+            && normal_form::normalise(&mut codecs)
+        {
+            self.set(KEY, &codecs);
+        }
+    }
+
+    /// Gives the key, unescaped and as JSON has it, the value; moved in like its neighbours where asked to.
+    fn put(&mut self, key: &[u8], key_as_json: &[u8], value: &[u8], indent: bool) {
         let members = self.members();
         let indentation = self.indentation(&members);
         let value = match &indentation {
             // A change of depth: each line after the first moves in, since no string has a line break.
             Some(indentation) if indent => {
-                value.0.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(indentation.as_slice())
+                value.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(indentation.as_slice())
             }
-            _ => value.0.clone(),
+            _ => value.to_vec(),
         };
         let Some(last) = members.iter().rposition(|member| member.key == key) else {
-            return self.push(key, &value, members.last(), indentation);
+            return self.push(key_as_json, &value, members.last(), indentation);
         };
         self.0.splice(members[last].value.clone(), value);
         for member in members[..last].iter().rev().filter(|member| member.key == key) {
@@ -123,7 +167,8 @@ impl JsonText {
     /// Takes `key` out, as often as it is there; says whether it was.
     pub(crate) fn remove(&mut self, key: &str) -> bool {
         let members = self.members();
-        let found = members.iter().rev().filter(|member| member.key == key).map(|member| self.cut(member));
+        let of_key = members.iter().rev().filter(|member| member.key == key.as_bytes());
+        let found = of_key.map(|member| self.cut(member));
         found.count() > 0
     }
 
@@ -135,7 +180,13 @@ impl JsonText {
         Some(before[line..].to_vec())
     }
 
-    fn push(&mut self, key: &str, value: &[u8], last: Option<&Member>, indentation: Option<Vec<u8>>) {
+    fn push(
+        &mut self,
+        key_as_json: &[u8],
+        value: &[u8],
+        last: Option<&Member>,
+        indentation: Option<Vec<u8>>,
+    ) {
         let at = match last {
             Some(last) => last.span.end,
             None => self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1),
@@ -146,7 +197,7 @@ impl JsonText {
             (None, Some(_)) => member.push(b' '),
             (None, None) => {}
         }
-        member.extend(Value::from(key).to_string().into_bytes());
+        member.extend(key_as_json);
         member.extend(b": ");
         member.extend(value);
         self.0.splice(at..at, member);
@@ -171,54 +222,13 @@ impl JsonText {
 
     /// Step 2.
     fn members(&self) -> Vec<Member> {
-        let mut members = Vec::new();
-        let mut at = self.0.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
-        while let Some(start) = self.find(at, |byte| byte == b'"' || byte == b'}') {
-            if self.0[start] == b'}' {
-                break;
-            }
-            let key_end = self.end_of_value(start);
-            let Some(colon) = self.find(key_end, |byte| byte == b':') else { break };
-            let Some(value) = self.find(colon + 1, |byte| !byte.is_ascii_whitespace()) else { break };
-            let end = self.end_of_value(value);
-            let key = serde_json::from_slice(&self.0[start..key_end]).unwrap_or_default();
-            members.push(Member { key, span: start..end, value: value..end });
-            at = end;
-        }
-        members
+        members(&self.0)
     }
+}
 
-    fn find(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
-        let rest = self.0.get(from..)?;
-        rest.iter().position(|byte| wanted(*byte)).map(|position| from + position)
-    }
-
-    /// Where the value ends that starts at `start`: a string behind its quote, an object or list behind its bracket,
-    /// anything else before what cannot be of it.
-    fn end_of_value(&self, start: usize) -> usize {
-        let (mut depth, mut in_string) = (0usize, false);
-        let mut at = start;
-        while let Some(byte) = self.0.get(at) {
-            at += 1;
-            match (in_string, byte) {
-                (true, b'\\') => at += 1,
-                (true, b'"') => in_string = false,
-                (true, _) => continue,
-                (false, b'"') => in_string = true,
-                (false, b'{' | b'[') => depth += 1,
-                (false, b'}' | b']') if depth == 0 => return at - 1,
-                (false, b'}' | b']') => depth -= 1,
-                (false, b',') if depth == 0 => return at - 1,
-                (false, byte) if depth == 0 && byte.is_ascii_whitespace() => return at - 1,
-                (false, _) => continue,
-            }
-            let ends = depth == 0 && !in_string && matches!(byte, b'"' | b'}' | b']');
-            if ends {
-                return at;
-            }
-        }
-        self.0.len()
-    }
+/// A key as JSON has it.
+fn quoted(key: &str) -> Vec<u8> {
+    Value::from(key).to_string().into_bytes()
 }
 
 #[cfg(test)]
@@ -255,6 +265,20 @@ mod tests {
         let mut empty = text("{}");
         empty.set("é\"", &Value::Null);
         assert_eq!(shown(empty), "{\"é\\\"\": null}");
+    }
+
+    #[test]
+    fn codecs_get_the_normal_form_and_the_rest_stays() {
+        let mut document = text("{\"a\": NaN, \"codecs\": [\"bytes\", {\"name\": \"crc32c\"}], \"b\":1.50}");
+        document.normalise_codecs();
+        let normal = shown(document.clone());
+        assert!(
+            normal.starts_with("{\"a\": NaN, \"codecs\": [") && normal.ends_with("], \"b\":1.50}"),
+            "{normal}"
+        );
+        assert_eq!(normal.matches("\"configuration\": {}").count(), 2);
+        document.normalise_codecs();
+        assert_eq!(shown(document), normal);
     }
 
     #[test]

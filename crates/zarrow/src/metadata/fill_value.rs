@@ -21,13 +21,24 @@ pub enum FillValue {
 }
 
 impl FillValue {
-    /// The value whose bytes are all zero, which stands where Zarr version 2 leaves the value open.
+    /// The value whose bytes are all zero; of an optional type, that nothing is there.
     #[must_use]
     pub fn zero(data_type: &DataType) -> FillValue {
         match (data_type, data_type.item_size()) {
             (DataType::Optional(_), _) => FillValue::Missing,
             (_, Some(size)) => FillValue::Fixed(vec![0; size]),
             (_, None) => FillValue::Variable(Vec::new()),
+        }
+    }
+
+    /// The value where Zarr version 2 leaves it open, by null: NaT of times, as zarr-python has it, and zero of all else.
+    #[must_use]
+    pub fn open(data_type: &DataType) -> FillValue {
+        match data_type {
+            DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => {
+                FillValue::Fixed(i64::MIN.to_ne_bytes().to_vec())
+            }
+            other => FillValue::zero(other),
         }
     }
 
@@ -56,14 +67,14 @@ impl FillValue {
     }
 
     /// Reads a `fill_value` (Zarr core 3.1, fill value; Zarr version 2, fill value encoding).
-    pub(super) fn parse(
+    pub(crate) fn parse(
         value: &Value,
         data_type: &DataType,
         format: ZarrFormat,
     ) -> Result<FillValue, MetadataError> {
         let invalid = || MetadataError::expected(KEY, &format!("a value of type {data_type}"), value);
         match data_type {
-            _ if value.is_null() && format == ZarrFormat::V2 => Ok(FillValue::zero(data_type)),
+            _ if value.is_null() && format == ZarrFormat::V2 => Ok(FillValue::open(data_type)),
             DataType::Optional(inner) => match (value, value.as_array().map(Vec::as_slice)) {
                 (Value::Null, _) => Ok(FillValue::Missing),
                 (_, Some([present])) => {
@@ -74,7 +85,7 @@ impl FillValue {
             DataType::String => {
                 text(value, format).map(String::into_bytes).map(FillValue::Variable).ok_or_else(invalid)
             }
-            DataType::Bytes => bytes(value).map(FillValue::Variable).ok_or_else(invalid),
+            DataType::Bytes => bytes_or_zero(value, format).map(FillValue::Variable).ok_or_else(invalid),
             fixed => item(value, fixed, format).map(FillValue::Fixed).ok_or_else(invalid),
         }
     }
@@ -201,7 +212,7 @@ fn float_document(bytes: &[u8], number: Number, format: ZarrFormat) -> Option<Va
 /// The bytes of an element of a fixed size, `None` where `value` is none of this type.
 fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u8>> {
     match data_type {
-        DataType::Number(Number::Bool) => boolean(value, format).map(|value| vec![u8::from(value)]),
+        DataType::Number(Number::Bool) => boolean(value).map(|value| vec![u8::from(value)]),
         DataType::Number(number) => match number.part() {
             None => integer(value, *number).or_else(|| float(value, *number)),
             Some(part) => {
@@ -223,7 +234,10 @@ fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u
             let units = text.chars().flat_map(|character| u32::from(character).to_ne_bytes()).collect();
             padded(units, (*length as usize).checked_mul(4)?)
         }
-        DataType::NullTerminatedBytes { length } => padded(bytes(value)?, *length as usize),
+        DataType::NullTerminatedBytes { length } => padded(bytes_or_zero(value, format)?, *length as usize),
+        DataType::RawBytes { length } if value.as_u64() == Some(0) && format == ZarrFormat::V2 => {
+            padded(Vec::new(), *length as usize)
+        }
         DataType::RawBytes { length } => bytes(value).filter(|bytes| bytes.len() == *length as usize),
         DataType::Struct(structure) => fields(value, structure, &data_type.words(), format),
         _ => None,
@@ -255,10 +269,11 @@ fn fields(value: &Value, structure: &Struct, words: &[Words], format: ZarrFormat
     }
 }
 
-fn boolean(value: &Value, format: ZarrFormat) -> Option<bool> {
+fn boolean(value: &Value) -> Option<bool> {
     match (value, value.as_u64()) {
         (Value::Bool(value), _) => Some(*value),
-        (_, Some(number @ 0..=1)) if format == ZarrFormat::V2 => Some(number == 1),
+        // Version 3 has true and false, and yet writers put numbers, as version 2 lets them.
+        (_, Some(number @ 0..=1)) => Some(number == 1),
         _ => None,
     }
 }
@@ -346,6 +361,14 @@ fn bytes(value: &Value) -> Option<Vec<u8>> {
         Value::String(text) => base64::decode(text),
         Value::Array(items) => items.iter().map(byte).collect(),
         _ => None,
+    }
+}
+
+/// Bytes; in version 2 the number 0 too, which old writers have as the zero of every type.
+fn bytes_or_zero(value: &Value, format: ZarrFormat) -> Option<Vec<u8>> {
+    match value.as_u64() {
+        Some(0) if format == ZarrFormat::V2 => Some(Vec::new()),
+        _ => bytes(value),
     }
 }
 

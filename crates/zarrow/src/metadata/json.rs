@@ -1,32 +1,35 @@
-//! Reading JSON that may come from anyone, key by key.
+//! Reading JSON that may come from anyone, key by key: the one reader of documents, attributes and consolidated metadata.
+//!
+//! It takes JSON (RFC 8259), and of what Python writes besides it what [`lenient`](super::lenient) lists.
 
 use serde_json::{Map, Value};
 
-use super::MetadataError;
 use super::check::metadata_nbytes;
+use super::lenient;
+use super::members::member;
+use super::{Attributes, MetadataError};
 
 /// A JSON object whose keys are taken out one by one, so that what stays is what nobody knew.
 #[derive(Debug, Clone)]
-pub(super) struct Document(Map<String, Value>);
+pub(super) struct Document<'a> {
+    members: Map<String, Value>,
+    text: &'a [u8],
+}
 
-impl Document {
+impl<'a> Document<'a> {
     /// Reads `bytes`, at most `limit` of them.
     ///
     /// The parser's limit of 128 nested levels stays on, and bounds every recursion over the result.
-    pub(super) fn parse(bytes: &[u8], limit: u64) -> Result<Document, MetadataError> {
+    pub(super) fn parse(bytes: &'a [u8], limit: u64) -> Result<Self, MetadataError> {
         metadata_nbytes(bytes, limit)?;
         let value = serde_json::from_slice(bytes)
-            .or_else(|error| match quote_bare_floats(bytes) {
-                Some(quoted) => serde_json::from_slice(&quoted),
+            .or_else(|error| match lenient::as_json(bytes) {
+                Some(json) => serde_json::from_slice(&json),
                 None => Err(error),
             })
             .map_err(|error| MetadataError::NotJson { reason: error.to_string() })?;
-        Document::from_value(value)
-    }
-
-    pub(super) fn from_value(value: Value) -> Result<Document, MetadataError> {
         match value {
-            Value::Object(map) => Ok(Document(map)),
+            Value::Object(members) => Ok(Document { members, text: bytes }),
             other => {
                 Err(MetadataError::NotJson { reason: format!("found {}", super::error::excerpt(&other)) })
             }
@@ -34,17 +37,17 @@ impl Document {
     }
 
     pub(super) fn contains(&self, key: &str) -> bool {
-        self.0.contains_key(key)
+        self.members.contains_key(key)
     }
 
     /// Takes the value of `key`, `None` where it is absent or null.
     pub(super) fn optional(&mut self, key: &str) -> Option<Value> {
-        self.0.remove(key).filter(|value| !value.is_null())
+        self.members.remove(key).filter(|value| !value.is_null())
     }
 
     /// Takes the value of `key`, null too.
     pub(super) fn required(&mut self, key: &'static str) -> Result<Value, MetadataError> {
-        self.0.remove(key).ok_or(MetadataError::MissingKey { key })
+        self.members.remove(key).ok_or(MetadataError::MissingKey { key })
     }
 
     /// Takes `zarr_format`, which must be `format`.
@@ -65,8 +68,26 @@ impl Document {
         }
     }
 
+    /// The text of the value of `key`, whether it was taken or not.
+    pub(super) fn text_of(&self, key: &str) -> Option<&'a [u8]> {
+        member(self.text, key.as_bytes())
+    }
+
+    /// Takes the attributes, which are an object and empty where they are absent.
+    pub(super) fn attributes(&mut self) -> Result<Attributes, MetadataError> {
+        const KEY: &str = "attributes";
+        let values = self.object(KEY)?;
+        let text = if values.is_empty() { None } else { self.text_of(KEY) };
+        Ok(Attributes::of(text.unwrap_or_default(), values))
+    }
+
+    /// The whole document as attributes.
+    pub(super) fn into_attributes(self) -> Attributes {
+        Attributes::of(self.text, self.members)
+    }
+
     pub(super) fn into_map(self) -> Map<String, Value> {
-        self.0
+        self.members
     }
 }
 
@@ -131,39 +152,4 @@ pub(super) fn extents(key: &'static str, value: &Value) -> Result<Vec<u64>, Meta
 /// A non-negative integer below 2⁶³.
 pub(super) fn extent(value: &Value) -> Option<u64> {
     value.as_u64().filter(|extent| i64::try_from(*extent).is_ok())
-}
-
-/// Quotes the bare words `NaN`, `Infinity` and `-Infinity`, `None` where there are none.
-///
-/// They are no JSON, yet Python writes them, and real stores carry them in their attributes. Quoted they
-/// are what the specification says of fill values.
-fn quote_bare_floats(bytes: &[u8]) -> Option<Vec<u8>> {
-    const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
-    let mut quoted = Vec::new();
-    let (mut position, mut in_string, mut found) = (0, false, false);
-    while let Some(&byte) = bytes.get(position) {
-        let rest = &bytes[position..];
-        let length = match (in_string, byte) {
-            (true, b'\\') => rest.len().min(2),
-            (_, b'"') => {
-                in_string = !in_string;
-                1
-            }
-            (true, _) => 1,
-            (false, _) => match WORDS.iter().find(|word| rest.starts_with(word)) {
-                Some(word) => {
-                    found = true;
-                    quoted.push(b'"');
-                    quoted.extend_from_slice(word);
-                    quoted.push(b'"');
-                    position += word.len();
-                    continue;
-                }
-                None => 1,
-            },
-        };
-        quoted.extend_from_slice(&rest[..length]);
-        position += length;
-    }
-    found.then_some(quoted)
 }

@@ -7,7 +7,8 @@
 //! 4. [`ArrayMetadata::documents`] and [`GroupMetadata::documents`] go the other way. Documents that a store has already
 //!    are never written anew from a description, but edited (`edit`), so that nothing of another program is lost.
 
-mod base64;
+mod attributes;
+pub(crate) mod base64;
 mod check;
 mod chunk_grid;
 mod chunk_key;
@@ -20,6 +21,9 @@ mod error;
 mod fill_value;
 mod float8;
 mod json;
+mod lenient;
+mod members;
+mod normal_form;
 mod structure;
 mod type_string;
 mod v2;
@@ -30,6 +34,7 @@ mod v3_document;
 #[cfg(test)]
 mod tests;
 
+pub use attributes::Attributes;
 pub use check::MetadataLimits;
 pub use chunk_grid::{AxisEdges, ChunkGrid};
 pub use chunk_key::ChunkKeyEncoding;
@@ -42,7 +47,7 @@ pub use error::MetadataError;
 pub use fill_value::FillValue;
 pub(crate) use v2::Kind;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use zarrow_array::DataType;
 
 /// The version of the Zarr format that a node is stored in.
@@ -73,14 +78,28 @@ pub struct ArrayMetadata {
     pub chunk_key_encoding: ChunkKeyEncoding,
     /// What an element is where no chunk is stored.
     pub fill_value: FillValue,
-    /// Whether the document says it: version 2 may leave it open, and it is zero then.
+    /// Whether the document says it: version 2 may leave it open, and it is [`FillValue::open`] then.
     pub has_fill_value: bool,
     /// The codecs, in the order in which they encode.
     pub codecs: Vec<CodecMetadata>,
     /// What the user stored beside the array.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// A name for each axis, where the array has them.
     pub dimension_names: Option<Vec<Option<String>>>,
+}
+
+impl ArrayMetadata {
+    /// Whether chunks of the one are chunks of the other: all is the same but the shape, the attributes and the names of
+    /// the axes.
+    pub(crate) fn has_layout_of(&self, other: &ArrayMetadata) -> bool {
+        self.zarr_format == other.zarr_format
+            && self.data_type == other.data_type
+            && self.shape.len() == other.shape.len()
+            && self.chunk_grid == other.chunk_grid
+            && self.chunk_key_encoding == other.chunk_key_encoding
+            && self.fill_value == other.fill_value
+            && self.codecs == other.codecs
+    }
 }
 
 /// What one group is.
@@ -89,7 +108,7 @@ pub struct GroupMetadata {
     /// The version that the group is stored in.
     pub zarr_format: ZarrFormat,
     /// What the user stored beside the group.
-    pub attributes: Map<String, Value>,
+    pub attributes: Attributes,
     /// The metadata of everything below the group, where it was consolidated.
     pub consolidated: Option<Consolidated>,
 }
@@ -137,6 +156,12 @@ pub fn parse_v3(bytes: &[u8], limits: &MetadataLimits) -> Result<NodeMetadata, M
 /// ```
 pub fn parse_data_type(name: &Value) -> Result<DataType, MetadataError> {
     data_type::parse(name)
+}
+
+/// What NumPy calls a data type in a byte order, `None` where it has no such type.
+pub(crate) fn numpy_name(data_type: &DataType, big_endian: bool) -> Option<String> {
+    let order = if big_endian { type_string::ByteOrder::Big } else { type_string::ByteOrder::Little };
+    type_string::type_string(data_type, order)
 }
 
 /// Reads a `.zarray` and, where the store has one, the `.zattrs` beside it.
@@ -188,9 +213,6 @@ pub fn data_type_document(data_type: &DataType) -> Value {
     data_type::document(data_type)
 }
 
-fn attributes(zattrs: Option<&[u8]>, limits: &MetadataLimits) -> Result<Map<String, Value>, MetadataError> {
-    match zattrs {
-        Some(bytes) => Ok(json::Document::parse(bytes, limits.max_metadata_nbytes)?.into_map()),
-        None => Ok(Map::new()),
-    }
+fn attributes(zattrs: Option<&[u8]>, limits: &MetadataLimits) -> Result<Attributes, MetadataError> {
+    zattrs.map_or(Ok(Attributes::default()), |text| Attributes::parse(text, limits))
 }

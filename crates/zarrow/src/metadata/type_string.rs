@@ -21,6 +21,20 @@ impl ByteOrder {
             _ => None,
         }
     }
+
+    /// The byte order of the words of the type that `text` names, where it is one of NumPy's: little-endian, that of the
+    /// machines of all writers, where it does not say.
+    pub(super) fn of_stored(text: &str) -> Option<ByteOrder> {
+        let order = ByteOrder::of(text);
+        let code = text.get(usize::from(order.is_some())..)?;
+        let number = Number::from_zarr_name(code).map(DataType::from);
+        let data_type = number.or_else(|| DataType::from_numpy_code(code))?;
+        match order {
+            _ if data_type.word_size() == 1 => Some(ByteOrder::None),
+            None | Some(ByteOrder::None) => Some(ByteOrder::Little),
+            order => order,
+        }
+    }
 }
 
 /// What a type string stands for.

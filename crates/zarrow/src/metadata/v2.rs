@@ -2,7 +2,8 @@
 //!
 //! An array's chain, in the order in which it encodes:
 //! 1. order `F` is a `transpose` that reverses the axes;
-//! 2. filters that map arrays to arrays come in their order;
+//! 2. filters that map arrays to arrays come in their order; one that names what it reads has to be given the byte order
+//!    that it names, since numcodecs takes the bytes as they come;
 //! 3. one codec maps the array to bytes: a filter such as `vlen-utf8`, else `bytes` with the byte order of
 //!    what the filters leave;
 //! 4. other filters, and then the compressor, map bytes to bytes.
@@ -15,14 +16,14 @@ use super::error::excerpt;
 use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
-    ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue, GroupMetadata,
-    MetadataError, MetadataLimits, ZarrFormat, check, structure,
+    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue,
+    GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, structure,
 };
 
 /// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.
 pub(super) fn array(
-    mut document: Document,
-    attributes: Map<String, Value>,
+    mut document: Document<'_>,
+    attributes: Attributes,
     limits: &MetadataLimits,
 ) -> Result<ArrayMetadata, MetadataError> {
     document.require_format(2)?;
@@ -66,8 +67,8 @@ pub(super) fn array(
 
 /// Reads a `.zgroup`.
 pub(super) fn group(
-    mut document: Document,
-    attributes: Map<String, Value>,
+    mut document: Document<'_>,
+    attributes: Attributes,
     consolidated: Option<Consolidated>,
 ) -> Result<GroupMetadata, MetadataError> {
     document.require_format(2)?;
@@ -86,10 +87,13 @@ fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, Vec<ByteOrder>),
         TypeString::Fixed(data_type, order) => Ok((data_type, vec![order])),
         TypeString::Object => {
             match filters.first().and_then(|filter| filter.get("id")).and_then(Value::as_str) {
-                Some("vlen-utf8") => Ok((DataType::String, vec![ByteOrder::None])),
+                Some("vlen-utf8" | "categorize") => Ok((DataType::String, vec![ByteOrder::None])),
                 Some("vlen-bytes") => Ok((DataType::Bytes, vec![ByteOrder::None])),
+                Some("pickle") => Err(MetadataError::unsupported(
+                    "data type \"|O\" with a pickle filter: to read a pickle is to run what it says",
+                )),
                 _ => Err(MetadataError::unsupported(
-                    "data type \"|O\" without a vlen-utf8 or vlen-bytes filter",
+                    "data type \"|O\" without a vlen-utf8, vlen-bytes or categorize filter",
                 )),
             }
         }
@@ -115,6 +119,7 @@ fn chain(
     byte_orders: &[ByteOrder],
 ) -> Result<Vec<CodecMetadata>, MetadataError> {
     let mut stored = bytes(byte_orders);
+    let mut order = byte_orders.first().copied().unwrap_or(ByteOrder::None);
     let mut codecs: Vec<CodecMetadata> = transpose.into_iter().collect();
     let mut is_bytes = false;
     for stage in stages {
@@ -125,10 +130,22 @@ fn chain(
         }
         match kind {
             Kind::ArrayToArray => {
+                let named = |keys: [&str; 2]| {
+                    keys.iter().find_map(|key| stage.text(key)).and_then(ByteOrder::of_stored)
+                };
+                let read = named(["dtype", "decode_dtype"]);
+                if let Some(read) = read
+                    && [order, read].iter().all(|order| *order != ByteOrder::None)
+                    && order != read
+                {
+                    let what =
+                        format!("filter {} of the other byte order", excerpt(&Value::from(stage.name)));
+                    return Err(MetadataError::unsupported(what));
+                }
                 // A filter that changes the type names what it writes, byte order included.
-                let written = stage.text("astype").or_else(|| stage.text("encode_dtype"));
-                if let Some(order) = written.and_then(ByteOrder::of) {
-                    stored = bytes(&[order]);
+                let bits = (stage.name == "numcodecs.packbits").then_some(ByteOrder::None);
+                if let Some(written) = bits.or_else(|| named(["astype", "encode_dtype"])).or(read) {
+                    (order, stored) = (written, bytes(&[written]));
                 }
             }
             Kind::ArrayToBytes => is_bytes = true,

@@ -105,14 +105,13 @@ impl Chain {
         Ok(chain)
     }
 
-    /// The byte order that the first filter reads, where the filters name both what they read and what they write:
-    /// the `bytes` codec then has that of the second.
+    /// The byte order that the first filter reads that names one: the `bytes` codec has that of what the filters write.
     fn order_before_filters(&self) -> Option<ByteOrder> {
-        let of = |filter: &Value, keys: [&str; 2]| {
-            keys.iter().find_map(|key| ByteOrder::of(filter.get(key)?.as_str()?))
+        let read = |filter: &Value| {
+            let named = |key: &&str| ByteOrder::of_stored(filter.get(key)?.as_str()?);
+            ["dtype", "decode_dtype"].iter().find_map(named)
         };
-        of(self.filters.last()?, ["astype", "encode_dtype"])?;
-        of(self.filters.first()?, ["dtype", "decode_dtype"])
+        self.filters.iter().find_map(read)
     }
 
     /// Step 3.

@@ -10,7 +10,10 @@ use super::{
 };
 
 /// Reads the document of a node. Its keys are taken out, and those that stay must be ones to ignore.
-pub(super) fn node(mut document: Document, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
+pub(super) fn node(
+    mut document: Document<'_>,
+    limits: &MetadataLimits,
+) -> Result<NodeMetadata, MetadataError> {
     document.require_format(3)?;
     let node_type = document.required("node_type")?;
     match node_type.as_str() {
@@ -20,7 +23,7 @@ pub(super) fn node(mut document: Document, limits: &MetadataLimits) -> Result<No
     }
 }
 
-fn array(mut document: Document, limits: &MetadataLimits) -> Result<ArrayMetadata, MetadataError> {
+fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMetadata, MetadataError> {
     let shape = extents("shape", &document.required("shape")?)?;
     check::ndim(&shape, limits)?;
     let data_type = data_type::parse(&document.required("data_type")?)?;
@@ -35,7 +38,7 @@ fn array(mut document: Document, limits: &MetadataLimits) -> Result<ArrayMetadat
             &document.required("codecs")?,
             data_type.item_size().unwrap_or(1),
         )?,
-        attributes: document.object("attributes")?,
+        attributes: document.attributes()?,
         dimension_names: document.optional("dimension_names").map(dimension_names).transpose()?,
         shape,
         data_type,
@@ -52,10 +55,13 @@ fn array(mut document: Document, limits: &MetadataLimits) -> Result<ArrayMetadat
     Ok(array)
 }
 
-fn group(mut document: Document, limits: &MetadataLimits) -> Result<GroupMetadata, MetadataError> {
-    let attributes = document.object("attributes")?;
+fn group(mut document: Document<'_>, limits: &MetadataLimits) -> Result<GroupMetadata, MetadataError> {
+    let attributes = document.attributes()?;
     let consolidated = match document.optional("consolidated_metadata") {
-        Some(value) => Consolidated::from_v3(value, *limits)?,
+        Some(value) => {
+            let text = document.text_of("consolidated_metadata").unwrap_or_default();
+            Consolidated::from_v3(&value, text, *limits)?
+        }
         None => None,
     };
     refuse_unknown(document)?;
@@ -73,7 +79,7 @@ fn dimension_names(value: Value) -> Result<Vec<Option<String>>, MetadataError> {
 }
 
 /// An extension that this crate does not know must say that it may be ignored.
-fn refuse_unknown(document: Document) -> Result<(), MetadataError> {
+fn refuse_unknown(document: Document<'_>) -> Result<(), MetadataError> {
     for (key, value) in document.into_map() {
         if value.get("must_understand") != Some(&Value::Bool(false)) {
             return Err(MetadataError::unsupported(format!(

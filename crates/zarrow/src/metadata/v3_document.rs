@@ -14,7 +14,7 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
     insert("chunk_key_encoding", array.chunk_key_encoding.document());
     insert("fill_value", array.fill_value.document(&array.data_type, ZarrFormat::V3)?);
     insert("codecs", array.codecs.iter().map(CodecMetadata::document).collect());
-    insert("attributes", json!(array.attributes));
+    insert("attributes", Value::Object(array.attributes.values().clone()));
     if let Some(names) = &array.dimension_names {
         insert("dimension_names", json!(names));
     }
@@ -24,7 +24,7 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
 /// The document of a group, without consolidated metadata.
 pub(super) fn group(group: &GroupMetadata) -> Map<String, Value> {
     let mut document = node("group");
-    document.insert("attributes".to_owned(), json!(group.attributes));
+    document.insert("attributes".to_owned(), Value::Object(group.attributes.values().clone()));
     document
 }
 

@@ -6,12 +6,14 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::leftover::{has_flock, is_reserved};
-use crate::store::{Store, StoreWriter, Value, check_key, join};
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use crate::store::{Store, StoreWriter, Value, Version, check_key, join};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use zarrow_array::fork::OnceCell;
 
 /// A folder whose files are the values.
@@ -34,6 +36,8 @@ pub struct FilesystemStore {
     identity: (u64, u64),
     /// Whether its file system has `flock`, which the first lock finds out.
     has_flock: OnceCell<bool>,
+    /// How many folders below the root of another store the root is.
+    depth: usize,
 }
 
 impl FilesystemStore {
@@ -49,8 +53,14 @@ impl FilesystemStore {
         match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
                 let stat = rustix::fs::fstat(&folder).map_err(io)?;
-                let (identity, has_flock) = ((stat.st_dev, stat.st_ino), OnceCell::new());
-                Ok(FilesystemStore { folder, name, path: place, identity, has_flock })
+                Ok(FilesystemStore {
+                    folder,
+                    name,
+                    path: place,
+                    identity: (stat.st_dev, stat.st_ino),
+                    has_flock: OnceCell::new(),
+                    depth: 0,
+                })
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::from(ErrorKind::NotFound).in_array(&name, "")),
             Err(error) => Err(Error::from(io(error)).in_array(&name, "")),
@@ -66,6 +76,24 @@ impl FilesystemStore {
     /// The root.
     pub(super) fn root(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
+    }
+
+    /// How many folders below the root of another store the root is.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The store in the open `folder`, which is, or is to be, at `prefix`.
+    pub(super) fn below(&self, folder: OwnedFd, prefix: &str) -> Result<FilesystemStore> {
+        let stat = rustix::fs::fstat(&folder).map_err(io)?;
+        Ok(FilesystemStore {
+            folder,
+            name: self.name.clone(),
+            path: self.path.join(prefix),
+            identity: (stat.st_dev, stat.st_ino),
+            has_flock: self.has_flock.get().copied().map_or_else(OnceCell::new, OnceCell::from),
+            depth: self.depth + prefix.split('/').filter(|name| !name.is_empty()).count(),
+        })
     }
 
     /// What tells the root from every other folder.
@@ -102,6 +130,12 @@ fn io(error: Errno) -> ErrorKind {
     ErrorKind::Io(error.into())
 }
 
+/// Which file it is, and when it was written last.
+fn version(stat: &Stat) -> [u64; 4] {
+    let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
+    [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
+}
+
 impl Store for FilesystemStore {
     fn name(&self) -> &str {
         &self.name
@@ -116,6 +150,21 @@ impl Store for FilesystemStore {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(io(error).into()),
         }
+    }
+
+    fn version_of(&self, key: &str) -> Result<Version> {
+        check_key(key)?;
+        match retry_on_intr(|| rustix::fs::statat(&self.folder, key, AtFlags::empty())) {
+            Ok(stat) => Ok(Version::Of(version(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Version::Missing),
+            Err(error) => Err(io(error).into()),
+        }
+    }
+
+    /// The open folder, wherever it is moved.
+    fn subtree(&self, prefix: &str) -> Result<Option<Arc<dyn Store>>> {
+        let Some(folder) = self.folder(prefix)? else { return Ok(None) };
+        Ok(Some(Arc::new(self.below(folder, prefix)?)))
     }
 
     fn writer(&self) -> Option<&dyn StoreWriter> {
@@ -155,7 +204,7 @@ impl Store for FilesystemStore {
                     FileType::Directory => {}
                     _ if is_reserved(name) => {}
                     _ => {
-                        if let Ok(stat) = rustix::fs::statat(&folder, name, rustix::fs::AtFlags::empty()) {
+                        if let Ok(stat) = rustix::fs::statat(&folder, name, AtFlags::empty()) {
                             sum = sum.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
                         }
                     }
@@ -164,6 +213,22 @@ impl Store for FilesystemStore {
         }
         Ok(sum)
     }
+}
+
+/// Whether a file with this time may be followed by another of the same time: until the clock that files are stamped with
+/// has certainly gone on.
+fn is_recent(seconds: i64, nanoseconds: u64) -> bool {
+    /// The slowest tick of a kernel is 10 ms.
+    const TICK: Duration = Duration::from_millis(20);
+    /// What file systems have whose times are whole seconds, or two.
+    const COARSE: Duration = Duration::from_secs(3);
+    let tick = if nanoseconds == 0 { COARSE } else { TICK };
+    let written = u64::try_from(seconds)
+        .ok()
+        .map(|seconds| Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // A time before 1970 is long ago, and one that is yet to come is none to rely on.
+    written.is_some_and(|written| now < written.saturating_add(tick))
 }
 
 /// An open file.
@@ -225,11 +290,14 @@ impl Value for File {
         Ok(Some(unsafe { destination.assume_init_mut() }))
     }
 
-    /// Which file it is, and when it was written last.
+    /// Which file it is, and when it was written last. `None` where that was just now: a file that is written next may
+    /// have the number of this one, which is gone then, and the same time on a clock that ticks slowly.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         let stat = retry_on_intr(|| rustix::fs::fstat(&self.0)).map_err(io)?;
-        let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as u64);
-        Ok(Some([stat.st_dev, stat.st_ino, stat.st_size as u64, when]))
+        if is_recent(stat.st_mtime, stat.st_mtime_nsec as u64) {
+            return Ok(None);
+        }
+        Ok(Some(version(&stat)))
     }
 
     fn file(&self) -> Option<BorrowedFd<'_>> {

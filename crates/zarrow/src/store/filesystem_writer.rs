@@ -13,18 +13,17 @@
 //! 5. To erase a value is to make it none, and "none" looks like "none" whoever did it. So a value is only taken away
 //!    under its lock: where nobody holds the lock, and then there is no value, nobody can have read one and still set what
 //!    follows from it.
-//! 6. A prefix is erased by renaming its folder to a name that is no key, which is then removed. What is done under locks
-//!    below it is done in that folder, wherever it is.
+//! 6. A prefix is erased by renaming its folder to a name that is no key, which is then removed (`staging`). What is done
+//!    under locks below it is done in that folder, wherever it is.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, lock_path};
 use crate::store::filesystem::FilesystemStore;
-use crate::store::leftover::{
-    is_reserved, is_still, remove, sweep_below, sweep_folder, try_flock, unique_name,
-};
+use crate::store::leftover::{is_still, sweep_below, sweep_folder, try_flock, unique_name};
+use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::step::step;
-use crate::store::{Draft, Durability, Lock, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps};
+use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice, retry_on_intr};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -76,7 +75,7 @@ impl FilesystemStore {
         Ok(opened.map_err(write)?)
     }
 
-    fn make_folders(&self, path: &str) -> Result<()> {
+    pub(super) fn make_folders(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         for end in ends.filter(|end| *end > 0) {
             match rustix::fs::mkdirat(self.root(), &path[..end], Mode::from_raw_mode(0o777)) {
@@ -140,7 +139,7 @@ impl FilesystemStore {
     }
 
     /// Makes the names in the folder `path`, and those of the folders above it, outlast a loss of power.
-    fn sync_folders(&self, path: &str, durability: Durability) -> Result<()> {
+    pub(super) fn sync_folders(&self, path: &str, durability: Durability) -> Result<()> {
         if durability != Durability::Full {
             return Ok(());
         }
@@ -150,10 +149,18 @@ impl FilesystemStore {
                 retry_on_intr(|| rustix::fs::fsync(&folder)).map_err(write)?;
             }
             if path.is_empty() {
-                return Ok(());
+                break;
             }
             path = split(path).0;
         }
+        // And of those above a store that is a part of another.
+        for level in 1..=self.depth() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let above =
+                rustix::fs::openat(self.root(), "../".repeat(level), flags, Mode::empty()).map_err(write)?;
+            retry_on_intr(|| rustix::fs::fsync(&above)).map_err(write)?;
+        }
+        Ok(())
     }
 
     /// Sweeps the folder `path` if this process has not yet; a leftover that cannot be removed harms nobody.
@@ -339,36 +346,37 @@ impl StoreWriter for FilesystemStore {
         Ok(erased)
     }
 
+    fn stage<'a>(&'a self, prefix: &str, durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
+        if !prefix.is_empty() {
+            check_key(prefix)?;
+        }
+        Ok(Some(Box::new(FolderStage::new(self, prefix, durability)?)))
+    }
+
     /// Step 6.
-    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool> {
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        durability: Durability,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
         if prefix.is_empty() {
-            return self.erase_all(durability);
+            return detach_inside(self, "", marks);
         }
         check_key(prefix)?;
-        let (parent, _) = split(prefix);
         match rustix::fs::statat(self.root(), prefix, AtFlags::SYMLINK_NOFOLLOW) {
             // A value, whose lock lies beside it.
-            Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::Directory => {
-                return self.overwrite(prefix, None, durability, &|| Ok(())).map(|()| true);
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
+                self.overwrite(prefix, None, durability, &|| Ok(()))?;
+                return Ok(Some(nothing_left()));
             }
             Ok(_) => {}
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(error) => return Err(write(error).into()),
         }
-        let path = join(parent, &unique_name());
-        step("rename a folder away");
-        match rustix::fs::renameat(self.root(), prefix, self.root(), &path) {
-            Ok(()) => {}
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
-            Err(error) => return Err(write(error).into()),
-        }
-        self.sync_folders(parent, durability)?;
-        step("remove a folder");
-        match remove(self.root(), &path) {
-            // Another's sweep may have found it first, and a writer may still add to it: a later sweep has that.
-            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(true),
-            Err(error) => Err(write(error).into()),
-        }
+        let detached = detach(self, prefix)?;
+        self.sync_folders(split(prefix).0, durability)?;
+        Ok(detached)
     }
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
@@ -389,19 +397,5 @@ impl FilesystemStore {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(error) => Err(write(error).into()),
         }
-    }
-
-    fn erase_all(&self, durability: Durability) -> Result<bool> {
-        let mut any = false;
-        for entry in Dir::read_from(self.root()).map_err(write)? {
-            let entry = entry.map_err(write)?;
-            match entry.file_name().to_str() {
-                Ok(name) if !matches!(name, "." | "..") && !is_reserved(name) => {
-                    any |= self.erase_prefix(name, durability)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(any)
     }
 }

@@ -13,10 +13,12 @@ use crate::store::filesystem_writer::write;
 use crate::store::key::RESERVED;
 use crate::store::locality::is_local;
 use crate::store::owner::{Owner, unique};
+use crate::store::removal::remove;
 use crate::store::step::step;
 use crate::{Error, Result};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// A name in the folder of a value that no writer has used (step 2).
@@ -97,46 +99,12 @@ fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errn
         return Ok(false);
     }
     step("remove a leftover");
-    match remove(&folder, name) {
+    let path = CString::new(name).map_err(|_| Errno::INVAL)?;
+    match remove(&folder, &path) {
         Ok(()) => Ok(true),
-        Err(Errno::NOENT) => Ok(false),
+        Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Removes the file, link or folder `name`, with all that is in it; links are not followed.
-pub fn remove(folder: impl AsFd, name: &str) -> Result<(), Errno> {
-    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
-        Err(Errno::ISDIR | Errno::PERM) => {}
-        other => return other,
-    }
-    /// How often a folder is emptied, to which a writer adds who has found it before it was renamed.
-    const TRIES: usize = 8;
-    let mut removed = Err(Errno::NOTEMPTY);
-    for _ in 0..TRIES {
-        if removed != Err(Errno::NOTEMPTY) {
-            break;
-        }
-        remove_inside(open_folder(&folder, name)?)?;
-        removed = rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR);
-    }
-    removed
-}
-
-fn remove_inside(inside: OwnedFd) -> Result<(), Errno> {
-    for entry in Dir::read_from(&inside)? {
-        let entry = entry?;
-        match entry.file_name().to_str() {
-            Ok("." | "..") => {}
-            Ok(name) => match remove(&inside, name) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(error) => return Err(error),
-            },
-            // A name that is not UTF-8 is no key, and a file at that.
-            Err(_) => rustix::fs::unlinkat(&inside, entry.file_name(), AtFlags::empty())?,
-        }
-    }
-    Ok(())
 }
 
 fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {

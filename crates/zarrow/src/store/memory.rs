@@ -3,10 +3,14 @@
 //! A lock of a key is a number among those that are taken. Erasing a prefix takes the numbers of the keys below it away, and
 //! what is set under a lock that is gone goes with it.
 
-use crate::error::Result;
-use crate::store::{Draft, Durability, Lock, Store, StoreWriter, Value, check_key};
+use crate::error::{ErrorKind, Result};
+use crate::store::{
+    Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, Value, Version, check_key, join,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::fork::{Mutex, generation};
@@ -29,10 +33,12 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct State {
-    values: BTreeMap<String, Arc<Stored>>,
+    values: Values,
     /// Keys that are locked, each with the process that did, since a forked child has its own locks, and the lock's number.
     locked: HashMap<String, (u64, u64)>,
 }
+
+type Values = BTreeMap<String, Arc<Stored>>;
 
 /// A value, which never changes: the next one takes its place.
 #[derive(Debug)]
@@ -45,7 +51,7 @@ impl MemoryStore {
     /// A store of these values.
     ///
     /// # Errors
-    /// [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
+    /// [`ErrorKind::BadKey`]; [`ErrorKind::Write`] where the key of one value is a folder of another's, as `a` of `a/b`.
     pub fn new<K: Into<String>>(values: impl IntoIterator<Item = (K, Vec<u8>)>) -> Result<MemoryStore> {
         let store = MemoryStore::default();
         for (key, bytes) in values {
@@ -56,18 +62,22 @@ impl MemoryStore {
 
     fn insert(&self, key: String, bytes: Vec<u8>) -> Result<()> {
         check_key(&key)?;
-        self.put(key, bytes, None);
-        Ok(())
+        self.put(key, bytes, None)
     }
 
     /// Sets a value, under the lock of this number, where it has one.
-    fn put(&self, key: String, bytes: Vec<u8>, lock: Option<u64>) {
+    fn put(&self, key: String, bytes: Vec<u8>, lock: Option<u64>) -> Result<()> {
         let stored = Arc::new(Stored { bytes, version: self.next.fetch_add(1, Ordering::Relaxed) });
         let mut state = self.state.lock();
-        let before = if state.allows(&key, lock) { state.values.insert(key, stored) } else { None };
+        if !state.allows(&key, lock) {
+            return Ok(());
+        }
+        check_place(&state.values, &key)?;
+        let before = state.values.insert(key, stored);
         drop(state);
         // What was there is freed after the lock.
         drop(before);
+        Ok(())
     }
 
     fn take(&self, key: &str, lock: Option<u64>) -> bool {
@@ -82,6 +92,29 @@ impl State {
     /// Whether who has this lock may still change the value, or has none.
     fn allows(&self, key: &str, lock: Option<u64>) -> bool {
         lock.is_none_or(|number| self.locked.get(key).is_some_and(|(_, locked)| *locked == number))
+    }
+
+    /// Takes the value under `prefix` and those below it out, and their locks, but for those of the `marks` at the root:
+    /// who replaces it holds them.
+    fn take(&mut self, prefix: &str, marks: &[&str]) -> Values {
+        let is_taken = |key: &str| key == prefix || below(key, prefix).is_some();
+        let is_kept = |key: &str| prefix.is_empty() && marks.contains(&key);
+        self.locked.retain(|key, _| !is_taken(key) || is_kept(key));
+        self.values.extract_if(.., |key, _| is_taken(key)).collect()
+    }
+}
+
+/// Checks that `key` lies below no value, and that no value lies below it: as in a folder, what has a value has no values
+/// below it. So `open`, `list` and `erase` all mean the same by a key, and a hierarchy can be copied to a folder.
+fn check_place(values: &BTreeMap<String, Arc<Stored>>, key: &str) -> Result<()> {
+    let refused = |kind: io::ErrorKind| Err(ErrorKind::Write(kind.into()).into());
+    if key.match_indices('/').any(|(end, _)| values.contains_key(&key[..end])) {
+        return refused(io::ErrorKind::NotADirectory);
+    }
+    let folder = format!("{key}/");
+    match values.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next() {
+        Some((next, _)) if next.starts_with(&folder) => refused(io::ErrorKind::IsADirectory),
+        _ => Ok(()),
     }
 }
 
@@ -102,6 +135,12 @@ impl Store for MemoryStore {
         check_key(key)?;
         let stored = self.state.lock().values.get(key).cloned();
         Ok(stored.map(|stored| Box::new(stored) as Box<dyn Value>))
+    }
+
+    fn version_of(&self, key: &str) -> Result<Version> {
+        check_key(key)?;
+        let state = self.state.lock();
+        Ok(state.values.get(key).map_or(Version::Missing, |stored| Version::Of([stored.version, 0, 0, 0])))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
@@ -142,16 +181,26 @@ impl StoreWriter for MemoryStore {
         Ok(self.take(lock.key(), lock.number()))
     }
 
-    fn erase_prefix(&self, prefix: &str, _durability: Durability) -> Result<bool> {
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        _durability: Durability,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
         if !prefix.is_empty() {
             check_key(prefix)?;
         }
-        let mut state = self.state.lock();
-        let is_erased = |key: &str| key == prefix || below(key, prefix).is_some();
-        state.locked.retain(|key, _| !is_erased(key));
-        let erased: Vec<_> = state.values.extract_if(.., |key, _| is_erased(key)).collect();
-        drop(state);
-        Ok(!erased.is_empty())
+        let taken = self.state.lock().take(prefix, marks);
+        Ok((!taken.is_empty()).then(|| Box::new(MemoryRemains(taken)) as Box<dyn Detached>))
+    }
+
+    fn stage<'a>(&'a self, prefix: &str, _durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
+        if !prefix.is_empty() {
+            check_key(prefix)?;
+        }
+        let inside: Arc<MemoryStore> = Arc::default();
+        let shown = Arc::clone(&inside) as Arc<dyn Store>;
+        Ok(Some(Box::new(MemoryStage { store: self, prefix: prefix.to_owned(), inside, shown })))
     }
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
@@ -167,6 +216,47 @@ impl StoreWriter for MemoryStore {
 
     fn sweep(&self, _prefix: &str) -> Result<usize> {
         Ok(0)
+    }
+}
+
+/// Values of a store of their own, until they are published.
+struct MemoryStage<'a> {
+    store: &'a MemoryStore,
+    prefix: String,
+    inside: Arc<MemoryStore>,
+    shown: Arc<dyn Store>,
+}
+
+impl<'a> Stage<'a> for MemoryStage<'a> {
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.shown
+    }
+
+    /// One step, at the root too: all is done under the lock of the values.
+    fn publish(self: Box<Self>, replace: bool, marks: &[&str]) -> Result<Box<dyn Detached + 'a>> {
+        let new = std::mem::take(&mut self.inside.state.lock().values);
+        let mut state = self.store.state.lock();
+        let taken = if replace { state.take(&self.prefix, marks) } else { Values::new() };
+        for (key, mut stored) in new {
+            // A version that the store has not given to another value.
+            let version = self.store.next.fetch_add(1, Ordering::Relaxed);
+            match Arc::get_mut(&mut stored) {
+                Some(stored) => stored.version = version,
+                None => stored = Arc::new(Stored { bytes: stored.bytes.clone(), version }),
+            }
+            state.values.insert(join(&self.prefix, &key), stored);
+        }
+        drop(state);
+        Ok(Box::new(MemoryRemains(taken)))
+    }
+}
+
+/// Values that are dropped.
+struct MemoryRemains(#[allow(dead_code, reason = "dropped outside of the lock")] Values);
+
+impl Detached for MemoryRemains {
+    fn clear(self: Box<Self>) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -201,8 +291,7 @@ impl Draft for MemoryDraft<'_> {
 
     fn publish(self: Box<Self>) -> Result<()> {
         let MemoryDraft { store, key, lock, bytes } = *self;
-        store.put(key, bytes.into_inner(), lock);
-        Ok(())
+        store.put(key, bytes.into_inner(), lock)
     }
 }
 
@@ -252,5 +341,41 @@ impl Value for Arc<Stored> {
     /// Each value of a store has a number of its own.
     fn version(&self) -> Result<Option<[u64; 4]>> {
         Ok(Some([self.version, 0, 0, 0]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::FilesystemStore;
+
+    /// A key is a value or a folder, in memory as in a folder.
+    #[test]
+    fn a_key_with_a_value_has_none_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores: [Box<dyn Store>; 2] =
+            [Box::new(MemoryStore::default()), Box::new(FilesystemStore::create(folder.path()).unwrap())];
+        for store in stores {
+            let writer = store.writer().unwrap();
+            let set =
+                |key: &str| writer.set(key, &[b"value"], Durability::None).map_err(|error| error.to_string());
+            let names = |prefix: &str| store.list(prefix).unwrap().join(" ");
+            set("a").unwrap();
+            assert!(set("a/b").is_err() && set("a/b/c").is_err(), "{}", store.name());
+            assert!(store.open("a").unwrap().is_some() && store.open("a/b").unwrap().is_none());
+            assert_eq!((names(""), names("a"), store.nbytes("a").unwrap()), ("a".into(), String::new(), 0));
+            assert!(!writer.erase("a/b", Durability::None).unwrap());
+            assert!(writer.erase("a", Durability::None).unwrap());
+            set("a/b").unwrap();
+            set("a-b").unwrap();
+            assert!(set("a").is_err());
+            set("a/b").unwrap();
+            assert_eq!((names(""), names("a")), ("a a-b".into(), "b".into()));
+            assert!(writer.erase_prefix("a", Durability::None).unwrap());
+            set("a").unwrap();
+        }
+        let both = [("a", vec![1]), ("a/b", vec![2])];
+        assert!(matches!(MemoryStore::new(both.clone()).unwrap_err().kind(), ErrorKind::Write(_)));
+        assert!(MemoryStore::new(both.into_iter().rev()).is_err());
     }
 }

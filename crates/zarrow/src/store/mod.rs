@@ -11,6 +11,8 @@ mod locality;
 mod memory;
 mod owner;
 mod read_only;
+mod removal;
+mod staging;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -20,7 +22,7 @@ pub use filesystem::FilesystemStore;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
-pub use writer::{Draft, Durability, Lock, StoreWriter};
+pub use writer::{Detached, Draft, Durability, Lock, Stage, StoreWriter};
 
 use crate::error::Result;
 use std::any::Any;
@@ -28,6 +30,7 @@ use std::fmt::Debug;
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// A place that holds values under keys.
 ///
@@ -74,6 +77,28 @@ pub trait Store: Any + Send + Sync + Debug {
     /// As [`open`](Store::open).
     fn nbytes(&self, prefix: &str) -> Result<u64>;
 
+    /// Which version of a value lies under `key`, in one request at most.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    fn version_of(&self, key: &str) -> Result<Version> {
+        match self.open(key)? {
+            None => Ok(Version::Missing),
+            Some(value) => Ok(value.version()?.map_or(Version::Unknown, Version::Of)),
+        }
+    }
+
+    /// The store of what is below `prefix` now, by keys without the prefix. It stays with these values: where they are
+    /// moved or erased, and others take their place, it does not have the others. `None` where there is nothing, and where
+    /// the store cannot tell one from the other.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    fn subtree(&self, prefix: &str) -> Result<Option<Arc<dyn Store>>> {
+        let _ = prefix;
+        Ok(None)
+    }
+
     /// What changes the store; `None` where it can only be read.
     fn writer(&self) -> Option<&dyn StoreWriter> {
         None
@@ -97,6 +122,17 @@ pub trait Store: Any + Send + Sync + Debug {
         let bytes = value.read_at(0, &mut bytes)?.to_vec();
         Ok(Some(bytes))
     }
+}
+
+/// Which version of a value lies under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// There is no value.
+    Missing,
+    /// There is one, and the store cannot tell its versions apart.
+    Unknown,
+    /// That of [`Value::version`].
+    Of([u64; 4]),
 }
 
 /// What is read first of a value.

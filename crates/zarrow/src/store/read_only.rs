@@ -1,7 +1,7 @@
 //! A store that is only read, whatever could be done with it.
 
 use crate::error::Result;
-use crate::store::{First, Store, Value};
+use crate::store::{First, Store, Value, Version};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -43,6 +43,10 @@ impl Store for ReadOnlyStore {
 
     fn open_for(&self, key: &str, first: First) -> Result<Option<Box<dyn Value + '_>>> {
         self.0.open_for(key, first)
+    }
+
+    fn version_of(&self, key: &str) -> Result<Version> {
+        self.0.version_of(key)
     }
 
     fn concurrency(&self) -> Option<NonZeroUsize> {

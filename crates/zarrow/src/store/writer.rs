@@ -1,6 +1,7 @@
 //! Changing a store: values are set and erased whole, and a lock keeps what two writers would do to one value apart.
 
 use crate::error::Result;
+use crate::store::Store;
 use crate::store::step::pause;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -23,6 +24,9 @@ pub enum Durability {
 pub trait StoreWriter: Send + Sync {
     /// Makes the value under `key` the `parts`, one behind the other, in one step: who reads sees the old value or the
     /// new one, whole, even where this process is killed at any point.
+    ///
+    /// The parts may lie in memory that others write to meanwhile: they are given to the kernel or copied, each byte read
+    /// once, and nothing is concluded from what they hold.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) where it cannot be written: the old value stands then.
@@ -99,8 +103,35 @@ pub trait StoreWriter: Send + Sync {
     /// whether there was anything. Below a prefix that is not empty they go in one step.
     ///
     /// # Errors
+    /// As [`set`](StoreWriter::set), and where something is left that is no value any more, with its place.
+    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool> {
+        match self.detach(prefix, durability, &[])? {
+            Some(detached) => detached.clear().map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// As [`erase_prefix`](StoreWriter::erase_prefix), but what is taken away need not be removed yet; `None` where there
+    /// was nothing. Where values do not go in one step, those of the names `marks` directly below go first.
+    ///
+    /// # Errors
     /// As [`set`](StoreWriter::set).
-    fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool>;
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        durability: Durability,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>>;
+
+    /// A place for values that are to be below `prefix`, which nobody sees until they are published there, together.
+    /// `None` where the store has no such places.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn stage<'a>(&'a self, prefix: &str, durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
+        let _ = (prefix, durability);
+        Ok(None)
+    }
 
     /// The lock of `key`, which need not have a value: until it is dropped no other thread and no other process gets it;
     /// `None` where somebody has it. A process that ends, however it ends, holds no lock.
@@ -167,6 +198,29 @@ pub trait Draft: Send + Sync {
     /// # Errors
     /// As [`StoreWriter::set`].
     fn publish(self: Box<Self>) -> Result<()>;
+}
+
+/// Values that nobody sees yet. They go away when this is dropped and was not published.
+pub trait Stage<'a>: Send + Sync {
+    /// The store that has them, by keys without the prefix.
+    fn store(&self) -> &Arc<dyn Store>;
+
+    /// Makes them the values below the prefix: in the place of all that are there, or beside those. That is one step,
+    /// except at the store's root and beside others: there the values of the names `marks`, directly below, are taken
+    /// away first and come last, in their order from the last one to the first.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::set`].
+    fn publish(self: Box<Self>, replace: bool, marks: &[&str]) -> Result<Box<dyn Detached + 'a>>;
+}
+
+/// What is below no key any more, and not removed yet. Where this is dropped it is removed as far as that can be.
+pub trait Detached: Send + Sync {
+    /// Removes it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) where something is left, with its place.
+    fn clear(self: Box<Self>) -> Result<()>;
 }
 
 /// A lock that is held, until it is dropped.

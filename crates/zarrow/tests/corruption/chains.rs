@@ -16,6 +16,15 @@ pub fn cases() -> Vec<Case> {
     let bz2 = json!({ "name": "numcodecs.bz2", "configuration": { "level": 1 } });
     let crc32c = json!({ "name": "crc32c" });
     let shuffle = json!({ "name": "numcodecs.shuffle", "configuration": { "elementsize": 4 } });
+    let numcodecs = |id: &str, configuration: Value| json!({ "name": format!("numcodecs.{id}"), "configuration": configuration });
+    let lzma = numcodecs("lzma", json!({ "preset": 1 }));
+    let alone = numcodecs("lzma", json!({ "format": 2, "preset": 1 }));
+    let delta = json!([{ "id": 3, "dist": 4 }, { "id": 33, "preset": 1 }]);
+    let raw = numcodecs("lzma", json!({ "format": 3, "filters": delta }));
+    let base64 = numcodecs("base64", json!({}));
+    let crc32 = numcodecs("crc32", json!({}));
+    let adler32 = numcodecs("adler32", json!({ "location": "end" }));
+    let lookup3 = numcodecs("jenkins_lookup3", json!({ "initval": 7 }));
     let packbits = json!({ "name": "packbits", "configuration": { "padding_encoding": "first_byte" } });
     let (utf8, vlen_bytes) = (json!({ "name": "vlen-utf8" }), json!({ "name": "vlen-bytes" }));
     let blosc = |cname: &str, shuffle: &str| {
@@ -63,6 +72,15 @@ pub fn cases() -> Vec<Case> {
         &[&shuffle, &lz4],
         &[&json!({ "name": "numcodecs.fletcher32" })],
         &[&json!({ "name": "numcodecs.adler32" })],
+        &[&lzma],
+        &[&alone],
+        &[&raw],
+        &[&shuffle, &alone],
+        &[&base64],
+        &[&alone, &base64],
+        &[&crc32],
+        &[&lookup3],
+        &[&shuffle, &raw, &adler32],
     ] {
         add("fixed", Element::Number, &plain, codecs);
     }
@@ -81,6 +99,10 @@ pub fn cases() -> Vec<Case> {
         &[&lz4],
         &[&blosc("lz4", "shuffle")],
         &[&bz2],
+        &[&lzma],
+        &[&alone],
+        &[&base64],
+        &[&crc32],
     ] {
         add("variable", Element::Text, &json!([utf8]), codecs);
     }
@@ -106,13 +128,22 @@ pub fn cases() -> Vec<Case> {
     let (bare, checked) = (json!([little]), json!([little, crc32c]));
     let compressed = json!([little, zstd]);
     let compressed_checked = json!([little, zstd, crc32c]);
+    let turned_index = json!([
+        { "name": "transpose", "configuration": { "order": [2, 0, 1] } },
+        big,
+        { "name": "numcodecs.shuffle", "configuration": { "elementsize": 8 } },
+        { "name": "numcodecs.adler32", "configuration": {} },
+        crc32c,
+    ]);
     let inner = sharding([2, 6], json!([little, zstd]), "start", bare.clone());
     for (element, codec, rest) in [
         (Element::Number, sharding([5, 6], bare.clone(), "end", bare.clone()), vec![]),
         (Element::Number, sharding([5, 6], compressed.clone(), "end", checked.clone()), vec![]),
         (Element::Number, sharding([5, 6], compressed_checked.clone(), "end", checked.clone()), vec![]),
         (Element::Number, sharding([5, 6], compressed_checked, "start", checked.clone()), vec![]),
-        (Element::Number, sharding([5, 6], compressed, "start", bare.clone()), vec![]),
+        (Element::Number, sharding([5, 6], compressed.clone(), "start", bare.clone()), vec![]),
+        (Element::Number, sharding([5, 6], compressed, "start", turned_index.clone()), vec![]),
+        (Element::Text, sharding([5, 6], json!([utf8, gzip]), "end", turned_index), vec![]),
         (Element::Number, sharding([10, 12], json!([inner]), "end", bare.clone()), vec![]),
         (Element::Number, sharding([5, 6], bare.clone(), "end", bare.clone()), vec![&zstd, &crc32c]),
         (Element::Text, sharding([5, 6], json!([utf8, zstd]), "end", bare.clone()), vec![]),

@@ -14,6 +14,7 @@
 mod case;
 mod chains;
 mod damage;
+mod filters;
 
 use case::Case;
 use chains::cases;
@@ -87,7 +88,7 @@ fn corrupt_chunks_are_errors_and_never_panics() {
     let (mut table, mut faults) = (String::new(), String::new());
     let mut longest = Duration::ZERO;
     let mut layout = "";
-    for case in cases() {
+    for case in cases().into_iter().chain(filters::cases()) {
         if case.layout != layout {
             layout = case.layout;
             write!(table, "\n{layout}: error / of these no memory / exact / different / panic\n").unwrap();

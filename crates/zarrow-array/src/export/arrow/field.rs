@@ -3,7 +3,7 @@
 //! - numbers are primitive; bool is `arrow.bool8` or packed; complex is a fixed-size list of two floats;
 //! - numbers that Arrow has no type for (bfloat16, floats of 8 bits) are `arrow.opaque` over their bytes: a
 //!   consumer sees which type they are, and never takes them for integers;
-//! - times are timestamps and durations, where they have one of Arrow's units;
+//! - times are timestamps, durations and, of days, dates, where they have one of Arrow's units;
 //! - raw bytes and null-terminated ones are fixed-size binary; fixed-length text is string, as text of any length;
 //! - one axis is an array of elements; of more, axis 0 is the array, and a row is one of its elements.
 //!
@@ -85,6 +85,11 @@ pub fn is_text(dtype: &DataType) -> bool {
     dtype.is_variable() || matches!(dtype, DataType::FixedLengthUtf32 { .. })
 }
 
+/// Whether elements become dates, which have 32 bits in Arrow.
+pub fn is_date(dtype: &DataType) -> bool {
+    matches!(dtype, DataType::DateTime64 { unit: TimeUnit::Day, scale: 1 })
+}
+
 /// What an array of no axes is told.
 pub fn no_axis() -> Error {
     Error::NeedsCopy { protocol: "Arrow", what: "an array of no axes" }
@@ -114,6 +119,7 @@ fn element(dtype: &DataType, form: ArrowForm) -> Result<SchemaNode> {
             Some(format) => SchemaNode::formatted(format),
             None => opaque(number.names().zarr, number.names().item_size),
         },
+        days if is_date(days) => SchemaNode::plain(c"tdD"),
         DataType::DateTime64 { unit, scale } | DataType::TimeDelta64 { unit, scale } => {
             let unit = match (unit, scale) {
                 (TimeUnit::Second, 1) => 's',
@@ -215,8 +221,9 @@ mod tests {
         let bfloat = element(&Number::BFloat16.into(), ArrowForm::default()).unwrap();
         assert_eq!(bfloat.metadata[0].1, "arrow.opaque");
         assert_eq!(bfloat.metadata[1].1, r#"{"type_name":"bfloat16","vendor_name":"zarr"}"#);
-        let days = DataType::DateTime64 { unit: TimeUnit::Day, scale: 1 };
-        assert!(matches!(element(&days, ArrowForm::default()), Err(Error::NoSuchType { .. })));
+        let days = |scale| DataType::DateTime64 { unit: TimeUnit::Day, scale };
+        assert_eq!(element(&days(1), ArrowForm::default()).unwrap().format.as_ref(), c"tdD");
+        assert!(matches!(element(&days(2), ArrowForm::default()), Err(Error::NoSuchType { .. })));
         let halves = DataType::DateTime64 { unit: TimeUnit::Second, scale: 30 };
         assert!(matches!(element(&halves, ArrowForm::default()), Err(Error::NoSuchType { .. })));
     }

@@ -2,14 +2,15 @@
 //!
 //! 1. The rows of a tensor must lie side by side; their own axes may be swapped, which `arrow.fixed_shape_tensor` can
 //!    say.
-//! 2. The elements are one leaf: their memory, and a bitmap where some are null. Bits are new memory, and so is text.
+//! 2. The elements are one leaf: their memory, and a bitmap where some are null. Bits are new memory, and so are text and
+//!    dates.
 //! 3. Rows are fixed-size lists around it, which have no memory of their own.
 
 use crate::buffer::Buffer;
 use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
 use crate::export::arrow::ArrowPair;
-use crate::export::arrow::field::{ArrowField, is_text, rows};
+use crate::export::arrow::field::{ArrowField, is_date, is_text, rows};
 use crate::export::arrow::form::{ArrowForm, BoolForm, RowForm};
 use crate::export::arrow::validity::Validity;
 use crate::export::arrow::variable::variable_memory;
@@ -22,7 +23,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 /// A tensor as an Arrow array; with a mask, its missing elements are null. No element is copied, unless the form
-/// asks for bits, or the elements are fixed-length text.
+/// asks for bits, or the elements are fixed-length text or days.
 ///
 /// # Errors
 /// [`Error::NoSuchType`] where Arrow has no such type; [`Error::NeedsCopy`] for a tensor of no axes, and for
@@ -111,6 +112,10 @@ pub fn tensor_memory(tensor: &SharedTensor, mask: Option<&Mask>, form: ArrowForm
             let bits = Arc::new(packed(tensor)?);
             leaf(size, validity, vec![bits.as_ptr().cast()], vec![Owner::new(bits)])
         }
+        dtype if is_date(dtype) => {
+            let days = Arc::new(dates(tensor)?);
+            leaf(size, validity, vec![days.as_ptr().cast()], vec![Owner::new(days)])
+        }
         _ => leaf(size, validity, vec![data], vec![owner]),
     };
     let form = if tensor.shape().len() > 1 { rows(form, tensor.dtype()) } else { RowForm::Flat };
@@ -140,6 +145,20 @@ fn packed(tensor: &SharedTensor) -> Result<Buffer> {
         bits[index / 8] |= u8::from(byte != 0) << (index % 8);
     }
     Ok(bits)
+}
+
+/// The days of a tensor in 32 bits; NaT, which is null beside it, is 0.
+fn dates(tensor: &SharedTensor) -> Result<Buffer> {
+    let mut dates = Buffer::zeroed(shape::nbytes(&[tensor.size() as u64], size_of::<i32>())?)?;
+    for (day, place) in tensor.words::<i64>()?.zip(dates.chunks_exact_mut(size_of::<i32>())) {
+        let day = if day == i64::MIN { 0 } else { day };
+        let day = i32::try_from(day).map_err(|_| {
+            let protocol = "Arrow, whose dates reach some 5.8 million years from 1970,";
+            Error::NoSuchType { protocol, dtype: tensor.dtype().clone() }
+        })?;
+        place.copy_from_slice(&day.to_ne_bytes());
+    }
+    Ok(dates)
 }
 
 /// Elements in one piece of memory.
@@ -296,6 +315,24 @@ mod tests {
         assert_eq!((schema.format().to_str(), array.null_count()), (Ok("tss:"), 1));
         let last = Mask::new(vec![Buffer::copy_of(&[0, 0, 1]).unwrap()]).unwrap();
         assert_eq!(exported(&times, Some(&last)).unwrap().1.null_count(), 2);
+    }
+
+    #[test]
+    fn days_are_dates_of_32_bits() {
+        let days = |days: &[i64]| {
+            let bytes: Vec<u8> = days.iter().flat_map(|day| day.to_ne_bytes()).collect();
+            let dtype = DataType::DateTime64 { unit: TimeUnit::Day, scale: 1 };
+            let tensor = Tensor::new(Buffer::copy_of(&bytes).unwrap(), vec![days.len() as u64], dtype);
+            tensor.unwrap().into_shared().unwrap()
+        };
+        let given = days(&[i64::from(i32::MIN), i64::MIN, -1, i64::from(i32::MAX)]);
+        let (schema, array) = exported(&given, None).unwrap();
+        assert_eq!((schema.format().to_str(), array.null_count()), (Ok("tdD"), 1));
+        let expected: Vec<u8> =
+            [i32::MIN, 0, -1, i32::MAX].iter().flat_map(|day| day.to_ne_bytes()).collect();
+        assert_eq!(&dates(&given).unwrap()[..], &expected);
+        let far = exported(&days(&[i64::from(i32::MAX) + 1]), None);
+        assert!(matches!(far, Err(Error::NoSuchType { .. })));
     }
 
     #[test]

@@ -27,10 +27,10 @@ impl Validity {
             let actual = mask.missing().len();
             return Err(Error::LengthMismatch { what: "the mask buffer", expected: count, actual });
         }
-        match mask.missing_count() {
-            0 => Ok(Validity::default()),
-            nulls => Ok(Validity { bitmap: Some(mask.validity_bitmap()?), null_count: nulls as i64 }),
-        }
+        Ok(match mask.validity()? {
+            None => Validity::default(),
+            Some((nulls, bitmap)) => Validity { bitmap: Some(bitmap), null_count: nulls as i64 },
+        })
     }
 
     /// The validity of a tensor, whose elements are one run of memory.

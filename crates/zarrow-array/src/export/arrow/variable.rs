@@ -116,7 +116,8 @@ fn views(variable: &Variable) -> Result<(Buffer, Vec<DataPart>)> {
             view[4..4 + bytes.len()].copy_from_slice(bytes);
             continue;
         }
-        let reaches = |start: usize| i32::try_from(range.end - start).is_ok();
+        // A range may begin before the one before it only where another library changed offsets that it had lent.
+        let reaches = |start: usize| start <= range.start && i32::try_from(range.end - start).is_ok();
         let start = match parts.last() {
             Some((start, _)) if reaches(*start) => *start,
             _ => {

@@ -12,19 +12,12 @@ unsafe fn bit(bits: *const u8, at: usize) -> bool {
     (unsafe { *bits.add(at / 8) } >> (at % 8)) & 1 == 1
 }
 
-/// Writes 1 to each of the `each` bytes of an element whose bit is 0: element `at` has bit `start + at`. The bytes,
-/// `count` of them, are made with the first such element.
+/// One byte for each of the `length` bits from `start` on: 1 where the bit is 0. They are made with the first such bit.
 ///
 /// # Safety
 /// The bits from `start` on, `length` of them, may be read.
-pub unsafe fn mark_missing(
-    bits: *const u8,
-    start: usize,
-    length: usize,
-    each: usize,
-    missing: &mut Option<Buffer>,
-    count: usize,
-) -> Result<()> {
+pub unsafe fn missing(bits: *const u8, start: usize, length: usize) -> Result<Option<Buffer>> {
+    let mut missing: Option<Buffer> = None;
     let mut at = 0;
     while at < length {
         // SAFETY: the bit is one of the caller's.
@@ -37,21 +30,21 @@ pub unsafe fn mark_missing(
             continue;
         }
         if !here {
-            let bytes = match missing {
+            let bytes = match &mut missing {
                 Some(bytes) => bytes,
-                None => missing.insert(Buffer::zeroed(count)?),
+                None => missing.insert(Buffer::zeroed(length)?),
             };
-            bytes[at * each..(at + 1) * each].fill(1);
+            bytes[at] = 1;
         }
         at += 1;
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// One byte for each of the `length` bits from `start` on: 1 where the bit is.
 ///
 /// # Safety
-/// As [`mark_missing`].
+/// As [`missing()`].
 pub unsafe fn unpacked(bits: *const u8, start: usize, length: usize) -> Result<Buffer> {
     let mut bytes = Buffer::zeroed(length)?;
     for (at, byte) in bytes.iter_mut().enumerate() {

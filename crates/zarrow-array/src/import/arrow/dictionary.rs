@@ -95,13 +95,16 @@ fn tensor(values: &SharedTensor, places: &[Option<usize>], extents: Vec<u64>) ->
 
 fn variable(values: &Variable, places: &[Option<usize>], extents: Vec<u64>) -> Result<Imported> {
     let element = |place: &Option<usize>| place.and_then(|place| values.element(place)).unwrap_or_default();
-    let nbytes = places.iter().map(element).try_fold(0usize, |sum, element| sum.checked_add(element.len()));
+    // Found once: the producer may change its offsets after all.
+    let mut elements = Vec::new();
+    let nbytes = places.len().saturating_mul(size_of::<&[u8]>());
+    elements.try_reserve_exact(places.len()).map_err(|_| Error::OutOfMemory { nbytes })?;
+    elements.extend(places.iter().map(element));
+    let nbytes = elements.iter().try_fold(0usize, |sum, element| sum.checked_add(element.len()));
     let mut data = Buffer::zeroed(nbytes.unwrap_or(usize::MAX))?;
     let mut offsets = Buffer::zeroed(shape::nbytes(&[places.len() as u64 + 1], size_of::<i64>())?)?;
     let mut end = 0;
-    for (element, offset) in
-        places.iter().map(element).zip(offsets.chunks_exact_mut(size_of::<i64>()).skip(1))
-    {
+    for (element, offset) in elements.into_iter().zip(offsets.chunks_exact_mut(size_of::<i64>()).skip(1)) {
         data[end..end + element.len()].copy_from_slice(element);
         end += element.len();
         offset.copy_from_slice(&(end as i64).to_ne_bytes());

@@ -147,18 +147,26 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The elements inside `lists` of fixed sizes, and which of them are null, or in a list that is.
+    /// The elements inside `lists` of fixed sizes, and which of them are null.
+    ///
+    /// A list that is null is refused: a mask of elements cannot tell it from a list of nulls.
     pub fn elements(&self, lists: &[i64]) -> Result<(Part<'a>, Option<Buffer>)> {
         let mut part = Part { ..*self }.checked()?;
         let count = lists.iter().try_fold(part.length, |count, list| count.checked_mul(*list));
         let count = count.filter(|count| isize::try_from(*count).is_ok());
         let count = count.ok_or_else(|| bad("more elements than memory can address"))? as usize;
-        let mut missing = None;
-        part.mark_missing(count, &mut missing)?;
         for list in lists {
+            if part.missing()?.is_some() {
+                return Err(Error::LosesMeaning {
+                    protocol: "an Arrow",
+                    what: "lists of which some are null".to_owned(),
+                    instead: "fill these, with a list of nulls for one",
+                });
+            }
             part = part.items(*list)?;
-            part.mark_missing(count, &mut missing)?;
         }
+        debug_assert_eq!(part.length(), count);
+        let missing = part.missing()?;
         Ok((part, missing))
     }
 
@@ -192,25 +200,16 @@ impl<'a> Part<'a> {
         Part { array: child, owner: self.owner, start, length }.checked()
     }
 
-    /// Notes the nulls of this level in `missing`, which has `count` elements, as many for each of this level.
-    fn mark_missing(&self, count: usize, missing: &mut Option<Buffer>) -> Result<()> {
+    /// One byte for each element of this level, 1 where it is null; `None` where none is.
+    fn missing(&self) -> Result<Option<Buffer>> {
         if self.array.null_count == 0 || self.is_empty() || self.buffer_count() == 0 {
-            return Ok(());
+            return Ok(None);
         }
         let bits = self.buffer(0)?;
         if bits.is_null() {
-            return Ok(());
+            return Ok(None);
         }
         // SAFETY: a validity bitmap has a bit for each element from the start of the buffers to the end of the part.
-        unsafe {
-            bitmap::mark_missing(
-                bits.cast(),
-                self.start(),
-                self.length(),
-                count / self.length(),
-                missing,
-                count,
-            )
-        }
+        unsafe { bitmap::missing(bits.cast(), self.start(), self.length()) }
     }
 }

@@ -95,22 +95,30 @@ fn joined_tensors(tensors: &[&SharedTensor]) -> Result<SharedTensor> {
     Tensor::new(buffer, extents, dtype)?.into_shared()
 }
 
+/// The bytes up to the last offset, which is read once: the producer may change its offsets after all.
+fn used(variable: &Variable) -> Result<&[u8]> {
+    let (size, nbytes) = (variable.size(), variable.data().len());
+    let end = variable.offsets().last().copied().unwrap_or(0);
+    let used = usize::try_from(end).ok().and_then(|end| variable.data().get(..end));
+    used.ok_or(Error::BadOffset { index: size, value: end, nbytes })
+}
+
 fn joined_variables(variables: &[&Variable]) -> Result<Variable> {
     let extents = joined_extents(variables.iter().map(|variable| variable.shape().to_vec()));
     let count = sum(variables.iter().map(|variable| variable.size()))?;
-    let used = |variable: &Variable| variable.offsets().last().map_or(0, |end| *end as usize);
-    let mut data = Buffer::zeroed(sum(variables.iter().map(|variable| used(variable)))?)?;
+    let used: Vec<&[u8]> = variables.iter().map(|variable| used(variable)).collect::<Result<_>>()?;
+    let mut data = Buffer::zeroed(sum(used.iter().map(|bytes| bytes.len()))?)?;
     let mut offsets = Buffer::zeroed(shape::nbytes(&[count as u64 + 1], size_of::<i64>())?)?;
     let mut places = offsets.chunks_exact_mut(size_of::<i64>()).skip(1);
     let mut start = 0;
-    for variable in variables {
-        let nbytes = used(variable);
-        data[start..start + nbytes].copy_from_slice(&variable.data()[..nbytes]);
+    for (variable, bytes) in variables.iter().zip(used) {
+        data[start..start + bytes.len()].copy_from_slice(bytes);
         // In this order: a place that found no offset would be lost.
         for (end, place) in variable.offsets()[1..].iter().zip(places.by_ref()) {
-            place.copy_from_slice(&(start as i64 + end).to_ne_bytes());
+            // What wraps does not rise, which is found with the others that do not.
+            place.copy_from_slice(&(start as i64).wrapping_add(*end).to_ne_bytes());
         }
-        start += nbytes;
+        start += bytes.len();
     }
     let dtype = variables.first().map(|variable| variable.dtype().clone());
     Variable::new(offsets, data, extents, dtype.ok_or_else(|| Error::BadArrow("no chunks".into()))?)

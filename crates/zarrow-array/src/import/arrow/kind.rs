@@ -31,7 +31,7 @@ pub enum Element {
     Shared(DataType),
     /// Bools of one bit.
     Bits,
-    /// Integers of 32 bits that are times of 64 bits here.
+    /// Days of 32 bits that are times of 64 bits here.
     Widened(DataType),
     /// Text or bytes of any length.
     Text {
@@ -54,7 +54,7 @@ impl Element {
     pub fn copied(&self) -> Option<&'static str> {
         match self {
             Element::Bits => Some("packed bools"),
-            Element::Widened(_) => Some("times of 32 bits"),
+            Element::Widened(_) => Some("dates of 32 bits"),
             Element::Text { offsets: Offsets::Narrow, .. } => Some("offsets of 32 bits"),
             Element::Text { offsets: Offsets::Views, .. } => Some("views of text"),
             Element::Dictionary { .. } => Some("a dictionary"),
@@ -203,7 +203,7 @@ fn element(schema: &ArrowSchema) -> Result<Element> {
             let length = length.filter(|length| *length > 0).ok_or_else(|| unknown(schema))?;
             Ok(Element::Shared(DataType::RawBytes { length }))
         }
-        _ => time(format).ok_or_else(|| unknown(schema)),
+        _ => time(format)?.ok_or_else(|| unknown(schema)),
     }
 }
 
@@ -230,25 +230,42 @@ fn named(schema: &ArrowSchema) -> Option<Number> {
     }
 }
 
-/// Times: points in time since 1970 (of any time zone: they count in UTC), days, times of a day, and spans.
-fn time(format: &[u8]) -> Option<Element> {
-    let unit = match format.get(2)? {
-        b's' => TimeUnit::Second,
-        b'm' => TimeUnit::Millisecond,
-        b'u' => TimeUnit::Microsecond,
-        b'n' => TimeUnit::Nanosecond,
-        b'D' => TimeUnit::Day,
-        _ => return None,
+/// Times: points in time since 1970, days, and spans.
+///
+/// What these types are not is refused: a time zone, which no data type of Zarr's has; a time of day, which is no span;
+/// and a date of 64 bits, which would come back as a point in time.
+fn time(format: &[u8]) -> Result<Option<Element>> {
+    let loses = |what: String, instead| Error::LosesMeaning { protocol: "an Arrow", what, instead };
+    let unit = match format.get(2) {
+        Some(b's') => TimeUnit::Second,
+        Some(b'm') => TimeUnit::Millisecond,
+        Some(b'u') => TimeUnit::Microsecond,
+        Some(b'n') => TimeUnit::Nanosecond,
+        Some(b'D') => TimeUnit::Day,
+        _ => return Ok(None),
     };
     let point = DataType::DateTime64 { unit, scale: 1 };
     let span = DataType::TimeDelta64 { unit, scale: 1 };
-    Some(match (format, unit) {
-        ([b't', b's', _, b':', ..], unit) if unit != TimeUnit::Day => Element::Shared(point),
+    Ok(Some(match (format, unit) {
+        ([b't', b's', _, b':', zone @ ..], unit) if unit != TimeUnit::Day => match zone {
+            [] => Element::Shared(point),
+            zone => {
+                let what = format!("times of the zone {:?}", String::from_utf8_lossy(zone));
+                return Err(loses(
+                    what,
+                    "cast it to a timestamp without a zone, in UTC, and store the zone beside it",
+                ));
+            }
+        },
         ([b't', b'D', _], unit) if unit != TimeUnit::Day => Element::Shared(span),
         ([b't', b'd', b'D'], _) => Element::Widened(point),
-        ([b't', b'd', b'm'], _) => Element::Shared(point),
-        ([b't', b't', b's' | b'm'], _) => Element::Widened(span),
-        ([b't', b't', b'u' | b'n'], _) => Element::Shared(span),
-        _ => return None,
-    })
+        ([b't', b'd', b'm'], _) => {
+            return Err(loses("dates in milliseconds".to_owned(), "cast it to date32, or to a timestamp"));
+        }
+        ([b't', b't', _], unit) if unit != TimeUnit::Day => {
+            let instead = "cast it to an integer, and that to a duration since midnight";
+            return Err(loses("times of day".to_owned(), instead));
+        }
+        _ => return Ok(None),
+    }))
 }

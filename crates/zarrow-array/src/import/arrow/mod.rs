@@ -2,10 +2,10 @@
 //! immutable to both sides.
 //!
 //! 1. The type says which layout (see `kind.rs`): the axes of a row, and what an element is.
-//! 2. From the outermost list to the elements, offsets and lengths are followed, and what is null at any level is
-//!    noted, one byte an element.
+//! 2. From the outermost list to the elements, offsets and lengths are followed, and what of these is null is noted, one
+//!    byte an element.
 //! 3. The elements become a layout over the producer's memory. What Arrow has in another form than Zarr is copied:
-//!    packed bools, offsets of 32 bits, views, days and seconds of 32 bits, dictionaries.
+//!    packed bools, offsets of 32 bits, views, days of 32 bits, dictionaries.
 //! 4. Several chunks are joined by one copy.
 //!
 //! What can be checked is: lengths, offsets that rise, indices of dictionaries, UTF-8. That the buffers are as long as
@@ -42,7 +42,8 @@ pub use stream::{read_stream, take_stream};
 /// is an error; a mask, which Arrow has as bits, is always made.
 ///
 /// # Errors
-/// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type that no layout has; [`Error::BadArrow`] for an array that
+/// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type that no layout has, and [`Error::LosesMeaning`] for one that
+/// none has all of: a time zone, a time of day, a list that is null; [`Error::BadArrow`] for an array that
 /// breaks Arrow's rules; [`Error::BadOffset`], [`Error::NotUtf8`], [`Error::ShapeOverflow`], [`Error::OutOfMemory`].
 ///
 /// ```

@@ -112,6 +112,30 @@ fn lists_have_as_many_items_as_they_say() {
 }
 
 #[test]
+fn what_no_array_can_say_is_refused() {
+    let owner = Arc::new(());
+    let values = words(&[0, 1, 2, 3]);
+    for format in ["tss:UTC", "tsn:Europe/Oslo", "tts", "ttm", "ttu", "ttn", "tdm"] {
+        let refused = array(&schema(format).into_c(), node(4, &[&[], &values], &owner).into_c(), true);
+        assert!(matches!(refused, Err(Error::LosesMeaning { .. })), "{format}");
+    }
+    for (format, taken) in
+        [("tss:", true), ("tDn", true), ("tdD", true), ("tsx:", false), ("td", false), ("t", false)]
+    {
+        let result = array(&schema(format).into_c(), node(4, &[&[], &values], &owner).into_c(), true);
+        assert_eq!(result.is_ok(), taken, "{format}");
+    }
+    let rows = |validity: u8| {
+        let validity = [validity];
+        let children = vec![node(4, &[&[], &values], &owner)];
+        let lists = ArrayNode { children, ..node(2, &[&validity], &owner) };
+        array(&list(2, schema("l")).into_c(), lists.into_c(), true)
+    };
+    assert!(matches!(rows(0b11), Ok(Imported::Tensor(_))));
+    assert!(matches!(rows(0b01), Err(Error::LosesMeaning { .. })));
+}
+
+#[test]
 fn a_tensor_says_its_shape() {
     let owner = Arc::new(());
     let values: Vec<u8> = (0..12).collect();
@@ -198,19 +222,20 @@ fn indices_stay_inside_their_dictionary() {
 
 proptest! {
     #[test]
-    fn bits_become_bytes(bits in prop::collection::vec(any::<u8>(), 1..20), start in 0usize..30, each in 1usize..4) {
+    fn bits_become_bytes(bits in prop::collection::vec(any::<u8>(), 1..20), start in 0usize..30) {
         prop_assume!(start < bits.len() * 8);
         let length = bits.len() * 8 - start;
         let is_set = |at: usize| bits[(start + at) / 8] >> ((start + at) % 8) & 1 == 1;
-        let mut missing = None;
         // SAFETY: the bits are those of the vector.
-        let bools = unsafe {
-            bitmap::mark_missing(bits.as_ptr(), start, length, each, &mut missing, length * each).unwrap();
-            bitmap::unpacked(bits.as_ptr(), start, length).unwrap()
+        let (missing, bools) = unsafe {
+            (
+                bitmap::missing(bits.as_ptr(), start, length).unwrap(),
+                bitmap::unpacked(bits.as_ptr(), start, length).unwrap(),
+            )
         };
         let expected: Vec<u8> = (0..length).map(|at| u8::from(is_set(at))).collect();
         prop_assert_eq!(&bools[..], &expected[..]);
-        let nulls: Vec<u8> = expected.iter().flat_map(|bit| vec![bit ^ 1; each]).collect();
+        let nulls: Vec<u8> = expected.iter().map(|bit| bit ^ 1).collect();
         match missing {
             Some(missing) => prop_assert_eq!(&missing[..], &nulls[..]),
             None => prop_assert!(nulls.iter().all(|byte| *byte == 0)),

@@ -77,13 +77,16 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
     let views = elements.present(1)?.cast::<u8>().wrapping_add(start);
     // Behind the data, the last buffer has the length of each.
     let buffers = elements.buffer_count().checked_sub(3).ok_or_else(bad)?;
-    let view = |at: usize| -> Result<&[u8]> {
+    // Each view is copied before it is looked at: the producer may change it after all.
+    let view = |at: usize| -> [u8; VIEW_NBYTES] {
         // SAFETY: the producer holds a view for each element.
-        let view: &[u8; VIEW_NBYTES] = unsafe { &*views.add(at * VIEW_NBYTES).cast() };
+        unsafe { views.add(at * VIEW_NBYTES).cast::<[u8; VIEW_NBYTES]>().read_volatile() }
+    };
+    let text = |view: &[u8; VIEW_NBYTES]| -> Result<(*const u8, usize)> {
         let word = |at: usize| i32::from_ne_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]);
         let length = usize::try_from(word(0)).map_err(|_| bad())?;
         if length <= INLINE_NBYTES {
-            return Ok(&view[4..4 + length]);
+            return Ok((view[4..].as_ptr(), length));
         }
         let (buffer, offset) = (usize::try_from(word(8)), usize::try_from(word(12)));
         let (Ok(buffer), Ok(offset)) = (buffer, offset) else { return Err(bad()) };
@@ -96,15 +99,21 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
             return Err(bad());
         }
         // SAFETY: the buffer has `size` bytes, and the element lies inside.
-        Ok(unsafe {
-            std::slice::from_raw_parts(elements.present(2 + buffer)?.cast::<u8>().add(offset), length)
-        })
+        Ok((unsafe { elements.present(2 + buffer)?.cast::<u8>().add(offset) }, length))
     };
     let count = elements.length();
-    let (mut data, mut offsets) =
+    let (mut data, mut offsets): (Vec<u8>, Buffer) =
         (Vec::new(), Buffer::zeroed(shape::nbytes(&[count as u64 + 1], size_of::<i64>())?)?);
     for (at, place) in offsets.chunks_exact_mut(size_of::<i64>()).skip(1).enumerate() {
-        data.extend_from_slice(view(at)?);
+        let view = view(at);
+        let (start, length) = text(&view)?;
+        data.try_reserve(length).map_err(|_| Error::OutOfMemory { nbytes: length })?;
+        // SAFETY: so many bytes can be read at `start`, in the view's copy or in the producer's buffer, and there is room
+        // for them.
+        unsafe {
+            start.copy_to_nonoverlapping(data.spare_capacity_mut().as_mut_ptr().cast(), length);
+            data.set_len(data.len() + length);
+        }
         place.copy_from_slice(&(data.len() as i64).to_ne_bytes());
     }
     Variable::new(offsets, Buffer::from(data), extents, dtype)

@@ -2,13 +2,18 @@
 //!
 //! 1. A transposed chunk is the same chunk with its axes in another order: parts and strides follow.
 //! 2. Where the part is all of the chunk and its elements are one run of bytes in the caller's memory, they are encoded
-//!    from there. Else they are gathered in memory that the thread keeps, which turns the byte order on the way.
+//!    from there, if the codecs read each byte once: others may write to it meanwhile. Else they are gathered in memory
+//!    that the thread keeps, which turns the byte order on the way.
 //! 3. What the part does not cover is what stood there before, beyond the array's edge too: there lies what another is
 //!    appending, or has appended since the array was opened. Where nothing stood it is the fill value.
-//! 4. A chunk of nothing but the fill value is not stored, unless that was asked for.
-//! 5. Other layouts are encoded from a list of their elements.
+//! 4. What stood there and cannot be decoded is lost. Where the part is all of the chunk that lies inside the array it is
+//!    replaced, as if nothing had stood there; else it is an error, or stays as it is for who only tidies up.
+//! 5. A chunk of nothing but the fill value is not stored, unless that was asked for, or the array has no fill value.
+//! 6. Other layouts are encoded from a list of their elements.
 
-use crate::codec::{ArrayToBytes, Chain, Encoded, Output, Swap, decode, encode};
+use crate::codec::{
+    ArrayToBytes, Chain, Encoded, FromLent, Output, ShardIndex, Sharding, Swap, decode, encode, encode_lent,
+};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::destination::Destination;
@@ -21,10 +26,12 @@ use crate::exec::scratch::Worker;
 use crate::exec::shard::read_index;
 use crate::exec::sink::{Sink, c_strides};
 use crate::exec::want::Want;
+use crate::exec::write::body::Body;
 use crate::exec::write::elements::Elements;
-use crate::exec::write::fill::is_filled;
+use crate::exec::write::fill::{is_filled, is_lent_filled};
 use crate::exec::write::shard::encode_shard;
 use crate::exec::write::values::{Level, mismatch};
+use crate::memory::Lent;
 use crate::metadata::FillValue;
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -39,10 +46,14 @@ pub struct Target<'a> {
     pub fill: &'a FillValue,
     /// Its shape.
     pub shape: &'a [u64],
+    /// How much of it lies inside the array.
+    pub bounds: &'a [u64],
     /// Which field of its elements the values are, where they are not whole ones.
     pub field: Option<&'a FieldPlace>,
     /// Whether it is stored when all of it is the fill value.
     pub keep_filled: bool,
+    /// Whether old elements are only taken away: an inner chunk that cannot be decoded stays as it is (step 4).
+    pub only_clears: bool,
     /// Where a long write stops.
     pub checkpoint: &'a Checkpoint<'a>,
 }
@@ -51,20 +62,20 @@ pub struct Target<'a> {
 #[derive(Debug)]
 pub struct Bytes<'a> {
     /// All but the checksums behind it.
-    pub body: Cow<'a, [u8]>,
+    pub body: Body<'a>,
     /// The checksums.
     pub tail: Vec<u8>,
 }
 
 impl<'a> From<Encoded<'a>> for Bytes<'a> {
     fn from(encoded: Encoded<'a>) -> Bytes<'a> {
-        Bytes { body: Cow::Borrowed(encoded.body), tail: encoded.tail }
+        Bytes { body: Body::Own(Cow::Borrowed(encoded.body)), tail: encoded.tail }
     }
 }
 
 impl From<Vec<u8>> for Bytes<'_> {
     fn from(bytes: Vec<u8>) -> Self {
-        Bytes { body: Cow::Owned(bytes), tail: Vec::new() }
+        Bytes { body: Body::Own(Cow::Owned(bytes)), tail: Vec::new() }
     }
 }
 
@@ -78,15 +89,26 @@ fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
 }
 
 impl<'a> Target<'a> {
-    /// Whether nothing is left of the old chunk within `bounds` when the values of `part` are put into it: next to a field
+    /// Whether nothing is left of the old chunk inside the array when the values of `part` are put into it: next to a field
     /// the others are.
-    pub fn is_covered_within(&self, part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
-        self.field.is_none() && covers(part, bounds)
+    pub fn is_covered_inside(&self, part: &[AxisPart<'_>]) -> bool {
+        self.field.is_none() && covers(part, self.bounds)
     }
 
     /// Whether nothing is left of the old chunk.
     pub fn is_covered(&self, part: &[AxisPart<'_>]) -> bool {
-        self.is_covered_within(part, self.shape)
+        self.field.is_none() && covers(part, self.shape)
+    }
+
+    /// What was decoded of the old chunk; `None` where it cannot be decoded, and need not be (step 4).
+    ///
+    /// # Errors
+    /// Those of `decoded`.
+    pub fn unless_replaced<T>(&self, part: &[AxisPart<'_>], decoded: Result<T>) -> Result<Option<T>> {
+        match decoded {
+            Err(error) if error.is_of_stored_bytes() && self.is_covered_inside(part) => Ok(None),
+            other => other.map(Some),
+        }
     }
 
     /// Encodes the chunk with the values of `part`, over its `old` bytes where the part does not cover it; `None` where it
@@ -105,14 +127,15 @@ impl<'a> Target<'a> {
             return self.encode_stored(part, values, old, worker);
         }
         let part = stored_part(self.chain, part);
-        Target { shape: &self.stored_shape(), ..*self }.encode_stored(&part, values, old, worker)
+        let (shape, bounds) = (self.in_stored_order(self.shape), self.in_stored_order(self.bounds));
+        Target { shape: &shape, bounds: &bounds, ..*self }.encode_stored(&part, values, old, worker)
     }
 
-    /// The shape in the order in which the axes are stored.
-    pub fn stored_shape(&self) -> PerAxis<u64> {
+    /// Extents in the order in which the axes are stored.
+    pub fn in_stored_order(&self, extents: &[u64]) -> PerAxis<u64> {
         match &self.chain.order {
-            Some(order) => order.iter().map(|axis| self.shape[*axis]).collect(),
-            None => PerAxis::from_slice(self.shape),
+            Some(order) => order.iter().map(|axis| extents[*axis]).collect(),
+            None => PerAxis::from_slice(extents),
         }
     }
 
@@ -127,21 +150,11 @@ impl<'a> Target<'a> {
         match &self.chain.array_to_bytes {
             ArrayToBytes::Bytes { swap } => self.encode_bytes(part, values, old, swap, worker),
             ArrayToBytes::Sharding(sharding) => {
-                let limit = self.as_stored().encoded_limit()?;
                 let mut decoded = Vec::new();
                 let old = match old {
-                    // A shard that was compressed as a whole has to be there as a whole.
-                    Some(input) if !self.chain.bytes_to_bytes.is_empty() => {
-                        let encoded = input.load(limit, &mut worker.encoded)?;
-                        let output = Output::Growing(&mut decoded, limit);
-                        decode(&self.chain.bytes_to_bytes, encoded, output, &mut worker.codecs)?;
-                        Some(Input::of_bytes(&decoded))
-                    }
-                    other => other.copied(),
-                };
-                let old = match old {
-                    Some(input) => {
-                        Some((input.measured()?, read_index(sharding, self.shape, &input, worker)?))
+                    Some(old) => {
+                        let open = self.open_shard(sharding, old, &mut decoded, worker);
+                        self.unless_replaced(part, open)?
                     }
                     None => None,
                 };
@@ -160,13 +173,34 @@ impl<'a> Target<'a> {
         }
     }
 
+    /// The bytes of an old shard and its index; one that was compressed as a whole is decompressed to `decoded`.
+    fn open_shard<'o>(
+        &self,
+        sharding: &Sharding,
+        old: &Input<'o>,
+        decoded: &'o mut Vec<u8>,
+        worker: &mut Worker,
+    ) -> Result<(Input<'o>, ShardIndex)> {
+        let input = match self.chain.bytes_to_bytes.as_slice() {
+            [] => old.measured()?,
+            compressors => {
+                let limit = self.as_stored().encoded_limit()?;
+                let encoded = old.load(limit, &mut worker.encoded)?;
+                decode(compressors, encoded, Output::Growing(decoded, limit), &mut worker.codecs)?;
+                Input::of_bytes(decoded)
+            }
+        };
+        let index = read_index(sharding, self.shape, &input, worker)?;
+        Ok((input, index))
+    }
+
     /// The chunk as one to be read.
     pub fn as_stored(&self) -> Chunk<'a> {
         let Target { chain, fill, shape, checkpoint, .. } = *self;
         Chunk { chain, fill, shape, slot: None, checkpoint }
     }
 
-    /// Steps 2 to 4.
+    /// Steps 2 to 5.
     fn encode_bytes<'w>(
         &self,
         part: &[AxisPart<'_>],
@@ -186,48 +220,84 @@ impl<'a> Target<'a> {
         let (memory, swapped) = values.fixed(value_size)?;
         let turn = swapped.and(&stored);
         let is_covered = self.is_covered(part);
-        let run = if turn == Swap::None && is_covered { memory.run(part) } else { None };
-        if run.is_none() {
-            let nbytes = shape::nbytes(self.shape, item.len())?;
-            // Taken out, so that an old chunk can be read to it with what else the worker has.
-            let mut scratch = std::mem::take(&mut worker.elements);
-            self.lay_out(old, &item, swap, scratch.take(nbytes)?, is_covered, worker)?;
-            let places = scratch.take(nbytes)?.get_mut(offset..).ok_or_else(mismatch)?;
-            memory.gather(part, places, &c_strides(self.shape, item.len()), &turn)?;
-            worker.elements = scratch;
+        let (compressors, nbytes) = (self.chain.compressors()?, shape::nbytes(self.shape, item.len())?);
+        if turn == Swap::None
+            && is_covered
+            && let Some(way) = FromLent::of(compressors, nbytes)
+            && let Some(lent) = memory.run(part)
+        {
+            return self.encode_lent(lent, way, &item, worker);
         }
+        // Taken out, so that an old chunk can be read to it with what else the worker has.
+        let mut scratch = std::mem::take(&mut worker.elements);
+        if !is_covered {
+            self.lay_out(part, old, &item, swap, scratch.take(nbytes)?, worker)?;
+        }
+        let places = scratch.take(nbytes)?.get_mut(offset..).ok_or_else(mismatch)?;
+        memory.gather(part, places, &c_strides(self.shape, item.len()), &turn)?;
+        worker.elements = scratch;
         let Worker { codecs, encoded, elements, .. } = worker;
-        let elements = match run {
-            Some(run) => run,
-            // SAFETY: `lay_out` has written every byte, or `gather` does: the part then covers the chunk, each of whose
-            // elements it has once.
-            None => unsafe { elements.take(shape::nbytes(self.shape, item.len())?)?.assume_init_ref() },
-        };
+        // SAFETY: `lay_out` has written every byte, or `gather` did: the part then covers the chunk, each of whose elements
+        // it has once.
+        let elements = unsafe { elements.take(nbytes)?.assume_init_ref() };
         if !self.keep_filled && is_filled(elements, &item) {
             return Ok(None);
         }
-        Ok(Some(encode(self.chain.compressors()?, elements, encoded, codecs)?.into()))
+        Ok(Some(encode(compressors, elements, encoded, codecs)?.into()))
     }
 
-    /// What stands in the chunk before values are put into it (step 3), as it is stored; nothing where they will cover it.
+    /// Steps 2 and 5, from the caller's memory.
+    fn encode_lent<'w>(
+        &self,
+        lent: Lent<'w>,
+        way: FromLent<'_>,
+        item: &[u8],
+        worker: &'w mut Worker,
+    ) -> Result<Option<Bytes<'w>>> {
+        if !self.keep_filled && is_lent_filled(lent, item) {
+            return Ok(None);
+        }
+        let Worker { codecs, encoded, .. } = worker;
+        Ok(Some(match way {
+            FromLent::Plain => Bytes { body: Body::Lent(lent), tail: Vec::new() },
+            FromLent::Blosc(blosc, rest) => encode_lent((blosc, rest), lent, encoded, codecs)?.into(),
+        }))
+    }
+
+    /// What stands in the chunk before the values of `values_part` are put into it (step 3), as it is stored.
     fn lay_out(
         &self,
+        values_part: &[AxisPart<'_>],
         old: Option<&Input<'_>>,
         item: &[u8],
         swap: &Swap,
         memory: &mut [MaybeUninit<u8>],
-        is_covered: bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        if is_covered {
-            return Ok(());
-        }
-        let Some(old) = old else {
+        let laid_out = match old {
+            Some(old) => {
+                let read = self.read_old(old, item.len(), swap, memory, worker);
+                self.unless_replaced(values_part, read)?
+            }
+            None => None,
+        };
+        if laid_out.is_none() {
             for place in memory.chunks_exact_mut(item.len().max(1)) {
                 place.write_copy_of_slice(item);
             }
-            return Ok(());
-        };
+        }
+        Ok(())
+    }
+
+    /// Decodes the old chunk to `memory`, as it is stored.
+    fn read_old(
+        &self,
+        old: &Input<'_>,
+        item_size: usize,
+        swap: &Swap,
+        memory: &mut [MaybeUninit<u8>],
+        worker: &mut Worker,
+    ) -> Result<()> {
         let all = |(axis, extent): (usize, &u64)| AxisPart {
             start: 0,
             step: 1,
@@ -238,17 +308,17 @@ impl<'a> Target<'a> {
             picks: None,
         };
         let part: PerAxis<AxisPart<'_>> = self.shape.iter().enumerate().map(all).collect();
-        let sink = Sink::Fixed(Destination::new(memory, self.shape, item.len()));
+        let sink = Sink::Fixed(Destination::new(memory, self.shape, item_size));
         // SAFETY: it is the only claim on this memory.
         let want = unsafe { Want::new(&part, &sink) };
         self.as_stored().read_stored(old, &mut [want], None, worker)?;
         drop(sink);
         // SAFETY: a read without an error has placed or filled every element that was wanted: here, all.
-        swap.in_place(unsafe { memory.assume_init_mut() }, item.len());
+        swap.in_place(unsafe { memory.assume_init_mut() }, item_size);
         Ok(())
     }
 
-    /// Step 5.
+    /// Step 6.
     fn encode_elements<'w>(
         &self,
         part: &[AxisPart<'_>],
@@ -259,8 +329,11 @@ impl<'a> Target<'a> {
         let count = shape::nbytes(self.shape, 1)?;
         let decoded = match old {
             Some(input) => {
-                let input = input.within(self.as_stored().encoded_limit()?)?;
-                Some(decode_elements(self.chain, &input, self.shape, 0..count, worker)?)
+                let limit = self.as_stored().encoded_limit()?;
+                let decoded = input
+                    .within(limit)
+                    .and_then(|input| decode_elements(self.chain, &input, self.shape, 0..count, worker));
+                self.unless_replaced(part, decoded)?
             }
             None => None,
         };

@@ -5,7 +5,9 @@
 //! 2. Those that are written take their places.
 //! 3. An optional type is encoded as a mask and the elements that are there, each by codecs of its own.
 
-use crate::codec::{ArrayToBytes, Chain, Encoded, OptionalCodec, Swap, encode, encode_variable};
+use crate::codec::{
+    ArrayToBytes, Chain, Encoded, INDEXED_VLEN, OptionalCodec, Swap, check_text, encode, encode_variable,
+};
 use crate::error::{ErrorKind, Result};
 use crate::exec::part::AxisPart;
 use crate::exec::scratch::{Codecs, Scratch};
@@ -93,7 +95,7 @@ impl<'a> Elements<'a> {
     /// # Errors
     /// [`ErrorKind::Shape`] where values lie outside of their memory; [`ErrorKind::Internal`] for values of another
     /// layout.
-    pub fn put(
+    pub(super) fn put(
         &mut self,
         values: Level<'_, 'a>,
         part: &[AxisPart<'_>],
@@ -173,6 +175,10 @@ impl<'a> Elements<'a> {
     /// What the codecs give, with their names.
     pub fn encode(self, chain: &Chain, shape: &[u64], codecs: &mut Codecs) -> Result<Vec<u8>> {
         let bytes = match (&chain.array_to_bytes, self) {
+            (ArrayToBytes::Filtered(filtered), elements) => {
+                let (_, stored_shape) = filtered.stored_shape(shape)?;
+                return filtered.encode(elements, shape)?.encode(&filtered.stored, &stored_shape, codecs);
+            }
             (ArrayToBytes::Bytes { swap }, Elements::Fixed(bytes)) => {
                 let mut bytes = bytes;
                 swap.in_place(&mut bytes, chain.item_size().unwrap_or(0));
@@ -180,8 +186,26 @@ impl<'a> Elements<'a> {
             }
             (ArrayToBytes::PackBits(packing), Elements::Fixed(bytes)) => packing.pack(&bytes),
             (ArrayToBytes::Fallback(fallback), Elements::Fixed(bytes)) => fallback.encode(&bytes, shape)?,
+            (ArrayToBytes::Pcodec(pcodec), Elements::Fixed(bytes)) => pcodec.encode(&bytes)?,
+            (ArrayToBytes::IndexedVlen(vlen), Elements::Variable(elements)) => {
+                let count = elements.len() as u64 + 1;
+                let offsets = vlen.offsets(&elements).map_err(|error| error.in_codec(INDEXED_VLEN))?;
+                let index = Elements::Fixed(offsets).encode(&vlen.index, &[count], codecs)?;
+                let data = match elements.concat() {
+                    none if none.is_empty() => none,
+                    data => {
+                        let nbytes = data.len() as u64;
+                        Elements::Fixed(data).encode(&vlen.data, &[nbytes], codecs)?
+                    }
+                };
+                vlen.joined(&index, &data)
+            }
             (ArrayToBytes::Vlen, Elements::Variable(elements)) => {
-                encode_variable(&elements).map_err(|error| error.in_codec(chain.vlen_name()))?
+                let encoded = encode_variable(&elements).and_then(|bytes| match chain.data_type {
+                    DataType::String => check_text(&bytes).map(|()| bytes),
+                    _ => Ok(bytes),
+                });
+                encoded.map_err(|error| error.in_codec(chain.vlen_name()))?
             }
             (ArrayToBytes::Optional(optional), Elements::Optional { missing, data }) => {
                 encode_optional(optional, &missing, *data, codecs)

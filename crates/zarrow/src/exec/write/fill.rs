@@ -1,5 +1,8 @@
 //! Chunks of nothing but the fill value, which need not be stored.
 
+use crate::memory::Lent;
+use std::mem::MaybeUninit;
+
 /// Whether `bytes` are `item` over and over, bit by bit: -0.0 is not 0.0, and NaN is NaN of the same bits.
 ///
 /// Each item is compared with the one before it: one pass over the bytes, which mostly ends at once.
@@ -10,10 +13,48 @@ pub fn is_filled(bytes: &[u8], item: &[u8]) -> bool {
     }
 }
 
+/// As [`is_filled`], for memory that may change meanwhile: each byte is read once, and compared with `item`. So each item
+/// was `item` at some moment.
+pub fn is_lent_filled(lent: Lent<'_>, item: &[u8]) -> bool {
+    /// Bytes that are copied at once, to be looked at.
+    const BLOCK: usize = 4096;
+    let mut block = [MaybeUninit::uninit(); BLOCK];
+    let (size, nbytes) = (item.len(), lent.nbytes());
+    // Whole items at once, or pieces of one.
+    let most = if size == 0 { 0 } else { BLOCK / size * size };
+    let mut start = 0;
+    while start < nbytes {
+        let inside = if size == 0 { 0 } else { start % size };
+        let room = if most > 0 { most } else { BLOCK.min(size - inside) };
+        let copy = lent.copy_to(start, &mut block[..room]);
+        let is_equal = if most > 0 { is_filled(copy, item) } else { item[inside..].starts_with(copy) };
+        if !is_equal || copy.is_empty() {
+            return false;
+        }
+        start += copy.len();
+    }
+    nbytes == 0 || nbytes.is_multiple_of(size)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_filled;
+    use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn lent_items_of_all_sizes_are_compared() {
+        for size in [1, 3, 8, 4095, 4096, 4097, 10_000] {
+            let item: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+            let mut bytes = item.repeat(3);
+            assert!(is_lent_filled(bytes[..].into(), &item), "{size}");
+            assert!(!is_lent_filled(bytes[1..].into(), &item), "{size}");
+            for at in [0, size - 1, size, 2 * size, 3 * size - 1] {
+                bytes[at] ^= 0x80;
+                assert!(!is_lent_filled(bytes[..].into(), &item), "{size}: {at}");
+                bytes[at] ^= 0x80;
+            }
+        }
+    }
 
     proptest! {
         #[test]
@@ -26,6 +67,7 @@ mod tests {
                 bytes[at] = change;
             }
             prop_assert_eq!(is_filled(&bytes, &item), bytes == item.repeat(count));
+            prop_assert_eq!(is_lent_filled(bytes[..].into(), &item), bytes == item.repeat(count));
         }
     }
 

@@ -7,12 +7,14 @@
 //!    array's edge, whose rest another may be appending to.
 //! 3. A shard is always written under its lock, piece by piece: its shares write in their order, one after the other, what
 //!    they encoded at the same time. The last one adds the index and publishes the shard.
-//! 4. A chunk of nothing but the fill value is erased, unless it was asked for.
+//! 4. A chunk of nothing but the fill value is erased, unless it was asked for. Where the array has no fill value, as those
+//!    of version 2 may, it is always stored: other readers take what they like for a chunk that is missing there.
 //! 5. Where each task is a chunk, threads work on runs of them that lie apart.
 //!
 //! No task waits for a lock while it holds one, and the shares of a shard are begun before those of the next: so whoever
 //! holds a lock goes on.
 
+mod body;
 mod chunk;
 mod elements;
 mod fill;
@@ -20,6 +22,8 @@ mod shard;
 mod values;
 
 pub use values::Values;
+
+pub(crate) use elements::Elements;
 
 use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
@@ -48,6 +52,9 @@ pub struct Writer<'a> {
     pub store: &'a dyn StoreWriter,
     /// How it writes.
     pub options: WriteOptions,
+    /// Whether old elements are only taken away, by the fill value: a chunk that is not stored is left out then, and one
+    /// that cannot be decoded, which is else an error, stays as it is, an inner chunk too.
+    pub only_clears: bool,
 }
 
 /// Encoded bytes of a shard that are gathered before they are written.
@@ -91,12 +98,14 @@ impl Writer<'_> {
                 chain: self.reader.chain,
                 fill: &self.reader.metadata.fill_value,
                 shape: &shape,
+                bounds: &bounds,
                 field: self.reader.field,
-                keep_filled: self.options.write_empty_chunks,
+                keep_filled: self.options.write_empty_chunks || !self.reader.metadata.has_fill_value,
+                only_clears: self.only_clears,
                 checkpoint,
             };
             let written = match sharding {
-                None => self.chunk(&cell, &target, &bounds, &part, values, worker),
+                None => self.chunk(&cell, &target, &part, values, worker),
                 Some(sharding) => {
                     let own = OpenShard::default();
                     let open = shards.get((task / shares) as usize).unwrap_or(&own);
@@ -104,7 +113,10 @@ impl Writer<'_> {
                     self.share(&cell, &target, sharding, &part, values, share, open, worker)
                 }
             };
-            written.map_err(|error| error.in_chunk(&cell))
+            match written {
+                Err(error) if self.only_clears && error.is_of_stored_bytes() => Ok(()),
+                written => written.map_err(|error| error.in_chunk(&cell)),
+            }
         })
     }
 
@@ -141,7 +153,6 @@ impl Writer<'_> {
         &self,
         cell: &[u64],
         target: &Target<'_>,
-        bounds: &[u64],
         part: &[AxisPart<'_>],
         values: &Values<'_>,
         worker: &mut Worker,
@@ -155,7 +166,7 @@ impl Writer<'_> {
                 // Where there are no locks nobody can append, and nothing lies beyond the edge.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Unsupported(_))
-                        && target.is_covered_within(part, bounds) =>
+                        && target.is_covered_inside(part) =>
                 {
                     None
                 }
@@ -165,15 +176,22 @@ impl Writer<'_> {
         let Some(lock) = held else {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
-                    self.store.overwrite(&key, Some(&[&bytes.body, &bytes.tail]), durability, &pass)
+                    let parts = [bytes.body.to_be_written(), &bytes.tail];
+                    self.store.overwrite(&key, Some(&parts), durability, &pass)
                 }
                 None => self.store.overwrite(&key, None, durability, &pass),
             };
         };
         let old = self.reader.store.open(&key)?;
+        if old.is_none() && self.only_clears {
+            return Ok(());
+        }
         let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
         match target.encode(part, values.level(), old.as_ref(), worker)? {
-            Some(bytes) => self.store.set_under(&*lock, &[&bytes.body, &bytes.tail], durability),
+            Some(bytes) => {
+                let parts = [bytes.body.to_be_written(), &bytes.tail];
+                self.store.set_under(&*lock, &parts, durability)
+            }
             None => self.store.erase_under(&*lock, durability).map(drop),
         }
     }
@@ -192,19 +210,23 @@ impl Writer<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let stored_part = stored_part(target.chain, part);
-        let target = Target { shape: &target.stored_shape(), ..*target };
+        let shape = target.in_stored_order(target.shape);
+        let bounds = target.in_stored_order(target.bounds);
+        let target = Target { shape: &shape, bounds: &bounds, ..*target };
         let shard = ShardTarget::new(target, sharding, &stored_part)?;
-        let covered = target.is_covered(&stored_part);
         let state = {
             let mut opened = open.0.lock()?;
             match &*opened {
                 Some(state) => Arc::clone(state),
                 None => {
-                    let state = self.open_shard(cell, &target, &shard, sharding, covered, worker)?;
+                    let state = self.open_shard(cell, &target, &shard, sharding, &stored_part, worker)?;
                     Arc::clone(opened.insert(Arc::new(state)))
                 }
             }
         };
+        if state.old.is_none() && self.only_clears {
+            return Ok(());
+        }
         let old = match &state.old {
             Some((value, index)) => Some((Input::of_value(&**value, None)?.measured()?, &**index)),
             None => None,
@@ -233,21 +255,21 @@ impl Writer<'_> {
         target: &Target<'_>,
         shard: &ShardTarget<'_>,
         sharding: &Sharding,
-        covered: bool,
+        part: &[AxisPart<'_>],
         worker: &mut Worker,
     ) -> Result<Shard<'s>> {
         let key = self.reader.key(cell);
         let held = self.store.lock(&key, &|| target.checkpoint.pass())?;
-        let old = match if covered { None } else { self.reader.store.open(&key)? } {
+        let old = match if target.is_covered(part) { None } else { self.reader.store.open(&key)? } {
             None => None,
             Some(value) => {
                 let read = |input: &Input<'_>| read_index(sharding, target.shape, input, worker);
-                let index = self.reader.index(cell, &*value, None, read)?;
-                Some((value, index))
+                let index = self.reader.index(cell, &*value, None, read);
+                target.unless_replaced(part, index)?.map(|index| (value, index))
             }
         };
         let (start, index_at) = sharding.data_start(shard.grid())?;
-        let entries = Entries::new(shard.count(), start)?;
+        let entries = Entries::new(shard.grid(), start)?;
         let ready = BTreeMap::new();
         let output = ShardOutput { draft: None, entries, index_at, next: 0, ready, lock: Some(held) };
         Ok(Shard { old, output: ProcessMutex::new(output) })
@@ -341,7 +363,7 @@ impl<'a> ShardOutput<'a> {
         let lock = self.lock.take().ok_or_else(published)?;
         match self.draft.take() {
             Some(draft) => {
-                let index = self.entries.encode(sharding);
+                let index = self.entries.encode(sharding)?;
                 draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
                 draft.publish()?;
             }

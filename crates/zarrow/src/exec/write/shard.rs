@@ -4,7 +4,9 @@
 //!    as they are stored there: nothing is decoded that nobody changes.
 //! 2. Encoded chunks are gathered in pieces of some size, which are written when it is their turn: the shard is never in
 //!    memory as a whole, unless it is an inner chunk itself.
-//! 3. An inner chunk of nothing but the fill value has an empty entry in the index. A shard that has no inner chunk is not
+//! 3. An inner chunk that cannot be decoded, and of which the part is all that lies inside the array, is replaced; one
+//!    beyond the array that cannot be carried over is left out then.
+//! 4. An inner chunk of nothing but the fill value has an empty entry in the index. A shard that has no inner chunk is not
 //!    stored.
 
 use crate::codec::{ShardIndex, Sharding};
@@ -14,7 +16,7 @@ use crate::exec::input::Input;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::scratch::Worker;
 use crate::exec::shard::inner_cells;
-use crate::exec::write::chunk::{Target, too_large};
+use crate::exec::write::chunk::{Bytes, Target, too_large};
 use crate::exec::write::values::Level;
 use std::ops::Range;
 
@@ -28,10 +30,11 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    fn push(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<()> {
-        let nbytes = parts[0].len() + parts[1].len();
+    fn push(&mut self, number: u64, bytes: &Bytes<'_>) -> Result<()> {
+        let nbytes = bytes.body.nbytes() + bytes.tail.len();
         self.reserve(nbytes)?;
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        bytes.body.append_to(&mut self.bytes)?;
+        self.bytes.extend_from_slice(&bytes.tail);
         self.lengths.push((number, nbytes as u64));
         Ok(())
     }
@@ -59,6 +62,8 @@ pub struct ShardTarget<'a> {
     grid: Vec<u64>,
     /// What each touched inner chunk gets.
     cells: Cells<'a>,
+    /// Whether all of the shard that lies inside the array is written.
+    is_covered_inside: bool,
     /// The number of each touched inner chunk in the shard and among the touched ones, in rising order.
     touched: Vec<(u64, u64)>,
 }
@@ -81,7 +86,8 @@ impl<'a> ShardTarget<'a> {
             })
             .collect();
         touched.sort_unstable();
-        Ok(ShardTarget { target, sharding, grid, cells, touched })
+        let is_covered_inside = target.is_covered_inside(part);
+        Ok(ShardTarget { target, sharding, grid, cells, is_covered_inside, touched })
     }
 
     /// How many inner chunks the shard has room for.
@@ -94,7 +100,20 @@ impl<'a> ShardTarget<'a> {
         &self.grid
     }
 
-    /// Encodes the inner chunks of these numbers (steps 1 and 3) to `pieces`, and calls `flush` after each.
+    /// How much of the inner chunk at `cell` lies inside the array.
+    fn inner_bounds(&self, cell: &[u64]) -> PerAxis<u64> {
+        let axes = self.target.bounds.iter().zip(&self.sharding.chunk_shape).zip(cell);
+        axes.map(|((bound, extent), index)| bound.saturating_sub(index * extent).min(*extent)).collect()
+    }
+
+    /// Appends an inner chunk as it is stored, of `left` bytes at most.
+    fn carry(&self, number: u64, stored: &Input<'_>, left: &mut u64, pieces: &mut Pieces) -> Result<()> {
+        let nbytes = stored.nbytes()?;
+        *left = left.checked_sub(nbytes).ok_or_else(|| too_large(nbytes, *left))?;
+        pieces.carry(number, stored)
+    }
+
+    /// Encodes the inner chunks of these numbers (steps 1, 3 and 4) to `pieces`, and calls `flush` after each.
     ///
     /// # Errors
     /// What old bytes and codecs can give, and what `flush` does.
@@ -125,16 +144,25 @@ impl<'a> ShardTarget<'a> {
                     self.target.checkpoint.pass()?;
                     self.cells.get(*at, &mut cell, &mut part);
                     let (chain, shape) = (&self.sharding.inner, &*self.sharding.chunk_shape);
-                    let inner = Target { chain, shape, ..self.target };
-                    if let Some(bytes) = inner.encode(&part, values, stored.as_ref(), worker)? {
-                        pieces.push(number, [&bytes.body, &bytes.tail])?;
+                    let bounds = self.inner_bounds(&cell);
+                    let inner = Target { chain, shape, bounds: &bounds, ..self.target };
+                    match (inner.encode(&part, values, stored.as_ref(), worker), stored) {
+                        (Ok(Some(bytes)), _) => pieces.push(number, &bytes)?,
+                        (Ok(None), _) => {}
+                        (Err(error), Some(stored))
+                            if self.target.only_clears && error.is_of_stored_bytes() =>
+                        {
+                            self.carry(number, &stored, &mut left, pieces)?;
+                        }
+                        (Err(error), _) => return Err(error),
                     }
                 }
                 _ => {
                     let Some(stored) = stored else { continue };
-                    let nbytes = stored.nbytes()?;
-                    left = left.checked_sub(nbytes).ok_or_else(|| too_large(nbytes, left))?;
-                    pieces.carry(number, &stored)?;
+                    match self.carry(number, &stored, &mut left, pieces) {
+                        Err(error) if error.is_of_stored_bytes() && self.is_covered_inside => {}
+                        carried => carried?,
+                    }
                 }
             }
             flush(pieces)?;
@@ -145,6 +173,8 @@ impl<'a> ShardTarget<'a> {
 
 /// The entries of a shard's index, and where the next inner chunk goes.
 pub struct Entries {
+    /// The extents of the grid of inner chunks.
+    grid: PerAxis<u64>,
     entries: Vec<Option<(u64, u64)>>,
     end: u64,
     any: bool,
@@ -155,13 +185,14 @@ impl Entries {
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
-    pub fn new(count: u64, start: u64) -> Result<Entries> {
+    pub fn new(grid: &[u64], start: u64) -> Result<Entries> {
+        let count: u64 = grid.iter().product();
         let nbytes = usize::try_from(count.saturating_mul(24)).unwrap_or(usize::MAX);
         let mut entries = Vec::new();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         entries.try_reserve_exact(count).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
         entries.resize(count, None);
-        Ok(Entries { entries, end: start, any: false })
+        Ok(Entries { grid: grid.iter().copied().collect(), entries, end: start, any: false })
     }
 
     /// Where the next inner chunk goes.
@@ -191,8 +222,11 @@ impl Entries {
     }
 
     /// The bytes of the index.
-    pub fn encode(&self, sharding: &Sharding) -> Vec<u8> {
-        sharding.encode_index(&self.entries)
+    ///
+    /// # Errors
+    /// As [`Sharding::encode_index`].
+    pub fn encode(&self, sharding: &Sharding) -> Result<Vec<u8>> {
+        sharding.encode_index(&self.entries, &self.grid)
     }
 }
 
@@ -214,12 +248,12 @@ pub fn encode_shard(
     pieces.reserve(start as usize)?;
     pieces.bytes.resize(start as usize, 0);
     shard.encode_range(0..shard.count(), values, old, worker, &mut pieces, &mut |_| Ok(()))?;
-    let mut entries = Entries::new(shard.count(), start)?;
+    let mut entries = Entries::new(shard.grid(), start)?;
     entries.add(&pieces.lengths)?;
     if !entries.any() {
         return Ok(None);
     }
-    let (index, mut bytes) = (entries.encode(sharding), pieces.bytes);
+    let (index, mut bytes) = (entries.encode(sharding)?, pieces.bytes);
     match at_start {
         Some(_) => bytes[..index.len()].copy_from_slice(&index),
         None => bytes.extend_from_slice(&index),

@@ -1,4 +1,5 @@
-//! What is written: elements in the caller's memory, which are read where they lie.
+//! What is written: elements in the caller's memory, which are read where they lie, and may change meanwhile (see
+//! [`Lent`]).
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
@@ -7,6 +8,7 @@ use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
 use crate::exec::side::Side;
 use crate::exec::sink::c_strides;
+use crate::memory::Lent;
 use crate::selection::Selection;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -57,7 +59,7 @@ pub(super) struct Memory<'a> {
     lifetime: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: the memory is only read, and whoever made the values promised that nobody writes to it.
+// SAFETY: the memory is only read, and may be read by any thread.
 unsafe impl Send for Memory<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Memory<'_> {}
@@ -65,8 +67,7 @@ unsafe impl Sync for Memory<'_> {}
 /// Elements of variable length.
 #[derive(Debug, Clone)]
 pub(super) struct Words<'a> {
-    offsets: &'a [i64],
-    data: &'a [u8],
+    variable: &'a Variable,
     /// Elements from one position to the next on each axis.
     strides: OutputStrides,
 }
@@ -104,7 +105,8 @@ impl<'a> Values<'a> {
     /// each axis. Elements outside of the memory are found when they are written.
     ///
     /// # Safety
-    /// During `'a` the memory can be read, and nobody writes to it.
+    /// During `'a` the memory can be read. Others may write to it meanwhile: each element is written then as it was at some
+    /// moment, some of them old and some new.
     pub unsafe fn strided(
         (pointer, nbytes, origin): (*const u8, usize, usize),
         dtype: DataType,
@@ -136,8 +138,7 @@ impl<'a> Values<'a> {
     /// Strings or bytes.
     #[must_use]
     pub fn variable(variable: &'a Variable) -> Values<'a> {
-        let (offsets, data) = (variable.offsets(), variable.data());
-        let words = Words { offsets, data, strides: c_strides(variable.shape(), 1).into() };
+        let words = Words { variable, strides: c_strides(variable.shape(), 1).into() };
         Values {
             dtype: variable.dtype().clone(),
             shape: variable.shape().to_vec(),
@@ -311,12 +312,12 @@ impl<'a> Memory<'a> {
     }
 
     /// The bytes of `part`, where they are one run in the part's own C order.
-    pub fn run(&self, part: &[AxisPart<'_>]) -> Option<&'a [u8]> {
+    pub fn run(&self, part: &[AxisPart<'_>]) -> Option<Lent<'a>> {
         let side = self.side(part)?;
         let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
-        // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a`, and is not written
-        // to, by the contract of `Values::strided`.
-        Some(unsafe { std::slice::from_raw_parts(self.pointer.add(first), nbytes) })
+        // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a` by the contract of
+        // `Values::strided`.
+        Some(unsafe { Lent::new(self.pointer.add(first), nbytes) })
     }
 
     /// Copies the elements of `part` to their places in a chunk with these strides; what `swap` says is turned round.
@@ -402,11 +403,7 @@ impl<'a> Words<'a> {
         let to = Side::in_chunk(part, 0, strides).ok_or_else(outside)?;
         let count: u64 = part.iter().map(|axis| axis.count).product();
         for (from, to) in from.iter().zip(to.iter()).take(usize::try_from(count).unwrap_or(usize::MAX)) {
-            let index = usize::try_from(from).map_err(|_| outside())?;
-            let bounds = self.offsets.get(index).zip(self.offsets.get(index.saturating_add(1)));
-            let element = bounds.and_then(|(start, end)| {
-                self.data.get(usize::try_from(*start).ok()?..usize::try_from(*end).ok()?)
-            });
+            let element = usize::try_from(from).ok().and_then(|index| self.variable.element(index));
             each(usize::try_from(to).map_err(|_| outside())?, element.ok_or_else(outside)?)?;
         }
         Ok(())

@@ -198,7 +198,7 @@ proptest! {
             chunk_grid: ChunkGrid::Regular { chunk_shape: vec![2, 4] },
             chunk_key_encoding: ChunkKeyEncoding::V2 { separator: '.' },
             codecs: vec![codec],
-            attributes: Map::new(),
+            attributes: Attributes::default(),
             dimension_names: None,
             fill_value,
             data_type,

@@ -9,7 +9,7 @@ mod v2;
 mod v3;
 mod zarr_python;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 

@@ -21,11 +21,27 @@ fn type_strings() {
         document["fill_value"] = Value::Null;
         let array = v2_array(&document).unwrap();
         assert_eq!(array.data_type, expected);
-        assert_eq!(
-            array.fill_value,
-            FillValue::Fixed(vec![0; expected.item_size().unwrap()]),
-            "null is zero"
-        );
+        let open = match expected {
+            DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. } => i64::MIN.to_ne_bytes().to_vec(),
+            other => vec![0; other.item_size().unwrap()],
+        };
+        assert_eq!(array.fill_value, FillValue::Fixed(open), "null is NaT of times, and zero of all else");
+        assert!(!array.has_fill_value);
+    }
+}
+
+#[test]
+fn a_zero_of_bytes_is_none_of_them() {
+    for (dtype, filters, expected) in [
+        ("|S3", json!([]), FillValue::Fixed(vec![0; 3])),
+        ("|V3", json!([]), FillValue::Fixed(vec![0; 3])),
+        ("|O", json!([{"id": "vlen-bytes"}]), FillValue::Variable(Vec::new())),
+    ] {
+        let document =
+            |fill: Value| v2_document(json!({"dtype": dtype, "filters": filters, "fill_value": fill}));
+        assert_eq!(v2_array(&document(json!(0))).unwrap().fill_value, expected, "{dtype}");
+        assert!(v2_array(&document(json!(1))).is_err(), "{dtype}");
+        assert!(v2_array(&document(json!(false))).is_err(), "{dtype}");
     }
 }
 
@@ -139,5 +155,5 @@ fn attributes_may_hold_bare_floats() {
         br#"{"missing_value": NaN, "range": [-Infinity, Infinity], "text": "a \"NaN\" NaN \\", "n": -1}"#;
     let array = parse_v2_array(zarray.as_bytes(), Some(zattrs), &limits()).unwrap();
     let expected = json!({"missing_value": "NaN", "range": ["-Infinity", "Infinity"], "text": "a \"NaN\" NaN \\", "n": -1});
-    assert_eq!(Value::Object(array.attributes), expected);
+    assert_eq!(Value::Object(array.attributes.values().clone()), expected);
 }

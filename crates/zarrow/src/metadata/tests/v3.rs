@@ -151,6 +151,13 @@ fn fill_values_of_the_other_types() {
 }
 
 #[test]
+fn bools_that_are_numbers() {
+    for (value, expected) in [(json!(0), 0), (json!(1), 1), (json!(false), 0), (json!(true), 1)] {
+        assert_eq!(fill_value(json!("bool"), value).unwrap(), FillValue::Fixed(vec![expected]));
+    }
+}
+
+#[test]
 fn fill_values_that_do_not_fit() {
     let utf32 = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
     let optional = json!({"name": "optional", "configuration": {"name": "uint8"}});
@@ -162,7 +169,8 @@ fn fill_values_that_do_not_fit() {
         (json!("int16"), json!("1")),
         (json!("int16"), json!(null)),
         (json!("int16"), json!(true)),
-        (json!("bool"), json!(1)),
+        (json!("bool"), json!(2)),
+        (json!("bool"), json!(1.0)),
         (json!("bool"), json!("true")),
         (json!("float32"), json!("nan")),
         (json!("float32"), json!("0x7fc0")),

@@ -1,0 +1,205 @@
+//! Checksums of 32 bits beside the bytes that they are of, little-endian.
+//!
+//! | Codec | Function | Place, unless `location` says another |
+//! |---|---|---|
+//! | `crc32c` | CRC-32C (RFC 3720) | end |
+//! | `numcodecs.crc32` | CRC-32 of zlib | start |
+//! | `numcodecs.adler32` | Adler-32 of zlib | start |
+//! | `numcodecs.fletcher32` | HDF5's Fletcher-32 | end, always |
+//! | `numcodecs.jenkins_lookup3` | Bob Jenkins' lookup3, of `prefix` and the bytes, from `initval` | end, always |
+//!
+//! Sources: Zarr `crc32c` codec 1.0; numcodecs 0.16, `checksum32.py` and `fletcher32.pyx`.
+
+use super::{fletcher32, lookup3, setting};
+use crate::codec::native;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+use serde_json::Value;
+
+/// Bytes of a checksum.
+pub const NBYTES: usize = 4;
+
+/// A checksum and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checksum {
+    function: Function,
+    /// Whether it stands before its bytes, and not behind them.
+    pub at_start: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Function {
+    Crc32c,
+    Crc32,
+    Adler32,
+    Fletcher32,
+    Lookup3 { initval: u32, prefix: Vec<u8> },
+}
+
+impl Checksum {
+    /// The checksum that `metadata` names, `None` where that is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] for a location, an initial value or a prefix that is none.
+    pub fn parse(metadata: &CodecMetadata) -> Result<Option<Checksum>> {
+        let (function, usually_at_start) = match metadata.name.as_str() {
+            "crc32c" | "numcodecs.crc32c" => (Function::Crc32c, false),
+            "numcodecs.crc32" => (Function::Crc32, true),
+            "numcodecs.adler32" => (Function::Adler32, true),
+            "numcodecs.fletcher32" => {
+                return Ok(Some(Checksum { function: Function::Fletcher32, at_start: false }));
+            }
+            "numcodecs.jenkins_lookup3" => {
+                let initval = setting::integer(metadata, "initval", 0, 0, i64::from(u32::MAX))? as u32;
+                let function = Function::Lookup3 { initval, prefix: prefix(metadata)? };
+                return Ok(Some(Checksum { function, at_start: false }));
+            }
+            _ => return Ok(None),
+        };
+        let at_start = match metadata.configuration.get("location").unwrap_or(&Value::Null) {
+            Value::Null => usually_at_start,
+            value if value == "start" => true,
+            value if value == "end" => false,
+            value => return Err(ErrorKind::BadCodec(format!("location is {value}, not start or end")).into()),
+        };
+        Ok(Some(Checksum { function, at_start }))
+    }
+
+    /// The codec's name in metadata.
+    pub fn name(&self) -> &'static str {
+        match self.function {
+            Function::Crc32c => "crc32c",
+            Function::Crc32 => "numcodecs.crc32",
+            Function::Adler32 => "numcodecs.adler32",
+            Function::Fletcher32 => "numcodecs.fletcher32",
+            Function::Lookup3 { .. } => "numcodecs.jenkins_lookup3",
+        }
+    }
+
+    /// The checksum of `body` and then `tail`.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`] where they have to be brought together.
+    pub fn of(&self, body: &[u8], tail: &[u8]) -> Result<u32> {
+        Ok(match &self.function {
+            Function::Crc32c => crc32c::crc32c_append(crc32c::crc32c(body), tail),
+            Function::Crc32 => native::crc32(native::crc32(0, body), tail),
+            Function::Adler32 => native::adler32(native::adler32(1, body), tail),
+            Function::Fletcher32 if tail.is_empty() => fletcher32::fletcher32(body),
+            Function::Fletcher32 => fletcher32::fletcher32(&together([&[], body, tail])?),
+            Function::Lookup3 { initval, prefix } if prefix.is_empty() && tail.is_empty() => {
+                lookup3::lookup3(body, *initval)
+            }
+            Function::Lookup3 { initval, prefix } => {
+                lookup3::lookup3(&together([prefix, body, tail])?, *initval)
+            }
+        })
+    }
+
+    /// The bytes that the checksum is of, which match it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checksum`], or [`ErrorKind::Corrupt`] where there is no room for a checksum; with the codec named.
+    pub fn check<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8]> {
+        let parts = if self.at_start {
+            bytes.split_first_chunk::<NBYTES>()
+        } else {
+            bytes.split_last_chunk::<NBYTES>().map(|(data, checksum)| (checksum, data))
+        };
+        let check = || {
+            let (checksum, data) =
+                parts.ok_or_else(|| ErrorKind::Corrupt("shorter than its checksum".into()))?;
+            let (stored, computed) = (u32::from_le_bytes(*checksum), self.of(data, &[])?);
+            if stored == computed { Ok(data) } else { Err(ErrorKind::Checksum { stored, computed }.into()) }
+        };
+        check().map_err(|error: Error| error.in_codec(self.name()))
+    }
+}
+
+/// The bytes that numcodecs hashes before those of a chunk, which JSON can only hold as a list of numbers.
+fn prefix(metadata: &CodecMetadata) -> Result<Vec<u8>> {
+    let byte = |value: &Value| u8::try_from(value.as_u64()?).ok();
+    match metadata.configuration.get("prefix").unwrap_or(&Value::Null) {
+        Value::Null => Ok(Vec::new()),
+        value => value
+            .as_array()
+            .and_then(|bytes| bytes.iter().map(byte).collect())
+            .ok_or_else(|| ErrorKind::BadCodec(format!("prefix is {value}, not a list of bytes")).into()),
+    }
+}
+
+fn together(parts: [&[u8]; 3]) -> Result<Vec<u8>> {
+    let nbytes = parts.iter().map(|part| part.len()).sum();
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn checksum(name: &str, configuration: Value) -> Result<Option<Checksum>> {
+        Checksum::parse(&CodecMetadata::new(name, configuration.as_object().cloned().unwrap_or_default()))
+    }
+
+    /// What Python's `zlib`, `google_crc32c` and numcodecs 0.16.6 say of these bytes.
+    #[test]
+    fn they_are_those_of_numcodecs() {
+        for (name, configuration, expected) in [
+            ("crc32c", json!({}), 0xe306_9283),
+            ("numcodecs.crc32", json!({}), 0xcbf4_3926),
+            ("numcodecs.adler32", json!({}), 0x091e_01de),
+        ] {
+            let checksum = checksum(name, configuration).unwrap().unwrap();
+            assert_eq!(checksum.of(b"123456789", b"").unwrap(), expected, "{name}");
+            assert_eq!(checksum.of(b"12345", b"6789").unwrap(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_come_in_two_parts_have_the_same_checksum() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(3001).collect();
+        for name in ["crc32", "adler32", "fletcher32", "crc32c", "jenkins_lookup3"] {
+            let checksum = checksum(&format!("numcodecs.{name}"), json!({"prefix": [1, 2, 3]}));
+            let checksum = checksum.unwrap().unwrap();
+            for at in [0, 1, 12, 1500, 3001] {
+                assert_eq!(
+                    checksum.of(&bytes[..at], &bytes[at..]).unwrap(),
+                    checksum.of(&bytes, b"").unwrap()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_and_no_prefix_is_refused() {
+        assert!(checksum("numcodecs.crc32", json!({"location": "middle"})).is_err());
+        assert!(checksum("numcodecs.jenkins_lookup3", json!({"initval": -1})).is_err());
+        assert!(checksum("numcodecs.jenkins_lookup3", json!({"prefix": "abc"})).is_err());
+        assert!(checksum("zstd", json!({})).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_changed_byte_is_found_and_named() {
+        for at_start in [true, false] {
+            let checksum = Checksum { function: Function::Fletcher32, at_start };
+            let sum = checksum.of(b"some bytes", b"").unwrap().to_le_bytes();
+            let mut stored = if at_start {
+                [&sum[..], b"some bytes"].concat()
+            } else {
+                [b"some bytes", &sum[..]].concat()
+            };
+            assert_eq!(checksum.check(&stored).unwrap(), b"some bytes");
+            stored[5] ^= 1;
+            let error = checksum.check(&stored).unwrap_err();
+            assert_eq!(
+                (error.kind().code(), error.context().codec.as_deref()),
+                ("checksum", Some("numcodecs.fletcher32"))
+            );
+            assert_eq!(checksum.check(b"abc").unwrap_err().kind().code(), "corrupt");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! `numcodecs.lzma`: the formats of Python's `lzma`, by liblzma.
+//!
+//! | `format` | Container | Decoded with |
+//! |---|---|---|
+//! | 0 | either of the next two, as the bytes begin | what they say |
+//! | 1 (usual) | `.xz`, streams one behind the other | what they say |
+//! | 2 | `.lzma` | what they say |
+//! | 3 | none | `filters` |
+//!
+//! 1. A decoder's memory is a dictionary: what it may refer back to. No dictionary need be larger than the output, so that
+//!    a size that is larger is cut where this file hands it over (formats 2 and 3). Where liblzma reads it itself
+//!    (`.xz`), it is told how much memory it may take.
+//! 2. An encoder's dictionary is cut to its input likewise: preset 9 takes 674 MiB else, whatever the chunk.
+//!
+//! Sources: numcodecs 0.16, `lzma.py`; Python's `_lzmamodule.c`; liblzma 5.8, `lzma/container.h`, `lzma/filter.h`.
+
+use super::setting::integer;
+use crate::codec::native::{Failure, is_padding};
+use crate::error::{ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+use liblzma::stream::{
+    Action, CONCATENATED, Check, Error, Filters, LzmaOptions, MatchFinder, Mode, Status, Stream,
+};
+use serde_json::Value;
+use std::mem::MaybeUninit;
+
+/// The codec's name in metadata.
+pub const NAME: &str = "numcodecs.lzma";
+
+/// The least dictionary that liblzma takes, in bytes.
+const MIN_DICTIONARY: usize = 4096;
+/// What an `.xz` decoder may take whatever its output: the dictionary of preset 9, and its tables.
+const XZ_MEMORY: u64 = 66 << 20;
+const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
+
+/// How chunks are decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lzma {
+    format: Format,
+    filters: Vec<Filter>,
+}
+
+/// How chunks are encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LzmaEncoder {
+    codec: Lzma,
+    preset: u32,
+    check: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Auto,
+    Xz,
+    Alone,
+    Raw,
+}
+
+/// One filter, by its number in liblzma.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Filter {
+    Lzma {
+        second: bool,
+        options: Options,
+    },
+    Delta {
+        distance: u8,
+    },
+    /// A filter for the code of some processor.
+    Code {
+        id: i64,
+        start: u32,
+    },
+}
+
+/// What LZMA is set to, `None` for what its preset says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Options {
+    preset: u32,
+    dictionary: Option<u32>,
+    literal_context: Option<u32>,
+    literal_position: Option<u32>,
+    position: Option<u32>,
+    fast: Option<bool>,
+    nice_length: Option<u32>,
+    match_finder: Option<u32>,
+    depth: Option<u32>,
+}
+
+/// What an encoder gets that is told nothing.
+const PRESET: u32 = 6;
+/// Levels from 0 to 9, and the flag of the slower ones.
+const MAX_PRESET: i64 = 9 | 1 << 31;
+
+impl Lzma {
+    /// Reads what decoding needs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] for a format or filters that there are not.
+    pub fn parse(metadata: &CodecMetadata) -> Result<Lzma> {
+        let format = match integer(metadata, "format", 1, 0, 3)? {
+            0 => Format::Auto,
+            1 => Format::Xz,
+            2 => Format::Alone,
+            _ => Format::Raw,
+        };
+        let filters = match metadata.configuration.get("filters").unwrap_or(&Value::Null) {
+            Value::Null => Vec::new(),
+            Value::Array(filters) if (1..=4).contains(&filters.len()) => {
+                filters.iter().map(Filter::parse).collect::<Result<_>>()?
+            }
+            other => {
+                return Err(ErrorKind::BadCodec(format!("filters is {other}, not a list of 1 to 4")).into());
+            }
+        };
+        if format == Format::Raw && filters.is_empty() {
+            return Err(ErrorKind::BadCodec("format 3 is nothing without filters".into()).into());
+        }
+        Ok(Lzma { format, filters })
+    }
+
+    /// Decodes `source` to the start of `destination`; returns the bytes written.
+    pub fn decode(&self, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+        let format = match self.format {
+            Format::Auto if source.starts_with(XZ_MAGIC) => Format::Xz,
+            Format::Auto => Format::Alone,
+            format => format,
+        };
+        let space = destination.len();
+        match format {
+            Format::Auto | Format::Xz => {
+                let memory = (space as u64).saturating_add(XZ_MEMORY);
+                let stream = Stream::new_stream_decoder(memory, CONCATENATED).map_err(failure)?;
+                run(stream, &[source], destination)
+            }
+            Format::Alone => {
+                // Step 1: the header is a byte of properties, the dictionary, and the size.
+                let Some((header, rest)) = source.split_first_chunk::<13>() else {
+                    return Err(Failure::Corrupt("shorter than its header".into()));
+                };
+                let mut header = *header;
+                if let Some(dictionary) = header[1..].first_chunk_mut::<4>() {
+                    let size = u32::from_le_bytes(*dictionary) as usize;
+                    *dictionary = cut(size, space).to_le_bytes();
+                }
+                let stream = Stream::new_lzma_decoder(u64::MAX).map_err(failure)?;
+                run(stream, &[&header, rest], destination)
+            }
+            Format::Raw => {
+                let filters = filters(&self.filters, space).map_err(failure)?;
+                run(Stream::new_raw_decoder(&filters).map_err(failure)?, &[source], destination)
+            }
+        }
+    }
+}
+
+impl LzmaEncoder {
+    /// Reads what encoding needs.
+    ///
+    /// # Errors
+    /// As [`Lzma::parse`], and [`ErrorKind::BadCodec`] for a preset or a check that there is not.
+    pub fn parse(metadata: &CodecMetadata) -> Result<LzmaEncoder> {
+        let codec = Lzma::parse(metadata)?;
+        let preset = integer(metadata, "preset", i64::from(PRESET), 0, MAX_PRESET)? as u32;
+        let check = match integer(metadata, "check", -1, -1, 10)? {
+            -1 => 4,
+            check @ (0 | 1 | 4 | 10) => check as u8,
+            check => return Err(ErrorKind::BadCodec(format!("check is {check}, not 0, 1, 4 or 10")).into()),
+        };
+        if codec.format == Format::Auto {
+            return Err(ErrorKind::BadCodec("format 0 is for reading".into()).into());
+        }
+        let encoder = LzmaEncoder { codec, preset, check };
+        encoder.stream(0).map_err(|error| ErrorKind::BadCodec(format!("liblzma refuses it: {error}")))?;
+        Ok(encoder)
+    }
+
+    /// The most bytes that `nbytes` can become: blocks that do not compress are stored, but not in the older formats.
+    pub fn bound(nbytes: usize) -> usize {
+        nbytes.saturating_add(nbytes / 16).saturating_add(4096)
+    }
+
+    /// Encodes `source` to the start of `destination`; returns the bytes written.
+    pub fn encode(&self, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+        run(self.stream(source.len()).map_err(failure)?, &[source], destination)
+    }
+
+    fn stream(&self, nbytes: usize) -> Result<Stream, Error> {
+        let check = match self.check {
+            0 => Check::None,
+            1 => Check::Crc32,
+            10 => Check::Sha256,
+            _ => Check::Crc64,
+        };
+        let usual = Options { preset: self.preset, ..Options::default() };
+        match (self.codec.format, self.codec.filters.as_slice()) {
+            (Format::Raw, own) => Stream::new_raw_encoder(&filters(own, nbytes)?),
+            (Format::Alone, []) => Stream::new_lzma_encoder(&usual.lzma(nbytes)?),
+            (Format::Alone, [Filter::Lzma { second: false, options }]) => {
+                Stream::new_lzma_encoder(&options.lzma(nbytes)?)
+            }
+            (Format::Alone, _) => Err(Error::Options),
+            (_, []) => {
+                let own = [Filter::Lzma { second: true, options: usual }];
+                Stream::new_stream_encoder(&filters(&own, nbytes)?, check)
+            }
+            (_, own) => Stream::new_stream_encoder(&filters(own, nbytes)?, check),
+        }
+    }
+}
+
+impl Filter {
+    fn parse(value: &Value) -> Result<Filter> {
+        let bad = || ErrorKind::BadCodec(format!("{value} is no filter of lzma"));
+        let filter = CodecMetadata::new(NAME, value.as_object().ok_or_else(bad)?.clone());
+        let number = |key: &str| match filter.configuration.get(key).unwrap_or(&Value::Null) {
+            Value::Null => Ok(None),
+            value => value.as_u64().and_then(|value| u32::try_from(value).ok()).map(Some).ok_or_else(bad),
+        };
+        let id = filter.configuration.get("id").and_then(Value::as_i64).ok_or_else(bad)?;
+        Ok(match id {
+            0x4000_0000_0000_0001 | 33 => Filter::Lzma {
+                second: id == 33,
+                options: Options {
+                    preset: integer(&filter, "preset", i64::from(PRESET), 0, MAX_PRESET)? as u32,
+                    dictionary: number("dict_size")?,
+                    literal_context: number("lc")?,
+                    literal_position: number("lp")?,
+                    position: number("pb")?,
+                    fast: number("mode")?.map(|mode| mode == 1),
+                    nice_length: number("nice_len")?,
+                    match_finder: number("mf")?,
+                    depth: number("depth")?,
+                },
+            },
+            3 => Filter::Delta { distance: (integer(&filter, "dist", 1, 1, 256)? - 1) as u8 },
+            4..=11 => Filter::Code { id, start: number("start_offset")?.unwrap_or(0) },
+            _ => return Err(bad().into()),
+        })
+    }
+}
+
+impl Options {
+    /// For an input or output of at most `nbytes` (steps 1 and 2).
+    fn lzma(&self, nbytes: usize) -> Result<LzmaOptions, Error> {
+        let mut lzma = LzmaOptions::new_preset(self.preset)?;
+        // The sizes of the presets, of which the crate does not tell.
+        let usual =
+            [256 << 10, 1 << 20, 2 << 20, 4 << 20, 4 << 20, 8 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20];
+        let usual = usual.get((self.preset & 15) as usize).copied().ok_or(Error::Options)?;
+        lzma.dict_size(cut(self.dictionary.map_or(usual, |size| size as usize), nbytes));
+        let set = |value: Option<u32>,
+                   lzma: &mut LzmaOptions,
+                   set: fn(&mut LzmaOptions, u32) -> &mut LzmaOptions| {
+            if let Some(value) = value {
+                set(lzma, value);
+            }
+        };
+        set(self.literal_context, &mut lzma, LzmaOptions::literal_context_bits);
+        set(self.literal_position, &mut lzma, LzmaOptions::literal_position_bits);
+        set(self.position, &mut lzma, LzmaOptions::position_bits);
+        set(self.nice_length, &mut lzma, LzmaOptions::nice_len);
+        set(self.depth, &mut lzma, LzmaOptions::depth);
+        if let Some(fast) = self.fast {
+            lzma.mode(if fast { Mode::Fast } else { Mode::Normal });
+        }
+        if let Some(number) = self.match_finder {
+            lzma.match_finder(match number {
+                0x03 => MatchFinder::HashChain3,
+                0x04 => MatchFinder::HashChain4,
+                0x12 => MatchFinder::BinaryTree2,
+                0x13 => MatchFinder::BinaryTree3,
+                0x14 => MatchFinder::BinaryTree4,
+                _ => return Err(Error::Options),
+            });
+        }
+        Ok(lzma)
+    }
+}
+
+fn filters(own: &[Filter], nbytes: usize) -> Result<Filters, Error> {
+    let mut filters = Filters::new();
+    for filter in own {
+        match filter {
+            Filter::Lzma { second: false, options } => filters.lzma1(&options.lzma(nbytes)?),
+            Filter::Lzma { second: true, options } => filters.lzma2(&options.lzma(nbytes)?),
+            Filter::Delta { distance } => filters.delta_properties(&[*distance])?,
+            Filter::Code { id, start } => {
+                let start = start.to_le_bytes();
+                match id {
+                    4 => filters.x86_properties(&start)?,
+                    5 => filters.powerpc_properties(&start)?,
+                    6 => filters.ia64_properties(&start)?,
+                    7 => filters.arm_properties(&start)?,
+                    8 => filters.arm_thumb_properties(&start)?,
+                    9 => filters.sparc_properties(&start)?,
+                    10 => filters.arm64_properties(&start)?,
+                    _ => filters.riscv_properties(&start)?,
+                }
+            }
+        };
+    }
+    Ok(filters)
+}
+
+/// A dictionary that is no larger than what it is for.
+fn cut(size: usize, nbytes: usize) -> u32 {
+    u32::try_from(size.min(nbytes.max(MIN_DICTIONARY))).unwrap_or(u32::MAX)
+}
+
+/// Sends all of `parts` through `stream` to the start of `destination`; returns the bytes written.
+fn run(mut stream: Stream, parts: &[&[u8]], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+    let mut written = 0;
+    for (number, part) in parts.iter().enumerate() {
+        let last = number + 1 == parts.len();
+        let action = if last { Action::Finish } else { Action::Run };
+        let mut read = 0;
+        while last || read < part.len() {
+            let (input, output) = (&part[read..], &mut destination[written..]);
+            let full = output.is_empty();
+            let before = (stream.total_in(), stream.total_out());
+            let status = stream.process_uninit(input, output, action).map_err(failure)?;
+            let progress = (stream.total_in() - before.0, stream.total_out() - before.1);
+            read += usize::try_from(progress.0).unwrap_or(usize::MAX);
+            written += usize::try_from(progress.1).unwrap_or(usize::MAX);
+            match status {
+                Status::StreamEnd if last && is_padding(&part[read..]) => return Ok(written),
+                Status::StreamEnd => return Err(Failure::Corrupt("bytes behind the end".into())),
+                _ if progress != (0, 0) => {}
+                _ if full => return Err(Failure::TooSmall),
+                // The first call without progress says nothing yet.
+                Status::Ok | Status::GetCheck => {}
+                Status::MemNeeded => return Err(Failure::Corrupt("the stream ends too early".into())),
+            }
+        }
+    }
+    Err(Failure::Corrupt("no bytes".into()))
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Mem => Failure::OutOfMemory,
+        Error::MemLimit => Failure::Corrupt("it asks for more memory than its output justifies".into()),
+        Error::Data | Error::Format => Failure::Corrupt(error.to_string()),
+        Error::Options | Error::NoCheck | Error::UnsupportedCheck | Error::Program => {
+            Failure::Unsupported(error.to_string())
+        }
+    }
+}

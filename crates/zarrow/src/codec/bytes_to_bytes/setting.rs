@@ -1,0 +1,21 @@
+//! Settings of a codec, as its configuration has them.
+
+use crate::error::{ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+use serde_json::Value;
+
+/// The integer that `key` is set to, `default` where it is left out or null. netCDF-C writes numbers as text.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`] where it is none from `low` to `high`.
+pub fn integer(metadata: &CodecMetadata, key: &str, default: i64, low: i64, high: i64) -> Result<i64> {
+    let value = metadata.configuration.get(key).unwrap_or(&Value::Null);
+    let integer = match value {
+        Value::Null => return Ok(default),
+        Value::String(text) => text.parse().ok(),
+        value => value.as_i64(),
+    };
+    integer
+        .filter(|integer| (low..=high).contains(integer))
+        .ok_or_else(|| ErrorKind::BadCodec(format!("{key} is {value}, not in {low}..={high}")).into())
+}

@@ -1,0 +1,132 @@
+//! `numcodecs.categorize`: words as numbers, each the place of its word in a list, counted from 1.
+//!
+//! A word that is not in the list is stored as 0 and read as an empty one, as is a number that has no word.
+//!
+//! Source: numcodecs `Categorize`, for strings of any length (`|O`) and of a fixed one (`U`).
+
+use super::Filter;
+use super::element::{self, Element, Wide, numbers, room, with_element};
+use super::parameters::{Parameters, bad};
+use crate::codec::encode_variable;
+use crate::error::{ErrorKind, Result};
+use serde_json::Value;
+use std::collections::HashMap;
+use zarrow_array::{DataType, Number};
+
+/// The words and the type of the numbers.
+#[derive(Debug)]
+pub struct Categorize {
+    /// The bytes of each word: UTF-8, or UTF-32 in the machine's byte order without padding.
+    words: Vec<Vec<u8>>,
+    /// Bytes of an element, where all have the same.
+    padded: Option<usize>,
+    stored: Number,
+}
+
+/// Words read.
+pub enum Decoded {
+    /// Of a fixed length.
+    Padded(Vec<u8>),
+    /// Of any length, as `vlen-utf8` stores them.
+    Variable(Vec<u8>),
+}
+
+/// Reads the parameters.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`] for other elements than text, and `labels` that are no list of words.
+pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
+    let refused = || bad("labels must be a list of words");
+    let labels = parameters.get("labels").and_then(Value::as_array).ok_or_else(refused)?;
+    let labels: Vec<&str> = labels.iter().map(Value::as_str).collect::<Option<_>>().ok_or_else(refused)?;
+    let (padded, words) = match parameters.data_type {
+        DataType::String => (None, labels.iter().map(|word| word.as_bytes().to_vec()).collect()),
+        DataType::FixedLengthUtf32 { .. } => {
+            let points = |word: &&str| {
+                word.trim_end_matches('\0').chars().flat_map(|point| u32::from(point).to_ne_bytes()).collect()
+            };
+            (parameters.data_type.item_size(), labels.iter().map(points).collect())
+        }
+        other => return Err(bad(format!("categories of {other}"))),
+    };
+    let stored = parameters.number("astype")?.unwrap_or(Number::UInt8);
+    Ok(Filter::Words(Categorize { words, padded, stored }))
+}
+
+impl Categorize {
+    /// The type of the numbers.
+    pub fn stored(&self) -> Number {
+        self.stored
+    }
+
+    /// The words that these numbers stand for, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`]; [`zarrow_array::Error::OutOfMemory`].
+    pub fn decode(&self, stored: &[u8], limit: usize) -> Result<Decoded> {
+        let places: Vec<usize> = with_element!(self.stored, T => numbers::<T>(stored).map(place).collect())
+            .ok_or_else(element::not_computable)?;
+        let word = |place: &usize| {
+            place.checked_sub(1).and_then(|at| self.words.get(at)).map_or(&[][..], |word| word)
+        };
+        let Some(item_size) = self.padded else {
+            let nbytes = places.iter().fold(0usize, |sum, place| sum.saturating_add(word(place).len()));
+            if nbytes > limit {
+                let (what, actual) = ("the decoded size", nbytes as u64);
+                return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
+            }
+            let words: Vec<&[u8]> = places.iter().map(word).collect();
+            return Ok(Decoded::Variable(encode_variable(&words)?));
+        };
+        let mut padded = room(places.len(), item_size)?;
+        for (item, place) in padded.chunks_exact_mut(item_size.max(1)).zip(&places) {
+            item.iter_mut().zip(word(place)).for_each(|(byte, of_word)| *byte = *of_word);
+        }
+        Ok(Decoded::Padded(padded))
+    }
+
+    /// The numbers that stand for these words.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadValue`] where the type has no number for a word; [`zarrow_array::Error::OutOfMemory`].
+    pub fn encode<'w>(&self, words: impl ExactSizeIterator<Item = &'w [u8]>) -> Result<Vec<u8>> {
+        // The last of words that are the same, as numcodecs does.
+        let places: HashMap<&[u8], usize> = self.words.iter().map(Vec::as_slice).zip(1..).collect();
+        let made = with_element!(self.stored, T => {
+            let mut stored = room(words.len(), T::SIZE)?;
+            for (item, word) in stored.chunks_exact_mut(T::SIZE).zip(words) {
+                let wide = Wide::Integer(places.get(word).map_or(0, |place| *place as i128));
+                let number = T::cast(wide);
+                if number.wide().to_f64() != wide.to_f64() {
+                    let text = format!("{} has no number for each label", self.stored.names().zarr);
+                    return Err(ErrorKind::BadValue(text).into());
+                }
+                number.write(item);
+            }
+            stored
+        });
+        made.ok_or_else(element::not_computable)
+    }
+
+    /// The numbers that stand for these words of a fixed length.
+    ///
+    /// # Errors
+    /// As [`encode`](Categorize::encode).
+    pub fn encode_padded(&self, elements: &[u8]) -> Result<Vec<u8>> {
+        let word = |item: &'_ [u8]| {
+            let points = item.as_chunks::<4>().0;
+            points.iter().rposition(|point| *point != [0; 4]).map_or(0, |last| 4 * (last + 1))
+        };
+        let item_size = self.padded.unwrap_or(1).max(1);
+        self.encode(elements.chunks_exact(item_size).map(|item| &item[..word(item)]))
+    }
+}
+
+/// The place in the list that a number is, 0 where it is none.
+fn place<T: Element>(number: T) -> usize {
+    match number.wide() {
+        Wide::Integer(integer) => usize::try_from(integer).unwrap_or(0),
+        Wide::Real(real) if real.fract() == 0.0 && real > 0.0 => real as usize,
+        Wide::Real(_) => 0,
+    }
+}

@@ -1,0 +1,67 @@
+//! `numcodecs.delta`: the first element, then the difference of each to the one before it.
+//!
+//! Source: numcodecs `Delta`. Differences are those of `dtype`, cast to `astype`; sums are those of the wider type, or of
+//! `dtype` where it is one of integers.
+
+use super::element::{Element, convert, with_element};
+use super::parameters::Parameters;
+use super::{Filter, Values, element};
+use crate::error::{ErrorKind, Result};
+use zarrow_array::Number;
+
+#[derive(Debug)]
+struct Delta {
+    decoded: Number,
+    stored: Number,
+}
+
+/// Reads the parameters.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for bools, which numcodecs does not read back.
+pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
+    let decoded = parameters.decoded("dtype")?;
+    let stored = parameters.number("astype")?.unwrap_or(decoded);
+    if [decoded, stored].contains(&Number::Bool) {
+        return Err(ErrorKind::Unsupported("differences of bools".into()).into());
+    }
+    Ok(Filter::Values(Box::new(Delta { decoded, stored }), stored.into()))
+}
+
+/// The sum so far.
+struct Sum<T>(Option<T>);
+
+impl<T: Element> Sum<T> {
+    fn with(&mut self, difference: T) -> T {
+        let sum = self.0.map_or(difference, |sum| sum.plus(difference));
+        self.0 = Some(sum);
+        sum
+    }
+}
+
+impl Values for Delta {
+    fn encode(&self, elements: Vec<u8>) -> Result<Vec<u8>> {
+        let made = with_element!(self.decoded, T => with_element!(self.stored, U => {
+            let mut before: Option<T> = None;
+            convert(&elements, |number: T| {
+                let difference = before.map_or(number, |before| number.minus(before));
+                before = Some(number);
+                U::cast(difference.wide())
+            })
+        }));
+        made.flatten().unwrap_or_else(|| Err(element::not_computable()))
+    }
+
+    fn decode(&self, stored: Vec<u8>, _: usize) -> Result<Vec<u8>> {
+        let made = with_element!(self.decoded, T => with_element!(self.stored, U => {
+            if U::IS_REAL && T::IS_REAL && U::SIZE > T::SIZE {
+                let mut sum = Sum::<U>(None);
+                convert(&stored, |difference: U| T::cast(sum.with(difference).wide()))
+            } else {
+                let mut sum = Sum::<T>(None);
+                convert(&stored, |difference: U| sum.with(T::cast(difference.wide())))
+            }
+        }));
+        made.flatten().unwrap_or_else(|| Err(element::not_computable()))
+    }
+}

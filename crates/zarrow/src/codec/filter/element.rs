@@ -1,0 +1,380 @@
+//! Numbers as NumPy computes with them: reading, writing, casting, and the arithmetic of filters.
+//!
+//! 1. Bytes are a list of numbers in the machine's byte order; [`convert`] makes one list of another, number by number.
+//! 2. A cast is NumPy's, which is C's. Where C leaves it open (not a number, or a number that the integer type does not
+//!    hold) the result is what NumPy gives on x86-64: the lowest number of a type of 32 or 64 bits, and of smaller types
+//!    the low bits of that.
+//! 3. Integers wrap around, and each operation is rounded to the type that it is in.
+
+use crate::error::{ErrorKind, Result};
+use half::f16;
+use zarrow_array::{DataType, Number};
+
+/// A number of any type, as wide as it has to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Wide {
+    /// A whole number.
+    Integer(i128),
+    /// A number with a fraction, which `f64` holds exactly.
+    Real(f64),
+}
+
+impl Wide {
+    /// The number, rounded to the nearest one where it has more than 53 bits.
+    #[inline]
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Wide::Integer(integer) => integer as f64,
+            Wide::Real(real) => real,
+        }
+    }
+}
+
+/// A number in memory.
+pub trait Element: Copy + PartialEq + 'static {
+    /// Bytes of one.
+    const SIZE: usize;
+    /// Whether the type is one of floating point.
+    const IS_REAL: bool;
+    /// The number whose bytes these are, as many as it has.
+    fn read(bytes: &[u8]) -> Self;
+    /// Writes the number to as many bytes as it has.
+    fn write(self, bytes: &mut [u8]);
+    /// The number itself.
+    fn wide(self) -> Wide;
+    /// The number of this type that NumPy casts to (step 2).
+    fn cast(wide: Wide) -> Self;
+    /// The sum (step 3).
+    fn plus(self, other: Self) -> Self;
+    /// The difference (step 3).
+    fn minus(self, other: Self) -> Self;
+    /// The product (step 3).
+    fn times(self, other: Self) -> Self;
+    /// The quotient: of integers rounded down, as Python's `//`, and 0 where it is by 0.
+    fn over(self, other: Self) -> Self;
+    /// The nearest whole number, the even one of two.
+    fn rounded(self) -> Self;
+}
+
+macro_rules! in_bytes {
+    ($type:ty) => {
+        const SIZE: usize = size_of::<$type>();
+        #[inline]
+        fn read(bytes: &[u8]) -> Self {
+            bytes.first_chunk().map_or(Self::default(), |bytes| <$type>::from_ne_bytes(*bytes))
+        }
+        #[inline]
+        fn write(self, bytes: &mut [u8]) {
+            if let Some(bytes) = bytes.first_chunk_mut() {
+                *bytes = self.to_ne_bytes();
+            }
+        }
+    };
+}
+
+macro_rules! integers {
+    ($($type:ty, $cast:ty;)*) => { $(
+        impl Element for $type {
+            in_bytes!($type);
+            const IS_REAL: bool = false;
+            #[inline]
+            fn wide(self) -> Wide {
+                Wide::Integer(self as i128)
+            }
+            #[inline]
+            fn cast(wide: Wide) -> Self {
+                match wide {
+                    Wide::Integer(integer) => integer as $type,
+                    Wide::Real(real) => <$cast>::truncated(real) as $type,
+                }
+            }
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            #[inline]
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+            #[inline]
+            fn over(self, other: Self) -> Self {
+                if other == 0 {
+                    return 0;
+                }
+                let (quotient, rest) = (self.wrapping_div(other), self.wrapping_rem(other));
+                #[allow(unused_comparisons)]
+                let is_below = rest != 0 && (rest < 0) != (other < 0);
+                quotient.wrapping_sub(is_below as $type)
+            }
+            #[inline]
+            fn rounded(self) -> Self {
+                self
+            }
+        }
+    )* };
+}
+
+/// What the processor makes of a real number that is to be whole.
+trait Truncated: Sized {
+    fn truncated(real: f64) -> Self;
+}
+
+impl Truncated for i32 {
+    #[inline]
+    fn truncated(real: f64) -> i32 {
+        let whole = real.trunc();
+        if (-2_147_483_648.0..=2_147_483_647.0).contains(&whole) { whole as i32 } else { i32::MIN }
+    }
+}
+
+impl Truncated for i64 {
+    #[inline]
+    fn truncated(real: f64) -> i64 {
+        let limit = 9_223_372_036_854_775_808.0;
+        if real >= -limit && real < limit { real as i64 } else { i64::MIN }
+    }
+}
+
+impl Truncated for u64 {
+    #[inline]
+    fn truncated(real: f64) -> u64 {
+        let half = 9_223_372_036_854_775_808.0;
+        if real < half { i64::truncated(real) as u64 } else { i64::truncated(real - half) as u64 ^ 1 << 63 }
+    }
+}
+
+integers! {
+    i8, i32;
+    i16, i32;
+    i32, i32;
+    i64, i64;
+    u8, i32;
+    u16, i32;
+    u32, i64;
+    u64, u64;
+}
+
+macro_rules! reals {
+    ($($type:ty, $compute:ty, $from:expr;)*) => { $(
+        impl Element for $type {
+            in_bytes!($type);
+            const IS_REAL: bool = true;
+            #[inline]
+            fn wide(self) -> Wide {
+                Wide::Real(f64::from(self))
+            }
+            #[inline]
+            fn cast(wide: Wide) -> Self {
+                $from(wide)
+            }
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                rounded_to(<$compute>::from(self) + <$compute>::from(other))
+            }
+            #[inline]
+            fn minus(self, other: Self) -> Self {
+                rounded_to(<$compute>::from(self) - <$compute>::from(other))
+            }
+            #[inline]
+            fn times(self, other: Self) -> Self {
+                rounded_to(<$compute>::from(self) * <$compute>::from(other))
+            }
+            #[inline]
+            fn over(self, other: Self) -> Self {
+                rounded_to(<$compute>::from(self) / <$compute>::from(other))
+            }
+            #[inline]
+            fn rounded(self) -> Self {
+                rounded_to(<$compute>::from(self).round_ties_even())
+            }
+        }
+    )* };
+}
+
+/// A number in the type of its elements, from the type that it was computed in.
+trait Rounded<T> {
+    fn rounded(self) -> T;
+}
+
+impl Rounded<f16> for f32 {
+    #[inline]
+    fn rounded(self) -> f16 {
+        f16::from_f32(self)
+    }
+}
+
+impl Rounded<f32> for f32 {
+    #[inline]
+    fn rounded(self) -> f32 {
+        self
+    }
+}
+
+impl Rounded<f64> for f64 {
+    #[inline]
+    fn rounded(self) -> f64 {
+        self
+    }
+}
+
+#[inline]
+fn rounded_to<T, C: Rounded<T>>(computed: C) -> T {
+    computed.rounded()
+}
+
+reals! {
+    f16, f32, |wide: Wide| half_of(wide.to_f64());
+    f32, f32, |wide: Wide| match wide {
+        Wide::Integer(integer) => integer as f32,
+        Wide::Real(real) => real as f32,
+    };
+    f64, f64, Wide::to_f64;
+}
+
+/// The nearest half of a number, rounded once: by way of an `f32` that is rounded to odd, which keeps that it was not
+/// exact.
+fn half_of(real: f64) -> f16 {
+    let single = real as f32;
+    let bits = single.to_bits();
+    if !single.is_finite() || f64::from(single) == real || bits & 1 == 1 {
+        return f16::from_f32(single);
+    }
+    let towards_zero = f64::from(single).abs() > real.abs();
+    f16::from_f32(f32::from_bits(if towards_zero { bits - 1 } else { bits + 1 }))
+}
+
+/// A bool, as NumPy has it: a byte that is 0 or not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bool(bool);
+
+impl Element for Bool {
+    const SIZE: usize = 1;
+    const IS_REAL: bool = false;
+    #[inline]
+    fn read(bytes: &[u8]) -> Self {
+        Bool(bytes.first().is_some_and(|byte| *byte != 0))
+    }
+    #[inline]
+    fn write(self, bytes: &mut [u8]) {
+        bytes.fill(u8::from(self.0));
+    }
+    #[inline]
+    fn wide(self) -> Wide {
+        Wide::Integer(i128::from(self.0))
+    }
+    #[inline]
+    fn cast(wide: Wide) -> Self {
+        Bool(wide.to_f64() != 0.0)
+    }
+    #[inline]
+    fn plus(self, other: Self) -> Self {
+        Bool(self.0 | other.0)
+    }
+    #[inline]
+    fn minus(self, other: Self) -> Self {
+        Bool(self.0 != other.0)
+    }
+    #[inline]
+    fn times(self, other: Self) -> Self {
+        Bool(self.0 & other.0)
+    }
+    #[inline]
+    fn over(self, other: Self) -> Self {
+        Bool(self.0 & other.0)
+    }
+    #[inline]
+    fn rounded(self) -> Self {
+        self
+    }
+}
+
+/// Runs `$body` with `$type` standing for the Rust type of `$number`, an expression of type [`Number`]; gives `None` for a
+/// number that filters do not compute with.
+macro_rules! with_element {
+    ($number:expr, $type:ident => $body:expr) => {{
+        use zarrow_array::Number;
+        macro_rules! with {
+            ($element:ty) => {{
+                type $type = $element;
+                Some($body)
+            }};
+        }
+        match $number {
+            Number::Bool => with!($crate::codec::filter::element::Bool),
+            Number::Int8 => with!(i8),
+            Number::Int16 => with!(i16),
+            Number::Int32 => with!(i32),
+            Number::Int64 => with!(i64),
+            Number::UInt8 => with!(u8),
+            Number::UInt16 => with!(u16),
+            Number::UInt32 => with!(u32),
+            Number::UInt64 => with!(u64),
+            Number::Float16 => with!(half::f16),
+            Number::Float32 => with!(f32),
+            Number::Float64 => with!(f64),
+            _ => None,
+        }
+    }};
+}
+pub(crate) use with_element;
+
+/// The number type that filters compute with.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for every other type.
+pub fn computable(data_type: &DataType) -> Result<Number> {
+    data_type
+        .as_number()
+        .filter(|number| with_element!(*number, T => T::SIZE).is_some())
+        .ok_or_else(|| ErrorKind::Unsupported(format!("computing with {data_type}")).into())
+}
+
+/// The numbers of `source`, one after the other.
+pub fn numbers<T: Element>(source: &[u8]) -> impl Iterator<Item = T> {
+    source.chunks_exact(T::SIZE).map(T::read)
+}
+
+/// Room for `count` numbers of `size` bytes, zeroed.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`].
+pub fn room(count: usize, size: usize) -> Result<Vec<u8>> {
+    let nbytes = zarrow_array::shape::nbytes(&[count as u64], size)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    bytes.resize(nbytes, 0);
+    Ok(bytes)
+}
+
+/// What `each` makes of every number of `source` (step 1).
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`].
+pub fn convert<T: Element, U: Element>(source: &[u8], mut each: impl FnMut(T) -> U) -> Result<Vec<u8>> {
+    let mut made = room(source.len() / T::SIZE, U::SIZE)?;
+    for (number, place) in numbers(source).zip(made.chunks_exact_mut(U::SIZE)) {
+        each(number).write(place);
+    }
+    Ok(made)
+}
+
+/// The numbers of `source`, cast from the one type to the other.
+///
+/// # Errors
+/// [`ErrorKind::Internal`] for types that are not [`computable`]; [`zarrow_array::Error::OutOfMemory`].
+pub fn cast(source: Vec<u8>, from: Number, to: Number) -> Result<Vec<u8>> {
+    if from == to {
+        return Ok(source);
+    }
+    let made = with_element!(from, T => with_element!(to, U => convert(&source, |number: T| U::cast(number.wide()))));
+    made.flatten().unwrap_or_else(|| Err(not_computable()))
+}
+
+/// A type that [`computable`] has let through and no code knows: the parsers rule that out.
+pub fn not_computable() -> crate::Error {
+    ErrorKind::Internal("a filter of a type that it does not compute with".into()).into()
+}

@@ -1,0 +1,228 @@
+//! Filters: codecs that make an array of an array, other elements or another shape.
+//!
+//! 1. [`Filtered`] is one filter and the chain behind it, so that a list of filters is one inside the other. A chain
+//!    without a filter knows nothing of them.
+//! 2. A chunk is decoded whole: the chain behind it gives the elements that are stored, in C order and the machine's byte
+//!    order, and the filter makes of them as many as the chunk has. Encoding goes the other way.
+//! 3. How many elements are stored, and of which type, follows from the metadata alone. A stored element makes one
+//!    element, or 8 where they are bits; so what a chunk decodes to is bounded by what is stored of it.
+//! 4. `dtype` of a filter of numcodecs may be another type of the same size than that of the elements it gets: their bytes
+//!    are taken for it, as numcodecs does.
+//!
+//! Each filter has one line in [`FILTERS`].
+
+mod astype;
+mod bitround;
+mod cast_value;
+mod categorize;
+mod delta;
+mod element;
+mod fixed_scale_offset;
+mod packbits;
+mod parameters;
+mod quantize;
+mod reshape;
+mod scale_offset;
+mod squeeze;
+
+use crate::codec::chain::Chain;
+use crate::codec::{VariableChunk, transpose};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::{Decoded, Elements};
+use crate::metadata::{CodecMetadata, FillValue};
+use crate::options::DecodeLimits;
+use parameters::Parameters;
+pub use parameters::number_named;
+use std::fmt::Debug;
+use std::sync::Arc;
+use zarrow_array::{DataType, shape};
+
+/// A filter of elements of a fixed size.
+pub trait Values: Debug + Send + Sync {
+    /// The elements as they are stored.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadValue`] where an element cannot be stored so; [`zarrow_array::Error::OutOfMemory`].
+    fn encode(&self, elements: Vec<u8>) -> Result<Vec<u8>>;
+
+    /// The `count` elements of which these are stored.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`]; [`zarrow_array::Error::OutOfMemory`].
+    fn decode(&self, stored: Vec<u8>, count: usize) -> Result<Vec<u8>>;
+}
+
+/// A filter of the shape alone: the elements stay as they are, in C order.
+pub trait Shape: Debug + Send + Sync {
+    /// The shape that a chunk of `shape` is stored in.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] where it has another number of elements.
+    fn stored(&self, shape: &[u64]) -> Result<Vec<u64>>;
+}
+
+/// What a filter changes.
+#[derive(Debug)]
+pub enum Filter {
+    /// The elements, which are then of this type.
+    Values(Box<dyn Values>, DataType),
+    /// Bools, which become bytes of 8, in one axis.
+    Bits(packbits::PackBits),
+    /// Words, which become numbers.
+    Words(categorize::Categorize),
+    /// The shape.
+    Shape(Box<dyn Shape>),
+}
+
+/// Reads the parameters of a filter.
+type Parse = fn(&Parameters<'_>) -> Result<Filter>;
+
+/// Every filter, by its names.
+const FILTERS: &[(&[&str], Parse)] = &[
+    (&["bitround", "numcodecs.bitround"], bitround::parse),
+    (&["cast_value"], cast_value::parse),
+    (&["numcodecs.astype"], astype::parse),
+    (&["numcodecs.categorize"], categorize::parse),
+    (&["numcodecs.delta"], delta::parse),
+    (&["numcodecs.fixedscaleoffset"], fixed_scale_offset::parse),
+    (&["numcodecs.packbits"], packbits::parse),
+    (&["numcodecs.quantize"], quantize::parse),
+    (&["reshape"], reshape::parse),
+    (&["scale_offset"], scale_offset::parse),
+    (&["zarrs.squeeze", "squeeze"], squeeze::parse),
+];
+
+fn named(name: &str) -> Option<Parse> {
+    FILTERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, parse)| *parse)
+}
+
+/// Whether `name` is that of a filter.
+pub fn is_filter(name: &str) -> bool {
+    named(name).is_some()
+}
+
+/// A filter, and the codecs behind it (step 1).
+#[derive(Debug)]
+pub struct Filtered {
+    name: String,
+    filter: Filter,
+    /// How the elements are stored that the filter makes.
+    pub stored: Chain,
+}
+
+impl Filtered {
+    /// The filter that `metadata` names and the chain of `rest`, for chunks of `shape`; `None` where it is no filter.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`], with the codec named; what the rest refuses.
+    pub fn new(
+        metadata: &CodecMetadata,
+        rest: &[CodecMetadata],
+        data_type: &DataType,
+        shape: &[u64],
+        limits: &DecodeLimits,
+    ) -> Result<Option<Filtered>> {
+        let Some(parse) = named(&metadata.name) else { return Ok(None) };
+        let in_filter = |error: Error| error.in_codec(&metadata.name);
+        let filter =
+            parse(&Parameters { configuration: &metadata.configuration, data_type }).map_err(in_filter)?;
+        let stored_type = match &filter {
+            Filter::Values(_, data_type) => data_type.clone(),
+            Filter::Bits(_) => packbits::PackBits::STORED.into(),
+            Filter::Words(words) => words.stored().into(),
+            Filter::Shape(_) => data_type.clone(),
+        };
+        let stored_shape = filter.stored_shape(shape).map_err(in_filter)?;
+        if rest.iter().any(|codec| codec.name == "sharding_indexed") {
+            // An inner chunk that is not stored would have to be a fill value that went through the filter.
+            return Err(in_filter(ErrorKind::Unsupported("a filter before sharding_indexed".into()).into()));
+        }
+        let stored = Chain::new(rest, &stored_type, &stored_shape, &FillValue::zero(&stored_type), limits)?;
+        if stored.order.is_some() && !stored.has_fixed_elements() {
+            return Err(in_filter(
+                ErrorKind::Unsupported(format!("a filter before transposed {data_type}")).into(),
+            ));
+        }
+        Ok(Some(Filtered { name: metadata.name.clone(), filter, stored }))
+    }
+
+    /// The shape in which a chunk of `shape` is stored, and the same in the order of the stored axes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`], with the codec.
+    pub fn stored_shape(&self, shape: &[u64]) -> Result<(Vec<u64>, Vec<u64>)> {
+        let shape = self.filter.stored_shape(shape).map_err(|error| error.in_codec(&self.name))?;
+        let in_order = match &self.stored.order {
+            Some(order) => order.iter().map(|axis| shape[*axis]).collect(),
+            None => shape.clone(),
+        };
+        Ok((shape, in_order))
+    }
+
+    /// The elements of a chunk of `shape`, of what the chain behind the filter decoded (step 2).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`], [`ErrorKind::Limit`], with the codec; [`zarrow_array::Error::OutOfMemory`].
+    pub fn decode(&self, stored: Decoded, shape: &[u64]) -> Result<Decoded> {
+        let (_, in_order) = self.stored_shape(shape)?;
+        let in_filter = |error: Error| error.in_codec(&self.name);
+        let count = shape::nbytes(shape, 1)?;
+        let (mut bytes, swap) = match stored {
+            Decoded::Fixed { bytes, swap } => (bytes, swap),
+            other if matches!(self.filter, Filter::Shape(_)) => return Ok(other),
+            _ => return Err(in_filter(element::not_computable())),
+        };
+        let item_size = self.stored.item_size().unwrap_or(0);
+        swap.in_place(&mut bytes, item_size);
+        if let Some(order) = &self.stored.order {
+            bytes = transpose::permuted(&bytes, &in_order, &transpose::inverse(order), item_size)?;
+        }
+        let bytes = match &self.filter {
+            Filter::Values(values, _) => values.decode(bytes, count),
+            Filter::Bits(bits) => bits.decode(bytes, count),
+            Filter::Shape(_) => Ok(bytes),
+            Filter::Words(words) => match words.decode(&bytes, self.stored.limits.max_variable_nbytes) {
+                Ok(categorize::Decoded::Padded(bytes)) => Ok(bytes),
+                Ok(categorize::Decoded::Variable(bytes)) => {
+                    let chunk = VariableChunk::parse(bytes, count).map_err(in_filter)?;
+                    return Ok(Decoded::Variable(Arc::new(chunk)));
+                }
+                Err(error) => Err(error),
+            },
+        };
+        Ok(Decoded::Fixed { bytes: bytes.map_err(in_filter)?, swap: crate::codec::Swap::None })
+    }
+
+    /// The elements to be stored, in the order of the stored axes, of those of a chunk of `shape` (step 2).
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadValue`], with the codec; [`zarrow_array::Error::OutOfMemory`].
+    pub fn encode<'a>(&self, elements: Elements<'a>, shape: &[u64]) -> Result<Elements<'a>> {
+        let (shape, _) = self.stored_shape(shape)?;
+        let in_filter = |error: Error| error.in_codec(&self.name);
+        let bytes = match (&self.filter, elements) {
+            (Filter::Values(values, _), Elements::Fixed(bytes)) => values.encode(bytes),
+            (Filter::Bits(bits), Elements::Fixed(bytes)) => bits.encode(&bytes),
+            (Filter::Words(words), Elements::Fixed(bytes)) => words.encode_padded(&bytes),
+            (Filter::Words(words), Elements::Variable(elements)) => words.encode(elements.iter().copied()),
+            (Filter::Shape(_), Elements::Fixed(bytes)) => Ok(bytes),
+            (Filter::Shape(_), elements) => return Ok(elements),
+            _ => Err(element::not_computable()),
+        };
+        let bytes = bytes.map_err(in_filter)?;
+        Ok(Elements::Fixed(match &self.stored.order {
+            Some(order) => transpose::permuted(&bytes, &shape, order, self.stored.item_size().unwrap_or(0))?,
+            None => bytes,
+        }))
+    }
+}
+
+impl Filter {
+    fn stored_shape(&self, shape: &[u64]) -> Result<Vec<u64>> {
+        match self {
+            Filter::Values(..) | Filter::Words(_) => Ok(shape.to_vec()),
+            Filter::Bits(_) => Ok(vec![packbits::PackBits::stored_count(shape::nbytes(shape, 1)?) as u64]),
+            Filter::Shape(filter) => filter.stored(shape),
+        }
+    }
+}

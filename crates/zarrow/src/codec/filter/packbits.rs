@@ -1,0 +1,85 @@
+//! `numcodecs.packbits`: bools as bits, the highest bit first, behind a byte that says how many of the last are unused.
+//!
+//! Source: numcodecs `PackBits`. The codec `packbits` of version 3 is another: see [`packbits`](crate::codec::packbits).
+
+use super::Filter;
+use super::element::room;
+use super::parameters::Parameters;
+use crate::error::{ErrorKind, Result};
+use zarrow_array::Number;
+
+/// The filter, which has no parameters.
+#[derive(Debug)]
+pub struct PackBits;
+
+/// Reads the parameters.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`] for other elements than bools.
+pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
+    match parameters.data_type.as_number() {
+        Some(Number::Bool) => Ok(Filter::Bits(PackBits)),
+        _ => Err(ErrorKind::BadCodec(format!("bits of {}", parameters.data_type)).into()),
+    }
+}
+
+impl PackBits {
+    /// The type of what is stored.
+    pub const STORED: Number = Number::UInt8;
+
+    /// How many bytes are stored of `count` bools.
+    pub fn stored_count(count: usize) -> usize {
+        count.div_ceil(8) + 1
+    }
+
+    /// The bytes to be stored of these bools.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub fn encode(&self, bools: &[u8]) -> Result<Vec<u8>> {
+        let mut stored = room(Self::stored_count(bools.len()), 1)?;
+        if let Some((unused, bytes)) = stored.split_first_mut() {
+            *unused = (bools.len().next_multiple_of(8) - bools.len()) as u8;
+            for (byte, bools) in bytes.iter_mut().zip(bools.chunks(8)) {
+                *byte =
+                    bools.iter().zip(0..).fold(0, |byte, (bool, at)| byte | u8::from(*bool != 0) << (7 - at));
+            }
+        }
+        Ok(stored)
+    }
+
+    /// The `count` bools of which these bytes are stored.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] where the first byte says another count; [`zarrow_array::Error::OutOfMemory`].
+    pub fn decode(&self, stored: Vec<u8>, count: usize) -> Result<Vec<u8>> {
+        let unused = count.next_multiple_of(8) - count;
+        let (said, bytes) = stored.split_first().unwrap_or((&0, &[]));
+        if usize::from(*said) != unused {
+            return Err(ErrorKind::Corrupt(format!("says {said} unused bits, there are {unused}")).into());
+        }
+        let mut bools = room(count, 1)?;
+        for (bools, byte) in bools.chunks_mut(8).zip(bytes) {
+            bools.iter_mut().zip(0..).for_each(|(bool, at)| *bool = byte >> (7 - at) & 1);
+        }
+        Ok(bools)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_come_highest_first() {
+        // numcodecs.PackBits().encode([True, False, False, True]).
+        assert_eq!(PackBits.encode(&[1, 0, 0, 1]).unwrap(), [4, 144]);
+        for count in 0..20 {
+            let bools: Vec<u8> = (0..count).map(|at| u8::from(at % 3 == 0)).collect();
+            let stored = PackBits.encode(&bools).unwrap();
+            assert_eq!(stored.len(), PackBits::stored_count(bools.len()));
+            assert_eq!(PackBits.decode(stored, bools.len()).unwrap(), bools);
+        }
+        assert!(PackBits.decode(vec![3, 144], 4).is_err());
+    }
+}

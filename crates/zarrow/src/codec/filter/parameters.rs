@@ -1,0 +1,125 @@
+//! What a filter was set to, checked.
+
+use super::element::computable;
+use crate::error::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+use zarrow_array::{DataType, Number};
+
+/// The configuration of a filter, and the type of the elements that it gets.
+pub struct Parameters<'a> {
+    pub configuration: &'a Map<String, Value>,
+    pub data_type: &'a DataType,
+}
+
+/// A number of JSON, as Python reads it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scalar {
+    /// One without a fraction or an exponent.
+    Integer(i64),
+    /// Any other.
+    Real(f64),
+}
+
+impl Scalar {
+    /// The same as a number with a fraction.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Scalar::Integer(integer) => integer as f64,
+            Scalar::Real(real) => real,
+        }
+    }
+}
+
+/// A refusal of what a codec was set to.
+pub fn bad(text: impl Into<String>) -> Error {
+    ErrorKind::BadCodec(text.into()).into()
+}
+
+impl Parameters<'_> {
+    /// The parameter, where it is there and not null.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.configuration.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Checks that there are no other parameters than these.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`].
+    pub fn only(&self, known: &[&str]) -> Result<()> {
+        match self.configuration.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => Err(bad(format!("{key:?} is no parameter"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The type of the elements, one of integers or real numbers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for any other.
+    pub fn arithmetic(&self) -> Result<Number> {
+        match computable(self.data_type)? {
+            Number::Bool => Err(ErrorKind::Unsupported("computing with bools".into()).into()),
+            number => Ok(number),
+        }
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] where it is missing or no number.
+    pub fn scalar(&self, key: &str) -> Result<Scalar> {
+        let refused = || bad(format!("{key} must be a number"));
+        let value = self.get(key).ok_or_else(refused)?;
+        match value.as_i64() {
+            Some(integer) => Ok(Scalar::Integer(integer)),
+            None => value.as_f64().map(Scalar::Real).ok_or_else(refused),
+        }
+    }
+
+    /// A whole number from `low` to `high`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] where it is missing or another.
+    pub fn integer(&self, key: &str, low: i64, high: i64) -> Result<i64> {
+        let value = self.get(key).and_then(Value::as_i64).filter(|value| (low..=high).contains(value));
+        value.ok_or_else(|| bad(format!("{key} must be a whole number from {low} to {high}")))
+    }
+
+    /// The type that `key` names, as numcodecs writes it (`<f4`, or `float32`); the byte order is no part of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a type that filters do not compute with.
+    pub fn number(&self, key: &str) -> Result<Option<Number>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let refused = || ErrorKind::Unsupported(format!("{key} of {value}"));
+        let text = value.as_str().ok_or_else(refused)?;
+        Ok(Some(computable(&DataType::from(number_named(text).ok_or_else(refused)?)).map_err(|_| refused())?))
+    }
+
+    /// The type that the filter takes the elements for: what `key` names, which has as many bytes; else their own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] for a type of another size, [`ErrorKind::Unsupported`] for one that filters do not
+    /// compute with.
+    pub fn decoded(&self, key: &str) -> Result<Number> {
+        let Some(number) = self.number(key)? else { return computable(self.data_type) };
+        match self.data_type {
+            DataType::Optional(_) => None,
+            other => other.item_size(),
+        }
+        .filter(|size| *size == number.names().item_size)
+        .ok_or_else(|| {
+            bad(format!("{key} is {}, the elements are {}", number.names().zarr, self.data_type))
+        })?;
+        Ok(number)
+    }
+}
+
+/// The number type by the name that NumPy or Zarr have for it.
+pub fn number_named(text: &str) -> Option<Number> {
+    let code = text.strip_prefix(['<', '>', '|', '=']).unwrap_or(text);
+    Number::from_zarr_name(code).or_else(|| {
+        let (kind, size) = code.split_at_checked(1)?;
+        Number::from_kind_and_size(*kind.as_bytes().first()?, size.parse().ok()?)
+    })
+}

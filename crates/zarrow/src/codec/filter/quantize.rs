@@ -1,0 +1,62 @@
+//! `numcodecs.quantize`: real numbers with so many decimal digits, rounded to a power of two. Decoding casts alone.
+//!
+//! Source: numcodecs `Quantize`.
+
+use super::element::{Element, Wide, cast, convert, with_element};
+use super::parameters::{Parameters, bad};
+use super::{Filter, Values, element};
+use crate::error::Result;
+use zarrow_array::Number;
+
+#[derive(Debug)]
+struct Quantize {
+    scale: f64,
+    decoded: Number,
+    stored: Number,
+}
+
+/// Reads the parameters.
+///
+/// # Errors
+/// [`BadCodec`](crate::ErrorKind::BadCodec) where `digits` is no whole number, or a type not one of real numbers.
+pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
+    let decoded = parameters.decoded("dtype")?;
+    let stored = parameters.number("astype")?.unwrap_or(decoded);
+    let is_real = |number: Number| with_element!(number, T => T::IS_REAL) == Some(true);
+    if !is_real(decoded) || !is_real(stored) {
+        return Err(bad("only real numbers are rounded"));
+    }
+    let digits = parameters.integer("digits", -300, 300)?;
+    Ok(Filter::Values(Box::new(Quantize { scale: scale(digits as f64), decoded, stored }), stored.into()))
+}
+
+/// The power of two that keeps so many decimal digits.
+fn scale(digits: f64) -> f64 {
+    let exponent = 10f64.powf(-digits).log10();
+    let exponent = if exponent < 0.0 { exponent.floor() } else { exponent.ceil() };
+    2f64.powf(10f64.powf(-exponent).log2().ceil())
+}
+
+impl Values for Quantize {
+    fn encode(&self, elements: Vec<u8>) -> Result<Vec<u8>> {
+        let rounded = with_element!(self.decoded, T => {
+            let scale = T::cast(Wide::Real(self.scale));
+            convert(&elements, |number: T| scale.times(number).rounded().over(scale))
+        });
+        cast(rounded.unwrap_or_else(|| Err(element::not_computable()))?, self.decoded, self.stored)
+    }
+
+    fn decode(&self, stored: Vec<u8>, _: usize) -> Result<Vec<u8>> {
+        cast(stored, self.stored, self.decoded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn scales_are_powers_of_two() {
+        for (digits, scale) in [(0.0, 1.0), (1.0, 16.0), (2.0, 128.0), (3.0, 1024.0), (-1.0, 0.125)] {
+            assert_eq!(super::scale(digits), scale, "{digits}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `scale_offset`: `(x - offset) * scale` in the type of the elements, which stays.
+//!
+//! Real numbers are rounded after each step. Integers have to be exact: a result that the type does not hold, and a
+//! stored number that `scale` does not divide, are errors, as in zarr-python.
+//!
+//! Source: zarr-extensions `scale_offset`.
+
+use super::element::{Element, Wide, convert, with_element};
+use super::parameters::{Parameters, bad};
+use super::{Filter, Values, element};
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{FillValue, ZarrFormat};
+use zarrow_array::Number;
+
+#[derive(Debug)]
+struct ScaleOffset {
+    number: Number,
+    /// The bytes of a number of the type.
+    offset: Vec<u8>,
+    scale: Vec<u8>,
+}
+
+/// Reads the parameters.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`] for parameters that are no numbers of the type, and a scale that cannot be undone.
+pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
+    parameters.only(&["offset", "scale"])?;
+    let number = parameters.arithmetic()?;
+    let scalar = |key: &str, default: i64| {
+        let value = parameters.get(key).cloned().unwrap_or_else(|| default.into());
+        match FillValue::parse(&value, parameters.data_type, ZarrFormat::V3) {
+            Ok(FillValue::Fixed(bytes)) => Ok(bytes),
+            _ => Err(bad(format!("{key} must be a number of type {}", parameters.data_type))),
+        }
+    };
+    let (offset, scale) = (scalar("offset", 0)?, scalar("scale", 1)?);
+    if with_element!(number, T => T::read(&scale).wide()) == Some(Wide::Integer(0)) {
+        return Err(bad("a scale of 0 cannot be undone"));
+    }
+    Ok(Filter::Values(Box::new(ScaleOffset { number, offset, scale }), number.into()))
+}
+
+/// The integer in its type.
+fn exactly<T: Element>(integer: i128) -> Option<T> {
+    let wide = Wide::Integer(integer);
+    Some(T::cast(wide)).filter(|number| number.wide() == wide)
+}
+
+impl ScaleOffset {
+    /// Every number by `real` where the type is one of real numbers, else by `whole`, which gives nothing for a number
+    /// that it cannot be made of.
+    fn each<T: Element>(
+        &self,
+        elements: &[u8],
+        real: impl Fn(T, T, T) -> T,
+        whole: impl Fn(i128, i128, i128) -> Option<i128>,
+        refused: impl Fn(i128) -> Error,
+    ) -> Result<Vec<u8>> {
+        let (offset, scale) = (T::read(&self.offset), T::read(&self.scale));
+        let (Wide::Integer(whole_offset), Wide::Integer(whole_scale)) = (offset.wide(), scale.wide()) else {
+            return convert(elements, |number: T| real(number, offset, scale));
+        };
+        let mut wrong = None;
+        let made = convert(elements, |number: T| {
+            let Wide::Integer(integer) = number.wide() else { return number };
+            whole(integer, whole_offset, whole_scale).and_then(exactly).unwrap_or_else(|| {
+                wrong.get_or_insert(integer);
+                number
+            })
+        })?;
+        wrong.map_or(Ok(made), |integer| Err(refused(integer)))
+    }
+}
+
+impl Values for ScaleOffset {
+    fn encode(&self, elements: Vec<u8>) -> Result<Vec<u8>> {
+        let refused = |number| ErrorKind::BadValue(format!("{number} scaled is out of range")).into();
+        let made = with_element!(self.number, T => self.each::<T>(
+            &elements,
+            |number, offset, scale| number.minus(offset).times(scale),
+            |number, offset, scale| (number - offset).checked_mul(scale),
+            refused,
+        ));
+        made.unwrap_or_else(|| Err(element::not_computable()))
+    }
+
+    fn decode(&self, stored: Vec<u8>, _: usize) -> Result<Vec<u8>> {
+        let refused =
+            |number| ErrorKind::Corrupt(format!("{number} is no scaled number of this type")).into();
+        let made = with_element!(self.number, T => self.each::<T>(
+            &stored,
+            |number, offset, scale| number.over(scale).plus(offset),
+            |number, offset, scale| (number % scale == 0).then(|| number / scale + offset),
+            refused,
+        ));
+        made.unwrap_or_else(|| Err(element::not_computable()))
+    }
+}

@@ -1,0 +1,26 @@
+//! `zarrs.squeeze`: the axes that have one position are left out; where all have, one is left.
+//!
+//! Source: the documentation of the codec `squeeze` of zarrs.
+
+use super::parameters::Parameters;
+use super::{Filter, Shape};
+use crate::error::Result;
+
+#[derive(Debug)]
+struct Squeeze;
+
+/// Reads the parameters, of which there are none.
+///
+/// # Errors
+/// [`BadCodec`](crate::ErrorKind::BadCodec) where there are some.
+pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
+    parameters.only(&[])?;
+    Ok(Filter::Shape(Box::new(Squeeze)))
+}
+
+impl Shape for Squeeze {
+    fn stored(&self, shape: &[u64]) -> Result<Vec<u64>> {
+        let long: Vec<u64> = shape.iter().copied().filter(|extent| *extent != 1).collect();
+        Ok(if long.is_empty() { vec![1] } else { long })
+    }
+}

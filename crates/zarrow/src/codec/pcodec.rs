@@ -1,0 +1,214 @@
+//! `numcodecs.pcodec`: numbers as a standalone pco file.
+//!
+//! 1. The head of the file is read here: the magic bytes, the version, a type of number and a hint of their count, which
+//!    is not trusted.
+//! 2. Chunks follow, each behind a byte for its type and the count of its numbers, until a byte of 0 ends the file.
+//!    Together they have as many numbers as the metadata say.
+//! 3. What pco allocates follows from a dictionary and a window of numbers before. Neither is larger than the chunk in an
+//!    honest file, and no other is let through to it.
+//!
+//! Source: the format of pco 1, `standalone` in its documentation; numcodecs `PCodec`.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+use pco::metadata::DeltaEncoding;
+use pco::wrapped::FileDecompressor;
+use pco::{ChunkConfig, DeltaSpec, FULL_BATCH_N, ModeSpec, PagingSpec};
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use zarrow_array::{DataType, Number};
+
+/// The name in metadata.
+pub const NAME: &str = "numcodecs.pcodec";
+const MAGIC: &[u8] = b"pco!";
+/// The newest version of the head.
+const VERSION: u8 = 3;
+/// The mode whose dictionary is as long as it says.
+const DICTIONARY: u32 = 4;
+
+/// The configuration, and the type of the numbers.
+#[derive(Debug)]
+pub struct Pcodec {
+    number: Number,
+    config: ChunkConfig,
+}
+
+/// Runs `$body` with `$type` standing for the Rust type of `$number`; gives `None` for a number that pco does not have.
+macro_rules! with_number {
+    ($number:expr, $type:ident => $body:expr) => {{
+        macro_rules! with {
+            ($element:ty) => {{
+                type $type = $element;
+                Some($body)
+            }};
+        }
+        match $number {
+            Number::Int16 => with!(i16),
+            Number::Int32 => with!(i32),
+            Number::Int64 => with!(i64),
+            Number::UInt16 => with!(u16),
+            Number::UInt32 => with!(u32),
+            Number::UInt64 => with!(u64),
+            Number::Float16 => with!(half::f16),
+            Number::Float32 => with!(f32),
+            Number::Float64 => with!(f64),
+            _ => None,
+        }
+    }};
+}
+
+fn corrupt(text: impl Into<String>) -> Error {
+    Error::from(ErrorKind::Corrupt(text.into())).in_codec(NAME)
+}
+
+impl Pcodec {
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for types that pco does not have.
+    pub fn parse(metadata: &CodecMetadata, data_type: &DataType) -> Result<Pcodec> {
+        let bad = |text: String| Error::from(ErrorKind::BadCodec(text));
+        let number =
+            data_type.as_number().filter(|number| with_number!(*number, T => size_of::<T>()).is_some());
+        let number = number.ok_or_else(|| ErrorKind::Unsupported(format!("pcodec of {data_type}")))?;
+        let get = |key: &str| metadata.configuration.get(key).filter(|value| !value.is_null());
+        let integer = |key: &str, default: usize, most: usize| match get(key) {
+            None => Ok(default),
+            Some(value) => value
+                .as_u64()
+                .and_then(|value| usize::try_from(value).ok())
+                .filter(|value| *value <= most)
+                .ok_or_else(|| bad(format!("{key} is {value}, not in 0..={most}"))),
+        };
+        let order = get("delta_encoding_order").map(|_| integer("delta_encoding_order", 0, 7)).transpose()?;
+        let text = |key: &str| get(key).map(|value| value.as_str().unwrap_or_default());
+        let mode = match text("mode_spec") {
+            None | Some("auto") => ModeSpec::Auto,
+            Some("classic") => ModeSpec::Classic,
+            Some(other) => return Err(bad(format!("mode_spec is {other:?}"))),
+        };
+        let delta = match (text("delta_spec"), order) {
+            (None | Some("auto"), None) => DeltaSpec::Auto,
+            (None | Some("auto" | "try_consecutive"), order) => DeltaSpec::TryConsecutive(order.unwrap_or(0)),
+            (Some("none"), None) => DeltaSpec::NoOp,
+            (Some("try_lookback"), None) => DeltaSpec::TryLookback,
+            (Some(other), _) => return Err(bad(format!("delta_spec is {other:?}"))),
+        };
+        if text("paging_spec").is_some_and(|paging| paging != "equal_pages_up_to") {
+            return Err(bad("paging_spec is another than \"equal_pages_up_to\"".into()));
+        }
+        let page = integer("equal_pages_up_to", pco::DEFAULT_MAX_PAGE_N, 1 << 24)?.max(1);
+        let config = ChunkConfig::default()
+            .with_compression_level(integer("level", 8, 12)?)
+            .with_mode_spec(mode)
+            .with_delta_spec(delta)
+            .with_paging_spec(PagingSpec::EqualPagesUpTo(page));
+        Ok(Pcodec { number, config })
+    }
+
+    /// The most bytes that `nbytes` bytes of numbers can be encoded to.
+    pub fn most_encoded(nbytes: usize) -> usize {
+        // An eighth and 64 KiB leave room for the heads of chunks of few numbers.
+        nbytes.saturating_mul(2).saturating_add(64 << 10)
+    }
+
+    /// Encodes numbers in the machine's byte order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`], [`zarrow_array::Error::OutOfMemory`].
+    pub fn encode(&self, elements: &[u8]) -> Result<Vec<u8>> {
+        let failed = |text: String| Error::from(ErrorKind::Unsupported(text)).in_codec(NAME);
+        let encoded = with_number!(self.number, T => {
+            let (items, nbytes) = (elements.as_chunks::<{ size_of::<T>() }>().0, elements.len());
+            let mut numbers: Vec<T> = Vec::new();
+            numbers.try_reserve_exact(items.len()).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+            numbers.extend(items.iter().map(|item| T::from_ne_bytes(*item)));
+            catch_unwind(AssertUnwindSafe(|| pco::standalone::simple_compress(&numbers, &self.config)))
+        });
+        match encoded {
+            Some(Ok(Ok(bytes))) => Ok(bytes),
+            Some(Ok(Err(error))) => Err(failed(error.to_string())),
+            _ => Err(failed("the encoder panicked".into())),
+        }
+    }
+
+    /// Decodes a file to all of `memory`, in the machine's byte order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`], [`ErrorKind::WrongSize`], with the codec named.
+    pub fn decode(&self, file: &[u8], memory: &mut [MaybeUninit<u8>]) -> Result<()> {
+        let decoded = with_number!(self.number, T => catch_unwind(AssertUnwindSafe(|| decode::<T, { size_of::<T>() }>(file, memory, T::to_ne_bytes))));
+        decoded.and_then(std::result::Result::ok).unwrap_or_else(|| Err(corrupt("the decoder panicked")))
+    }
+}
+
+/// What stands behind the head of a file (step 1).
+fn behind_head(file: &[u8]) -> Option<&[u8]> {
+    let rest = file.strip_prefix(MAGIC)?;
+    let (version, versioned) = rest.split_first()?;
+    let hinted = match *version {
+        // The first two have no hint, and what says their version is that of the format.
+        0 | 1 => return Some(rest),
+        2 => versioned,
+        VERSION => versioned.split_first()?.1,
+        _ => return None,
+    };
+    // Six bits say how many more there are of the hint, less one.
+    let bits = 6 + 1 + usize::from(hinted.first()? & 63);
+    hinted.get(bits.div_ceil(8)..)
+}
+
+/// Steps 2 and 3.
+fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
+    file: &[u8],
+    memory: &mut [MaybeUninit<u8>],
+    to_bytes: fn(T) -> [u8; SIZE],
+) -> Result<()> {
+    let failed = |error: pco::errors::PcoError| corrupt(error.message);
+    let wrong_size = |expected: usize, actual: usize| {
+        let kind = ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 };
+        Error::from(kind).in_codec(NAME)
+    };
+    let rest = behind_head(file).ok_or_else(|| corrupt("no head of a pco file"))?;
+    let (format, mut rest) = FileDecompressor::new(rest).map_err(failed)?;
+    let (nbytes, mut places) = (memory.len(), memory.as_chunks_mut::<SIZE>().0);
+    let mut batch = [T::default(); FULL_BATCH_N];
+    loop {
+        let (type_byte, behind) = rest.split_first().ok_or_else(|| corrupt("ends before its end"))?;
+        if *type_byte == 0 {
+            return match (places.len(), behind.len()) {
+                (0, 0) => Ok(()),
+                (0, _) => Err(corrupt("bytes behind the end")),
+                (missing, _) => Err(wrong_size(nbytes, nbytes - missing * SIZE)),
+            };
+        }
+        if *type_byte != T::NUMBER_TYPE_BYTE {
+            return Err(corrupt("numbers of another type than the array's"));
+        }
+        let (count, chunk) = behind.split_first_chunk::<3>().ok_or_else(|| corrupt("ends inside a chunk"))?;
+        let count = u32::from_le_bytes([count[0], count[1], count[2], 0]) as usize + 1;
+        if count > places.len() {
+            return Err(wrong_size(nbytes, nbytes + (count - places.len()) * SIZE));
+        }
+        // Four bits of mode, then the 25 bits that count the words of a dictionary.
+        let mode = chunk.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        if mode & 15 == DICTIONARY && (mode >> 4 & ((1 << 25) - 1)) as usize > count {
+            return Err(corrupt("a dictionary of more words than there are numbers"));
+        }
+        let (mut chunk, behind) = format.chunk_decompressor::<T, _>(chunk).map_err(failed)?;
+        if let DeltaEncoding::Lookback { config, .. } = &chunk.meta().delta_encoding
+            && 1usize << config.window_n_log > 2 * count.next_power_of_two().max(FULL_BATCH_N)
+        {
+            return Err(corrupt("a window of more numbers than there are"));
+        }
+        let mut page = chunk.page_decompressor(behind, count).map_err(failed)?;
+        let (now, later) = places.split_at_mut(count);
+        for places in now.chunks_mut(FULL_BATCH_N) {
+            page.read(&mut batch).map_err(failed)?;
+            for (place, number) in places.iter_mut().zip(batch) {
+                place.write_copy_of_slice(&to_bytes(number));
+            }
+        }
+        (places, rest) = (later, page.into_src());
+    }
+}

@@ -1,0 +1,255 @@
+//! The index of a shard: an array of `u64` with the shape of the grid of inner chunks and one more axis, offset and length.
+//!
+//! 1. Its size has to be known before the shard is read, and follows from the grid: its codecs are transposes, `bytes`, and
+//!    those from bytes to bytes whose output has a size of its own (checksums, shuffle, base64), in any number.
+//! 2. Decoded, it is checked: every range lies inside the shard. 2⁶⁴ − 1 twice is an inner chunk that is not stored.
+//!
+//! Source: Zarr core 3.1, `sharding_indexed` codec.
+
+use crate::codec::bytes_to_bytes::{BytesToBytes, Output, decode, decode_checksums};
+use crate::codec::compress::{Compressor, encode};
+use crate::codec::transpose;
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::{Codecs, Scratch};
+use crate::metadata::CodecMetadata;
+use zarrow_array::shape;
+
+/// Bytes of one entry.
+const ENTRY: usize = 16;
+/// What stands in both places of an inner chunk that is not stored.
+const ABSENT: (u64, u64) = (u64::MAX, u64::MAX);
+
+/// How an index is encoded.
+#[derive(Debug)]
+pub struct IndexCodecs {
+    /// Which axis each stored axis is, that of offset and length the last; `None` for the same order.
+    order: Option<Vec<usize>>,
+    big_endian: bool,
+    bytes_to_bytes: Vec<BytesToBytes>,
+    compressors: Vec<Compressor>,
+}
+
+/// The index of one shard, checked: every range lies inside the shard.
+#[derive(Debug)]
+pub struct ShardIndex {
+    entries: Vec<(u64, u64)>,
+}
+
+impl IndexCodecs {
+    /// Reads `index_codecs`, for grids of `ndim` axes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a codec whose output has no size that is known beforehand, [`ErrorKind::BadCodec`].
+    pub fn new(codecs: &[CodecMetadata], ndim: usize) -> Result<IndexCodecs> {
+        let refused = |codec: &str| {
+            let text = format!("{codec:?} in index_codecs: an index has a size that is known beforehand");
+            Error::from(ErrorKind::Unsupported(text))
+        };
+        let transposes = codecs.iter().take_while(|codec| codec.name == "transpose").count();
+        let (transposes, rest) = codecs.split_at(transposes);
+        let order = transpose::compose(transposes, ndim + 1)?;
+        let no_bytes = || Error::from(ErrorKind::BadCodec("index_codecs has no codec \"bytes\"".into()));
+        let (bytes, rest) = rest.split_first().ok_or_else(no_bytes)?;
+        let big_endian = match (bytes.name.as_str(), bytes.text("endian")) {
+            ("bytes", Some("little")) => false,
+            ("bytes", Some("big")) => true,
+            ("bytes", _) => return Err(ErrorKind::BadCodec("index_codecs has no byte order".into()).into()),
+            (other, _) => return Err(refused(other)),
+        };
+        let known = |codec: &CodecMetadata| {
+            let known = BytesToBytes::parse(codec)?.filter(|known| known.encoded_size(ENTRY).is_some());
+            known.ok_or_else(|| refused(&codec.name))
+        };
+        Ok(IndexCodecs {
+            order,
+            big_endian,
+            bytes_to_bytes: rest.iter().map(known).collect::<Result<_>>()?,
+            compressors: rest.iter().map(Compressor::parse).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Bytes of the index of a shard of this grid (step 1).
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::ShapeOverflow`].
+    pub fn nbytes(&self, grid: &[u64]) -> Result<usize> {
+        let plain = shape::nbytes(grid, ENTRY)?;
+        let encoded = self.bytes_to_bytes.iter().try_fold(plain, |nbytes, codec| codec.encoded_size(nbytes));
+        let overflow = || zarrow_array::Error::ShapeOverflow { shape: grid.to_vec(), item_size: ENTRY };
+        Ok(encoded.ok_or_else(overflow)?)
+    }
+
+    /// The bytes of an index: offset and length of each inner chunk of `grid`, `None` for one that is not stored.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`], [`ErrorKind::Unsupported`] where a shuffle does not fit.
+    pub fn encode(&self, entries: &[Option<(u64, u64)>], grid: &[u64]) -> Result<Vec<u8>> {
+        let nbytes = shape::nbytes(grid, ENTRY)?;
+        let mut bytes = memory(self.nbytes(grid)?)?;
+        bytes.resize(nbytes, 0);
+        let words = bytes.as_chunks_mut::<8>().0;
+        self.places(grid, |number, offset, length| {
+            let entry = entries.get(number).copied().flatten().unwrap_or(ABSENT);
+            for (at, word) in [(offset, entry.0), (length, entry.1)] {
+                if let Some(place) = words.get_mut(at) {
+                    *place = if self.big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+                }
+            }
+        });
+        let (mut scratch, mut codecs) = (Scratch::default(), Codecs::default());
+        let encoded = encode(&self.compressors, &bytes, &mut scratch, &mut codecs)?;
+        let (body, tail) = (encoded.body, encoded.tail);
+        if body.as_ptr() != bytes.as_ptr() {
+            return Ok([body, &tail].concat());
+        }
+        bytes.extend_from_slice(&tail);
+        Ok(bytes)
+    }
+
+    /// Reads the index of a shard of `nbytes` bytes and this grid (step 2).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checksum`], [`ErrorKind::Corrupt`] where an entry points outside the shard.
+    pub fn decode(&self, encoded: &[u8], grid: &[u64], nbytes: u64) -> Result<ShardIndex> {
+        let (rest, mut bytes) = decode_checksums(&self.bytes_to_bytes, encoded)?;
+        let mut decoded = Vec::new();
+        if !rest.is_empty() {
+            let limit = shape::nbytes(grid, ENTRY)?;
+            decode(rest, bytes, Output::Growing(&mut decoded, limit), &mut Codecs::default())?;
+            bytes = &decoded;
+        }
+        let words = bytes.as_chunks::<8>().0;
+        if words.len() as u64 != shape::nbytes(grid, ENTRY)? as u64 / 8 {
+            return Err(ErrorKind::Corrupt("the index has another size".into()).into());
+        }
+        let word = |at: usize| {
+            let word = words.get(at).copied().unwrap_or([u8::MAX; 8]);
+            if self.big_endian { u64::from_be_bytes(word) } else { u64::from_le_bytes(word) }
+        };
+        let count = words.len() / 2;
+        let mut entries = Vec::new();
+        let out_of_memory = |_| zarrow_array::Error::OutOfMemory { nbytes: count.saturating_mul(ENTRY) };
+        entries.try_reserve_exact(count).map_err(out_of_memory)?;
+        let mut outside = None;
+        self.places(grid, |number, offset, length| {
+            let (offset, length) = (word(offset), word(length));
+            let stored = (offset, length) != ABSENT;
+            if stored && outside.is_none() && offset.checked_add(length).is_none_or(|end| end > nbytes) {
+                outside = Some((number, offset, length));
+            }
+            entries.push((offset, length));
+        });
+        if let Some((number, offset, length)) = outside {
+            let text = format!(
+                "inner chunk {number} claims {length} bytes at {offset}, outside a shard of {nbytes} bytes"
+            );
+            return Err(ErrorKind::Corrupt(text).into());
+        }
+        Ok(ShardIndex { entries })
+    }
+
+    /// Calls `each` with the number of each inner chunk, in rising order, and where its offset and its length stand, counted
+    /// in words.
+    fn places(&self, grid: &[u64], mut each: impl FnMut(usize, usize, usize)) {
+        let count = grid.iter().product::<u64>() as usize;
+        let Some(order) = &self.order else {
+            return (0..count).for_each(|number| each(number, 2 * number, 2 * number + 1));
+        };
+        let extent = |axis: usize| grid.get(axis).map_or(2, |extent| *extent as usize);
+        let mut strides = vec![0; order.len()];
+        let mut stride = 1;
+        for axis in order.iter().rev() {
+            strides[*axis] = stride;
+            stride *= extent(*axis);
+        }
+        for number in 0..count {
+            let (mut rest, mut at) = (number, 0);
+            for axis in (0..grid.len()).rev() {
+                at += rest % extent(axis) * strides[axis];
+                rest /= extent(axis);
+            }
+            each(number, at, at + strides[grid.len()]);
+        }
+    }
+}
+
+impl ShardIndex {
+    /// Bytes that it takes in memory.
+    pub fn nbytes(&self) -> usize {
+        self.entries.len() * ENTRY
+    }
+
+    /// Offset and length of the inner chunk `number` (in C order), `None` where it is not stored.
+    pub fn get(&self, number: usize) -> Option<(u64, u64)> {
+        self.entries.get(number).copied().filter(|entry| *entry != ABSENT)
+    }
+}
+
+fn memory(nbytes: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn codecs(value: Value, ndim: usize) -> Result<IndexCodecs> {
+        IndexCodecs::new(&CodecMetadata::parse_chain(&value, 8)?, ndim)
+    }
+
+    /// Every chain of fixed size gives back what it was given, from as many bytes as it said.
+    #[test]
+    fn any_chain_of_fixed_size_round_trips() {
+        let grid = [2, 3];
+        let entries: Vec<_> = (0..6).map(|at| (at != 4).then_some((at * 10, 10))).collect();
+        let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
+        let big = json!({"name": "bytes", "configuration": {"endian": "big"}});
+        let turned = json!({"name": "transpose", "configuration": {"order": [2, 0, 1]}});
+        let crc32 = json!({"name": "numcodecs.crc32", "configuration": {}});
+        let shuffle = json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": 8}});
+        let base64 = json!({"name": "numcodecs.base64"});
+        for (value, nbytes) in [
+            (json!([little]), 96),
+            (json!([big, {"name": "crc32c"}, {"name": "crc32c"}]), 104),
+            (json!([turned, little, crc32]), 100),
+            (json!([turned, turned, big, shuffle, {"name": "crc32c"}]), 100),
+            (json!([little, crc32, base64, {"name": "numcodecs.fletcher32"}]), 140),
+        ] {
+            let codecs = codecs(value.clone(), 2).unwrap();
+            let bytes = codecs.encode(&entries, &grid).unwrap();
+            assert_eq!((bytes.len(), codecs.nbytes(&grid).unwrap()), (nbytes, nbytes), "{value}");
+            let index = codecs.decode(&bytes, &grid, 60).unwrap();
+            let found: Vec<_> = (0..6).map(|number| index.get(number)).collect();
+            assert_eq!(found, entries, "{value}");
+            assert!(codecs.decode(&bytes, &grid, 59).is_err());
+            assert!(codecs.decode(&bytes[1..], &grid, 60).is_err());
+        }
+    }
+
+    #[test]
+    fn a_transposed_index_lies_as_its_array_does() {
+        let value = json!([
+            {"name": "transpose", "configuration": {"order": [1, 0]}},
+            {"name": "bytes", "configuration": {"endian": "little"}},
+        ]);
+        let bytes = codecs(value, 1).unwrap().encode(&[Some((1, 2)), Some((3, 4))], &[2]).unwrap();
+        let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        assert_eq!(words, [1, 3, 2, 4]);
+    }
+
+    #[test]
+    fn codecs_of_no_fixed_size_are_refused() {
+        let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
+        for (value, code) in [
+            (json!([little, {"name": "zstd"}]), "unsupported"),
+            (json!([{"name": "packbits"}]), "unsupported"),
+            (json!([{"name": "bytes"}]), "bad_codec"),
+            (json!([{"name": "transpose", "configuration": {"order": [0]}}, little]), "bad_codec"),
+        ] {
+            assert_eq!(codecs(value, 1).unwrap_err().kind().code(), code);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What users store beside a node: JSON, kept as the text that it is.
+//!
+//! Python writes into attributes what no value of JSON's is: bare `NaN`, integers of any size, halves of surrogate
+//! pairs. The text keeps all of it, for whoever reads it as Python does; the values are as near as JSON's own come
+//! ([`lenient`](super::lenient)).
+
+use std::fmt;
+use std::ops::Deref;
+
+use serde_json::{Map, Value};
+
+use super::json::Document;
+use super::members::{compact, key_text, members};
+use super::{MetadataError, MetadataLimits};
+
+/// The attributes of an array or a group: a map of values, and the JSON text that they were read from.
+///
+/// Two are equal where their values are.
+///
+/// ```
+/// use zarrow::metadata::{Attributes, MetadataLimits};
+/// let attributes = Attributes::parse(br#"{"title": "rain", "gap": NaN}"#, &MetadataLimits::default())?;
+/// assert_eq!(attributes["title"], "rain");
+/// assert_eq!((attributes["gap"].as_str(), attributes.text()), (Some("NaN"), r#"{"title": "rain", "gap": NaN}"#));
+/// # Ok::<(), zarrow::metadata::MetadataError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Attributes {
+    /// Empty for none.
+    text: String,
+    values: Map<String, Value>,
+}
+
+impl Attributes {
+    /// Reads the text of a JSON object, as Python writes it.
+    ///
+    /// # Errors
+    /// [`MetadataError::NotJson`], and [`MetadataError::TooLarge`] beyond `limits`.
+    pub fn parse(text: &[u8], limits: &MetadataLimits) -> Result<Attributes, MetadataError> {
+        Ok(Document::parse(text, limits.max_metadata_nbytes)?.into_attributes())
+    }
+
+    /// `text`, which was read as `values`.
+    pub(super) fn of(text: &[u8], values: Map<String, Value>) -> Attributes {
+        match str::from_utf8(text) {
+            Ok(text) if !values.is_empty() => Attributes { text: text.to_owned(), values },
+            // The parser takes nothing that is not UTF-8.
+            _ => values.into(),
+        }
+    }
+
+    /// The text: JSON, as Python reads it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        if self.text.is_empty() { "{}" } else { &self.text }
+    }
+
+    /// The values, with text for what no value of JSON's is: `"NaN"`, `"Infinity"`, `"-Infinity"`. Integers beyond 64
+    /// bits are floats.
+    #[must_use]
+    pub fn values(&self) -> &Map<String, Value> {
+        &self.values
+    }
+
+    /// The keys, each with its value and the text of that, without white space.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &Value, String)> {
+        let text = self.text();
+        members(text.as_bytes()).into_iter().filter_map(move |member| {
+            let (key, value) = self.values.get_key_value(&key_text(member.key))?;
+            Some((key.as_str(), value, compact(text.get(member.value)?)))
+        })
+    }
+}
+
+impl Deref for Attributes {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Map<String, Value> {
+        &self.values
+    }
+}
+
+impl From<Map<String, Value>> for Attributes {
+    fn from(values: Map<String, Value>) -> Attributes {
+        let text = if values.is_empty() { String::new() } else { Value::Object(values.clone()).to_string() };
+        Attributes { text, values }
+    }
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.values.fmt(formatter)
+    }
+}
+
+impl PartialEq for Attributes {
+    fn eq(&self, other: &Attributes) -> bool {
+        self.values == other.values
+    }
+}

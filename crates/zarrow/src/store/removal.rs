@@ -1,0 +1,113 @@
+//! Removing a folder with all that is in it, however deep it is and whatever its names are.
+//!
+//! 1. Names are the bytes that the file system has, not text. Links are removed, and not followed.
+//! 2. A folder inside of the folder is moved up into it before it is emptied: depth takes neither stack nor open files,
+//!    and no path gets too long.
+//! 3. A folder that its owner may not change is made one that he may.
+
+use crate::store::leftover::unique_name;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// How often a folder is emptied to which a writer adds who found it before it was hidden.
+const TRIES: usize = 8;
+
+/// Removes the file, link or folder `name` of `folder`.
+///
+/// # Errors
+/// `NOTEMPTY` where somebody still adds to it; `NOENT` where it is not there; whatever the file system gives.
+pub fn remove(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
+    if !is_folder_after_unlink(&folder, name)? {
+        return Ok(());
+    }
+    let mut removed = Err(Errno::NOTEMPTY);
+    for _ in 0..TRIES {
+        if removed != Err(Errno::NOTEMPTY) {
+            break;
+        }
+        empty(&open(&folder, name)?)?;
+        removed = rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR);
+    }
+    removed
+}
+
+/// Removes what is in `top`.
+fn empty(top: &OwnedFd) -> Result<(), Errno> {
+    let mut folders = folders_left(top)?;
+    while let Some(name) = folders.pop() {
+        let inside = match open(top, &name) {
+            Ok(inside) => inside,
+            // Another's sweep was here first.
+            Err(Errno::NOENT) => continue,
+            Err(error) => return Err(error),
+        };
+        for inner in folders_left(&inside)? {
+            // Step 2.
+            let moved = CString::new(unique_name()).map_err(|_| Errno::INVAL)?;
+            let rename = || rustix::fs::renameat(&inside, inner.as_c_str(), top, moved.as_c_str());
+            match rename() {
+                Err(Errno::ACCESS | Errno::PERM) => {
+                    own(&inside, &inner)?;
+                    rename()?;
+                }
+                Err(Errno::NOENT) => continue,
+                renamed => renamed?,
+            }
+            folders.push(moved);
+        }
+        match rustix::fs::unlinkat(top, name.as_c_str(), AtFlags::REMOVEDIR) {
+            // Who added to it adds to what is emptied once more.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Removes all in `folder` but folders, whose names it gives.
+fn folders_left(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
+    let mut folders = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") && is_folder_after_unlink(folder, name)? {
+            folders.push(name.to_owned());
+        }
+    }
+    Ok(folders)
+}
+
+/// Removes `name` unless it is a folder; says whether it is one.
+fn is_folder_after_unlink(folder: impl AsFd, name: &CStr) -> Result<bool, Errno> {
+    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) => Ok(false),
+        Err(Errno::ISDIR | Errno::PERM) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a folder that is to be emptied (step 3).
+fn open(folder: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let open = || rustix::fs::openat(&folder, name, flags, Mode::empty());
+    let opened = match open() {
+        Err(Errno::ACCESS) => {
+            own(&folder, name)?;
+            open()?
+        }
+        opened => opened?,
+    };
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
+    if !mode.contains(Mode::RWXU) {
+        // Where that is refused, removing says so.
+        let _ = rustix::fs::fchmod(&opened, Mode::RWXU);
+    }
+    Ok(opened)
+}
+
+fn own(folder: impl AsFd, name: &CStr) -> Result<(), Errno> {
+    rustix::fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())
+}

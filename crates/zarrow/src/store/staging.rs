@@ -1,0 +1,265 @@
+//! Values of a whole node that nobody sees yet, and those that nobody sees any more, in a folder.
+//!
+//! 1. They lie in a folder whose name is no key, beside the place where they are to be. Its owner holds a lock on it, so
+//!    that a sweep lets it alone until the owner is gone.
+//! 2. To publish them the folder is exchanged with the one at their place, in one step. What was there lies at the hidden
+//!    name then.
+//! 3. A store's root cannot be exchanged, and a folder that stays is not: there values are moved one by one. The `marks`,
+//!    which make a node of the others, go first and come last: meanwhile there is no node, and never a wrong one. Another
+//!    value is moved away under its lock, since who holds that would set it again. The marks are under the node's lock.
+//! 4. A file system that cannot exchange moves the old folder away, and then the new one to its place.
+//! 5. What lies at the hidden name in the end is removed, outside of any lock.
+
+use crate::error::{ErrorKind, Result};
+use crate::store::filesystem::FilesystemStore;
+use crate::store::filesystem_writer::{split, write};
+use crate::store::leftover::{is_reserved, try_flock, unique_name};
+use crate::store::removal::remove;
+use crate::store::step::step;
+use crate::store::{Detached, Durability, Lock, Stage, Store, StoreWriter, check_key, join};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use zarrow_array::fork::generation;
+
+/// The folder of step 1.
+pub struct FolderStage<'a> {
+    store: &'a FilesystemStore,
+    prefix: String,
+    hidden: Hidden<'a>,
+    inside: Arc<dyn Store>,
+    durability: Durability,
+}
+
+/// A hidden folder, which is removed in the end (step 5).
+struct Hidden<'a> {
+    store: &'a FilesystemStore,
+    path: String,
+    generation: u64,
+}
+
+impl<'a> FolderStage<'a> {
+    /// A place for values that are to be below `prefix`.
+    pub fn new(store: &'a FilesystemStore, prefix: &str, durability: Durability) -> Result<FolderStage<'a>> {
+        let mut parent = split(prefix).0;
+        while !parent.is_empty() && store.folder(parent)?.is_none() {
+            parent = split(parent).0;
+        }
+        let (hidden, folder) = Hidden::make(store, parent)?;
+        let inside = Arc::new(store.below(folder, &hidden.path)?);
+        Ok(FolderStage { store, prefix: prefix.to_owned(), hidden, inside, durability })
+    }
+
+    /// Steps 2 and 4. `None` where the folder at the place stays, since it is not to be replaced.
+    fn swap(&self, replace: bool) -> Result<Option<()>> {
+        let (root, hidden, place) = (self.store.root(), &*self.hidden.path, &*self.prefix);
+        let flags = if replace { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+        match rustix::fs::renameat_with(root, hidden, root, place, flags) {
+            Ok(()) => return Ok(Some(())),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => return Ok(None),
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(write(error).into()),
+        }
+        if replace {
+            let away = join(split(hidden).0, &unique_name());
+            match rustix::fs::renameat(root, place, root, &away) {
+                Ok(()) => drop(Hidden { store: self.store, path: away, generation: generation() }),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(write(error).into()),
+            }
+        }
+        match rustix::fs::renameat(root, hidden, root, place) {
+            Ok(()) => Ok(Some(())),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => Ok(None),
+            Err(error) => Err(write(error).into()),
+        }
+    }
+
+    /// Step 3.
+    fn move_each(&self, replace: bool, marks: &[&str]) -> Result<Option<Hidden<'a>>> {
+        let place = self.store.folder(&self.prefix)?.ok_or(ErrorKind::NotFound)?;
+        let away = match replace {
+            true => Some(take_all(self.store, &self.prefix, marks)?),
+            false => None,
+        };
+        let names = names(&self.hidden.folder()?, marks)?;
+        for name in names.iter().rev() {
+            let moved =
+                rustix::fs::renameat(&self.hidden.folder()?, name.as_c_str(), &place, name.as_c_str());
+            moved.map_err(write)?;
+        }
+        Ok(away)
+    }
+}
+
+impl<'a> Stage<'a> for FolderStage<'a> {
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.inside
+    }
+
+    fn publish(self: Box<Self>, replace: bool, marks: &[&str]) -> Result<Box<dyn Detached + 'a>> {
+        let parent = split(&self.prefix).0;
+        self.store.make_folders(parent)?;
+        let swapped = if self.prefix.is_empty() { None } else { self.swap(replace)? };
+        let away = match swapped {
+            Some(()) => None,
+            None => self.move_each(replace, marks)?,
+        };
+        self.store.sync_folders(&self.prefix, self.durability)?;
+        Ok(Box::new(FolderRemains(away.into_iter().chain([self.hidden]).collect())))
+    }
+}
+
+/// Takes all that is directly below `prefix` to a hidden folder, the `marks` first.
+pub fn detach_inside<'a>(
+    store: &'a FilesystemStore,
+    prefix: &str,
+    marks: &[&str],
+) -> Result<Option<Box<dyn Detached + 'a>>> {
+    let Some(folder) = store.folder(prefix)? else { return Ok(None) };
+    if names(&folder, marks)?.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(FolderRemains(vec![take_all(store, prefix, marks)?]))))
+}
+
+fn take_all<'a>(store: &'a FilesystemStore, prefix: &str, marks: &[&str]) -> Result<Hidden<'a>> {
+    let (away, folder) = Hidden::make(store, prefix)?;
+    let from = store.folder(prefix)?.ok_or(ErrorKind::NotFound)?;
+    for name in names(&from, marks)? {
+        let _lock = lock_of_value(store, prefix, &from, &name, marks)?;
+        match rustix::fs::renameat(&from, name.as_c_str(), &folder, name.as_c_str()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(write(error).into()),
+        }
+    }
+    Ok(away)
+}
+
+/// The lock of the value `name` in the folder `prefix`, where it is one and no mark.
+fn lock_of_value<'a>(
+    store: &'a FilesystemStore,
+    prefix: &str,
+    folder: &OwnedFd,
+    name: &CStr,
+    marks: &[&str],
+) -> Result<Option<Box<dyn Lock + 'a>>> {
+    let Ok(text) = name.to_str() else { return Ok(None) };
+    let key = join(prefix, text);
+    if marks.contains(&text) || check_key(&key).is_err() {
+        return Ok(None);
+    }
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
+            store.lock(&key, &|| Ok(())).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What is in `folder` but what writers need for a moment, the `marks` first.
+fn names(folder: impl AsFd, marks: &[&str]) -> Result<Vec<CString>> {
+    let mut found = Vec::new();
+    for entry in Dir::read_from(folder).map_err(write)? {
+        let name = entry.map_err(write)?.file_name().to_owned();
+        if !matches!(name.as_bytes(), b"." | b"..") && !name.to_str().is_ok_and(is_reserved) {
+            found.push(name);
+        }
+    }
+    let rank = |name: &CString| {
+        marks.iter().position(|mark| mark.as_bytes() == name.as_bytes()).unwrap_or(marks.len())
+    };
+    found.sort_by_key(rank);
+    Ok(found)
+}
+
+/// The folder `prefix` at a hidden name, where there is one.
+pub fn detach<'a>(store: &'a FilesystemStore, prefix: &str) -> Result<Option<Box<dyn Detached + 'a>>> {
+    let path = join(split(prefix).0, &unique_name());
+    step("rename a folder away");
+    match rustix::fs::renameat(store.root(), prefix, store.root(), &path) {
+        Ok(()) => Ok(Some(Box::new(FolderRemains(vec![Hidden { store, path, generation: generation() }])))),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(write(error).into()),
+    }
+}
+
+/// Hidden folders of which nothing is needed any more.
+struct FolderRemains<'a>(Vec<Hidden<'a>>);
+
+/// What is left where all that was to be taken away is gone already.
+pub fn nothing_left<'a>() -> Box<dyn Detached + 'a> {
+    Box::new(FolderRemains(Vec::new()))
+}
+
+impl<'a> Detached for FolderRemains<'a> {
+    fn clear(self: Box<Self>) -> Result<()> {
+        self.0.into_iter().try_for_each(Hidden::clear)
+    }
+}
+
+impl<'a> Hidden<'a> {
+    /// A new one in the folder `parent`, and its lock (step 1).
+    fn make(store: &'a FilesystemStore, parent: &str) -> Result<(Hidden<'a>, OwnedFd)> {
+        loop {
+            let path = join(parent, &unique_name());
+            match rustix::fs::mkdirat(store.root(), &path, Mode::from_raw_mode(0o777)) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => continue,
+                Err(error) => return Err(write(error).into()),
+            }
+            let hidden = Hidden { store, path, generation: generation() };
+            let folder = match hidden.folder() {
+                Ok(folder) => folder,
+                // A sweep came before the lock.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => continue,
+                Err(error) => return Err(error),
+            };
+            let is_ours = try_flock(&folder).unwrap_or(true);
+            if is_ours && rustix::fs::fstat(&folder).map_err(write)?.st_nlink > 0 {
+                return Ok((hidden, folder));
+            }
+        }
+    }
+
+    fn folder(&self) -> Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match rustix::fs::openat(self.store.root(), &self.path, flags, Mode::empty()) {
+            Ok(folder) => Ok(folder),
+            Err(Errno::NOENT) => Err(ErrorKind::NotFound.into()),
+            Err(error) => Err(write(error).into()),
+        }
+    }
+
+    fn remove(&mut self) -> Result<(), Errno> {
+        let path = std::mem::take(&mut self.path);
+        // In a forked child it is the parent's.
+        if path.is_empty() || self.generation != generation() {
+            return Ok(());
+        }
+        let name = CString::new(path).map_err(|_| Errno::INVAL)?;
+        step("remove a folder");
+        match remove(self.store.root(), &name) {
+            // Another's sweep may have found it first, and a writer may still add to it: a later sweep has that.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn clear(mut self) -> Result<()> {
+        let path = self.path.clone();
+        self.remove().map_err(|error| {
+            let error = std::io::Error::from(error);
+            let text = format!("what was erased is still at {path}, since {error}");
+            ErrorKind::Write(std::io::Error::new(error.kind(), text)).into()
+        })
+    }
+}
+
+impl Drop for Hidden<'_> {
+    fn drop(&mut self) {
+        let _ = self.remove();
+    }
+}

@@ -1,0 +1,350 @@
+"""Changes that meet or fail: handles notice, documents agree, and nothing is left half-way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    return tmp_path / "new.zarr" if request.param == "folder" else zarrow.MemoryStore()
+
+
+@pytest.fixture(params=[2, 3])
+def zarr_format(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def together(*functions: Any) -> list[Any]:
+    """What functions return or raise that are called in threads at once."""
+    start, results = threading.Barrier(len(functions)), [None] * len(functions)
+
+    def call(number: int, function: Any) -> None:
+        start.wait()
+        try:
+            results[number] = function()
+        except Exception as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=call, args=item) for item in enumerate(functions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_one_creator_of_a_node_succeeds(store: Any) -> None:
+    zarrow.open(store, mode="a")
+    for number in range(40):
+        path = f"g/{number}"
+        zarrow.create_group(store, "g", overwrite=True) if number % 10 == 0 else None
+        results = together(
+            lambda path=path: zarrow.create_array(store, path, shape=(1,), dtype="i1"),
+            lambda path=path: zarrow.create_array(store, path, data=[1, 2]),
+            lambda path=path: zarrow.create_group(store, path),
+        )
+        made = [result for result in results if not isinstance(result, Exception)]
+        assert len(made) == 1, results
+        assert all(isinstance(result, zarrow.NodeExistsError) for result in results if result is not made[0])
+        assert type(zarrow.open(store, path)) is type(made[0])
+
+
+def test_an_append_does_not_change_what_took_its_place(store: Any) -> None:
+    """The document of the new array is its own, whichever of both comes last."""
+    root, stale = zarrow.open(store, mode="a"), 0
+    for _ in range(30):
+        root.create_array("a", shape=(1,), dtype="i4", chunks=100, overwrite=True)
+        old = root["a"]
+        results = together(
+            lambda old=old: old.append(np.arange(50_000, dtype="i4")),
+            lambda: root.create_array("a", data=np.zeros((3, 2), "f8"), overwrite=True),
+        )
+        assert isinstance(results[1], zarrow.Array), results
+        if isinstance(results[0], Exception):
+            assert isinstance(results[0], zarrow.StaleHandleError | zarrow.NotFoundError), results
+            stale += 1
+        found = zarrow.open(store)["a"]
+        assert found.shape == (3, 2) and found[...].tolist() == [[0, 0]] * 3
+    assert isinstance(store, zarrow.MemoryStore) or stale > 0
+
+
+def test_a_handle_that_is_stale_says_so(store: Any, zarr_format: Any) -> None:
+    root = zarrow.create_group(store, zarr_format=zarr_format)
+    root["a"] = np.arange(10)
+    old = root["a"]
+    root["a"].resize(4)
+    with pytest.raises(zarrow.StaleHandleError, match="smaller") as raised:
+        old[5] = 1
+    assert isinstance(raised.value, OSError) and raised.value.kind == "stale"
+    old[3] = 30
+    root["a"].resize(10)
+    assert root["a"][...].tolist() == [0, 1, 2, 30] + [0] * 6
+    old[9] = 9
+    root["a"] = ["text"]
+    for refused in (
+        lambda: old.__setitem__(0, 1),
+        lambda: old.append([1]),
+        lambda: old.resize(3),
+        lambda: old.attrs.update(a=1),
+    ):
+        with pytest.raises(zarrow.StaleHandleError, match="replaced"):
+            refused()
+    assert root["a"][...].tolist() == ["text"] and root["a"].attrs == {}
+    old.refresh()
+    assert old[...].tolist() == ["text"]
+    del root["a"]
+    for refused in (lambda: old.__setitem__(0, "x"), lambda: old.append(["x"])):
+        with pytest.raises(FileNotFoundError):
+            refused()
+    assert "a" not in root
+    if isinstance(store, Path):
+        assert not (store / "a").exists()
+
+
+def test_one_handle_of_many_threads_has_the_last_shape(store: Any) -> None:
+    log = zarrow.create_array(store, shape=(0,), dtype="i4", chunks=7)
+    log.attrs["x"] = 0
+    together(
+        *[lambda: [log.append([1]) for _ in range(10)]] * 3,
+        lambda: [log.attrs.update(x=i) for i in range(10)],
+    )
+    assert log.shape == (30,) == zarrow.open(store).shape and log.attrs == {"x": 9}
+    assert log[...].tolist() == [1] * 30
+
+
+def test_a_consolidated_group_shows_its_members_changes(store: Any, zarr_format: Any) -> None:
+    root = zarrow.create_group(store, zarr_format=zarr_format)
+    root["t"], root["g/u"] = [1, 2], [3]
+    root.consolidate_metadata()
+    member, inner = root["t"], root["g"]
+    member.append([3])
+    member.attrs["units"] = "K"
+    assert root["t"].shape == (3,) and root["t"].attrs == {"units": "K"}
+    member.resize(1)
+    assert root["t"].shape == (1,)
+    inner["v"] = [1]
+    inner.attrs["title"] = "inner"
+    assert root.keys() == ["g", "t"] and root["g"].keys() == ["u", "v"]
+    assert root["g"].attrs == {"title": "inner"}
+    del inner["u"]
+    assert "g/u" not in root and "g/v" in root
+    zarrow.open(store)["t"].attrs["units"] = "C"
+    assert root["t"].attrs == {"units": "C"}
+
+
+@pytest.mark.parametrize("path", ["", "x", "deep/x"])
+def test_data_that_cannot_be_stored_leave_what_was_there(tmp_path: Path, path: str) -> None:
+    """An element that does not encode, in the last chunk."""
+    zarrow.create_array(tmp_path, path, data=["old"])
+    new = np.array(["new"] * 5000, object)
+
+    def entries() -> list[str]:
+        return sorted(str(entry.relative_to(tmp_path)) for entry in tmp_path.rglob("*"))
+
+    before = entries()
+    limits = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))"
+    program = f"""
+        import signal, sys, numpy as np, zarrow
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        {limits}
+        try:
+            zarrow.create_array(sys.argv[1], sys.argv[2], data=np.random.bytes(400_000), overwrite=True)
+        except OSError as error:
+            print(error.kind)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path), path]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "no_space"
+    assert entries() == before and zarrow.open(tmp_path, path)[...].tolist() == ["old"]
+    zarrow.create_array(tmp_path, path, data=new, overwrite=True)
+    assert zarrow.open(tmp_path, path).shape == (5000,) and not list(tmp_path.rglob(".zarrow-*"))
+
+
+INTERRUPTED = """
+    import os, signal, sys, threading
+    import numpy as np
+    import zarrow
+
+    root = zarrow.open(sys.argv[1])
+    values = np.random.default_rng(0).integers(0, 99, (4000, 1 << 12), np.uint8)
+
+    def interrupt():
+        # The first chunks are there, wherever they are written.
+        while not any(path.endswith("c") for path, *_ in os.walk(sys.argv[1])):
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        if sys.argv[2] == "append":
+            root["x"].append(values)
+        else:
+            root["x"] = values
+        print("done")
+    except KeyboardInterrupt:
+        print("stopped")
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize("how", ["append", "replace"])
+def test_ctrl_c_leaves_what_was_there(tmp_path: Path, how: str) -> None:
+    root = zarrow.open(tmp_path, mode="a")
+    root.create_array("x", shape=(3, 1 << 12), chunks=(2, 1 << 12), dtype="u1", fill_value=7)
+    command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(tmp_path), how]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    array = root["x"]
+    if ended == "stopped":
+        assert array.shape == (3, 1 << 12) and not list(tmp_path.rglob(".zarrow-*"))
+        array.resize((4003, 1 << 12))
+        assert (array[...].numpy() == 7).all()
+    else:
+        assert array.shape[0] in (4000, 4003)
+
+
+def test_foreign_files_are_never_erased(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    for refused in (
+        lambda: zarrow.open(tmp_path, mode="w"),
+        lambda: zarrow.create_group(tmp_path, overwrite=True),
+        lambda: zarrow.create_array(tmp_path, data=[1], overwrite=True),
+    ):
+        with pytest.raises(FileExistsError, match=r"notes\.txt") as raised:
+            refused()
+        assert raised.value.kind == "foreign"
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    # Beside them there may be an array, which is replaced with all that is in its folder.
+    zarrow.save(tmp_path, [1])
+    assert notes.read_text() == "mine"
+    zarrow.create_array(tmp_path, data=[2], overwrite=True)
+    assert not notes.exists()
+    (tmp_path / "empty").mkdir()
+    zarrow.open(tmp_path / "empty", mode="w")
+
+
+def test_a_deep_tree_with_odd_names_is_erased(tmp_path: Path) -> None:
+    root = zarrow.open(tmp_path, mode="a")
+    root["g/x"] = [1]
+    names = [b"not \xff utf-8", b"two\nlines", b"x" * 255, "é".encode()]
+    for name in names:
+        odd = tmp_path / "g" / os.fsdecode(name)
+        odd.mkdir()
+        (odd / "inside").write_text("1")
+        odd.chmod(0o500)
+    here = os.open(tmp_path / "g", os.O_RDONLY)
+    for _ in range(700):
+        os.mkdir("deeper", dir_fd=here)
+        below = os.open("deeper", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    del root["g"]
+    assert [path.name for path in tmp_path.iterdir()] == ["zarr.json"]
+
+
+CONSOLIDATORS = """
+    import sys
+    import zarrow
+
+    for _ in range(30):
+        zarrow.consolidate_metadata(sys.argv[1])
+"""
+CREATORS = """
+    import sys
+    import zarrow
+
+    for number in range(30):
+        zarrow.create_array(sys.argv[1], f"{sys.argv[2]}-{number}", data=[number])
+"""
+
+
+def test_consolidating_misses_nothing_that_processes_create(tmp_path: Path) -> None:
+    zarrow.open(tmp_path, mode="a")
+    programs = [CONSOLIDATORS, CREATORS, CREATORS]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(tmp_path), str(number)])
+        for number, program in enumerate(programs)
+    ]
+    assert [process.wait(120) for process in processes] == [0] * 3
+    zarrow.consolidate_metadata(tmp_path) if not (tmp_path / "zarr.json").read_text().count(
+        "consol"
+    ) else None
+    assert len(zarrow.open(tmp_path).keys()) == 60
+
+
+KILLED = """
+    import os, random, sys
+    import numpy as np
+    import zarrow
+
+    folder, started, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    rng = random.Random(seed)
+    root = zarrow.open(folder)
+    os.write(started, b"!")
+    number = 0
+    while True:
+        number += 1
+        rows = rng.randrange(1, 40)
+        # Elements of one array have one number, of another 7 where they are no more than made room for.
+        root["replaced"] = np.full(rows * 1000, rows, "i4")
+        root["log"].append(np.full(rows, 1, "i4"))
+        root["log"].resize(rng.randrange(0, 60))
+        root.create_array("typed", data=np.zeros(rows, rng.choice(["f8", "i1", "i4"])), overwrite=True)
+        root.require_group("gone")["x"] = [1]
+        del root["gone"]
+        if number % 5 == 0:
+            root.consolidate_metadata()
+"""
+
+
+def test_killed_changes_leave_the_old_or_the_new(tmp_path: Path) -> None:
+    kills, seed = int(os.environ.get("ZARROW_KILLS", "40")) // 4, int(os.environ.get("ZARROW_SEED", "0"))
+    rng = np.random.default_rng(seed)
+    root = zarrow.open(tmp_path, mode="a")
+    root["replaced"] = np.full(1000, 1, "i4")
+    root.create_array("log", shape=(0,), chunks=7, dtype="i4", fill_value=7)
+    root.create_array("typed", data=np.zeros(3))
+    for kill in range(kills):
+        reading, writing = os.pipe()
+        command = [
+            sys.executable,
+            "-c",
+            textwrap.dedent(KILLED),
+            str(tmp_path),
+            str(writing),
+            str(seed + kill),
+        ]
+        process = subprocess.Popen(command, pass_fds=(writing,))
+        assert os.read(reading, 1) == b"!"
+        os.close(reading), os.close(writing)
+        threading.Event().wait(rng.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        # Copies may be of before: the nodes themselves are looked at.
+        replaced, log, typed = (zarrow.open(tmp_path, name) for name in ("replaced", "log", "typed"))
+        values = replaced[...].numpy()
+        assert (values == len(values) // 1000).all(), kill
+        assert (typed[...].numpy() == 0).all(), kill
+        size = log.shape[0]
+        assert np.isin(log[...].numpy(), (1, 7)).all(), kill
+        log.resize(size + 100)
+        assert (log[size:].numpy() == 7).all(), kill
+        log.resize(0)
+    # Another process sweeps what is left beside what it writes.
+    sweep = "import sys, zarrow; zarrow.consolidate_metadata(sys.argv[1])['replaced'] = [1]"
+    subprocess.run([sys.executable, "-c", sweep, str(tmp_path)], check=True)
+    assert not list(tmp_path.glob(".zarrow-*"))
