@@ -315,7 +315,6 @@ fn two_writers_lose_nothing() {
             runs += explore(&[&[*first], &[*second]], 2);
         }
     }
-    println!("{runs}");
     assert!(runs > 1000, "{runs}");
 }
 
@@ -333,7 +332,6 @@ fn three_writers_lose_nothing() {
             runs += explore(&[&[first], &[others[0]], &[others[1]]], 1);
         }
     }
-    println!("{runs}");
     assert!(runs > 1000, "{runs}");
 }
 
