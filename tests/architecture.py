@@ -30,6 +30,20 @@ def sources() -> list[str]:
     return rust + files(ROOT / "python", ".py", ".pyi")
 
 
+# A `static` with a lock, or with what is made once; `Names` are such a cell.
+LOCK = re.compile(
+    r"^\s*static (\w+): [^=]*?\b((?:\w*Mutex|RwLock|Condvar|Barrier|Names|Once|\w*OnceCell|\w*OnceLock|LazyLock))\b",
+    re.MULTILINE,
+)
+
+
+def locks() -> list[str]:
+    """Every lock and cell that lives as long as the process: its file, name and type."""
+    rust = [path for path in sources() if path.endswith(".rs") and not path.endswith("tests.rs")]
+    texts = {path: (ROOT / path).read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")[0] for path in rust}
+    return [f"{path} {name} {kind}" for path, text in texts.items() for name, kind in LOCK.findall(text)]
+
+
 def by_folder(paths: list[str]) -> str:
     """A paragraph for each folder: its path, and the names of its files."""
     folders: dict[str, list[str]] = defaultdict(list)
@@ -48,6 +62,7 @@ def lists() -> dict[str, str]:
     return {
         "unsafe": by_folder([path for path in paths if path.endswith(".rs") and is_unsafe(path)]),
         "files": by_folder(paths),
+        "locks": "\n".join(locks()),
     }
 
 

@@ -17,6 +17,7 @@ import struct
 NUMBERS = {
     "flock": (73, 32),
     "fstat": (5, 80),
+    "fstatfs": (138, 44),
     "fsync": (74, 82),
     "getdents64": (217, 61),
     "linkat": (265, 37),

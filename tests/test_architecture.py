@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import architecture
 from architecture import block, files, lists
 
 ROOT = Path(__file__).parent.parent
@@ -88,7 +89,7 @@ def test_every_dependency_is_explained(packages: dict[str, list[tuple[str, str]]
     assert explained == used, differences(explained, used)
 
 
-@pytest.mark.parametrize("language", ["files", "unsafe"])
+@pytest.mark.parametrize("language", ["files", "unsafe", "locks"])
 def test_lists_of_files_are_those_of_the_tree(language: str) -> None:
     listed, there = block(PAGE, language)[1], lists()[language]
     assert listed == there, "docs/architecture.md lists other files: run `make architecture`"
@@ -110,3 +111,12 @@ def test_every_rust_file_says_what_it_is_for() -> None:
         if not (ROOT / path).read_text(encoding="utf-8").startswith("//!")
     ]
     assert silent == []
+
+
+def test_every_lock_that_lives_as_long_as_the_process_is_one_that_forks_cannot_hold() -> None:
+    """Clippy forbids the other locks; this finds what its lints do not see."""
+    kinds = {line.rpartition(" ")[2] for line in architecture.locks()}
+    assert {"Mutex", "CacheMutex", "OnceCell"} <= kinds <= {"Mutex", "CacheMutex", "OnceCell", "Names"}
+    foreign = r"\b(?:PyOnceLock|GILOnceCell|parking_lot|spin|sync::(?:Mutex|RwLock|Once\w*|LazyLock|Condvar))\b"
+    users = [path for path in architecture.sources() if path.endswith(".rs") and re.search(foreign, (ROOT / path).read_text("utf-8"))]
+    assert [path for path in users if "/src/fork/" not in path] == []

@@ -210,3 +210,54 @@ def test_the_childs_copy_of_a_read_fails_and_the_next_one_works(store, large_sto
         print(wait(pids[0]), is_right())
     """
     assert run(textwrap.dedent(INTERRUPTED) + textwrap.dedent(program), store, large_store) == ["0", "True"]
+
+
+def test_forks_while_threads_read_and_write_a_store_in_memory(store):
+    """No lock is held in a child, whatever the other threads were doing; what they wrote is whole there."""
+    program = """
+        import threading
+        import numpy as np
+
+        memory = zarrow.MemoryStore()
+        zarrow.save(memory, x=np.zeros((64, 64), "u8"), text=np.array(["rain"] * 64, "T"))
+        group = zarrow.open(memory, cache_bytes=1 << 20)
+        SHARDS = {"shape": (64, 64), "chunks": (8, 8), "shards": (32, 32), "dtype": "u8"}
+        sharded = zarrow.create_array(memory, "sharded", **SHARDS)
+        sharded[:] = 1
+        going, rounds = True, [0] * 4
+
+        def everything(number):
+            # Rows of one number are whole: each is one write.
+            group["x"][number * 16 : number * 16 + 16] = np.full((16, 64), rounds[number], "u8")
+            rows = group["x"][number * 16 : number * 16 + 16].numpy()
+            assert rows.min() == rows.max() == rounds[number]
+            assert group["text"][:3].tolist() == ["rain"] * 3
+            sharded[number * 16, :] = rounds[number]
+            zarrow.from_dlpack(np.arange(3))
+            rounds[number] += 1
+
+        def work(number):
+            while going:
+                everything(number)
+
+        def child():
+            # A generous time for what takes milliseconds: a lock that is held is so for ever.
+            signal.alarm(60)
+            assert zarrow.open(memory)["x"][:].shape == (64, 64)
+            everything(0)
+            everything(3)
+            os._exit(0)
+
+        sys.setswitchinterval(1e-5)
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        statuses = []
+        while len(statuses) < 200:
+            statuses += [wait(pid) for pid in [fork(), fork()]]
+        going = False
+        for thread in threads:
+            thread.join()
+        print(len(statuses), *set(statuses), min(rounds) > 0)
+    """
+    assert run(program, store) == ["200", "0", "True"]

@@ -6,10 +6,11 @@
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::dtype::Number;
 use crate::error::{Error, Result};
+use crate::fork::OnceCell;
 use crate::layout::SharedTensor;
 use crate::shared_bytes::SharedBytes;
 use std::mem::MaybeUninit;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The mask of an array, with every level of a nested optional type.
 ///
@@ -35,8 +36,8 @@ pub struct Mask {
 /// What follows from a mask, each found at most once.
 #[derive(Debug, Default)]
 struct Derived {
-    missing_count: OnceLock<usize>,
-    bitmap: OnceLock<Arc<Buffer>>,
+    missing_count: OnceCell<usize>,
+    bitmap: OnceCell<Arc<Buffer>>,
 }
 
 impl Mask {
@@ -117,13 +118,13 @@ impl Mask {
     #[must_use]
     pub fn missing_count(&self) -> usize {
         let kept = self.derived.as_ref().map(|derived| &derived.missing_count);
-        if let Some(count) = kept.and_then(OnceLock::get) {
+        if let Some(count) = kept.and_then(OnceCell::get) {
             return *count;
         }
         let count = count_missing(&self.joined);
         if let Some(kept) = kept {
             // Who else sets it has counted as many.
-            let _ = kept.set(count);
+            kept.set(count);
         }
         count
     }
@@ -158,13 +159,13 @@ impl Mask {
     /// [`Error::OutOfMemory`].
     pub fn validity_bitmap(&self) -> Result<Arc<Buffer>> {
         let kept = self.derived.as_ref().map(|derived| &derived.bitmap);
-        if let Some(bitmap) = kept.and_then(OnceLock::get) {
+        if let Some(bitmap) = kept.and_then(OnceCell::get) {
             return Ok(Arc::clone(bitmap));
         }
         let bitmap = Arc::new(self.packed()?.1);
         if let Some(kept) = kept {
             // Who else sets it has the same bits.
-            let _ = kept.set(Arc::clone(&bitmap));
+            kept.set(Arc::clone(&bitmap));
         }
         Ok(bitmap)
     }

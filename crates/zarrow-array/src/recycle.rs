@@ -8,22 +8,21 @@
 //!    last few are: the allocator keeps such itself, but goes a long way for aligned ones.
 //! 2. A block serves a request that fills at least half of it.
 //! 3. Where a request finds none and would not fit beside what is kept, the oldest blocks are freed first.
-//! 4. The lock is only ever tried: who does not get it does without the cache. So nobody waits, and a forked child
-//!    whose parent held the lock just has no cache.
+//! 4. The lock is only ever tried: who does not get it does without the cache. So nobody waits.
 
 use crate::alignment::HUGE_PAGE;
 use crate::buffer::Allocation;
+use crate::fork::CacheMutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, TryLockError};
 
 /// Bytes that are kept unless [`set_recycled_limit`] says otherwise.
 const DEFAULT_LIMIT: usize = 512 << 20;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
-static BLOCKS: Mutex<Vec<Allocation>> = Mutex::new(Vec::new());
+static BLOCKS: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
 
 /// Blocks of less than [`HUGE_PAGE`].
-static SMALL: Mutex<Vec<Allocation>> = Mutex::new(Vec::new());
+static SMALL: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
 
 /// A smaller block is not worth the lock.
 const LEAST: usize = 4 << 10;
@@ -56,12 +55,8 @@ pub fn release_recycled() -> usize {
 }
 
 /// Runs `act` on the blocks, where nobody else does (step 4).
-fn with<T>(blocks: &Mutex<Vec<Allocation>>, act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
-    match blocks.try_lock() {
-        Ok(mut blocks) => Some(act(&mut blocks)),
-        Err(TryLockError::Poisoned(poisoned)) => Some(act(&mut poisoned.into_inner())),
-        Err(TryLockError::WouldBlock) => None,
-    }
+fn with<T>(blocks: &CacheMutex<Vec<Allocation>>, act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
+    blocks.try_lock().map(|mut blocks| act(&mut blocks))
 }
 
 fn kept(blocks: &[Allocation]) -> usize {
@@ -132,6 +127,19 @@ pub(crate) fn give(block: Allocation) -> Option<Allocation> {
 mod tests {
     use crate::{HUGE_PAGE, UninitBuffer};
 
+    /// Asks until no other test has the lock.
+    fn now<T>(
+        blocks: &super::CacheMutex<Vec<super::Allocation>>,
+        ask: impl Fn(&[super::Allocation]) -> T,
+    ) -> T {
+        loop {
+            if let Some(blocks) = blocks.try_lock() {
+                return ask(&blocks);
+            }
+            std::thread::yield_now();
+        }
+    }
+
     /// One test, since the cache is one for the process.
     #[test]
     fn memory_of_one_size_comes_back_and_no_more_than_the_limit_is_kept() {
@@ -145,10 +153,7 @@ mod tests {
         let small = UninitBuffer::new(HUGE_PAGE).unwrap();
         drop(second);
         let third = UninitBuffer::new(HUGE_PAGE).unwrap();
-        assert!(
-            super::kept(&super::BLOCKS.lock().unwrap()) >= 3 * HUGE_PAGE,
-            "a small request takes no large block"
-        );
+        assert!(now(&super::BLOCKS, super::kept) >= 3 * HUGE_PAGE, "a small request takes no large block");
         drop((small, third));
         drop(UninitBuffer::new(7 * HUGE_PAGE).unwrap());
         // Other tests allocate meanwhile, and the lock is only tried.
@@ -160,12 +165,12 @@ mod tests {
         };
         assert!((0..100).any(comes_back));
         drop((0..20).map(|_| UninitBuffer::new(16_384).unwrap()).collect::<Vec<_>>());
-        assert!(super::SMALL.lock().unwrap().len() <= super::MOST_SMALL);
-        assert!(super::kept(&super::BLOCKS.lock().unwrap()) <= 8 * HUGE_PAGE);
+        assert!(now(&super::SMALL, |small| small.len()) <= super::MOST_SMALL);
+        assert!(now(&super::BLOCKS, super::kept) <= 8 * HUGE_PAGE);
         drop(UninitBuffer::new(9 * HUGE_PAGE).unwrap());
-        assert!(super::kept(&super::BLOCKS.lock().unwrap()) <= 8 * HUGE_PAGE);
+        assert!(now(&super::BLOCKS, super::kept) <= 8 * HUGE_PAGE);
         super::release_recycled();
-        assert_eq!(super::kept(&super::BLOCKS.lock().unwrap()), 0);
+        assert_eq!(now(&super::BLOCKS, super::kept), 0);
         super::set_recycled_limit(super::DEFAULT_LIMIT);
     }
 }

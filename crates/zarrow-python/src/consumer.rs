@@ -5,8 +5,8 @@ use crate::exchange_table::ExchangeTable;
 use crate::made_once::made_once;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+use zarrow_array::fork::OnceCell;
 use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor, export};
 use zarrow_dlpack::DLDataTypeCode;
 
@@ -34,10 +34,9 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
 
 /// The C functions of `torch.Tensor`, which PyTorch has from 2.10 on.
 fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
-    static TABLE: PyOnceLock<Option<ExchangeTable>> = PyOnceLock::new();
-    let table = made_once(&TABLE, py, || {
-        ExchangeTable::of(py.import("torch")?.getattr("Tensor")?.cast::<PyType>()?)
-    })?;
+    static TABLE: OnceCell<Option<ExchangeTable>> = OnceCell::new();
+    let table =
+        made_once(&TABLE, || ExchangeTable::of(py.import("torch")?.getattr("Tensor")?.cast::<PyType>()?))?;
     Ok(*table)
 }
 

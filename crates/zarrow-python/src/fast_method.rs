@@ -15,17 +15,17 @@ use crate::made_once::made_once;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use zarrow_array::fork::OnceCell;
 
 /// The values of a method's parameters, in their order.
 pub type Values<'a, 'py, const N: usize> = [Option<Borrowed<'a, 'py, PyAny>>; N];
 
 /// The names of a method's parameters as Python has them.
-pub type Names<const N: usize> = PyOnceLock<[Py<PyString>; N]>;
+pub type Names<const N: usize> = OnceCell<[Py<PyString>; N]>;
 
 /// A method of `N` parameters, none of which is needed.
 pub trait FastMethod<const N: usize>: 'static {
@@ -52,7 +52,7 @@ pub trait FastMethod<const N: usize>: 'static {
 
 /// Gives the method to its class.
 pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
-    made_once(M::names(), py, || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
+    made_once(M::names(), || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: M::NAME.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call::<M, N> },
@@ -89,7 +89,7 @@ unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
                 0 => &[][..],
                 all => std::slice::from_raw_parts(values.cast::<Borrowed<'_, '_, PyAny>>(), all),
             };
-            let values = place::<M, N>(py, values, count, names.as_deref())?;
+            let values = place::<M, N>(values, count, names.as_deref())?;
             M::answer(&Borrowed::from_ptr(py, object).cast_unchecked::<M::Class>(), values)
         })
     };
@@ -98,7 +98,6 @@ unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
 
 /// Puts each value to its parameter.
 fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
-    py: Python<'py>,
     values: &[Borrowed<'a, 'py, PyAny>],
     count: usize,
     names: Option<&Bound<'py, PyTuple>>,
@@ -116,7 +115,7 @@ fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
     }
     if let Some(names) = names {
         for (index, value) in named.iter().enumerate() {
-            let parameter = parameter::<M, N>(py, names.get_borrowed_item(index)?)?;
+            let parameter = parameter::<M, N>(names.get_borrowed_item(index)?)?;
             if placed[parameter].replace(*value).is_some() {
                 return Err(wrong::<M, N>(format!("got {} twice", M::PARAMETERS[parameter])));
             }
@@ -127,11 +126,8 @@ fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
 }
 
 /// Step 2.
-fn parameter<M: FastMethod<N>, const N: usize>(
-    py: Python<'_>,
-    name: Borrowed<'_, '_, PyAny>,
-) -> PyResult<usize> {
-    let interned = M::names().get(py);
+fn parameter<M: FastMethod<N>, const N: usize>(name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
+    let interned = M::names().get();
     if let Some(found) = interned.and_then(|known| known.iter().position(|known| known.is(&*name))) {
         return Ok(found);
     }

@@ -6,29 +6,29 @@ use crate::numpy_api;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, Field, Number, SharedTensor, Struct};
 
 /// The module `numpy`.
 pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    Ok(made_once(&NUMPY, py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+    static NUMPY: OnceCell<Py<PyModule>> = OnceCell::new();
+    Ok(made_once(&NUMPY, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
 /// A class of NumPy's, found once.
 fn class<'py>(
     py: Python<'py>,
-    found: &'static PyOnceLock<Py<PyType>>,
+    found: &'static OnceCell<Py<PyType>>,
     name: &str,
 ) -> PyResult<&'py Bound<'py, PyType>> {
     let find = || PyResult::Ok(module(py)?.getattr(name)?.cast_into::<PyType>()?.unbind());
-    Ok(made_once(found, py, find)?.bind(py))
+    Ok(made_once(found, find)?.bind(py))
 }
 
 /// The class `numpy.ndarray`.
 fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static CLASS: OnceCell<Py<PyType>> = OnceCell::new();
     class(py, &CLASS, "ndarray")
 }
 
@@ -44,7 +44,7 @@ pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Whether `object` is one of NumPy's scalars.
 pub fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static CLASS: OnceCell<Py<PyType>> = OnceCell::new();
     object.is_instance(class(object.py(), &CLASS, "generic")?)
 }
 
@@ -69,9 +69,8 @@ fn make_dtype<'py>(py: Python<'py>, description: impl IntoPyObject<'py>) -> PyRe
 /// Numbers that NumPy has no type for have that of `ml_dtypes`; a complex number that has none there either is a
 /// structure of `real` and `imag`.
 fn number_dtype(py: Python<'_>, number: Number) -> PyResult<Bound<'_, PyAny>> {
-    static MADE: [PyOnceLock<Py<PyAny>>; Number::ALL.len()] =
-        [const { PyOnceLock::new() }; Number::ALL.len()];
-    let made = made_once(&MADE[number as usize], py, || {
+    static MADE: [OnceCell<Py<PyAny>>; Number::ALL.len()] = [const { OnceCell::new() }; Number::ALL.len()];
+    let made = made_once(&MADE[number as usize], || {
         let names = number.names();
         let dtype = match (names.numpy, names.ml_dtypes, number.part()) {
             (Some(code), ..) => make_dtype(py, code)?,

@@ -8,10 +8,10 @@ use crate::made_once::made_once;
 use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::{MaybeUninit, transmute_copy};
 use zarrow_array::SharedTensor;
+use zarrow_array::fork::OnceCell;
 use zarrow_dlpack::MAX_NDIM;
 
 /// `NPY_ABI_VERSION` of NumPy 2.
@@ -44,8 +44,8 @@ unsafe impl Sync for NumpyApi {}
 impl NumpyApi {
     /// The table; NumPy is imported where it was not yet.
     pub fn get(py: Python<'_>) -> PyResult<NumpyApi> {
-        static TABLE: PyOnceLock<NumpyApi> = PyOnceLock::new();
-        made_once(&TABLE, py, || {
+        static TABLE: OnceCell<NumpyApi> = OnceCell::new();
+        made_once(&TABLE, || {
             let capsule = py.import("numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
             // SAFETY: attached, with a live object; what is no capsule without a name gives null and an exception.
             let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };

@@ -283,6 +283,12 @@ impl From<std::io::Error> for Error {
     }
 }
 
+impl From<zarrow_array::fork::Forked> for Error {
+    fn from(error: zarrow_array::fork::Forked) -> Error {
+        ErrorKind::Internal(error.to_string()).into()
+    }
+}
+
 impl From<MetadataError> for Error {
     fn from(error: MetadataError) -> Error {
         match error {

@@ -1,5 +1,6 @@
 //! Selections by lists, masks and points, of arrays that zarrs wrote: every element is the right one, and every chunk
 //! is opened once, however many positions need it.
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use proptest::prelude::*;

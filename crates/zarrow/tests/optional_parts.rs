@@ -1,5 +1,6 @@
 //! Parts of arrays whose elements may be missing: of large chunks, and of shards, against the elements that zarrs was given
 //! to write. Masks are the same as bytes and as Arrow's bits, and no more is read than what a part needs.
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use proptest::prelude::*;

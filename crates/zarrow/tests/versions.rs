@@ -1,5 +1,6 @@
 //! Every chunk of one read is one version: a store that changes a chunk each time somebody has opened it, so that who opens
 //! it twice sees two, and that counts how often each was opened.
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use serde_json::{Value as Json, json};

@@ -17,9 +17,9 @@ use crate::exchange_table::ExchangeTable;
 use crate::made_once::{made_once, name};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use zarrow_array::SharedTensor;
+use zarrow_array::fork::OnceCell;
 use zarrow_array::import::dlpack;
 use zarrow_dlpack::{DLDataTypeCode, DLManagedTensorVersioned, DLPackVersion, Foreign, IS_COPIED};
 
@@ -93,8 +93,8 @@ fn by_table(
 fn ask<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = object.py();
     let Some(method) = object.getattr_opt(name!(py, "__dlpack__"))? else { return Ok(None) };
-    static NEWEST: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
-    let newest = made_once(&NEWEST, py, || {
+    static NEWEST: OnceCell<Py<PyTuple>> = OnceCell::new();
+    let newest = made_once(&NEWEST, || {
         let newest = (DLPackVersion::CURRENT_MAJOR, DLPackVersion::CURRENT_MINOR);
         newest.into_pyobject(py).map(Bound::unbind)
     })?;

@@ -8,7 +8,7 @@ use crate::exchange_table::ExchangeTable;
 use crate::made_once::name;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
-use std::sync::Mutex;
+use zarrow_array::fork::CacheMutex;
 
 /// How many types are kept.
 const MAX_KNOWN: usize = 16;
@@ -38,14 +38,13 @@ pub struct Producer {
     pub table: Option<ExchangeTable>,
 }
 
-static KNOWN: Mutex<Vec<(Py<PyType>, Producer)>> = Mutex::new(Vec::new());
+static KNOWN: CacheMutex<Vec<(Py<PyType>, Producer)>> = CacheMutex::new(Vec::new());
 
 impl Producer {
     /// What is known of the type of `object`.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Producer> {
         let class = object.get_type();
-        // A lock that a fork left locked, or that another thread has, is no cache.
-        if let Ok(known) = KNOWN.try_lock()
+        if let Some(known) = KNOWN.try_lock()
             && let Some((_, producer)) = known.iter().find(|(known, _)| known.is(&class))
         {
             return Ok(*producer);
@@ -53,7 +52,7 @@ impl Producer {
         let own = class.getattr("__dict__")?.contains("__dlpack_c_exchange_api__")?;
         let table = if own { ExchangeTable::of(&class)? } else { None };
         let producer = Producer { family: Family::of(object, &class)?, table };
-        if let Ok(mut known) = KNOWN.try_lock()
+        if let Some(mut known) = KNOWN.try_lock()
             && known.len() < MAX_KNOWN
         {
             known.push((class.unbind(), producer));

@@ -3,6 +3,7 @@
 //! 1. Each connection has a thread, and may send one request after the other.
 //! 2. A request is answered when the delay has passed; where a gate is set, not before so many requests have waited at
 //!    once, or patience ends: with it a test learns without a clock how many requests a reader makes at once.
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use super::message::Head;
 use std::fs::File;

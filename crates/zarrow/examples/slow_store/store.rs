@@ -3,6 +3,7 @@
 //! 1. A value is opened by a request that brings along what is read first of it, its size and its version.
 //! 2. What that request brought is read from memory; any other range is a request of its own.
 //! 3. A connection is kept for the next request, from whichever thread.
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use super::message::{Head, unexpected};
 use std::io::{BufReader, Read, Write};

@@ -8,9 +8,10 @@ use crate::missing::MissingValues;
 use crate::open::Node;
 use crate::selection::Selection;
 use serde_json::Value;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm};
 use zarrow_array::export::arrow_abi::{ArrayNode, SchemaNode};
+use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, DecodedArray};
 
 /// A name and what it stands for.
@@ -39,7 +40,7 @@ enum Source {
         array: Box<EncodedArray>,
         attributes: Attributes,
         /// The values of a dictionary, once they were read: all batches share them.
-        dictionary: Arc<OnceLock<ArrayNode>>,
+        dictionary: Arc<OnceCell<ArrayNode>>,
     },
 }
 
@@ -175,7 +176,7 @@ impl Column {
                 let all = Selection::new(categories.shape(), &[])?;
                 let read = categories.read(&all, interrupted)?;
                 let values = arrow::decoded_memory(read, ArrowForm::default()).map_err(place)?;
-                dictionary.get_or_init(|| values).clone()
+                dictionary.get_or_make(|| values).clone()
             }
         };
         let DecodedArray::Tensor(codes) = whole(decoded)? else {

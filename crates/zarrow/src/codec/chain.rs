@@ -24,8 +24,8 @@ use crate::codec::transpose;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
-use std::sync::OnceLock;
 use zarrow_array::DataType;
+use zarrow_array::fork::OnceCell;
 
 /// More codecs than anybody chains.
 const MAX_CODECS: usize = 32;
@@ -68,7 +68,7 @@ pub struct Chain {
     /// The codecs from bytes to bytes, in the order in which they encode.
     pub bytes_to_bytes: Vec<BytesToBytes>,
     /// The same codecs as metadata, and as compressors once something was written.
-    compressors: (Vec<CodecMetadata>, OnceLock<Vec<Compressor>>),
+    compressors: (Vec<CodecMetadata>, OnceCell<Vec<Compressor>>),
     /// What is refused as hostile.
     pub limits: DecodeLimits,
 }
@@ -107,7 +107,7 @@ impl Chain {
                 data_type: data_type.clone(),
                 order,
                 array_to_bytes: ArrayToBytes::Filtered(Box::new(filtered)),
-                compressors: (Vec::new(), OnceLock::new()),
+                compressors: (Vec::new(), OnceCell::new()),
                 bytes_to_bytes: Vec::new(),
                 limits: *limits,
             });
@@ -121,7 +121,7 @@ impl Chain {
                 data_type: data_type.clone(),
                 order,
                 array_to_bytes,
-                compressors: (rest[1..].to_vec(), OnceLock::new()),
+                compressors: (rest[1..].to_vec(), OnceCell::new()),
                 bytes_to_bytes,
                 limits: *limits,
             });
@@ -134,7 +134,7 @@ impl Chain {
             order: None,
             array_to_bytes: ArrayToBytes::Fallback(Box::new(Fallback::new(foreign, data_type, fill_value)?)),
             bytes_to_bytes: compressors.into_iter().rev().collect(),
-            compressors: (ours.to_vec(), OnceLock::new()),
+            compressors: (ours.to_vec(), OnceCell::new()),
             limits: *limits,
         })
     }
@@ -165,7 +165,7 @@ impl Chain {
             return Ok(parsed);
         }
         let compressors = metadata.iter().map(Compressor::parse).collect::<Result<_>>()?;
-        Ok(parsed.get_or_init(|| compressors))
+        Ok(parsed.get_or_make(|| compressors))
     }
 
     /// The name of the codec for strings or bytes.

@@ -4,8 +4,8 @@
 
 use crate::error::{ErrorKind, Result};
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
 use zarrow_array::allocation::{self, Grow};
+use zarrow_array::fork::OnceCell;
 
 /// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct VariableChunk {
     bytes: Vec<u8>,
     count: usize,
     /// Where each element starts: found when somebody wants elements out of order, given where they were spread.
-    starts: OnceLock<Vec<u32>>,
+    starts: OnceCell<Vec<u32>>,
     spread: bool,
 }
 
@@ -50,7 +50,7 @@ impl VariableChunk {
         if at != bytes.len() {
             return Err(ErrorKind::WrongSize { expected: at as u64, actual: bytes.len() as u64 }.into());
         }
-        Ok(VariableChunk { bytes, count, starts: OnceLock::new(), spread: false })
+        Ok(VariableChunk { bytes, count, starts: OnceCell::new(), spread: false })
     }
 
     /// Whether the elements are stored one after the other, with none left out.
@@ -75,7 +75,7 @@ impl VariableChunk {
             starts.try_push((at + 4) as u32)?;
             at += 4 + length;
         }
-        Ok(self.starts.get_or_init(|| starts))
+        Ok(self.starts.get_or_make(|| starts))
     }
 
     /// Element `index`; a missing one has no bytes.

@@ -1,14 +1,14 @@
 //! A cache bounded by bytes, the least recently used going first: of shard indexes, and of decoded chunks.
 //!
 //! A key ends with the version of the value that the entry came from, so that an entry of a value that was rewritten
-//! since is never found, and in time goes. The lock is only ever tried: who does not get it does without the cache, and a
-//! forked child whose parent held it just has none.
+//! since is never found, and in time goes. The lock is only ever tried: who does not get it does without the cache.
 //!
 //! What counts is all that an entry holds: its value, its key, its places in table and order, and what the allocator adds
 //! to each piece of memory. With small chunks that is many times the value.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::Arc;
+use zarrow_array::fork::{CacheGuard, CacheMutex};
 
 /// Where a chunk is, and which version of it.
 pub type Key = Vec<u64>;
@@ -17,7 +17,7 @@ pub type Key = Vec<u64>;
 #[derive(Debug)]
 pub struct Cache<V> {
     limit: usize,
-    state: Mutex<State<V>>,
+    state: CacheMutex<State<V>>,
 }
 
 #[derive(Debug)]
@@ -36,11 +36,16 @@ struct Entry<V> {
     used: u64,
 }
 
+impl<V> Default for State<V> {
+    fn default() -> State<V> {
+        State { entries: HashMap::new(), order: BTreeMap::new(), nbytes: 0, clock: 0 }
+    }
+}
+
 impl<V> Cache<V> {
     /// A cache of at most `limit` bytes.
     pub fn new(limit: usize) -> Cache<V> {
-        let state = State { entries: HashMap::new(), order: BTreeMap::new(), nbytes: 0, clock: 0 };
-        Cache { limit, state: Mutex::new(state) }
+        Cache { limit, state: CacheMutex::new(State::default()) }
     }
 
     /// Bytes that an entry takes beside what its value holds.
@@ -56,13 +61,9 @@ impl<V> Cache<V> {
         place + node + key + value
     }
 
-    fn state(&self) -> Option<MutexGuard<'_, State<V>>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            // No critical section here leaves the state half changed.
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    /// No critical section here leaves the state half changed.
+    fn state(&self) -> Option<CacheGuard<'_, State<V>>> {
+        self.state.try_lock()
     }
 
     /// The entry under `key`, which is then the most recently used.

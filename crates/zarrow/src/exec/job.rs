@@ -8,25 +8,19 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::idle;
-use crate::exec::pool::generation;
 use crate::exec::scratch::Worker;
 use crate::exec::turns::{Turn, Turns};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use zarrow_array::fork::{Forked, Mutex, generation};
 
 /// How often a caller is asked whether it was interrupted.
 pub const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A task: its number, what the thread works with, and where to stop.
 pub type Task<'a> = dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()> + Sync + 'a;
-
-/// A lock whose holder panicked holds what it held: every critical section here leaves it whole.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The tasks of one call.
 pub struct Job {
@@ -124,14 +118,18 @@ impl Job {
 
     fn fail(&self, error: Error) {
         self.stop.store(true, Ordering::Relaxed);
-        lock(&self.error).get_or_insert(error);
+        let mut first = self.error.lock();
+        let later = if first.is_some() { Some(error) } else { first.replace(error) };
+        drop(first);
+        // After the lock: what an error holds may do anything when it goes.
+        drop(later);
     }
 
     /// Asks the caller whether to go on.
     pub fn ask(&self, interrupted: &dyn Fn() -> bool) {
         let answer = catch_unwind(AssertUnwindSafe(interrupted));
         if self.is_of_parent() {
-            // The question forked. In the child a lock may be held for ever by a thread that it does not have.
+            // The question forked, and this is the child, where the other threads' tasks are lost.
             self.stop.store(true, Ordering::Relaxed);
             return;
         }
@@ -176,9 +174,13 @@ impl Job {
     /// What a task returned; [`ErrorKind::Interrupted`]; [`ErrorKind::Internal`] for a panic.
     pub fn result(&self) -> Result<()> {
         if self.is_of_parent() {
-            return Err(ErrorKind::Internal("the process was forked during the read".into()).into());
+            return Err(Forked.into());
         }
-        lock(&self.error).take().map_or(Ok(()), Err)
+        // Who failed has set the sign before it left.
+        if !self.stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.error.lock().take().map_or(Ok(()), Err)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::codec::ShardIndex;
 use crate::error::Result;
 use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::input::Input;
-use crate::exec::job::{Checkpoint, lock};
+use crate::exec::job::Checkpoint;
 use crate::exec::part::PerAxis;
 use crate::exec::read::Reader;
 use crate::exec::scratch::Worker;
@@ -22,8 +22,9 @@ use crate::exec::shard::Share;
 use crate::exec::turns::Turn;
 use crate::exec::want::Want;
 use crate::store::Value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use zarrow_array::fork::ProcessMutex;
 
 /// An open chunk; `None` where it is not stored.
 pub struct OpenChunk<'a>(Option<Stored<'a>>);
@@ -56,7 +57,7 @@ impl OpenChunk<'_> {
 
 /// A chunk that several tasks read (step 1).
 pub struct SharedChunk<'a> {
-    open: Mutex<Option<Arc<OpenChunk<'a>>>>,
+    open: ProcessMutex<Option<Arc<OpenChunk<'a>>>>,
     tasks: u64,
     /// The tasks that have not ended.
     left: AtomicU64,
@@ -65,7 +66,7 @@ pub struct SharedChunk<'a> {
 impl<'a> SharedChunk<'a> {
     /// A chunk that is so many tasks.
     pub fn new(tasks: u64) -> SharedChunk<'a> {
-        SharedChunk { open: Mutex::new(None), tasks, left: AtomicU64::new(tasks) }
+        SharedChunk { open: ProcessMutex::new(None), tasks, left: AtomicU64::new(tasks) }
     }
 
     /// The chunk, which the first task opens by `open`.
@@ -73,7 +74,7 @@ impl<'a> SharedChunk<'a> {
     /// # Errors
     /// What `open` gives.
     pub fn get(&self, open: impl FnOnce() -> Result<OpenChunk<'a>>) -> Result<Arc<OpenChunk<'a>>> {
-        let mut opened = lock(&self.open);
+        let mut opened = self.open.lock()?;
         match &*opened {
             Some(chunk) => Ok(Arc::clone(chunk)),
             None => Ok(Arc::clone(opened.insert(Arc::new(open()?)))),
@@ -83,7 +84,10 @@ impl<'a> SharedChunk<'a> {
     /// Ends a task that had no error (step 3). After an error no task begins, and the read closes all chunks.
     pub fn leave(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            *lock(&self.open) = None;
+            // In a forked child the chunk is its parent's, and stays open until the read ends.
+            if let Ok(mut open) = self.open.lock() {
+                *open = None;
+            }
         }
     }
 }

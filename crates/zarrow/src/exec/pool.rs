@@ -4,33 +4,25 @@
 //! 2. [`run`] puts a [`Job`] into the queue, wakes as many threads as can help, and works on it itself.
 //! 3. The caller then takes the job out of the queue, so that nobody else joins, and waits for those who did, even
 //!    where it unwinds. Only then does `run` return: the tasks may therefore borrow from the caller.
-//! 4. A forked child has none of the parent's threads, and the parent's locks as they happened to be. A handler
-//!    that runs in the child forgets the parent's pool, unfreed, and counts the generation up: the child makes a
-//!    pool of its own at need. Where the fork happened inside a read, the child's copy of that read fails without
-//!    touching a lock.
+//! 4. A forked child has none of the parent's threads. A pool therefore belongs to one process: the child makes one of its
+//!    own at need, and forgets the parent's, unfreed. Where the fork happened inside a read, the child's copy of that read
+//!    fails.
 //! 5. A read from a slow store has more threads than [`num_threads`], which take turns: see
 //!    [`turns`](super::turns). Those that are more end when they have had nothing to do for some time.
 
 use crate::error::Result;
-use crate::exec::job::{INTERRUPT_INTERVAL, Job, Task, lock};
+use crate::exec::job::{INTERRUPT_INTERVAL, Job, Task};
 use crate::exec::turns::Turns;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
+use zarrow_array::fork::{Condvar, Mutex, generation};
 
-/// The pool of this process, null until it is needed and in a fresh child.
+/// The pool of this process, null until it is needed; in a fresh child that of its parent.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What the user asked for; 0 for as many threads as the process may use.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-/// How many forks lie between the process that first read and this one.
-static GENERATION: AtomicU64 = AtomicU64::new(0);
-
-/// The number of this process among those that were forked one from the other.
-pub fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
-}
 
 /// Threads that reads may use together, the caller's included.
 ///
@@ -129,8 +121,9 @@ struct Entry {
 }
 
 /// The queue and the threads that look at it.
-#[derive(Default)]
 struct Pool {
+    /// The process whose threads they are.
+    generation: u64,
     state: Mutex<State>,
     /// A job has come.
     work: Condvar,
@@ -155,30 +148,30 @@ struct QueuedJob {
 impl Pool {
     /// The pool of this process, made at the first call.
     fn get() -> &'static Pool {
-        let mut pool = POOL.load(Ordering::Acquire);
-        if pool.is_null() {
-            // Once for each pool that is made: running twice in a child does no harm, and there is no lock that
-            // a fork could leave taken.
-            // SAFETY: the handler stores to atomics, which a child may do at any point of its life.
-            unsafe { libc::pthread_atfork(None, None, Some(forget_pool)) };
-            let new = Box::into_raw(Box::<Pool>::default());
-            pool = match POOL.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => new,
-                Err(other) => {
-                    // SAFETY: `new` was made above and nobody else has it.
-                    drop(unsafe { Box::from_raw(new) });
-                    other
-                }
-            };
-        }
+        let stored = POOL.load(Ordering::Acquire);
         // SAFETY: a pool that was stored is never freed.
+        if let Some(pool) = unsafe { stored.as_ref() }
+            && pool.generation == generation()
+        {
+            return pool;
+        }
+        let (state, work, left) = (Mutex::default(), Condvar::default(), Condvar::default());
+        let new = Box::into_raw(Box::new(Pool { generation: generation(), state, work, left }));
+        let pool = match POOL.compare_exchange(stored, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => new,
+            Err(other) => {
+                // SAFETY: `new` was made above and nobody else has it.
+                drop(unsafe { Box::from_raw(new) });
+                other
+            }
+        };
+        // SAFETY: as above: another thread of this process was first, and its pool is of this process.
         unsafe { &*pool }
     }
 
     /// Queues a job for `helpers` threads.
     fn enter(&'static self, entry: Entry, helpers: usize) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.jobs.push(QueuedJob { entry, wanted: helpers, active: 0 });
         while state.threads < helpers {
             let thread = std::thread::Builder::new().name("zarrow".into()).spawn(move || self.serve());
@@ -196,7 +189,7 @@ impl Pool {
 
     /// Takes a job out of the queue and waits until no other thread works on it (step 3).
     fn leave(&self, job: &Arc<Job>, interrupted: &dyn Fn() -> bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         // Looked up each time, since other jobs come and go.
         while let Some(at) = state.jobs.iter().position(|queued| Arc::ptr_eq(&queued.entry.job, job)) {
             state.jobs[at].wanted = 0;
@@ -204,35 +197,33 @@ impl Pool {
                 state.jobs.swap_remove(at);
                 return;
             }
-            let (guard, timeout) =
-                self.left.wait_timeout(state, INTERRUPT_INTERVAL).unwrap_or_else(PoisonError::into_inner);
+            let (guard, woken) = self.left.wait(state, Some(INTERRUPT_INTERVAL));
             state = guard;
-            if timeout.timed_out() {
+            if !woken {
                 drop(state);
                 job.ask(interrupted);
                 if job.is_of_parent() {
                     return;
                 }
-                state = lock(&self.state);
+                state = self.state.lock();
             }
         }
     }
 
     /// What a thread of the pool does for ever.
     fn serve(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let mut waited = false;
         loop {
             let Some(queued) = state.jobs.iter_mut().find(|queued| queued.wanted > 0) else {
                 if state.threads < num_threads() {
-                    state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    (state, _) = self.work.wait(state, None);
                 } else if waited {
                     state.threads -= 1;
                     return;
                 } else {
-                    let woken = self.work.wait_timeout(state, PATIENCE);
-                    let (guard, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
-                    (state, waited) = (guard, timeout.timed_out());
+                    let (guard, woken) = self.work.wait(state, Some(PATIENCE));
+                    (state, waited) = (guard, !woken);
                 }
                 continue;
             };
@@ -244,7 +235,7 @@ impl Pool {
             let done = Done { pool: self, job: Arc::clone(&entry.job) };
             entry.job.work(entry.task, None);
             drop(done);
-            state = lock(&self.state);
+            state = self.state.lock();
         }
     }
 }
@@ -257,19 +248,13 @@ struct Done<'a> {
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.pool.state);
+        let mut state = self.pool.state.lock();
         if let Some(queued) = state.jobs.iter_mut().find(|queued| Arc::ptr_eq(&queued.entry.job, &self.job)) {
             queued.active -= 1;
         }
         drop(state);
         self.pool.left.notify_all();
     }
-}
-
-/// Runs in a forked child (step 4).
-unsafe extern "C" fn forget_pool() {
-    POOL.store(std::ptr::null_mut(), Ordering::Release);
-    GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -279,6 +264,7 @@ mod tests {
     use crate::exec::job::Checkpoint;
     use crate::exec::scratch::Worker;
     use crate::exec::turns::Turn;
+    use std::sync::atomic::AtomicU64;
     use std::time::Duration;
 
     fn never() -> bool {

@@ -7,8 +7,8 @@
 //!    waits for the other, so that nobody waits for who waits.
 //! 3. A task begins without a turn, and waits for a lock of the read only then.
 
-use crate::exec::job::{INTERRUPT_INTERVAL, lock};
-use std::sync::{Condvar, Mutex, PoisonError};
+use crate::exec::job::INTERRUPT_INTERVAL;
+use zarrow_array::fork::{Condvar, Mutex};
 
 /// What a thread does in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ struct Permits {
 impl Turns {
     /// Turns for so many threads at once.
     pub fn new(fetch: usize, decode: usize) -> Turns {
-        let permits = |count| Permits { free: Mutex::new(count), given: Condvar::new() };
+        let permits = |count| Permits { free: Mutex::new(count), given: Condvar::default() };
         Turns { fetch: permits(fetch), decode: permits(decode) }
     }
 
@@ -50,10 +50,9 @@ impl Turns {
     /// Takes a turn; false where there was none for some time, so that the caller can look whether to go on at all.
     pub fn take(&self, turn: Turn) -> bool {
         let Permits { free, given } = self.permits(turn);
-        let mut free = lock(free);
+        let mut free = free.lock();
         if *free == 0 {
-            let waited = given.wait_timeout(free, INTERRUPT_INTERVAL);
-            (free, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            (free, _) = given.wait(free, Some(INTERRUPT_INTERVAL));
         }
         let taken = *free > 0;
         *free -= usize::from(taken);
@@ -63,7 +62,7 @@ impl Turns {
     /// Gives a turn back.
     pub fn give(&self, turn: Turn) {
         let Permits { free, given } = self.permits(turn);
-        *lock(free) += 1;
+        *free.lock() += 1;
         given.notify_one();
     }
 }

@@ -16,8 +16,9 @@ use crate::exec::pool;
 use crate::exec::side::Side;
 use crate::exec::sink::c_strides;
 use std::mem::MaybeUninit;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
+use zarrow_array::fork::{Mutex, ProcessMutex};
 use zarrow_array::{Buffer, DataType, UninitBuffer, Variable};
 
 /// Bytes of an offset.
@@ -101,7 +102,7 @@ impl VariableSink {
         let places = Side::in_output(part, base.ok_or_else(outside)?, &self.strides)?.ok_or_else(outside)?;
         let (count, run) = (element_count(part), places.run(1).map(|_| places.first.unsigned_abs()));
         let piece = Piece { elements, places, count, run };
-        Ok(self.pieces.lock().unwrap_or_else(PoisonError::into_inner).try_push(piece)?)
+        Ok(self.pieces.lock().try_push(piece)?)
     }
 
     /// The array of all pieces of the batch, which cover `shape`.
@@ -115,7 +116,7 @@ impl VariableSink {
         fill: &[u8],
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Variable> {
-        let mut pieces = std::mem::take(&mut *self.pieces.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut pieces = std::mem::take(&mut *self.pieces.lock());
         let count = zarrow_array::shape::nbytes(&shape, 1)?;
         pieces.sort_unstable_by_key(|piece| piece.run);
         let mut next = 0usize;
@@ -152,7 +153,7 @@ fn join(
     let (first, mut words) = offsets.as_mut_slice().as_chunks_mut::<WORD>().0.split_at_mut(1);
     first[0] = 0i64.to_ne_bytes().map(MaybeUninit::new);
     let mut bytes = data.as_mut_slice();
-    let mut places: Vec<Mutex<Option<(usize, Places<'_>)>>> = allocation::with_capacity(pieces.len())?;
+    let mut places: Vec<ProcessMutex<Option<(usize, Places<'_>)>>> = allocation::with_capacity(pieces.len())?;
     let mut base = 0usize;
     for piece in pieces {
         let (piece_words, more_words) = words.split_at_mut(piece.count);
@@ -160,11 +161,11 @@ fn join(
         (words, bytes) = (more_words, more_bytes);
         let start = base;
         base += piece_bytes.len();
-        places.try_push(Mutex::new(Some((start, (piece_words, piece_bytes)))))?;
+        places.try_push(ProcessMutex::new(Some((start, (piece_words, piece_bytes)))))?;
     }
     pool::run(pieces.len() as u64, pool::num_threads(), interrupted, &|number, _, _| {
         let piece = &pieces[number as usize];
-        let taken = places[number as usize].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = places[number as usize].lock()?.take();
         let Some((start, (words, bytes))) = taken else {
             return Err(ErrorKind::Internal("a piece without a place".into()).into());
         };

@@ -38,14 +38,14 @@ pub(super) fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static s
 
 /// Reads the document under `key`, has it changed, and sets it where it changed.
 ///
-/// `_held` are the locks of its node. `change` gets `None` where there is no document, and gives `None` to leave it as it
+/// `held` are the locks of its node. `change` gets `None` where there is no document, and gives `None` to leave it as it
 /// is.
 ///
 /// # Errors
 /// What `change` and the store give, and [`ErrorKind::Metadata`] for a document that is no JSON object.
 pub(super) fn update(
     store: &dyn Store,
-    _held: &NodeLock<'_>,
+    held: &NodeLock<'_>,
     key: &str,
     limit: u64,
     durability: Durability,
@@ -60,7 +60,7 @@ pub(super) fn update(
         && before.as_ref() != Some(&after)
     {
         check_nbytes(&after, limit)?;
-        writer(store)?.set(key, &[&after], durability)?;
+        held.set(key, &after, durability)?;
     }
     Ok(())
 }

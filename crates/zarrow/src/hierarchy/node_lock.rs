@@ -8,15 +8,16 @@
 //! 3. To create, replace or erase a node the locks of the groups above are enough (at the root, its own): whoever changes
 //!    the node by way of them waits. Who has opened the node as the root of a store of its own goes on in the old folder.
 //! 4. Shapes change under a lock of their own, for as long as appending takes. The order of all locks: the shape of the
-//!    array, then the nodes from the root down. Locks of chunks are taken under that of the shape or under none, and
-//!    nothing is locked under them or, but for nodes below, under those of nodes.
+//!    array, then the nodes from the root down, then a chunk. Nothing is locked under the lock of a chunk.
 //! 5. A folder above in which this process may not write has no lock for it. Whoever may can still take it away.
+//! 6. A file system with neither `flock` nor links has no locks at all. Nodes are created, replaced and erased there without
+//!    them, each in one step. To change one is an error.
 
 use super::document::{node_at, writer};
 use super::node_path::ancestors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::ZARR_JSON;
-use crate::store::{Lock, Store, Version, join};
+use crate::store::{Durability, Lock, Store, Version, join};
 use std::time::{Duration, Instant};
 
 /// How long to wait for a lock, which is held for as long as some small files take, or the documents of a hierarchy that
@@ -59,15 +60,36 @@ impl<'a> NodeLock<'a> {
     /// As [`of`](NodeLock::of).
     pub(super) fn above(store: &'a dyn Store, path: &str) -> Result<NodeLock<'a>> {
         let mut lock = NodeLock { store, held: Vec::new() };
-        lock.add("", path.is_empty())?;
+        lock.add_if_any("", path.is_empty())?;
         for group in ancestors(path).skip(1) {
             // Only folders can be seen so; where there are none the root's lock keeps all apart.
             if store.version_of(group)? == Version::Missing {
                 break;
             }
-            lock.add(group, false)?;
+            lock.add_if_any(group, false)?;
         }
         Ok(lock)
+    }
+
+    /// Sets the document `key` of a node whose lock this has: where the lock is of that very key, in the folder that was
+    /// there when it was taken, so that a node which was taken away does not come back.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub(super) fn set(&self, key: &str, document: &[u8], durability: Durability) -> Result<()> {
+        let writer = writer(self.store)?;
+        match self.held.iter().find(|lock| lock.key() == key) {
+            Some(lock) => writer.set_under(&**lock, &[document], durability),
+            None => writer.set(key, &[document], durability),
+        }
+    }
+
+    /// Step 6.
+    fn add_if_any(&mut self, path: &str, is_own: bool) -> Result<()> {
+        match self.add(path, is_own) {
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(()),
+            added => added,
+        }
     }
 
     fn add(&mut self, path: &str, is_own: bool) -> Result<()> {

@@ -1,70 +1,195 @@
-//! The lock of one key of a store in a folder: an `flock` on a file beside the value.
+//! The lock of one key of a store in a folder: a file beside the value.
 //!
-//! 1. The file is made where it is not there, and locked. The kernel unlocks it when the process ends, however it ends.
+//! 1. The file is made where it is not there, and locked by `flock`. The kernel unlocks it when the process ends, however it
+//!    ends.
 //! 2. Who holds the lock removes the file before unlocking it. Who got the lock of a file that was removed meanwhile
-//!    begins again: so the holder is always the one whose lock is on the file of that name.
+//!    begins again: so the holder is always the one whose lock is on the file of that name, and the file is there as long as
+//!    anybody holds the lock.
 //! 3. The file of a holder that was killed stays, without a lock: the next one takes it over, and a sweep removes it.
 //!    A child that the holder forked does not keep the lock.
+//! 4. Where the file system has no `flock`, the lock is a link that leads nowhere: its text says who made it, and he holds
+//!    the lock. That of a holder of this machine which has ended is removed, by the one that made the file of a claim on it.
+//!    One of another machine may have ended or not: it is waited for, and after some time that is an error which says
+//!    what to do.
+//! 5. The holder keeps the folder of the file open, and changes the value there. A folder that is erased takes the file and
+//!    the value with it, and what the holder sets goes the same way: it does not come back where the folder was.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::filesystem_writer::{split, write};
-use crate::store::fork::OfThisProcess;
 use crate::store::key::RESERVED;
 use crate::store::leftover::{is_still, try_flock};
+use crate::store::owner::{Owner, unique};
+use crate::store::step::step;
 use crate::store::{Lock, join};
 use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use zarrow_array::fork::{File, generation};
+
+/// Files of locks and of values are made as any other: the process's mask says who may do what.
+pub const MODE: Mode = Mode::from_raw_mode(0o666);
+
+/// How old the file of an unknown holder is when it is no longer waited for (step 4).
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The path of the lock's file for `key`.
 pub fn lock_path(key: &str) -> String {
     let (parent, name) = split(key);
-    join(parent, &format!("{RESERVED}lock-{name}"))
+    join(parent, &lock_name(name))
+}
+
+fn lock_name(name: &str) -> String {
+    format!("{RESERVED}lock-{name}")
 }
 
 /// A lock that is held.
-pub struct FileLock<'a> {
-    store: &'a FilesystemStore,
-    path: String,
-    file: OfThisProcess,
+pub struct FileLock {
+    key: String,
+    name: String,
+    folder: Arc<OwnedFd>,
+    /// The file, where `flock` holds it.
+    file: Option<File>,
+    generation: u64,
 }
 
-impl Lock for FileLock<'_> {}
+impl Lock for FileLock {
+    fn key(&self) -> &str {
+        &self.key
+    }
 
-impl<'a> FileLock<'a> {
+    fn folder(&self) -> Option<&Arc<OwnedFd>> {
+        Some(&self.folder)
+    }
+}
+
+impl FileLock {
     /// The lock of `key`, `None` where somebody has it.
-    pub fn take(store: &'a FilesystemStore, key: &str) -> Result<Option<FileLock<'a>>> {
-        let path = lock_path(key);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    pub fn take(store: &FilesystemStore, key: &str) -> Result<Option<FileLock>> {
+        let (parent, name) = split(key);
+        let name = lock_name(name);
+        step("open the folder of a lock");
         loop {
-            let held = OfThisProcess::new(store.open_new(&path, flags)?);
-            let Some(file) = held.file() else { return Ok(None) };
-            match try_flock(file) {
-                Ok(true) if is_still(store.root(), &path, file).map_err(write)? => {
-                    return Ok(Some(FileLock { store, path, file: held }));
+            let folder = store.made_folder(parent)?;
+            let file = match store.has_flock(&folder) {
+                Ok(true) => lock_file(&folder, &name).map(|file| file.map(Some)),
+                Ok(false) => lock_link(&folder, &name, key)?.map(|made| made.then_some(None)),
+                Err(error) => Err(error),
+            };
+            match file {
+                Ok(None) => return Ok(None),
+                Ok(Some(file)) => {
+                    let (key, folder, generation) = (key.to_owned(), Arc::new(folder), generation());
+                    return Ok(Some(FileLock { key, name, folder, file, generation }));
                 }
-                Ok(true) => {}
-                Ok(false) => return Ok(None),
-                Err(Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS | Errno::INVAL) => {
-                    let text = "locks, which writing a part of a chunk needs, on this file system";
-                    return Err(ErrorKind::Unsupported(text.into()).into());
-                }
+                // The folder was erased since it was opened.
+                Err(Errno::NOENT) => {}
                 Err(error) => return Err(write(error).into()),
             }
         }
     }
 }
 
-impl Drop for FileLock<'_> {
+/// Steps 1 and 2: the file, `None` where somebody has its lock.
+fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    loop {
+        step("make or open the file of a lock");
+        let held = File::new(retry_on_intr(|| rustix::fs::openat(folder, name, flags, MODE))?);
+        let Some(file) = held.get() else { return Ok(None) };
+        step("lock");
+        if !try_flock(file)? {
+            return Ok(None);
+        }
+        step("look whether the lock is the one of that name");
+        if is_still(folder, name, file)? {
+            return Ok(Some(held));
+        }
+    }
+}
+
+/// Step 4: whether the link was made, by which this process holds the lock.
+fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Errno>> {
+    loop {
+        match rustix::fs::symlinkat(unique(), folder, name) {
+            Ok(()) => return Ok(Ok(true)),
+            Err(Errno::EXIST) => {}
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let text = "locks, which writing a part of a chunk or a document needs, on this file system";
+                return Err(ErrorKind::Unsupported(text.into()).into());
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+        match remove_dead(folder, name) {
+            Ok(true) | Err(Errno::NOENT) => {}
+            Ok(false) if is_old(folder, name) => return Err(stuck(key)),
+            Ok(false) => return Ok(Ok(false)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// Removes the link of a holder that has certainly ended, by who makes the file of a claim on it; returns whether it is worth
+/// another try.
+fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
+    let holder = holder(folder, name)?;
+    if !Owner::of(&holder).is_some_and(Owner::is_dead) {
+        return Ok(false);
+    }
+    let claim = format!("{RESERVED}claim-{holder}");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    match rustix::fs::openat(folder, &*claim, flags, MODE) {
+        Ok(_) => {}
+        Err(Errno::EXIST) => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    // Only who has the claim removes the link of this holder: while it is there, it is this one.
+    let removed = match self::holder(folder, name) {
+        Ok(found) if found == holder => rustix::fs::unlinkat(folder, name, AtFlags::empty()),
+        _ => Ok(()),
+    };
+    let _ = rustix::fs::unlinkat(folder, &*claim, AtFlags::empty());
+    removed.map(|()| true)
+}
+
+fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
+    match rustix::fs::readlinkat(folder, name, Vec::new()) {
+        Ok(holder) => Ok(holder.to_string_lossy().into_owned()),
+        // A file, which says nothing of who made it.
+        Err(Errno::INVAL) => Ok(String::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_old(folder: &OwnedFd, name: &str) -> bool {
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let made = found.ok().and_then(|found| u64::try_from(found.st_mtime).ok()).map(Duration::from_secs);
+    let age = made.and_then(|made| SystemTime::now().duration_since(UNIX_EPOCH + made).ok());
+    age.is_some_and(|age| age > PATIENCE)
+}
+
+fn stuck(key: &str) -> crate::Error {
+    let text = format!(
+        "the lock {} is held by another machine, or was left by a process there that was killed: if none writes, remove it",
+        lock_path(key)
+    );
+    ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into()
+}
+
+impl Drop for FileLock {
     fn drop(&mut self) {
         // The lock of a process that was forked is its parent's to give up.
-        if let Some(file) = self.file.file() {
-            let _ = rustix::fs::unlinkat(self.store.root(), &self.path, AtFlags::empty());
+        if self.generation != generation() {
+            return;
+        }
+        step("remove the file of a lock");
+        let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
+        if let Some(file) = self.file.as_ref().and_then(File::get) {
+            step("unlock");
             // A child that was forked just now has the file open too, and closing it here alone would not unlock it.
             let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
         }
     }
 }
-
-/// Files of locks and of values are made as any other: the process's mask says who may do what.
-pub const MODE: Mode = Mode::from_raw_mode(0o666);

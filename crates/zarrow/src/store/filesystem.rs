@@ -5,7 +5,7 @@
 //! they have spread over disks.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::leftover::is_reserved;
+use crate::store::leftover::{has_flock, is_reserved};
 use crate::store::{Store, StoreWriter, Value, Version, check_key, join};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use zarrow_array::allocation::Grow;
+use zarrow_array::fork::OnceCell;
 
 /// A folder whose files are the values.
 ///
@@ -34,6 +35,8 @@ pub struct FilesystemStore {
     path: PathBuf,
     /// The numbers of the device and of the folder.
     identity: (u64, u64),
+    /// Whether its file system has `flock`, which the first lock finds out.
+    has_flock: OnceCell<bool>,
     /// How many folders below the root of another store the root is.
     depth: usize,
 }
@@ -56,6 +59,7 @@ impl FilesystemStore {
                     name,
                     path: place,
                     identity: (stat.st_dev, stat.st_ino),
+                    has_flock: OnceCell::new(),
                     depth: 0,
                 })
             }
@@ -88,6 +92,7 @@ impl FilesystemStore {
             name: self.name.clone(),
             path: self.path.join(prefix),
             identity: (stat.st_dev, stat.st_ino),
+            has_flock: self.has_flock.get().copied().map_or_else(OnceCell::new, OnceCell::from),
             depth: self.depth + prefix.split('/').filter(|name| !name.is_empty()).count(),
         })
     }
@@ -95,6 +100,14 @@ impl FilesystemStore {
     /// What tells the root from every other folder.
     pub(super) fn identity(&self) -> (u64, u64) {
         self.identity
+    }
+
+    /// Whether its file system has `flock`, which is tried once, in a `folder` of it.
+    pub(super) fn has_flock(&self, folder: &OwnedFd) -> Result<bool, Errno> {
+        match self.has_flock.get() {
+            Some(known) => Ok(*known),
+            None => has_flock(folder).map(|has_flock| *self.has_flock.set(has_flock)),
+        }
     }
 
     /// The folder below the root at `prefix`, `None` where there is none.

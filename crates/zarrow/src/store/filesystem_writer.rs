@@ -6,25 +6,32 @@
 //!    which a later file may get again, it tells versions of a value apart.
 //! 3. Folders are made as they are needed. What killed writers left in a folder is swept when this process first writes
 //!    to it.
-//! 4. Overwriting takes no lock, but looks afterwards whether the value is the one that it set and nobody holds the lock.
-//!    If so, whoever takes the lock later reads this value. If not, someone may have read the value before and set it
-//!    after: then the value is set once more, under the lock.
-//! 5. A prefix is erased by renaming its folder to a name that is no key, which is then removed (`staging`).
+//! 4. Overwriting sets the value without a lock, then looks whether anybody holds the lock, and *then* whether the value is
+//!    still the one that it set. Who read an older value holds the lock until after its own set: if nobody holds it, that
+//!    set has been, and shows. Who takes the lock later reads this value. Else it is set once more, under the lock. The file
+//!    is open meanwhile, so that no other can get its number.
+//! 5. To erase a value is to make it none, and "none" looks like "none" whoever did it. So a value is only taken away
+//!    under its lock: where nobody holds the lock, and then there is no value, nobody can have read one and still set what
+//!    follows from it.
+//! 6. A prefix is erased by renaming its folder to a name that is no key, which is then removed (`staging`). What is done
+//!    under locks below it is done in that folder, wherever it is.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, lock_path};
 use crate::store::filesystem::FilesystemStore;
-use crate::store::fork::generation;
 use crate::store::leftover::{is_still, sweep_below, sweep_folder, try_flock, unique_name};
-use crate::store::staging::{FolderStage, detach, detach_inside};
+use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
+use crate::store::step::step;
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice, retry_on_intr};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+use zarrow_array::fork::generation;
 
 /// A value that could not be written.
 pub fn write(error: Errno) -> ErrorKind {
@@ -79,22 +86,51 @@ impl FilesystemStore {
         Ok(())
     }
 
-    /// A file for a new value of `key` (step 1).
-    fn begin(&self, key: &str, durability: Durability) -> Result<FileDraft<'_>> {
+    /// The folder of that path, made where it is not there.
+    pub(super) fn made_folder(&self, path: &str) -> Result<OwnedFd> {
+        loop {
+            if let Some(folder) = self.folder(path)? {
+                return Ok(folder);
+            }
+            self.make_folders(path)?;
+        }
+    }
+
+    /// A file for a new value of `key` (step 1), in the folder of a lock where there is one.
+    fn begin(
+        &self,
+        key: &str,
+        folder: Option<&Arc<OwnedFd>>,
+        durability: Durability,
+    ) -> Result<FileDraft<'_>> {
         check_key(key)?;
-        let (parent, _) = split(key);
+        let (parent, name) = split(key);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         loop {
-            let path = join(parent, &unique_name());
-            let file = match self.open_new(&path, flags) {
+            let (path, opened) = match folder {
+                Some(folder) => {
+                    let path = unique_name();
+                    let open = || rustix::fs::openat(folder, &*path, flags, MODE);
+                    let opened = retry_on_intr(open).map_err(|error| write(error).into());
+                    (path, opened)
+                }
+                None => {
+                    let path = join(parent, &unique_name());
+                    let opened = self.open_new(&path, flags);
+                    (path, opened)
+                }
+            };
+            let file = match opened {
                 // Another machine may have made the same name.
                 Err(error) if is_errno(&error, Errno::EXIST) => continue,
                 file => file?,
             };
-            // Where there are no locks there is no sweeping either.
+            // Where there are no locks the name alone says whose it is.
             let is_ours = try_flock(&file).unwrap_or(true);
-            let generation = generation();
-            let draft = FileDraft { store: self, key: key.to_owned(), path, file, durability, generation };
+            let (folder, generation) = (folder.cloned(), generation());
+            let target = if folder.is_some() { name } else { key }.to_owned();
+            let parent = parent.to_owned();
+            let draft = FileDraft { store: self, parent, folder, path, target, file, durability, generation };
             // A sweep may have come between the making of the file and the locking.
             if is_ours && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0 {
                 return Ok(draft);
@@ -150,8 +186,14 @@ impl FilesystemStore {
 /// A new value in a file of its own, which is removed unless it was published.
 struct FileDraft<'a> {
     store: &'a FilesystemStore,
-    key: String,
+    /// The path of the value's folder.
+    parent: String,
+    /// That folder, where the value is set under a lock.
+    folder: Option<Arc<OwnedFd>>,
+    /// The file's path, from the folder, else from the root; empty once it was published.
     path: String,
+    /// The value's path, likewise.
+    target: String,
     file: OwnedFd,
     durability: Durability,
     generation: u64,
@@ -164,13 +206,16 @@ impl FileDraft<'_> {
         if self.durability != Durability::None {
             retry_on_intr(|| rustix::fs::fsync(&self.file)).map_err(write)?;
         }
-        let root = self.store.root();
-        rustix::fs::renameat(root, &self.path, root, &self.key).map_err(write)?;
+        step("rename");
+        rustix::fs::renameat(self.folder(), &self.path, self.folder(), &self.target).map_err(write)?;
         self.path.clear();
-        let (parent, _) = split(&self.key);
-        self.store.sync_folders(parent, self.durability)?;
-        self.store.sweep_once(parent);
+        self.store.sync_folders(&self.parent, self.durability)?;
+        self.store.sweep_once(&self.parent);
         Ok(())
+    }
+
+    fn folder(&self) -> BorrowedFd<'_> {
+        self.folder.as_ref().map_or(self.store.root(), |folder| folder.as_fd())
     }
 }
 
@@ -188,7 +233,7 @@ impl Drop for FileDraft<'_> {
     fn drop(&mut self) {
         // In a forked child it is the parent's.
         if !self.path.is_empty() && self.generation == generation() {
-            let _ = rustix::fs::unlinkat(self.store.root(), &self.path, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(self.folder(), &self.path, AtFlags::empty());
         }
     }
 }
@@ -233,10 +278,14 @@ fn set_time(file: &OwnedFd) -> Result<(), Errno> {
 
 impl StoreWriter for FilesystemStore {
     fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>> {
-        Ok(Box::new(self.begin(key, durability)?))
+        Ok(Box::new(self.begin(key, None, durability)?))
     }
 
-    /// Step 4.
+    fn draft_under(&self, lock: &dyn Lock, durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        Ok(Box::new(self.begin(lock.key(), lock.folder(), durability)?))
+    }
+
+    /// Steps 4 and 5.
     fn overwrite(
         &self,
         key: &str,
@@ -244,25 +293,31 @@ impl StoreWriter for FilesystemStore {
         durability: Durability,
         pass: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
-        let is_set = match parts {
+        check_key(key)?;
+        let set = match parts {
             Some(parts) => {
-                let mut draft = self.begin(key, durability)?;
+                let mut draft = self.begin(key, None, durability)?;
                 draft.write_at(0, parts)?;
                 draft.finish()?;
-                is_still(self.root(), key, &draft.file).map_err(write)?
+                Some(draft)
             }
-            None => {
-                self.erase(key, durability)?;
-                !self.is_there(key)?
-            }
+            None => None,
         };
-        if is_set && !self.is_there(&lock_path(key))? {
-            return Ok(());
+        step("look whether anybody holds the lock");
+        if !self.is_there(&lock_path(key))? {
+            step("look whether the value is still the same");
+            let is_done = match &set {
+                Some(set) => is_still(self.root(), key, &set.file).map_err(write)?,
+                None => !self.is_there(key)?,
+            };
+            if is_done {
+                return Ok(());
+            }
         }
-        let _lock = self.lock(key, pass)?;
+        let lock = self.lock(key, pass)?;
         match parts {
-            Some(parts) => self.set(key, parts, durability),
-            None => self.erase(key, durability).map(drop),
+            Some(parts) => self.set_under(&*lock, parts, durability),
+            None => self.erase_under(&*lock, durability).map(drop),
         }
     }
 
@@ -278,6 +333,19 @@ impl StoreWriter for FilesystemStore {
         Ok(erased)
     }
 
+    fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
+        let (parent, name) = split(lock.key());
+        let Some(folder) = lock.folder() else { return self.erase(lock.key(), durability) };
+        step("erase");
+        let erased = match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+            Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
+            Err(Errno::NOENT) => false,
+            Err(error) => return Err(write(error).into()),
+        };
+        self.sweep_once(parent);
+        Ok(erased)
+    }
+
     fn stage<'a>(&'a self, prefix: &str, durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
         if !prefix.is_empty() {
             check_key(prefix)?;
@@ -285,7 +353,7 @@ impl StoreWriter for FilesystemStore {
         Ok(Some(Box::new(FolderStage::new(self, prefix, durability)?)))
     }
 
-    /// Step 5.
+    /// Step 6.
     fn detach<'a>(
         &'a self,
         prefix: &str,
@@ -296,6 +364,16 @@ impl StoreWriter for FilesystemStore {
             return detach_inside(self, "", marks);
         }
         check_key(prefix)?;
+        match rustix::fs::statat(self.root(), prefix, AtFlags::SYMLINK_NOFOLLOW) {
+            // A value, whose lock lies beside it.
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
+                self.overwrite(prefix, None, durability, &|| Ok(()))?;
+                return Ok(Some(nothing_left()));
+            }
+            Ok(_) => {}
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(error) => return Err(write(error).into()),
+        }
         let detached = detach(self, prefix)?;
         self.sync_folders(split(prefix).0, durability)?;
         Ok(detached)
@@ -319,212 +397,5 @@ impl FilesystemStore {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(error) => Err(write(error).into()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::Store;
-    use rustix::fs::{Dir, FlockOperation, flock};
-    use std::collections::HashSet;
-
-    fn store() -> (tempfile::TempDir, FilesystemStore) {
-        let folder = tempfile::tempdir().unwrap();
-        let store = FilesystemStore::create(folder.path().join("made/here")).unwrap();
-        (folder, store)
-    }
-
-    fn names(store: &FilesystemStore, path: &str) -> Vec<String> {
-        let folder = Dir::new(store.folder(path).unwrap().unwrap()).unwrap();
-        let names = folder.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned());
-        names.filter(|name| !matches!(name.as_str(), "." | "..")).collect()
-    }
-
-    #[test]
-    fn values_are_set_and_erased() {
-        let (_folder, store) = store();
-        for durability in [Durability::None, Durability::File, Durability::Full] {
-            store.set("a/b/c", &[b"on", b"", b"e"], durability).unwrap();
-            assert_eq!(store.get("a/b/c", 9).unwrap().unwrap(), b"one");
-            store.overwrite("a/b/c", Some(&[b"two"]), durability, &|| Ok(())).unwrap();
-            assert_eq!(store.get("a/b/c", 9).unwrap().unwrap(), b"two");
-            assert_eq!(names(&store, "a/b"), ["c"]);
-            assert!(store.erase("a/b/c", durability).unwrap());
-            assert!(!store.erase("a/b/c", durability).unwrap());
-            store.overwrite("a/b/c", None, durability, &|| Ok(())).unwrap();
-            assert_eq!(store.open("a/b/c").unwrap().map(drop), None);
-        }
-        store.set("a/b/c", &[], Durability::None).unwrap();
-        assert_eq!(store.get("a/b/c", 9).unwrap().unwrap(), b"");
-    }
-
-    #[test]
-    fn many_parts_and_versions() {
-        let (_folder, store) = store();
-        let bytes: Vec<u8> = (0..5000u32).map(|number| number as u8).collect();
-        let parts: Vec<&[u8]> = bytes.chunks(1).collect();
-        let mut versions = HashSet::new();
-        for _ in 0..50 {
-            store.set("value", &parts, Durability::None).unwrap();
-            let value = Store::open(&store, "value").unwrap().unwrap();
-            assert!(versions.insert(value.version().unwrap().unwrap()));
-        }
-        assert_eq!(store.get("value", 9999).unwrap().unwrap(), bytes);
-    }
-
-    #[test]
-    fn a_prefix_goes_at_once_and_links_are_not_followed() {
-        let (folder, store) = store();
-        let outside = folder.path().join("outside");
-        std::fs::write(&outside, b"kept").unwrap();
-        store.set("a/b/c", &[b"1"], Durability::None).unwrap();
-        store.set("a/d", &[b"2"], Durability::None).unwrap();
-        store.set("e", &[b"3"], Durability::None).unwrap();
-        std::os::unix::fs::symlink(folder.path(), folder.path().join("made/here/a/b/link")).unwrap();
-        assert!(store.erase_prefix("a", Durability::Full).unwrap());
-        assert!(!store.erase_prefix("a", Durability::None).unwrap());
-        assert_eq!(names(&store, ""), ["e"]);
-        assert_eq!(std::fs::read(&outside).unwrap(), b"kept");
-        assert!(store.erase_prefix("", Durability::None).unwrap());
-        assert_eq!(names(&store, ""), [""; 0]);
-    }
-
-    /// Deeper than paths can be long and files can be open, and with names of every kind.
-    #[test]
-    fn a_prefix_goes_however_deep_it_is_and_whatever_names_are_in_it() {
-        use std::os::unix::ffi::OsStrExt;
-        use std::os::unix::fs::PermissionsExt;
-        let (folder, store) = store();
-        let root = folder.path().join("made/here");
-        store.set("a/value", &[b"1"], Durability::None).unwrap();
-        let odd: [&[u8]; 4] = [b"not \xff utf-8", b"two\nlines", &[b'x'; 255], b".zarrow-none"];
-        for name in odd.map(|name| root.join("a").join(std::ffi::OsStr::from_bytes(name))) {
-            std::fs::create_dir(&name).unwrap();
-            std::fs::write(name.join("inside"), b"1").unwrap();
-            std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o500)).unwrap();
-        }
-        let mut below = store.folder("a").unwrap().unwrap();
-        for _ in 0..1200 {
-            rustix::fs::mkdirat(&below, "deeper", Mode::from_raw_mode(0o700)).unwrap();
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            below = rustix::fs::openat(&below, "deeper", flags, Mode::empty()).unwrap();
-        }
-        drop(below);
-        assert!(store.erase_prefix("a", Durability::None).unwrap());
-        assert_eq!(names(&store, ""), [""; 0]);
-    }
-
-    #[test]
-    fn a_prefix_goes_while_others_write_below_it() {
-        let (_folder, store) = store();
-        let going = std::sync::atomic::AtomicBool::new(true);
-        std::thread::scope(|scope| {
-            for number in 0..3 {
-                let (store, going) = (&store, &going);
-                scope.spawn(move || {
-                    while going.load(std::sync::atomic::Ordering::Relaxed) {
-                        // Its folder may go before the value is there.
-                        let _ = store.set(&format!("a/b/{number}"), &[b"1"], Durability::None);
-                    }
-                });
-            }
-            let erased: Vec<_> = (0..1000).map(|_| store.erase_prefix("a", Durability::None)).collect();
-            going.store(false, std::sync::atomic::Ordering::Relaxed);
-            assert!(erased.into_iter().all(|erased| erased.is_ok()));
-        });
-        store.erase_prefix("a", Durability::None).unwrap();
-        store.sweep("").unwrap();
-        assert_eq!(names(&store, ""), [""; 0]);
-    }
-
-    #[test]
-    fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
-        let (folder, store) = store();
-        // A name that no earlier test's folder of the same number had.
-        let own = unique_name().replace('.', "");
-        let leave = |path: &str| {
-            let path = folder.path().join("made/here").join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::File::create(path).unwrap()
-        };
-        leave(".zarrow-1");
-        leave(&format!("{own}/.zarrow-2"));
-        leave(&format!("{own}/.zarrow-lock-c"));
-        leave(&format!("{own}/.zarrow-3/inside/it"));
-        let used = leave(&format!("{own}/.zarrow-used"));
-        flock(&used, FlockOperation::LockExclusive).unwrap();
-        assert_eq!(store.list("").unwrap(), [own.as_str()]);
-        assert_eq!((store.list(&own).unwrap(), store.nbytes("").unwrap()), (vec![], 0));
-        assert!(store.get(&format!("{own}/.zarrow-2"), 9).is_err());
-        // The first write of this process to a folder sweeps it, and nothing of a folder that it does not write to.
-        store.set(&join(&own, "c"), &[b"1"], Durability::None).unwrap();
-        let mut left = names(&store, &own);
-        left.sort();
-        assert_eq!((left, names(&store, "").len()), (vec![".zarrow-used".into(), "c".to_owned()], 2));
-        assert_eq!((store.sweep("").unwrap(), store.sweep("none").unwrap()), (1, 0));
-        drop(used);
-        assert_eq!((store.sweep("").unwrap(), names(&store, &own)), (1, vec!["c".to_owned()]));
-    }
-
-    #[test]
-    fn one_holds_a_lock_and_leaves_nothing() {
-        let (_folder, store) = store();
-        let held = store.try_lock("a/b").unwrap();
-        assert!(held.is_some() && store.try_lock("a/b").unwrap().is_none());
-        assert!(store.try_lock("a/c").unwrap().is_some());
-        let stopped = store.lock("a/b", &|| Err(ErrorKind::Interrupted.into()));
-        assert!(matches!(stopped.err().unwrap().kind(), ErrorKind::Interrupted));
-        drop(held);
-        assert!(store.try_lock("a/b").unwrap().is_some());
-        assert_eq!((names(&store, "a").len(), store.sweep("").unwrap()), (0, 0));
-    }
-
-    /// Threads that count up under the lock, and one that overwrites: nothing is lost, and what was overwritten is not
-    /// undone by a thread that had read the value before.
-    #[test]
-    fn a_lock_keeps_threads_apart() {
-        let (_folder, on_disk) = store();
-        let stores: [&dyn Store; 2] = [&on_disk, &crate::store::MemoryStore::default()];
-        for store in stores {
-            let writer = store.writer().unwrap();
-            writer.set("count", &[&0u64.to_le_bytes()], Durability::None).unwrap();
-            let add = |amount: u64| {
-                let _lock = writer.lock("count", &|| Ok(())).unwrap();
-                let value = store.get("count", 8).unwrap().unwrap();
-                let next = u64::from_le_bytes(value.try_into().unwrap()) + amount;
-                writer.set("count", &[&next.to_le_bytes()], Durability::None).unwrap();
-            };
-            std::thread::scope(|scope| {
-                for _ in 0..4 {
-                    scope.spawn(|| (0..50).for_each(|_| add(1)));
-                }
-                scope.spawn(|| {
-                    for round in 1..=20u64 {
-                        let value = (round << 32).to_le_bytes();
-                        writer.overwrite("count", Some(&[&value]), Durability::None, &|| Ok(())).unwrap();
-                        let found = store.get("count", 8).unwrap().unwrap();
-                        assert!(u64::from_le_bytes(found.try_into().unwrap()) >> 32 == round);
-                    }
-                });
-            });
-            let count = u64::from_le_bytes(store.get("count", 8).unwrap().unwrap().try_into().unwrap());
-            assert_eq!(count >> 32, 20);
-            add(1000);
-            assert!(store.get("count", 8).unwrap().is_some());
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_an_error_and_leaves_the_old_value() {
-        let (_folder, store) = store();
-        store.set("a", &[b"old"], Durability::None).unwrap();
-        let code = |result: Result<()>| result.unwrap_err().kind().code();
-        assert_eq!(code(store.set("../a", &[b"x"], Durability::None)), "bad_key");
-        assert_eq!(code(store.set(".zarrow-a", &[b"x"], Durability::None)), "bad_key");
-        assert_eq!(code(store.set("a/below", &[b"x"], Durability::None)), "write");
-        store.set("folder/x", &[b"x"], Durability::None).unwrap();
-        assert_eq!(code(store.set("folder", &[b"x"], Durability::None)), "write");
-        assert_eq!((store.get("a", 9).unwrap().unwrap(), names(&store, "").len()), (b"old".to_vec(), 2));
     }
 }

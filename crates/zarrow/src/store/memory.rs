@@ -1,7 +1,9 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
+//!
+//! A lock of a key is a number among those that are taken. Erasing a prefix takes the numbers of the keys below it away, and
+//! what is set under a lock that is gone goes with it.
 
 use crate::error::{ErrorKind, Result};
-use crate::store::fork::generation;
 use crate::store::{
     Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, Value, Version, check_key, join,
 };
@@ -9,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zarrow_array::allocation::{self, Grow};
+use zarrow_array::fork::{Mutex, generation};
 
 /// Values in memory: those that the store was made with, and those that were set since.
 ///
@@ -24,10 +27,16 @@ use zarrow_array::allocation::{self, Grow};
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    values: Mutex<Values>,
-    /// Keys that are locked, each with the process that did: a forked child has its own locks.
-    locked: Mutex<HashMap<String, u64>>,
-    version: AtomicU64,
+    state: Mutex<State>,
+    /// Numbers of versions and of locks.
+    next: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    values: Values,
+    /// Keys that are locked, each with the process that did, since a forked child has its own locks, and the lock's number.
+    locked: HashMap<String, (u64, u64)>,
 }
 
 type Values = BTreeMap<String, Arc<Stored>>;
@@ -54,20 +63,45 @@ impl MemoryStore {
 
     fn insert(&self, key: String, bytes: Vec<u8>) -> Result<()> {
         check_key(&key)?;
-        let version = self.version.fetch_add(1, Ordering::Relaxed);
-        let mut values = self.values();
-        check_place(&values, &key)?;
-        values.insert(key, Arc::new(Stored { bytes, version }));
+        self.put(key, bytes, None)
+    }
+
+    /// Sets a value, under the lock of this number, where it has one.
+    fn put(&self, key: String, bytes: Vec<u8>, lock: Option<u64>) -> Result<()> {
+        let stored = Arc::new(Stored { bytes, version: self.next.fetch_add(1, Ordering::Relaxed) });
+        let mut state = self.state.lock();
+        if !state.allows(&key, lock) {
+            return Ok(());
+        }
+        check_place(&state.values, &key)?;
+        let before = state.values.insert(key, stored);
+        drop(state);
+        // What was there is freed after the lock.
+        drop(before);
         Ok(())
     }
 
-    /// The values; every change of the map is one call, so that a panic leaves it whole.
-    fn values(&self) -> MutexGuard<'_, Values> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take(&self, key: &str, lock: Option<u64>) -> bool {
+        let mut state = self.state.lock();
+        let before = if state.allows(key, lock) { state.values.remove(key) } else { None };
+        drop(state);
+        before.is_some()
+    }
+}
+
+impl State {
+    /// Whether who has this lock may still change the value, or has none.
+    fn allows(&self, key: &str, lock: Option<u64>) -> bool {
+        lock.is_none_or(|number| self.locked.get(key).is_some_and(|(_, locked)| *locked == number))
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the value under `prefix` and those below it out, and their locks, but for those of the `marks` at the root:
+    /// who replaces it holds them.
+    fn take(&mut self, prefix: &str, marks: &[&str]) -> Values {
+        let is_taken = |key: &str| key == prefix || below(key, prefix).is_some();
+        let is_kept = |key: &str| prefix.is_empty() && marks.contains(&key);
+        self.locked.retain(|key, _| !is_taken(key) || is_kept(key));
+        self.values.extract_if(.., |key, _| is_taken(key)).collect()
     }
 }
 
@@ -100,25 +134,26 @@ impl Store for MemoryStore {
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
         check_key(key)?;
-        Ok(self.values().get(key).map(|stored| Box::new(Arc::clone(stored)) as Box<dyn Value>))
+        let stored = self.state.lock().values.get(key).cloned();
+        Ok(stored.map(|stored| Box::new(stored) as Box<dyn Value>))
     }
 
     fn version_of(&self, key: &str) -> Result<Version> {
         check_key(key)?;
-        let values = self.values();
-        Ok(values.get(key).map_or(Version::Missing, |stored| Version::Of([stored.version, 0, 0, 0])))
+        let state = self.state.lock();
+        Ok(state.values.get(key).map_or(Version::Missing, |stored| Version::Of([stored.version, 0, 0, 0])))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        let values = self.values();
-        let below = values.keys().filter_map(|key| below(key, prefix));
+        let state = self.state.lock();
+        let below = state.values.keys().filter_map(|key| below(key, prefix));
         let names: BTreeSet<&str> = below.filter_map(|key| key.split('/').next()).collect();
         Ok(allocation::collected(names.into_iter().map(str::to_owned))?)
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {
-        let values = self.values();
-        let below = values.iter().filter(|(key, _)| below(key, prefix).is_some());
+        let state = self.state.lock();
+        let below = state.values.iter().filter(|(key, _)| below(key, prefix).is_some());
         Ok(below.map(|(_, stored)| stored.bytes.len() as u64).sum())
     }
 
@@ -130,24 +165,33 @@ impl Store for MemoryStore {
 impl StoreWriter for MemoryStore {
     fn draft(&self, key: &str, _durability: Durability) -> Result<Box<dyn Draft + '_>> {
         check_key(key)?;
-        Ok(Box::new(MemoryDraft { store: self, key: key.to_owned(), bytes: Mutex::default() }))
+        Ok(Box::new(MemoryDraft { store: self, key: key.to_owned(), lock: None, bytes: Mutex::default() }))
+    }
+
+    fn draft_under(&self, lock: &dyn Lock, _durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        let (key, lock) = (lock.key().to_owned(), lock.number());
+        Ok(Box::new(MemoryDraft { store: self, key, lock, bytes: Mutex::default() }))
     }
 
     fn erase(&self, key: &str, _durability: Durability) -> Result<bool> {
         check_key(key)?;
-        Ok(self.values().remove(key).is_some())
+        Ok(self.take(key, None))
+    }
+
+    fn erase_under(&self, lock: &dyn Lock, _durability: Durability) -> Result<bool> {
+        Ok(self.take(lock.key(), lock.number()))
     }
 
     fn detach<'a>(
         &'a self,
         prefix: &str,
         _durability: Durability,
-        _marks: &[&str],
+        marks: &[&str],
     ) -> Result<Option<Box<dyn Detached + 'a>>> {
         if !prefix.is_empty() {
             check_key(prefix)?;
         }
-        let taken = take(&mut self.values(), prefix);
+        let taken = self.state.lock().take(prefix, marks);
         Ok((!taken.is_empty()).then(|| Box::new(MemoryRemains(taken)) as Box<dyn Detached>))
     }
 
@@ -162,21 +206,18 @@ impl StoreWriter for MemoryStore {
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
         check_key(key)?;
-        let taken = self.locked().insert(key.to_owned(), generation()) != Some(generation());
-        Ok(taken.then(|| Box::new(KeyLock { store: self, key: key.to_owned() }) as Box<dyn Lock>))
+        let own = (generation(), self.next.fetch_add(1, Ordering::Relaxed));
+        let mut state = self.state.lock();
+        if state.locked.get(key).is_some_and(|(process, _)| *process == own.0) {
+            return Ok(None);
+        }
+        state.locked.insert(key.to_owned(), own);
+        Ok(Some(Box::new(KeyLock { store: self, key: key.to_owned(), own })))
     }
 
     fn sweep(&self, _prefix: &str) -> Result<usize> {
         Ok(0)
     }
-}
-
-/// Takes the value under `prefix` and those below it out.
-fn take(values: &mut Values, prefix: &str) -> Values {
-    let is_taken = |key: &str| key == prefix || below(key, prefix).is_some();
-    let (taken, kept) = std::mem::take(values).into_iter().partition(|(key, _)| is_taken(key));
-    *values = kept;
-    taken
 }
 
 /// Values of a store of their own, until they are published.
@@ -193,19 +234,20 @@ impl<'a> Stage<'a> for MemoryStage<'a> {
     }
 
     /// One step, at the root too: all is done under the lock of the values.
-    fn publish(self: Box<Self>, replace: bool, _marks: &[&str]) -> Result<Box<dyn Detached + 'a>> {
-        let new = std::mem::take(&mut *self.inside.values());
-        let mut values = self.store.values();
-        let taken = if replace { take(&mut values, &self.prefix) } else { Values::new() };
+    fn publish(self: Box<Self>, replace: bool, marks: &[&str]) -> Result<Box<dyn Detached + 'a>> {
+        let new = std::mem::take(&mut self.inside.state.lock().values);
+        let mut state = self.store.state.lock();
+        let taken = if replace { state.take(&self.prefix, marks) } else { Values::new() };
         for (key, mut stored) in new {
             // A version that the store has not given to another value.
-            let version = self.store.version.fetch_add(1, Ordering::Relaxed);
+            let version = self.store.next.fetch_add(1, Ordering::Relaxed);
             match Arc::get_mut(&mut stored) {
                 Some(stored) => stored.version = version,
                 None => stored = Arc::new(Stored { bytes: stored.bytes.clone(), version }),
             }
-            values.insert(join(&self.prefix, &key), stored);
+            state.values.insert(join(&self.prefix, &key), stored);
         }
+        drop(state);
         Ok(Box::new(MemoryRemains(taken)))
     }
 }
@@ -223,12 +265,14 @@ impl Detached for MemoryRemains {
 struct MemoryDraft<'a> {
     store: &'a MemoryStore,
     key: String,
+    /// The number of the lock under which it is set.
+    lock: Option<u64>,
     bytes: Mutex<Vec<u8>>,
 }
 
 impl Draft for MemoryDraft<'_> {
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = self.bytes.lock();
         let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
         for part in parts {
             let nbytes = at.saturating_add(part.len());
@@ -247,8 +291,8 @@ impl Draft for MemoryDraft<'_> {
     }
 
     fn publish(self: Box<Self>) -> Result<()> {
-        let MemoryDraft { store, key, bytes } = *self;
-        store.insert(key, bytes.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let MemoryDraft { store, key, lock, bytes } = *self;
+        store.put(key, bytes.into_inner(), lock)
     }
 }
 
@@ -256,13 +300,26 @@ impl Draft for MemoryDraft<'_> {
 struct KeyLock<'a> {
     store: &'a MemoryStore,
     key: String,
+    own: (u64, u64),
 }
 
-impl Lock for KeyLock<'_> {}
+impl Lock for KeyLock<'_> {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn number(&self) -> Option<u64> {
+        Some(self.own.1)
+    }
+}
 
 impl Drop for KeyLock<'_> {
     fn drop(&mut self) {
-        self.store.locked().remove(&self.key);
+        let mut state = self.store.state.lock();
+        // It may be gone already, and another's by now.
+        if state.locked.get(&self.key) == Some(&self.own) {
+            state.locked.remove(&self.key);
+        }
     }
 }
 

@@ -3,13 +3,19 @@
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;
-mod fork;
+#[cfg(test)]
+mod interleaving;
 mod key;
 mod leftover;
+mod locality;
 mod memory;
+mod owner;
 mod read_only;
 mod removal;
 mod staging;
+mod step;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use filesystem::FilesystemStore;

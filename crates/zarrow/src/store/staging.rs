@@ -5,22 +5,24 @@
 //! 2. To publish them the folder is exchanged with the one at their place, in one step. What was there lies at the hidden
 //!    name then.
 //! 3. A store's root cannot be exchanged, and a folder that stays is not: there values are moved one by one. The `marks`,
-//!    which make a node of the others, go first and come last: meanwhile there is no node, and never a wrong one.
+//!    which make a node of the others, go first and come last: meanwhile there is no node, and never a wrong one. Another
+//!    value is moved away under its lock, since who holds that would set it again. The marks are under the node's lock.
 //! 4. A file system that cannot exchange moves the old folder away, and then the new one to its place.
 //! 5. What lies at the hidden name in the end is removed, outside of any lock.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::filesystem_writer::{split, write};
-use crate::store::fork::generation;
 use crate::store::leftover::{is_reserved, try_flock, unique_name};
 use crate::store::removal::remove;
-use crate::store::{Detached, Durability, Stage, Store, join};
-use rustix::fs::{Dir, Mode, OFlags, RenameFlags};
+use crate::store::step::step;
+use crate::store::{Detached, Durability, Lock, Stage, Store, StoreWriter, check_key, join};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use zarrow_array::fork::generation;
 
 /// The folder of step 1.
 pub struct FolderStage<'a> {
@@ -127,12 +129,34 @@ fn take_all<'a>(store: &'a FilesystemStore, prefix: &str, marks: &[&str]) -> Res
     let (away, folder) = Hidden::make(store, prefix)?;
     let from = store.folder(prefix)?.ok_or(ErrorKind::NotFound)?;
     for name in names(&from, marks)? {
+        let _lock = lock_of_value(store, prefix, &from, &name, marks)?;
         match rustix::fs::renameat(&from, name.as_c_str(), &folder, name.as_c_str()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(write(error).into()),
         }
     }
     Ok(away)
+}
+
+/// The lock of the value `name` in the folder `prefix`, where it is one and no mark.
+fn lock_of_value<'a>(
+    store: &'a FilesystemStore,
+    prefix: &str,
+    folder: &OwnedFd,
+    name: &CStr,
+    marks: &[&str],
+) -> Result<Option<Box<dyn Lock + 'a>>> {
+    let Ok(text) = name.to_str() else { return Ok(None) };
+    let key = join(prefix, text);
+    if marks.contains(&text) || check_key(&key).is_err() {
+        return Ok(None);
+    }
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
+            store.lock(&key, &|| Ok(())).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// What is in `folder` but what writers need for a moment, the `marks` first.
@@ -154,6 +178,7 @@ fn names(folder: impl AsFd, marks: &[&str]) -> Result<Vec<CString>> {
 /// The folder `prefix` at a hidden name, where there is one.
 pub fn detach<'a>(store: &'a FilesystemStore, prefix: &str) -> Result<Option<Box<dyn Detached + 'a>>> {
     let path = join(split(prefix).0, &unique_name());
+    step("rename a folder away");
     match rustix::fs::renameat(store.root(), prefix, store.root(), &path) {
         Ok(()) => Ok(Some(Box::new(FolderRemains(vec![Hidden { store, path, generation: generation() }])))),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
@@ -163,6 +188,11 @@ pub fn detach<'a>(store: &'a FilesystemStore, prefix: &str) -> Result<Option<Box
 
 /// Hidden folders of which nothing is needed any more.
 struct FolderRemains<'a>(Vec<Hidden<'a>>);
+
+/// What is left where all that was to be taken away is gone already.
+pub fn nothing_left<'a>() -> Box<dyn Detached + 'a> {
+    Box::new(FolderRemains(Vec::new()))
+}
 
 impl<'a> Detached for FolderRemains<'a> {
     fn clear(self: Box<Self>) -> Result<()> {
@@ -210,6 +240,7 @@ impl<'a> Hidden<'a> {
             return Ok(());
         }
         let name = CString::new(path).map_err(|_| Errno::INVAL)?;
+        step("remove a folder");
         match remove(self.store.root(), &name) {
             // Another's sweep may have found it first, and a writer may still add to it: a later sweep has that.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),

@@ -2,6 +2,8 @@
 
 use crate::error::Result;
 use crate::store::Store;
+use crate::store::step::pause;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,9 +44,37 @@ pub trait StoreWriter: Send + Sync {
     /// As [`set`](StoreWriter::set).
     fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>>;
 
+    /// As [`draft`](StoreWriter::draft), for who holds `lock`, of the same key, and sets what follows from the value that it
+    /// read under it. Where a prefix of the key was erased since the lock was taken, the new value goes with the old one, or
+    /// publishing is an error: what was erased does not come back.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn draft_under(&self, lock: &dyn Lock, durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        self.draft(lock.key(), durability)
+    }
+
+    /// As [`set`](StoreWriter::set), for who holds `lock`: see [`draft_under`](StoreWriter::draft_under).
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn set_under(&self, lock: &dyn Lock, parts: &[&[u8]], durability: Durability) -> Result<()> {
+        let draft = self.draft_under(lock, durability)?;
+        draft.write_at(0, parts)?;
+        draft.publish()
+    }
+
+    /// As [`erase`](StoreWriter::erase), for who holds `lock`: see [`draft_under`](StoreWriter::draft_under).
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set).
+    fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
+        self.erase(lock.key(), durability)
+    }
+
     /// As [`set`](StoreWriter::set), or as [`erase`](StoreWriter::erase) where `parts` is `None`, for who does not hold
-    /// the lock of `key` and did not read its value: it is never undone by another who holds the lock, has read the value
-    /// before and sets it after.
+    /// the lock of `key` and did not read its value: once this has returned it is never undone by another who holds the
+    /// lock, has read the value before and sets it after.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set), and what `pass` gives, which is asked where it has to wait.
@@ -55,14 +85,15 @@ pub trait StoreWriter: Send + Sync {
         durability: Durability,
         pass: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
-        let _lock = self.lock(key, pass)?;
+        let lock = self.lock(key, pass)?;
         match parts {
-            Some(parts) => self.set(key, parts, durability),
-            None => self.erase(key, durability).map(drop),
+            Some(parts) => self.set_under(&*lock, parts, durability),
+            None => self.erase_under(&*lock, durability).map(drop),
         }
     }
 
-    /// Takes the value under `key` away; says whether there was one.
+    /// Takes the value under `key` away; says whether there was one. Another who holds the lock of `key` may have read it
+    /// before and set it after: [`overwrite`](StoreWriter::overwrite) with `None` excludes that.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -105,7 +136,8 @@ pub trait StoreWriter: Send + Sync {
     /// The lock of `key`, which need not have a value: until it is dropped no other thread and no other process gets it;
     /// `None` where somebody has it. A process that ends, however it ends, holds no lock.
     ///
-    /// Reading and setting need no lock: it is for who reads a value, changes it and sets it. Who holds
+    /// Reading and setting need no lock: it is for who reads a value, changes it and sets it, by
+    /// [`set_under`](StoreWriter::set_under) and its like. Who holds
     /// the lock of a chunk or of a document takes no other; who changes the shape of an array holds one around these.
     ///
     /// # Errors
@@ -147,7 +179,7 @@ pub trait StoreWriter: Send + Sync {
                 return Ok(lock);
             }
             pass()?;
-            std::thread::sleep(wait);
+            pause(wait);
             wait = (wait * 2).min(LONGEST);
         }
     }
@@ -192,4 +224,17 @@ pub trait Detached: Send + Sync {
 }
 
 /// A lock that is held, until it is dropped.
-pub trait Lock: Send {}
+pub trait Lock: Send {
+    /// The key.
+    fn key(&self) -> &str;
+
+    /// What the store knows the lock by, where it numbers its locks.
+    fn number(&self) -> Option<u64> {
+        None
+    }
+
+    /// The folder that the value lay in when the lock was taken, where the store is one of folders.
+    fn folder(&self) -> Option<&Arc<OwnedFd>> {
+        None
+    }
+}

@@ -21,7 +21,7 @@ pub fn is_lent_filled(lent: Lent<'_>, item: &[u8]) -> bool {
     let mut block = [MaybeUninit::uninit(); BLOCK];
     let (size, nbytes) = (item.len(), lent.nbytes());
     // Whole items at once, or pieces of one.
-    let most = if size == 0 { 0 } else { BLOCK / size * size };
+    let most = BLOCK.checked_div(size).unwrap_or(0) * size;
     let mut start = 0;
     while start < nbytes {
         let inside = if size == 0 { 0 } else { start % size };

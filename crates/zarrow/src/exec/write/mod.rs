@@ -29,7 +29,6 @@ use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::stored_part;
 use crate::exec::input::Input;
-use crate::exec::job::lock;
 use crate::exec::part::{AxisPart, PerAxis, whole_part};
 use crate::exec::pool;
 use crate::exec::read::{Reader, TASKS_PER_THREAD};
@@ -42,8 +41,9 @@ use chunk::Target;
 use shard::{Entries, Pieces, ShardTarget};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, MutexGuard};
 use zarrow_array::allocation;
+use zarrow_array::fork::{Forked, ProcessMutex};
 
 /// What a write writes to.
 pub struct Writer<'a> {
@@ -174,7 +174,7 @@ impl Writer<'_> {
                 lock => Some(lock?),
             }
         };
-        let Some(_lock) = held else {
+        let Some(lock) = held else {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
                     let parts = [bytes.body.to_be_written(), &bytes.tail];
@@ -189,8 +189,11 @@ impl Writer<'_> {
         }
         let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
         match target.encode(part, values.level(), old.as_ref(), worker)? {
-            Some(bytes) => self.store.set(&key, &[bytes.body.to_be_written(), &bytes.tail], durability),
-            None => self.store.erase(&key, durability).map(drop),
+            Some(bytes) => {
+                let parts = [bytes.body.to_be_written(), &bytes.tail];
+                self.store.set_under(&*lock, &parts, durability)
+            }
+            None => self.store.erase_under(&*lock, durability).map(drop),
         }
     }
 
@@ -213,7 +216,7 @@ impl Writer<'_> {
         let target = Target { shape: &shape, bounds: &bounds, ..*target };
         let shard = ShardTarget::new(target, sharding, &stored_part)?;
         let state = {
-            let mut opened = lock(&open.0);
+            let mut opened = open.0.lock()?;
             match &*opened {
                 Some(state) => Arc::clone(state),
                 None => {
@@ -236,10 +239,10 @@ impl Writer<'_> {
             if pieces.bytes.len() < PIECE {
                 Ok(())
             } else {
-                state.output().write_if_next(self, number, pieces)
+                state.output()?.write_if_next(self, number, pieces)
             }
         })?;
-        let mut output = state.output();
+        let mut output = state.output()?;
         if output.add(self, number, pieces, count)? {
             output.publish(self, sharding)?;
         }
@@ -269,8 +272,8 @@ impl Writer<'_> {
         let (start, index_at) = sharding.data_start(shard.grid())?;
         let entries = Entries::new(shard.grid(), start)?;
         let ready = BTreeMap::new();
-        let output = ShardOutput { key, draft: None, entries, index_at, next: 0, ready, held: Some(held) };
-        Ok(Shard { old, output: Mutex::new(output) })
+        let output = ShardOutput { draft: None, entries, index_at, next: 0, ready, lock: Some(held) };
+        Ok(Shard { old, output: ProcessMutex::new(output) })
     }
 }
 
@@ -293,23 +296,22 @@ fn share_of(total: u64, number: u64, count: u64) -> Range<u64> {
 
 /// A shard that several tasks write, once the first of them has locked it.
 #[derive(Default)]
-struct OpenShard<'a>(Mutex<Option<Arc<Shard<'a>>>>);
+struct OpenShard<'a>(ProcessMutex<Option<Arc<Shard<'a>>>>);
 
 struct Shard<'a> {
     /// What is there, where not all of it is written.
     old: Option<(Box<dyn Value + 'a>, Arc<ShardIndex>)>,
-    output: Mutex<ShardOutput<'a>>,
+    output: ProcessMutex<ShardOutput<'a>>,
 }
 
 impl<'a> Shard<'a> {
-    fn output(&self) -> std::sync::MutexGuard<'_, ShardOutput<'a>> {
-        lock(&self.output)
+    fn output(&self) -> Result<MutexGuard<'_, ShardOutput<'a>>, Forked> {
+        self.output.lock()
     }
 }
 
 /// The new shard: what was written of it, and what waits for its turn.
 struct ShardOutput<'a> {
-    key: String,
     /// Begun with the first bytes.
     draft: Option<Box<dyn Draft + 'a>>,
     entries: Entries,
@@ -319,8 +321,8 @@ struct ShardOutput<'a> {
     next: u64,
     /// The shares after it that are encoded.
     ready: BTreeMap<u64, Pieces>,
-    /// The lock of the key, until the shard is published.
-    held: Option<Box<dyn Lock + 'a>>,
+    /// The lock of its key, until the shard is published.
+    lock: Option<Box<dyn Lock + 'a>>,
 }
 
 impl<'a> ShardOutput<'a> {
@@ -329,7 +331,10 @@ impl<'a> ShardOutput<'a> {
         if !pieces.lengths.is_empty() {
             let draft = match &mut self.draft {
                 Some(draft) => draft,
-                empty => empty.insert(writer.store.draft(&self.key, writer.options.durability)?),
+                empty => {
+                    let lock = self.lock.as_deref().ok_or_else(published)?;
+                    empty.insert(writer.store.draft_under(lock, writer.options.durability)?)
+                }
             };
             draft.write_at(self.entries.end(), &[&pieces.bytes])?;
             self.entries.add(&pieces.lengths)?;
@@ -356,17 +361,21 @@ impl<'a> ShardOutput<'a> {
 
     /// Adds the index, and makes the shard the one that is there; erases it where it has no inner chunk.
     fn publish(&mut self, writer: &Writer<'_>, sharding: &Sharding) -> Result<()> {
+        let lock = self.lock.take().ok_or_else(published)?;
         match self.draft.take() {
             Some(draft) => {
                 let index = self.entries.encode(sharding)?;
                 draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
                 draft.publish()?;
             }
-            None => drop(writer.store.erase(&self.key, writer.options.durability)?),
+            None => drop(writer.store.erase_under(&*lock, writer.options.durability)?),
         }
-        self.held = None;
         Ok(())
     }
+}
+
+fn published() -> ErrorKind {
+    ErrorKind::Internal("a shard that was published already".into())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Changes that meet: creators of one node, handles of what is there no more, and changes that fail in the middle.
+#![allow(clippy::disallowed_types, reason = "these tests do not fork")]
 
 use super::*;
 use crate::metadata::ArrayMetadata;
@@ -229,6 +230,15 @@ impl StoreWriter for Between {
     fn draft(&self, key: &str, durability: Durability) -> crate::Result<Box<dyn Draft + '_>> {
         self.happen(key)?;
         self.writer().draft(key, durability)
+    }
+
+    fn draft_under(&self, lock: &dyn Lock, durability: Durability) -> crate::Result<Box<dyn Draft + '_>> {
+        self.happen(lock.key())?;
+        self.writer().draft_under(lock, durability)
+    }
+
+    fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> crate::Result<bool> {
+        self.writer().erase_under(lock, durability)
     }
 
     fn erase(&self, key: &str, durability: Durability) -> crate::Result<bool> {

@@ -1,0 +1,67 @@
+//! Waiting for what another thread does, without a lock that a fork could find taken.
+//!
+//! 1. Who waits puts itself on a list, while it still has the lock of what it waits for, gives that lock up and sleeps.
+//! 2. Who wakes takes a thread from the list and wakes it. In a child the list may name threads that it does not have, and
+//!    to wake these does nothing.
+//! 3. A thread may be woken by others too, for reasons of their own: it sleeps on while it is on the list, and in the end
+//!    wakes itself once more, so that whoever else on this thread waited to be woken so finds it.
+
+use super::{Mutex, MutexGuard};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// Threads that wait.
+#[derive(Debug, Default)]
+pub struct Condvar {
+    waiters: Mutex<Vec<Thread>>,
+}
+
+impl Condvar {
+    /// Gives the lock of `guard` up until another thread wakes this one, for at most `timeout`; then takes it again, and
+    /// says whether it was woken. What was waited for need not have come.
+    pub fn wait<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Option<Duration>,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let (mutex, thread) = (guard.mutex(), thread::current());
+        self.waiters.lock().push(thread.clone());
+        drop(guard);
+        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut woken_by_others = false;
+        let woken = loop {
+            match end.map(|end| end.saturating_duration_since(Instant::now())) {
+                None => thread::park(),
+                Some(Duration::ZERO) => break self.forget(&thread),
+                Some(left) => thread::park_timeout(left),
+            }
+            if !self.waiters.lock().iter().any(|waiter| waiter.id() == thread.id()) {
+                break true;
+            }
+            woken_by_others |= end.is_none_or(|end| Instant::now() < end);
+        };
+        if woken_by_others {
+            thread.unpark();
+        }
+        (mutex.lock(), woken)
+    }
+
+    /// Takes a thread off the list; returns whether it was off already.
+    fn forget(&self, thread: &Thread) -> bool {
+        let mut waiters = self.waiters.lock();
+        let place = waiters.iter().position(|waiter| waiter.id() == thread.id());
+        place.map(|place| waiters.swap_remove(place)).is_none()
+    }
+
+    /// Wakes one thread, if any waits.
+    pub fn notify_one(&self) {
+        let waiter = self.waiters.lock().pop();
+        waiter.iter().for_each(Thread::unpark);
+    }
+
+    /// Wakes all that wait.
+    pub fn notify_all(&self) {
+        let waiters = std::mem::take(&mut *self.waiters.lock());
+        waiters.iter().for_each(Thread::unpark);
+    }
+}

@@ -1,0 +1,50 @@
+//! The lock of what belongs to one process.
+
+use super::generation;
+use std::fmt;
+use std::sync::{MutexGuard, PoisonError};
+
+/// A value that the threads of one process share, with a lock that may be held for long: while a store answers.
+///
+/// In a forked child the lock may be held by a thread that is not there, and is never waited for.
+#[derive(Debug)]
+pub struct ProcessMutex<T> {
+    generation: u64,
+    value: std::sync::Mutex<T>,
+}
+
+/// The lock is that of a process from which this one was forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forked;
+
+impl fmt::Display for Forked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the process was forked during the read")
+    }
+}
+
+impl std::error::Error for Forked {}
+
+impl<T> ProcessMutex<T> {
+    /// A value of this process with its lock.
+    pub fn new(value: T) -> ProcessMutex<T> {
+        ProcessMutex { generation: generation(), value: std::sync::Mutex::new(value) }
+    }
+
+    /// Waits for the lock. A holder that panicked leaves it free.
+    ///
+    /// # Errors
+    /// [`Forked`].
+    pub fn lock(&self) -> Result<MutexGuard<'_, T>, Forked> {
+        if self.generation != generation() {
+            return Err(Forked);
+        }
+        Ok(self.value.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T: Default> Default for ProcessMutex<T> {
+    fn default() -> ProcessMutex<T> {
+        ProcessMutex::new(T::default())
+    }
+}

@@ -1,0 +1,345 @@
+//! Writers of one value in every order of their steps, on the real store.
+//!
+//! 1. Each writer is a thread that stops at each [`step`] until it is its turn, so that one runs at a time. At a step the
+//!    schedule says who goes on, and each choice is tried: the first run takes the first choice everywhere, each later one
+//!    repeats an earlier up to its last choice that has another left, and takes that.
+//! 2. A writer that waits for a lock goes on when a lock was given up, or when nobody else can.
+//! 3. To go on with another writer where the one at work could is a preemption. Faults show with few of them: two are tried,
+//!    and one where there are three writers.
+//! 4. Whenever an operation returns, the value is looked at. It has to be what some order of operations gives: of all
+//!    those that returned so far, each after those that had returned before it began, and of some of those under way.
+//!    An operation that returned an error may have happened or not.
+
+use super::filesystem_writer::split;
+use crate::store::{Durability, FilesystemStore, Store, StoreWriter};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+use zarrow_array::fork::{Condvar, Mutex};
+
+thread_local! {
+    /// The run that this thread is a writer of, and its number there.
+    static WRITER: RefCell<Option<(Arc<Run>, usize)>> = const { RefCell::new(None) };
+}
+
+/// Stops until the schedule says that this writer goes on; nothing in a thread that is no writer.
+pub fn step(call: &'static str) {
+    stop(State::Ready, call);
+}
+
+/// As [`step`], for a writer that waits for another.
+pub fn pause(time: Duration) {
+    if !stop(State::Paused, "wait") {
+        std::thread::sleep(time);
+    }
+}
+
+fn stop(state: State, call: &'static str) -> bool {
+    WRITER.with_borrow(|writer| match writer {
+        Some((run, number)) => {
+            run.stop(*number, state, call);
+            true
+        }
+        None => false,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ready,
+    Paused,
+    Done,
+}
+
+/// One run of the writers.
+#[derive(Default)]
+struct Run {
+    schedule: Mutex<Schedule>,
+    /// By which each writer is woken.
+    turns: [Condvar; 3],
+}
+
+#[derive(Default)]
+struct Schedule {
+    /// Of each writer that has begun.
+    states: Vec<State>,
+    /// How many writers there are.
+    count: usize,
+    /// Whose turn it is.
+    turn: Option<usize>,
+    preemptions: usize,
+    most_preemptions: usize,
+    /// Choices to repeat.
+    prefix: Vec<usize>,
+    /// Which was taken, and how many there were.
+    choices: Vec<(usize, usize)>,
+    trace: Vec<(usize, &'static str)>,
+    history: Vec<Event>,
+}
+
+enum Event {
+    Begin(usize, Operation),
+    /// With whether it succeeded, and the value then.
+    Return(usize, bool, Value),
+}
+
+impl Run {
+    fn stop(&self, number: usize, state: State, call: &'static str) {
+        let mut schedule = self.schedule.lock();
+        schedule.states[number] = state;
+        if call == "unlock" {
+            let paused = schedule.states.iter_mut().filter(|state| **state == State::Paused);
+            paused.for_each(|state| *state = State::Ready);
+        }
+        let next = schedule.choose(Some(number));
+        drop(schedule);
+        if next == Some(number) {
+            self.schedule.lock().trace.push((number, call));
+            return;
+        }
+        self.wake(next);
+        if state != State::Done {
+            self.wait_for_turn(number, call);
+        }
+    }
+
+    fn wake(&self, writer: Option<usize>) {
+        writer.iter().for_each(|number| self.turns[*number].notify_all());
+    }
+
+    fn wait_for_turn(&self, number: usize, call: &'static str) {
+        let mut schedule = self.schedule.lock();
+        while schedule.turn != Some(number) {
+            (schedule, _) = self.turns[number].wait(schedule, None);
+        }
+        schedule.trace.push((number, call));
+    }
+}
+
+impl Schedule {
+    fn choose(&mut self, at_work: Option<usize>) -> Option<usize> {
+        let ready = |number: &usize| self.states[*number] == State::Ready;
+        let mut able: Vec<usize> = at_work.into_iter().filter(ready).collect();
+        let is_going_on = !able.is_empty();
+        if !is_going_on || self.preemptions < self.most_preemptions {
+            able.extend((0..self.count).filter(|number| Some(*number) != at_work).filter(ready));
+        }
+        if able.is_empty() {
+            able.extend((0..self.count).find(|number| self.states[*number] == State::Paused));
+        }
+        let taken = self.prefix.get(self.choices.len()).copied().unwrap_or(0);
+        self.turn = able.get(taken).copied();
+        self.preemptions += usize::from(is_going_on && taken > 0);
+        self.choices.push((taken, able.len()));
+        self.turn
+    }
+}
+
+/// Two elements; none is stored where both are 0.
+type Value = [u8; 2];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    /// Sets both elements, reading nothing.
+    Whole(u8),
+    /// Sets the first, under the lock.
+    Part(u8),
+    /// Sets the second, under the lock.
+    OtherPart(u8),
+    /// As the chunk of an array that is made smaller.
+    Shrink,
+    /// As the folder of an array that is deleted.
+    Delete,
+    /// Sweeps leftovers, which changes no value.
+    Sweep,
+}
+
+impl Operation {
+    fn apply(self, [first, second]: Value) -> Value {
+        match self {
+            Operation::Whole(number) => [number; 2],
+            Operation::Part(number) => [number, second],
+            Operation::OtherPart(number) => [first, number],
+            Operation::Shrink | Operation::Delete => [0; 2],
+            Operation::Sweep => [first, second],
+        }
+    }
+
+    fn run(self, store: &FilesystemStore, key: &str) -> crate::Result<()> {
+        let folder = split(key).0;
+        match self {
+            Operation::Whole(number) => {
+                let value = [number; 2];
+                let parts: &[&[u8]] = &[&value];
+                store.overwrite(key, (number > 0).then_some(parts), Durability::None, &|| Ok(()))
+            }
+            Operation::Part(_) | Operation::OtherPart(_) => {
+                let lock = store.lock(key, &|| Ok(()))?;
+                step("read");
+                match self.apply(look(store, key)) {
+                    [0, 0] => store.erase_under(&*lock, Durability::None).map(drop),
+                    value => store.set_under(&*lock, &[&value], Durability::None),
+                }
+            }
+            Operation::Shrink => store.erase_prefix(key, Durability::None).map(drop),
+            Operation::Delete => store.erase_prefix(folder, Durability::None).map(drop),
+            Operation::Sweep => store.sweep(folder).map(drop),
+        }
+    }
+}
+
+fn look(store: &FilesystemStore, key: &str) -> Value {
+    store.get(key, 2).unwrap().map_or([0; 2], |value| value.try_into().unwrap())
+}
+
+/// One run, with the choices of `prefix` first.
+fn run(
+    store: &Arc<FilesystemStore>,
+    key: &str,
+    writers: &[&[Operation]],
+    most_preemptions: usize,
+    prefix: Vec<usize>,
+) -> Schedule {
+    store.set(key, &[&BEFORE], Durability::None).unwrap();
+    let schedule = Schedule {
+        states: vec![State::Ready; writers.len()],
+        count: writers.len(),
+        most_preemptions,
+        prefix,
+        ..Schedule::default()
+    };
+    let run = Arc::new(Run { schedule: Mutex::new(schedule), ..Run::default() });
+    std::thread::scope(|scope| {
+        for (number, operations) in writers.iter().enumerate() {
+            let run = Arc::clone(&run);
+            scope.spawn(move || {
+                run.wait_for_turn(number, "begin");
+                WRITER.set(Some((Arc::clone(&run), number)));
+                for operation in *operations {
+                    run.schedule.lock().history.push(Event::Begin(number, *operation));
+                    let result = operation.run(store, key);
+                    let value = look(store, key);
+                    run.schedule.lock().history.push(Event::Return(number, result.is_ok(), value));
+                }
+                WRITER.set(None);
+                run.stop(number, State::Done, "end");
+            });
+        }
+        let first = run.schedule.lock().choose(None);
+        run.wake(first);
+    });
+    std::mem::take(&mut *run.schedule.lock())
+}
+
+/// What is there when the writers begin.
+const BEFORE: Value = [5, 6];
+
+/// An operation in a history: when it began, and when it returned, if it did, and whether it must have happened.
+struct Span {
+    operation: Operation,
+    begin: usize,
+    end: usize,
+}
+
+/// Step 4: the first look that no order explains.
+fn unexplained(history: &[Event], writers: usize) -> Option<Value> {
+    let mut under_way: Vec<Option<usize>> = vec![None; writers];
+    let mut spans: Vec<Span> = Vec::new();
+    let mut must: Vec<bool> = Vec::new();
+    for (time, event) in history.iter().enumerate() {
+        match event {
+            Event::Begin(writer, operation) => {
+                under_way[*writer] = Some(spans.len());
+                spans.push(Span { operation: *operation, begin: time, end: usize::MAX });
+                must.push(false);
+            }
+            Event::Return(writer, is_ok, value) => {
+                let number = under_way[*writer].take().unwrap();
+                spans[number].end = time;
+                must[number] = *is_ok;
+                if !is_explained(&spans, &must, 0, BEFORE, *value) {
+                    return Some(*value);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Whether the operations that are not in `done` lead from `value` to `wanted`.
+fn is_explained(spans: &[Span], must: &[bool], done: u32, value: Value, wanted: Value) -> bool {
+    let left = |number: &usize| done & (1 << number) == 0;
+    if value == wanted && !(0..spans.len()).any(|number| left(&number) && must[number]) {
+        return true;
+    }
+    (0..spans.len()).filter(left).any(|number| {
+        // Those that must have happened and had returned before this one began come first.
+        let is_next = !(0..spans.len())
+            .any(|other| left(&other) && must[other] && spans[other].end < spans[number].begin);
+        let after = spans[number].operation.apply(value);
+        is_next && is_explained(spans, must, done | 1 << number, after, wanted)
+    })
+}
+
+/// Runs the writers in every order; returns how many those are.
+fn explore(writers: &[&[Operation]], most_preemptions: usize) -> usize {
+    let memory = std::path::Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let store = Arc::new(FilesystemStore::create(folder.path()).unwrap());
+    let (mut prefix, mut runs) = (Vec::new(), 0);
+    loop {
+        let key = format!("{}/a/c/0", runs % 64);
+        let ran = run(&store, &key, writers, most_preemptions, prefix);
+        runs += 1;
+        if let Some(value) = unexplained(&ran.history, writers.len()) {
+            panic!("{writers:?}: {value:?} after {:#?}", ran.trace);
+        }
+        store.erase_prefix(&key, Durability::None).unwrap();
+        let mut choices = ran.choices;
+        while choices.pop_if(|(taken, able)| *taken + 1 >= *able).is_some() {}
+        let Some((last, _)) = choices.last_mut() else { return runs };
+        *last += 1;
+        prefix = choices.into_iter().map(|(taken, _)| taken).collect();
+    }
+}
+
+use Operation::{Delete, OtherPart, Part, Shrink, Sweep, Whole};
+
+/// Whatever two writers do to one value, in every order of their steps.
+#[test]
+fn two_writers_lose_nothing() {
+    let all = [Whole(1), Whole(0), Part(2), OtherPart(0), Shrink, Delete, Sweep];
+    let mut runs = 0;
+    for (number, first) in all.iter().enumerate() {
+        for second in &all[number..] {
+            runs += explore(&[&[*first], &[*second]], 2);
+        }
+    }
+    assert!(runs > 1000, "{runs}");
+}
+
+#[test]
+fn three_writers_lose_nothing() {
+    let mut runs = 0;
+    for first in [Whole(1), Whole(0), Delete, Shrink] {
+        for others in [
+            [Part(2), OtherPart(3)],
+            [Part(0), OtherPart(0)],
+            [Part(2), Whole(4)],
+            [Part(2), Delete],
+            [Part(2), Sweep],
+        ] {
+            runs += explore(&[&[first], &[others[0]], &[others[1]]], 1);
+        }
+    }
+    assert!(runs > 1000, "{runs}");
+}
+
+/// Those that follow one another are seen by each other.
+#[test]
+fn writers_of_several_values_lose_nothing() {
+    let runs = explore(&[&[Whole(1), Part(2)], &[OtherPart(3), Whole(0)]], 2)
+        + explore(&[&[Part(2), Shrink], &[OtherPart(0), Part(4)]], 2)
+        + explore(&[&[Delete, Whole(1)], &[Part(2), OtherPart(3)]], 2);
+    assert!(runs > 100, "{runs}");
+}

@@ -1,0 +1,120 @@
+//! Whose a file is that a writer needs for a moment, so that another can tell whether its writer is no more.
+//!
+//! 1. A process is known by its machine, its number and when it started, since numbers are used again.
+//! 2. A machine is known by the number that its kernel drew when it started, and by the space of process numbers: those of
+//!    one container say nothing in another.
+//! 3. Of a process of another machine, or from before a restart, nothing can be told. It is never said to be dead.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+use zarrow_array::fork::Mutex;
+
+/// A process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// 0 where the kernel does not tell.
+    machine: u64,
+    process: u32,
+    /// In the kernel's ticks; 0 where it does not tell.
+    start: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub fn current() -> Owner {
+        static CURRENT: Mutex<Option<Owner>> = Mutex::new(None);
+        let process = std::process::id();
+        let known = *CURRENT.lock();
+        match known.filter(|owner| owner.process == process) {
+            Some(owner) => owner,
+            // The first time, and in a forked child.
+            None => {
+                let owner = Owner { machine: machine(), process, start: start_of(process).unwrap_or(0) };
+                *CURRENT.lock() = Some(owner);
+                owner
+            }
+        }
+    }
+
+    /// The owner in a text that [`unique`] gave.
+    pub fn of(text: &str) -> Option<Owner> {
+        let mut numbers = text.split('-').map(|number| u64::from_str_radix(number, 16).ok());
+        let (machine, process, start) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        (numbers.next()?? > 0 && numbers.next()?.is_some() && numbers.next().is_none()).then_some(())?;
+        Some(Owner { machine, process: u32::try_from(process).ok()?, start })
+    }
+
+    /// Whether the process has certainly ended (step 3).
+    pub fn is_dead(self) -> bool {
+        let current = Owner::current();
+        if self.machine != current.machine || self.machine == 0 || self.start == 0 {
+            return false;
+        }
+        match i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw) {
+            // Who may not be asked is alive.
+            Some(pid) if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) => true,
+            // Another process may have the number by now.
+            Some(_) => start_of(self.process).is_some_and(|start| start != self.start),
+            None => false,
+        }
+    }
+}
+
+/// A text that no other call gives, in any process, and that names this one.
+pub fn unique() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
+    format!("{}-{now:x}-{:x}", Owner::current(), COUNTER.fetch_add(1, Ordering::Relaxed))
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:x}-{:x}-{:x}", self.machine, self.process, self.start)
+    }
+}
+
+/// Step 2.
+fn machine() -> u64 {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let space = std::fs::read_link("/proc/self/ns/pid");
+    match (boot, space) {
+        (Ok(boot), Ok(space)) => {
+            let mut hasher = DefaultHasher::new();
+            (boot.trim(), space).hash(&mut hasher);
+            hasher.finish()
+        }
+        _ => 0,
+    }
+}
+
+/// When a process started: the 22nd value of its line, of which the second may hold blanks and ends with a bracket.
+fn start_of(process: u32) -> Option<u64> {
+    let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    line.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_ended_is_dead_and_nobody_else() {
+        let own = Owner::current();
+        assert!(!own.is_dead() && own.start > 0);
+        assert_eq!(Owner::of(&unique()), Some(own));
+        let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let started = Owner { process: other.id(), start: start_of(other.id()).unwrap(), ..own };
+        assert!(!started.is_dead());
+        assert!(Owner { start: started.start + 1, ..started }.is_dead());
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(started.is_dead());
+        assert!(!Owner { machine: own.machine + 1, ..started }.is_dead());
+        assert!(!Owner { machine: 0, ..started }.is_dead() && !Owner { start: 0, ..started }.is_dead());
+        for text in ["", "1-2-3", "1-2-3-4", "x-2-3-4-5", "1-2-3-4-5-6", "lock-a", "1-2-3-0-5"] {
+            assert_eq!(Owner::of(text), None, "{text}");
+        }
+    }
+}
