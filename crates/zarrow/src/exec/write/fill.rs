@@ -47,7 +47,7 @@ mod tests {
             let item: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
             let mut bytes = item.repeat(3);
             assert!(is_lent_filled(bytes[..].into(), &item), "{size}");
-            assert!(!is_lent_filled(bytes[1..].into(), &item), "{size}");
+            assert!(size == 1 || !is_lent_filled(bytes[1..].into(), &item), "{size}");
             for at in [0, size - 1, size, 2 * size, 3 * size - 1] {
                 bytes[at] ^= 0x80;
                 assert!(!is_lent_filled(bytes[..].into(), &item), "{size}: {at}");
