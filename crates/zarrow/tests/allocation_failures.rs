@@ -4,13 +4,14 @@
 //!
 //! With `ALLOCATION_TRACE` set, each failed allocation says where it was made.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use serde_json::{Map, Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use zarrow::metadata::{CodecMetadata, FillValue};
+use zarrow::metadata::{Attributes, CodecMetadata, FillValue, MetadataLimits};
 use zarrow::store::{MemoryStore, Store};
 use zarrow::{
     Array, ArrayBuilder, AttributeChange, AxisIndex, Existing, Group, Index, Node, OpenOptions, Result,
@@ -437,6 +438,12 @@ fn hierarchy(zarr_format: ZarrFormat, consolidated: bool) -> (Arc<MemoryStore>, 
     (store, group)
 }
 
+/// Attributes to add, of less than 4 KiB.
+fn more() -> Result<Attributes> {
+    let text = ["{\"more\": \"", &"y".repeat(3000), "\"}"].concat();
+    Ok(Attributes::parse(text.as_bytes(), &MetadataLimits::default())?)
+}
+
 #[test]
 fn hierarchies() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -458,13 +465,11 @@ fn hierarchies() {
             group.children()?.into_iter().try_for_each(|(_, child)| child.map(drop))
         });
         with("attributes", true, |group| {
-            let more = Map::from_iter([("more".to_owned(), json!("y".repeat(3000)))]);
-            group.change_attributes(&AttributeChange::Update(more.into()))
+            group.change_attributes(&AttributeChange::Update(more()?))
         });
         with("attributes of a child", true, |group| {
             let Node::Array(mut array) = group.get("array-3")? else { panic!("a group") };
-            let more = Map::from_iter([("more".to_owned(), json!("y".repeat(3000)))]);
-            array.change_attributes(&AttributeChange::Update(more.into()))
+            array.change_attributes(&AttributeChange::Update(more()?))
         });
         with("an array more", true, |group| {
             let array = ArrayBuilder::new([10], Number::Int16).zarr_format(group.zarr_format()).build()?;
@@ -481,6 +486,10 @@ fn fill_values() {
         let dtype = DataType::RawBytes { length: 6000 };
         let fill = FillValue::Fixed(vec![3; 6000]);
         let array = create(&store, "", ArrayBuilder::new([9], dtype).chunk_shape([3]).fill_value(fill));
+        // A handle that has looked at its document once does not parse it again: the parser's tree is out of reach here.
+        let one = vec![3; 6000];
+        let values = Values::contiguous(&one, array.data_type().clone(), &[]).unwrap();
+        write(&array, &Selection::new(array.shape(), &[Index::At(8)]).unwrap(), &values).unwrap();
         let act = move || {
             let item = vec_of(6000)?;
             let values = Values::contiguous(&item, array.data_type().clone(), &[])?;

@@ -163,11 +163,12 @@ impl Array {
             return Ok(start);
         }
         let selection = selection(&shape, axis, start, end)?;
+        let version = place.version()?;
         let written = after.write_elements(&selection, values, options, interrupted);
         match written.and_then(|()| before.set_shape(&shape, &place)) {
             Ok(appended) => *self = appended,
             Err(error) => {
-                let error = before.reason(&place, error);
+                let error = before.reason(&place, version, error);
                 // Unless the shape was set, and only what comes after it failed.
                 if place.stored().is_ok_and(|stored| stored.shape() == before.shape()) {
                     let _ = place.clear_beyond(&shape, &|| false);

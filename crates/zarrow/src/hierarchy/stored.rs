@@ -42,10 +42,16 @@ impl Array {
         written
     }
 
-    /// The reason why a write in `place` failed: where the array is there no more, that is it.
-    pub(super) fn reason(&self, place: &Array, error: Error) -> Error {
+    /// The reason why a write in `place` failed, where the document had the version `before`: that the array is there no
+    /// more, if so.
+    pub(super) fn reason(&self, place: &Array, before: Version, error: Error) -> Error {
         let is_there = || match self.version()? {
             Version::Missing => Err(Error::from(ErrorKind::NotFound)),
+            Version::Unknown => match self.stored_node().read()? {
+                NodeMetadata::Array(found) if found.shape == self.shape() => Ok(()),
+                _ => Err(ErrorKind::Stale("was changed by another").into()),
+            },
+            after if after != before => Err(ErrorKind::Stale("was changed by another").into()),
             _ => self.check_place(place),
         };
         match (error.kind(), is_there()) {
@@ -75,7 +81,7 @@ impl Array {
     }
 
     /// The version of the document that makes the array.
-    fn version(&self) -> Result<Version> {
+    pub(super) fn version(&self) -> Result<Version> {
         self.store().version_of(&self.stored_node().key())
     }
 

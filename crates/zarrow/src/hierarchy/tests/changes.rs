@@ -313,7 +313,8 @@ fn an_append_that_fails_leaves_nothing_to_be_seen() {
                 Event::Erased => "not_found",
                 _ => "stale",
             };
-            assert_eq!(code(appended), expected, "{event:?} {chunk}");
+            let said = format!("{appended:?}");
+            assert_eq!(code(appended), expected, "{event:?} {chunk}: {said}");
             match event {
                 Event::Erased => assert_eq!(code(open(store, "a")), "not_found"),
                 Event::Fails => {
