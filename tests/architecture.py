@@ -32,7 +32,8 @@ def sources() -> list[str]:
 
 # A `static` with a lock, or with what is made once; `Names` are such a cell.
 LOCK = re.compile(
-    r"^\s*static (\w+): [^=]*?\b((?:\w*Mutex|RwLock|Condvar|Barrier|Names|Once|\w*OnceCell|\w*OnceLock|LazyLock))\b",
+    r"^\s*static (\w+): [^=]*?"
+    r"\b((?:\w*Mutex|RwLock|Condvar|Barrier|Names|Once|\w*OnceCell|\w*OnceLock|LazyLock))\b",
     re.MULTILINE,
 )
 
@@ -40,7 +41,8 @@ LOCK = re.compile(
 def locks() -> list[str]:
     """Every lock and cell that lives as long as the process: its file, name and type."""
     rust = [path for path in sources() if path.endswith(".rs") and not path.endswith("tests.rs")]
-    texts = {path: (ROOT / path).read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")[0] for path in rust}
+    whole = {path: (ROOT / path).read_text(encoding="utf-8") for path in rust}
+    texts = {path: text.partition("#[cfg(test)]\nmod tests {")[0] for path, text in whole.items()}
     return [f"{path} {name} {kind}" for path, text in texts.items() for name, kind in LOCK.findall(text)]
 
 

@@ -1,7 +1,9 @@
-"""File systems without locks, and with locks that other machines do not see: writes work, and nothing that may live is swept.
+"""File systems without locks, and with locks that other machines do not see.
 
-The kernel is told to refuse `flock`, or to do nothing and say that it did, and to keep quiet about which file system it is:
-so it looks as one of a network does.
+Writes work there, and nothing that may live is swept.
+
+The kernel is told to refuse `flock`, or to do nothing and say that it did, and to keep quiet about which
+file system it is: so it looks as one of a network does.
 """
 
 from __future__ import annotations
@@ -176,8 +178,8 @@ def test_nothing_of_another_machine_or_of_the_living_is_swept(tmp_path):
         fresh = os.fork()
         if fresh == 0:
             # The first write of a process to a folder sweeps it.
-            os.execv(sys.executable, [sys.executable, "-c", "import sys, zarrow; zarrow.open(sys.argv[1])[:8] = 3",
-                                      str(folder / "a")])
+            program = "import sys, zarrow; zarrow.open(sys.argv[1])[:8] = 3"
+            os.execv(sys.executable, [sys.executable, "-c", program, str(folder / "a")])
         assert os.waitpid(fresh, 0)[1] == 0
         names = reserved()
         assert set(kept) | {other, ".zarrow-1-2-3"} <= set(names), names

@@ -440,8 +440,8 @@ def set_memory_cache(nbytes: int) -> None:
 def release_memory() -> int:
     """Free the memory that is kept for the next reads and writes, and tell how many bytes it was.
 
-    That of dropped results, and that in which threads decode and encode chunks. Results that are still in use are not
-    touched, nor is the memory of reads and writes under way.
+    That of dropped results, and that in which threads decode and encode chunks. Results that are still in use
+    are not touched, nor is the memory of reads and writes under way.
 
     Examples
     --------

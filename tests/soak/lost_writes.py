@@ -1,11 +1,11 @@
-"""Processes that write one array's chunks as a whole, in part, and to nothing: no write that returned is undone.
+"""Processes that write chunks whole, in part, and to nothing: no write that returned is undone.
 
-1. Each element of an array is written by writers of whole chunks, and by one writer of parts. It says who wrote it last
-   and the number of that write.
-2. Each writer counts, in memory that all share, which of its writes has begun and which has returned, by chunk, and which
-   was the last that wrote zeros: a chunk of zeros is not stored.
-3. A writer that has written looks at the chunk. Each of its elements is what it wrote, or what another wrote in a write
-   that had not returned when this one began. Anything else is a write that was undone.
+1. Each element of an array is written by writers of whole chunks, and by one writer of parts. It says
+   who wrote it last and the number of that write.
+2. Each writer counts, in memory that all share, which of its writes has begun and which has returned, by
+   chunk, and which was the last that wrote zeros: a chunk of zeros is not stored.
+3. A writer that has written looks at the chunk. Each of its elements is what it wrote, or what another
+   wrote in a write that had not returned when this one began. Anything else is a write that was undone.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def write(folder: Path, writer: int, seconds: float, seed: int) -> None:
         shared[writer, chunk, RETURNED] = number
         zeroed = shared[:, chunk, ZEROED].copy()
         for place in range(region.start, region.stop):
-            others = [w for w in range(len(WRITERS)) if w != writer and place in range(*WRITERS[w].indices(4))]
+            others = [
+                w for w in range(len(WRITERS)) if w != writer and place in range(*WRITERS[w].indices(4))
+            ]
             if found[place] == value:
                 continue
             if found[place] == 0:
