@@ -40,7 +40,10 @@ LOCK = re.compile(
 def locks() -> list[str]:
     """Every lock and cell that lives as long as the process: its file, name and type."""
     rust = [path for path in sources() if path.endswith(".rs") and not path.endswith("tests.rs")]
-    texts = {path: (ROOT / path).read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")[0] for path in rust}
+    texts = {
+        path: (ROOT / path).read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")[0]
+        for path in rust
+    }
     return [f"{path} {name} {kind}" for path, text in texts.items() for name, kind in LOCK.findall(text)]
 
 

@@ -117,6 +117,12 @@ def test_every_lock_that_lives_as_long_as_the_process_is_one_that_forks_cannot_h
     """Clippy forbids the other locks; this finds what its lints do not see."""
     kinds = {line.rpartition(" ")[2] for line in architecture.locks()}
     assert {"Mutex", "CacheMutex", "OnceCell"} <= kinds <= {"Mutex", "CacheMutex", "OnceCell", "Names"}
-    foreign = r"\b(?:PyOnceLock|GILOnceCell|parking_lot|spin|sync::(?:Mutex|RwLock|Once\w*|LazyLock|Condvar))\b"
-    users = [path for path in architecture.sources() if path.endswith(".rs") and re.search(foreign, (ROOT / path).read_text("utf-8"))]
+    foreign = (
+        r"\b(?:PyOnceLock|GILOnceCell|parking_lot|spin|sync::(?:Mutex|RwLock|Once\w*|LazyLock|Condvar))\b"
+    )
+    users = [
+        path
+        for path in architecture.sources()
+        if path.endswith(".rs") and re.search(foreign, (ROOT / path).read_text("utf-8"))
+    ]
     assert [path for path in users if "/src/fork/" not in path] == []

@@ -39,6 +39,7 @@ __all__ = [
     "_create_group",
     "_mask_levels",
     "_masked",
+    "_import",
     "_shape_as",
     "_variable",
     "_visible",
@@ -121,6 +122,7 @@ def _create_group(
     overwrite: bool,
     durability: str,
 ) -> Group: ...
+def _import(name: str) -> Any: ...
 def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
 def _visible(text: str) -> str: ...
 def open(

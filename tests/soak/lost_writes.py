@@ -57,7 +57,9 @@ def write(folder: Path, writer: int, seconds: float, seed: int) -> None:
         shared[writer, chunk, RETURNED] = number
         zeroed = shared[:, chunk, ZEROED].copy()
         for place in range(region.start, region.stop):
-            others = [w for w in range(len(WRITERS)) if w != writer and place in range(*WRITERS[w].indices(4))]
+            others = [
+                w for w in range(len(WRITERS)) if w != writer and place in range(*WRITERS[w].indices(4))
+            ]
             if found[place] == value:
                 continue
             if found[place] == 0:
