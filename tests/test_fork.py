@@ -164,6 +164,45 @@ def test_forks_while_a_thread_does_everything_for_the_first_time(store):
         assert run(program, store) == ["0"]
 
 
+def test_a_fork_waits_while_another_thread_imports_what_zarrow_needs(store, tmp_path):
+    """Python locks a module that is imported; in a child nobody would ever unlock it."""
+    # In the place of NumPy, so that the import lasts until the fork has begun.
+    (tmp_path / "numpy.py").write_text("import __main__; __main__.slow_import()")
+    program = """
+        sys.path.insert(0, sys.argv[2])
+        inside, done = threading.Event(), []
+
+        def slow_import():
+            # As long as the fork needs to come to where it waits, and in a child not at all.
+            inside.set()
+            for _ in range(50):
+                time.sleep(0.01)
+            done.append(True)
+
+        values = plain[0, :4]
+
+        def use():
+            try:
+                values.numpy()
+            except Exception:
+                # That is no NumPy.
+                pass
+
+        thread = threading.Thread(target=use)
+        thread.start()
+        inside.wait()
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(30)
+            assert done
+            use()
+            os._exit(0)
+        thread.join()
+        print(wait(pid))
+    """
+    assert run(program, store, tmp_path) == ["0"]
+
+
 INTERRUPTED = """
     large = zarrow.open(sys.argv[2])
     pids = []

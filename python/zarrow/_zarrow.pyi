@@ -37,6 +37,7 @@ __all__ = [
     "__version__",
     "_create_array",
     "_create_group",
+    "_import",
     "_mask_levels",
     "_masked",
     "_shape_as",
@@ -121,6 +122,7 @@ def _create_group(
     overwrite: bool,
     durability: str,
 ) -> Group: ...
+def _import(name: str) -> Any: ...
 def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
 def _visible(text: str) -> str: ...
 def open(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from zarrow import _zarrow
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -18,7 +20,7 @@ def tolist(codes: Tensor, categories: Tensor | Variable) -> list[Any]:
 
 def numpy(codes: Tensor, categories: Tensor | Variable) -> npt.NDArray[Any]:
     """Make an array of the values; where a code is negative, None among strings, and masked among others."""
-    import numpy as np
+    np = _zarrow._import("numpy")
 
     values, places = categories.numpy(), codes.numpy()
     missing = places < 0

@@ -19,7 +19,7 @@ def elementwise(array: Any, other: Any, name: str) -> Any:
 
 def equals(array: Any, other: Any) -> bool:
     """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN."""
-    import numpy as np
+    np = _zarrow._import("numpy")
 
     if type(array) is not type(other) or array.dtype != other.dtype or array.shape != other.shape:
         return False

@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
+from zarrow import _zarrow
 from zarrow._zarrow import (
     Array,
     Group,
@@ -362,7 +363,7 @@ _create.__qualname__ = "create_array"
 
 def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
     """Give the data as it will be written, its shape, and its type."""
-    import numpy as np
+    np = _zarrow._import("numpy")
 
     if dtype is not None and isinstance(data, (list, tuple, int, float, complex)):
         # What is an element of these, and what number it is, only the type says.

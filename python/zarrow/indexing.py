@@ -47,14 +47,14 @@ def part(array: DecodedArray, index: Any) -> Any:
 
 def _positions(array: DecodedArray, index: Any) -> np.ndarray[Any, Any]:
     """Tell which elements the index takes, by their numbers in C order."""
-    import numpy as np
+    np = _zarrow._import("numpy")
 
     return np.asarray(np.arange(array.size).reshape(array.shape)[index])
 
 
 def _strings(array: Variable, positions: np.ndarray[Any, Any]) -> Any:
     """Take these elements: one by itself, a run over the same memory, others copied."""
-    import numpy as np
+    np = _zarrow._import("numpy")
 
     if positions.ndim == 0:
         return array[tuple(map(int, np.unravel_index(int(positions), array.shape)))]
@@ -79,7 +79,7 @@ def _masked_strings(array: MaskedVariable, positions: np.ndarray[Any, Any], inde
 
 def _masked_part(array: MaskedTensor | MaskedVariable, data: Tensor | Variable, index: Any) -> Any:
     """Give a part of the elements the same part of each level of the mask."""
-    import numpy as np
+    np = _zarrow._import("numpy")
 
     levels = (level.numpy().reshape(array.shape)[index] for level in _zarrow._mask_levels(array))
     return _zarrow._masked(data, [np.ascontiguousarray(level).reshape(-1) for level in levels])

@@ -19,12 +19,11 @@ array([[9, 1, 2],
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import zarrow
-from zarrow._zarrow import BufferProducer
+from zarrow._zarrow import BufferProducer, _import
 from zarrow.errors import ExchangeError
 
 if TYPE_CHECKING:
@@ -512,7 +511,7 @@ def _without_mask(masked: zarrow.MaskedTensor) -> npt.NDArray[Any]:
 def _needed(module: str, name: str, extra: str | None) -> Any:
     """Import a library, or say how to get it."""
     try:
-        return importlib.import_module(module)
+        return _import(module)
     except ModuleNotFoundError as error:
         if error.name != module:
             raise

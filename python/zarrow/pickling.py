@@ -88,7 +88,7 @@ def _buffer(elements: np.ndarray[Any, Any], protocol: int) -> PickleBuffer | byt
 
 def load_tensor(buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
     """Make a tensor over a buffer, in which the axes lie in this order."""
-    import numpy as np
+    np = _zarrow._import("numpy")
 
     # This way the buffer knows that it is in use: a bytearray cannot be resized then.
     elements = _zarrow.from_numpy(np.frombuffer(buffer, np.uint8).view(dtype).reshape(shape))

@@ -4,6 +4,7 @@
 //! library's thread, without the GIL of ours.
 
 use crate::error::Raise;
+use crate::importing::import;
 use crate::{arrow, capsule, interrupt};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -60,7 +61,7 @@ impl ArrowStream {
         let py = stream.py();
         let function = if self.table.is_struct() { table } else { rows };
         // Where Ctrl-C ended the stream, it is that which is raised, and not the library's error of the stream's end.
-        py.import(library)?.call_method1(function, (stream,)).map_err(|error| match py.check_signals() {
+        import(py, library)?.call_method1(function, (stream,)).map_err(|error| match py.check_signals() {
             Ok(()) => error,
             Err(interruption) => interruption,
         })

@@ -1,5 +1,6 @@
 //! Attributes of arrays and groups: what Python changes is written at once.
 
+use crate::importing::import;
 use crate::json;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,7 +9,7 @@ use zarrow::AttributeChange;
 
 /// The live mapping of `node`, a `zarrow.attributes.Attributes`.
 pub fn live<'py>(node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    node.py().import("zarrow.attributes")?.getattr("Attributes")?.call1((node,))
+    import(node.py(), "zarrow.attributes")?.getattr("Attributes")?.call1((node,))
 }
 
 /// The change that `zarrow.attributes` asks for: which of "replace", "update" and "remove", and the attributes.

@@ -4,6 +4,7 @@ use crate::arrow::Capsules;
 use crate::capsule;
 use crate::decoded_array::{DecodedArray, wrap};
 use crate::error::Raise;
+use crate::importing::import;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -41,7 +42,7 @@ impl Categorical {
     /// What `function` of the Python module beside this class makes of codes and categories.
     fn decoded<'py>(&self, py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
         let parts = (self.codes.bind(py), self.categories.bind(py));
-        py.import("zarrow.categorical")?.call_method1(function, parts)
+        import(py, "zarrow.categorical")?.call_method1(function, parts)
     }
 }
 
@@ -87,12 +88,12 @@ impl Categorical {
 
     /// Give a pyarrow.DictionaryArray of the same memory, null where there is no category.
     fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("pyarrow")?.call_method1("array", (slf,))
+        import(slf.py(), "pyarrow")?.call_method1("array", (slf,))
     }
 
     /// Give a polars.Series of type Categorical.
     fn polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("polars")?.call_method1("Series", (slf,))
+        import(slf.py(), "polars")?.call_method1("Series", (slf,))
     }
 
     /// Arrow: the type in a capsule.

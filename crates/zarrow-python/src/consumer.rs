@@ -2,6 +2,7 @@
 
 use crate::error::{Raise, exchange};
 use crate::exchange_table::ExchangeTable;
+use crate::importing::import;
 use crate::made_once::made_once;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -28,7 +29,7 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     let is_small = dtype.bits < 8 || dtype.code.0 > DLDataTypeCode::BOOL.0;
     match torch_table(py)?.filter(|_| !is_small) {
         Some(table) => table.object(py, lent),
-        None => py.import("torch")?.call_method1("from_dlpack", (tensor,)),
+        None => import(py, "torch")?.call_method1("from_dlpack", (tensor,)),
     }
 }
 
@@ -36,14 +37,14 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
 fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
     static TABLE: OnceCell<Option<ExchangeTable>> = OnceCell::new();
     let table =
-        made_once(&TABLE, || ExchangeTable::of(py.import("torch")?.getattr("Tensor")?.cast::<PyType>()?))?;
+        made_once(&TABLE, || ExchangeTable::of(import(py, "torch")?.getattr("Tensor")?.cast::<PyType>()?))?;
     Ok(*table)
 }
 
 /// A `jax.Array` of the same memory.
 pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     let (py, shared) = (tensor.py(), tensor.get().shared());
-    let jax = py.import("jax")?;
+    let jax = import(py, "jax")?;
     let wide = matches!(
         shared.dtype().as_number(),
         Some(Number::Int64 | Number::UInt64 | Number::Float64 | Number::Complex128)
@@ -58,7 +59,7 @@ pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     if let Some(what) = copied_by_jax(shared) {
         return Err(exchange(py, "needs_copy", format!("JAX cannot share {what}: call .copy() first")));
     }
-    py.import("jax.dlpack")?.call_method1("from_dlpack", (tensor,))
+    import(py, "jax.dlpack")?.call_method1("from_dlpack", (tensor,))
 }
 
 /// What of the tensor's memory JAX refuses, or copies without a word.

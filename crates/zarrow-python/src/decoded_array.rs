@@ -2,6 +2,7 @@
 
 use crate::arrow::{self, ArrowChoice, Wish};
 use crate::error::{Raise, exchange};
+use crate::importing::import;
 use crate::masked_tensor::MaskedTensor;
 use crate::masked_variable::MaskedVariable;
 use crate::numpy;
@@ -146,7 +147,7 @@ impl DecodedArray {
         dimension_names: Option<Vec<Option<String>>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names };
-        slf.py().import("pyarrow")?.call_method1("array", (ArrowChoice::new(slf, wish)?,))
+        import(slf.py(), "pyarrow")?.call_method1("array", (ArrowChoice::new(slf, wish)?,))
     }
 
     /// Give a polars.Series of the same memory.
@@ -158,7 +159,7 @@ impl DecodedArray {
         strings: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names: None };
-        slf.py().import("polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
+        import(slf.py(), "polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
     }
 
     /// Compare element by element, as NumPy does.
@@ -175,22 +176,22 @@ impl DecodedArray {
             CompareOp::Gt => "gt",
             CompareOp::Ge => "ge",
         };
-        slf.py().import("zarrow.comparison")?.call_method1("elementwise", (slf, other, name))
+        import(slf.py(), "zarrow.comparison")?.call_method1("elementwise", (slf, other, name))
     }
 
     /// Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.
     fn equals<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("zarrow.comparison")?.call_method1("equals", (slf, other))
+        import(slf.py(), "zarrow.comparison")?.call_method1("equals", (slf, other))
     }
 
     /// Pickle: protocol 5 carries the buffers out of band, where they are; others in the stream.
     fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("zarrow.pickling")?.call_method1("reduce", (slf, protocol))
+        import(slf.py(), "zarrow.pickling")?.call_method1("reduce", (slf, protocol))
     }
 
     /// Copy what can be written to; strings and masks cannot, and are shared.
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("zarrow.pickling")?.call_method1("copied", (slf,))
+        import(slf.py(), "zarrow.pickling")?.call_method1("copied", (slf,))
     }
 
     /// Copy what can be written to; strings and masks cannot, and are shared.

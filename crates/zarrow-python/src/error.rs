@@ -2,6 +2,7 @@
 //!
 //! The classes are written in Python, so that they pickle and each derives from the builtin that people catch.
 
+use crate::importing::import;
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -161,7 +162,7 @@ fn exception(py: Python<'_>, class: &str, kind: &str, message: String, context: 
         place.set_item("path", &context.path)?;
         place.set_item("chunk", context.chunk.as_ref().map(|chunk| PyTuple::new(py, chunk)).transpose()?)?;
         place.set_item("codec", &context.codec)?;
-        py.import("zarrow.errors")?.getattr(class)?.call((visible(&message),), Some(&place))
+        import(py, "zarrow.errors")?.getattr(class)?.call((visible(&message),), Some(&place))
     };
     match build() {
         Ok(exception) => PyErr::from_value(exception),

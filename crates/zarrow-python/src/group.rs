@@ -5,6 +5,7 @@ use crate::categorical::Categorical;
 use crate::current::Current;
 use crate::decoded_array::wrap;
 use crate::error::Raise;
+use crate::importing::import;
 use crate::index_array::{self, Indexing};
 use crate::interrupt::interruptible;
 use crate::open::node;
@@ -98,7 +99,7 @@ impl Group {
 
     /// Store an array under a name, with what is usual for it.
     fn __setitem__<'py>(slf: &Bound<'py, Self>, path: &str, array: &Bound<'py, PyAny>) -> PyResult<()> {
-        slf.py().import("zarrow.creation")?.call_method1("_store", (slf, path, array)).map(drop)
+        import(slf.py(), "zarrow.creation")?.call_method1("_store", (slf, path, array)).map(drop)
     }
 
     fn __delitem__(&self, py: Python<'_>, path: &str) -> PyResult<()> {
@@ -112,7 +113,7 @@ impl Group {
         path: &str,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("zarrow.creation")?.call_method("_create_array_in", (slf, path), options)
+        import(slf.py(), "zarrow.creation")?.call_method("_create_array_in", (slf, path), options)
     }
 
     /// Create a group at a path below the group, as `zarrow.create_group` does.

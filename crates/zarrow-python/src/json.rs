@@ -4,6 +4,7 @@
 //! and halves of surrogate pairs. All else that describes an array is JSON and no more.
 
 use crate::error::Raise;
+use crate::importing::import;
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -37,7 +38,7 @@ pub fn of_attributes<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<
 
 fn loads<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let text = PyString::from_bytes(py, text)?;
-    py.import("json")?.call_method1("loads", (text,))
+    import(py, "json")?.call_method1("loads", (text,))
 }
 
 /// The attributes that `dict` stands for: None, numbers, text, lists, tuples, dicts, and what NumPy has of these.
@@ -126,7 +127,7 @@ impl Writer {
             Ok(text) => self.text.push_str(&Value::from(text).to_string()),
             // Half of a surrogate pair, which Python's own `json` escapes.
             Err(error) if !self.is_plain && error.is_instance_of::<PyUnicodeEncodeError>(text.py()) => {
-                let escaped = text.py().import("json")?.call_method1("dumps", (text.str()?,))?;
+                let escaped = import(text.py(), "json")?.call_method1("dumps", (text.str()?,))?;
                 self.text.push_str(escaped.extract::<&str>()?);
             }
             Err(error) => return Err(error),

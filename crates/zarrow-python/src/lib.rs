@@ -32,6 +32,7 @@ mod fill_value;
 mod gil;
 mod group;
 mod import;
+mod importing;
 mod index_array;
 mod indexer;
 mod interrupt;
@@ -84,6 +85,8 @@ mod _zarrow {
     #[pymodule_export]
     use crate::import::{asarray, from_arrow, from_dlpack, from_numpy};
     #[pymodule_export]
+    use crate::importing::_import;
+    #[pymodule_export]
     use crate::indexer::Indexer;
     #[pymodule_export]
     use crate::masked_tensor::MaskedTensor;
@@ -109,6 +112,7 @@ mod _zarrow {
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::importing::watch_forks(module.py())?;
         crate::fast_method::add::<crate::dlpack::Dlpack, _>(module.py())?;
         crate::fast_method::add::<crate::arrow::ArrowCArray, _>(module.py())?;
         crate::decoded_array::add_aliases(module)

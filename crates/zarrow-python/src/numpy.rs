@@ -1,6 +1,7 @@
 //! NumPy's types and views, by NumPy's own Python functions. It is imported when it is first needed.
 
 use crate::error::{exchange, unsupported};
+use crate::importing::import;
 use crate::made_once::made_once;
 use crate::numpy_api;
 use crate::tensor::Tensor;
@@ -13,7 +14,7 @@ use zarrow_array::{DataType, Field, Number, SharedTensor, Struct};
 /// The module `numpy`.
 pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static NUMPY: OnceCell<Py<PyModule>> = OnceCell::new();
-    Ok(made_once(&NUMPY, || py.import("numpy").map(Bound::unbind))?.bind(py))
+    Ok(made_once(&NUMPY, || import(py, "numpy").map(Bound::unbind))?.bind(py))
 }
 
 /// A class of NumPy's, found once.
@@ -93,7 +94,7 @@ fn ml_dtype<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
             format!("NumPy has no {name}, ml_dtypes has: pip install 'zarrow[ml-dtypes]' ({error})");
         PyImportError::new_err(message)
     };
-    py.import("ml_dtypes").and_then(|module| module.getattr(name)).map_err(missing)
+    import(py, "ml_dtypes").and_then(|module| module.getattr(name)).map_err(missing)
 }
 
 /// The `numpy.dtype` of a structure, its fields at their offsets.

@@ -4,6 +4,7 @@
 //!
 //! Source: NumPy's `__multiarray_api.h`; NumPy C API, "Array API".
 
+use crate::importing::import;
 use crate::made_once::made_once;
 use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::ffi;
@@ -46,7 +47,7 @@ impl NumpyApi {
     pub fn get(py: Python<'_>) -> PyResult<NumpyApi> {
         static TABLE: OnceCell<NumpyApi> = OnceCell::new();
         made_once(&TABLE, || {
-            let capsule = py.import("numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
+            let capsule = import(py, "numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
             // SAFETY: attached, with a live object; what is no capsule without a name gives null and an exception.
             let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
             if table.is_null() {

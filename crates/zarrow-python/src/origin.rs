@@ -3,6 +3,7 @@
 //! It is pickled as the arguments of `zarrow.open` that give it again: a folder by its absolute path, a store in memory with
 //! all of its values. Two are the same where they have one path in one store, however each was opened.
 
+use crate::importing::import;
 use crate::store::MemoryStore;
 use crate::written;
 use pyo3::prelude::*;
@@ -70,7 +71,7 @@ pub fn reduce<'py>(
         None => Bound::new(py, MemoryStore::over(store)?)?.into_any(),
     };
     let arguments = (place, path, mode, options.cache_nbytes, limits, durability).into_pyobject(py)?;
-    Ok((py.import("zarrow.pickling")?.getattr("load_node")?, arguments))
+    Ok((import(py, "zarrow.pickling")?.getattr("load_node")?, arguments))
 }
 
 /// The `zarrow.DecodeLimits` of these limits; None where they are the usual ones.
@@ -85,7 +86,7 @@ fn limits<'py>(py: Python<'py>, limits: &DecodeLimits) -> PyResult<Option<Bound<
         ("max_ndim", limits.metadata.max_ndim as u64),
         ("max_metadata_nbytes", limits.metadata.max_metadata_nbytes),
     ];
-    py.import("zarrow.limits")?.getattr("DecodeLimits")?.call((), Some(&set.into_py_dict(py)?)).map(Some)
+    import(py, "zarrow.limits")?.getattr("DecodeLimits")?.call((), Some(&set.into_py_dict(py)?)).map(Some)
 }
 
 /// The store that a store which is only read is of.

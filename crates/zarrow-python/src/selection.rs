@@ -3,6 +3,7 @@
 //! Source: NumPy, "Basic indexing". Index arrays and masks are for [`index_array`](crate::index_array).
 
 use crate::error::{Attempt, Raise, indexing};
+use crate::importing::import;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -32,7 +33,7 @@ impl Part {
 
 /// The part of a decoded array that an index takes which is more than one element of it, or no basic index.
 pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    array.py().import("zarrow.indexing")?.call_method1("part", (array, index))
+    import(array.py(), "zarrow.indexing")?.call_method1("part", (array, index))
 }
 
 /// The indices for a stored array; `None` where one is no basic index.

@@ -1,6 +1,7 @@
 //! Stores as Python names them: a folder, a file:// URL, or a `MemoryStore`.
 
 use crate::error::{Raise, unsupported};
+use crate::importing::import;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -122,5 +123,5 @@ fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     if !path.starts_with('/') {
         return Err(PyValueError::new_err(format!("a file:// URL has an absolute path, and not {rest:?}")));
     }
-    py.import("urllib.parse")?.call_method1("unquote", (path,))?.extract()
+    import(py, "urllib.parse")?.call_method1("unquote", (path,))?.extract()
 }

@@ -1,5 +1,6 @@
 //! Memory that is held between reads, counted by the allocator: caches stay within their limits, with all that their
 //! entries take, and idle threads hold nothing that cannot be freed.
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
