@@ -15,7 +15,6 @@ use crate::made_once::name;
 use crate::numpy;
 use crate::selection::{index_of, indices};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use zarrow::{Array, AxisIndex, Index, Selection};
