@@ -421,6 +421,8 @@ def num_threads() -> int:
 def set_memory_cache(nbytes: int) -> None:
     """Set how many bytes of dropped results are kept for the next ones; 0 keeps none.
 
+    As many are kept for the work of threads.
+
     The first touch of fresh memory costs as much as half of an uncompressed read. A loop that reads, uses
     and drops results of about one size gets the memory of the one before. Results of 2 MiB and more are
     kept, 512 MiB of them unless this says otherwise. Beside them the last eight smaller ones are, each of at

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// Set how many bytes of dropped results are kept for the next ones, and as many for the work of threads; 0 keeps none.
+/// Set how many bytes of dropped results are kept for the next ones; 0 keeps none.
 #[pyfunction]
 pub fn set_memory_cache(nbytes: usize) {
     zarrow_array::set_recycled_limit(nbytes);

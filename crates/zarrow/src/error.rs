@@ -205,6 +205,7 @@ impl Error {
             ErrorKind::Corrupt(_)
                 | ErrorKind::Checksum { .. }
                 | ErrorKind::WrongSize { .. }
+                | ErrorKind::TooLong { .. }
                 | ErrorKind::Limit { .. }
                 | ErrorKind::Array(NotUtf8 { .. })
         )

@@ -51,8 +51,16 @@ pub fn probe_blosc(block_nbytes: usize, item_size: usize, tables: usize) -> Resu
 fn probe_blosc_of(source: &[u8]) -> Result<(), Failure> {
     /// More than zlib's and zstd's decompressors take; the others need none.
     const TABLES: usize = 256 << 10;
-    let [_, _, flags, item_size, _, _, _, _, block @ ..] = source else { return Ok(()) };
-    let block = block.first_chunk::<4>().map_or(0, |block| u32::from_le_bytes(*block) as usize);
+    let [_, _, flags, item_size, sizes @ ..] = source else { return Ok(()) };
+    let size = |at: usize| {
+        let word = sizes.get(at..).and_then(|word| word.first_chunk::<4>());
+        word.map_or(0, |word| u32::from_le_bytes(*word) as usize)
+    };
+    let (nbytes, block) = (size(0), size(4));
+    if block > nbytes {
+        // Blosc refuses that before it takes memory.
+        return Ok(());
+    }
     if flags & 2 != 0 {
         // Copied as it is, in one go.
         return probe_blosc(block, usize::from(*item_size), 0);

@@ -1,7 +1,7 @@
 //! Attributes of a node, changed one by one: those that a change does not name stay as they are stored.
 
 use super::consolidate;
-use super::document::{check_nbytes, node_document, update};
+use super::document::{check_size, node_document, update};
 use super::node_lock::NodeLock;
 use super::revision;
 use crate::error::{ErrorKind, Result};
@@ -106,9 +106,12 @@ impl StoredNode<'_> {
             if self.array.is_some() && self.zarr_format == ZarrFormat::V3 {
                 document.normalise_codecs()?;
             }
-            if document.keys().all(|key| key != consolidate::KEY) {
-                check_nbytes(document.as_bytes(), limits.max_metadata_nbytes)?;
-            }
+            // What is beside consolidated metadata has to be as short as any other document.
+            let consolidated = document.object(consolidate::KEY)?;
+            check_size(
+                document.as_bytes().len() - consolidated.as_bytes().len(),
+                limits.max_metadata_nbytes,
+            )?;
             Ok(Some(document))
         })
     }

@@ -70,7 +70,15 @@ pub(super) fn update(
 /// # Errors
 /// [`ErrorKind::Limit`].
 pub(super) fn check_nbytes(document: &[u8], limit: u64) -> Result<()> {
-    let actual = document.len() as u64;
+    check_size(document.len(), limit)
+}
+
+/// As [`check_nbytes`], for a document of so many bytes.
+///
+/// # Errors
+/// [`ErrorKind::Limit`].
+pub(super) fn check_size(nbytes: usize, limit: u64) -> Result<()> {
+    let actual = nbytes as u64;
     if actual > limit {
         return Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
     }

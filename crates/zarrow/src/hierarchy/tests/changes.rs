@@ -232,15 +232,6 @@ impl StoreWriter for Between {
         self.writer().draft(key, durability)
     }
 
-    fn draft_under(&self, lock: &dyn Lock, durability: Durability) -> crate::Result<Box<dyn Draft + '_>> {
-        self.happen(lock.key())?;
-        self.writer().draft_under(lock, durability)
-    }
-
-    fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> crate::Result<bool> {
-        self.writer().erase_under(lock, durability)
-    }
-
     fn erase(&self, key: &str, durability: Durability) -> crate::Result<bool> {
         self.writer().erase(key, durability)
     }
