@@ -73,8 +73,9 @@ def test_zeros_over_values_and_parts_of_chunks(dtype: str, tmp_path: Path) -> No
     assert stored(tmp_path) == ["0.0"]
     array[3, 4] = zeros(array)[0, 0]
     assert stored(tmp_path) == ["0.0", "1.1"]
-    found, missing = array[...].numpy(), np.array("NaT" if array.dtype.kind == "M" else 0, array.dtype)
-    expected = np.full(SHAPE, missing)
+    found, expected = array[...].numpy(), zeros(array)
+    if expected.dtype.kind == "M":
+        expected[...] = np.datetime64("NaT")
     expected[:2, :3] = expected[3, 4] = zeros(array)[0, 0]
     assert found.tobytes() == expected.tobytes()
 

@@ -99,6 +99,28 @@ def test_in_place_operators_write_to_the_tensor():
         ours += 0.5
 
 
+def test_one_element_without_axes_is_a_value():
+    ours, _ = tensor((3,))
+    total = ours[0]
+    for item in ours[1:]:
+        total += item
+    assert total == 6 and ours.tolist() == [1, 2, 3]
+
+
+def test_truth_and_functions_of_numpy_keep_the_mask():
+    for values in (np.ma.array([0.0], mask=[False]), np.ma.array([1.0], mask=[True]), np.ma.array([2.0])):
+        assert bool(zarrow.asarray(values)) == bool(values)
+    for layout in (masked()[0], strings()[0], strings(missing=True)[0], tensor()[0]):
+        with pytest.raises(ValueError):
+            bool(layout)
+    assert not strings()[0][:1, 1:2] and strings()[0][:1, :1]
+    ours, theirs = masked()
+    for apply in (np.exp, np.isnan, lambda values: np.add(values, 1), lambda values: np.add(1, values)):
+        found, expected = apply(ours), apply(theirs)
+        assert isinstance(found, np.ma.MaskedArray) and found.tolist() == expected.tolist()
+    assert float(ours[0, 1]) == 1.0 and int(ours[0, 2]) == 2 and f"{ours[0, 3]:.2f}" == "3.00"
+
+
 def test_items_are_set_as_numpy_sets_them():
     ours, theirs = tensor()
     for index, value in [

@@ -1,6 +1,6 @@
 """The class MaskedTensor."""
 
-from typing import Any, ClassVar, NoReturn, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,16 @@ class MaskedTensor(DecodedArray):
         IndexingError
             The index lies outside (an `IndexError`).
         """
-    __array_ufunc__: ClassVar[None]
+    def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
+        """Give what a function of NumPy gives for `numpy.ma`."""
+    def __bool__(self) -> bool:
+        """As NumPy does it."""
+    def __float__(self) -> float:
+        """As NumPy does it."""
+    def __int__(self) -> int:
+        """As NumPy does it."""
+    def __format__(self, specification: str, /) -> str:
+        """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
     def filled(self, value: Any) -> Tensor:
         """Make a Tensor with value where an element is missing.
 

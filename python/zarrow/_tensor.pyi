@@ -85,31 +85,31 @@ class Tensor(DecodedArray):
             The memory is read-only, or the values do not fit.
         """
     def __iadd__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __isub__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __imul__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __imatmul__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __itruediv__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __ifloordiv__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __imod__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __ipow__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __ilshift__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __irshift__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __iand__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __ior__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __ixor__(self, other: Any, /) -> Self:
-        """As NumPy does it, in the memory of this tensor."""
+        """As NumPy does it, in the memory of this tensor; without axes it gives a new value."""
     def __index__(self) -> int:
         """As NumPy does it."""
     def __complex__(self) -> complex:

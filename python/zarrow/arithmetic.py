@@ -3,7 +3,8 @@
 1. Every layout has a form in NumPy, which its method `numpy` gives: a view of a Tensor, `numpy.ma` over the
    memory of a MaskedTensor, a new array of strings.
 2. An operator or a method is that of this form. Its result is NumPy's too: an array or a scalar.
-3. An operator that works in place writes to the memory of a Tensor, and gives the Tensor.
+3. An operator that works in place writes to the memory of a Tensor, and gives the Tensor. One element without
+   axes is a value, as in NumPy: the operator gives a new one, and the memory stays as it is.
 4. The classes get them when zarrow is imported; NumPy is not, before one of them is called.
 """
 
@@ -84,9 +85,14 @@ def add_to_classes() -> None:
     _add(_zarrow.Tensor, "__index__", _unary(operator.index))
     _add(_zarrow.Tensor, "__complex__", _unary(complex))
     _add(_zarrow.Tensor, "__setitem__", _set_item)
+    for layout in (_zarrow.Variable, _zarrow.MaskedTensor, _zarrow.MaskedVariable):
+        _add(layout, "__bool__", _unary(bool))
     for layout in (_zarrow.MaskedTensor, _zarrow.MaskedVariable):
-        # So an array of NumPy on the left leaves the operator to the masked array, which keeps the mask.
-        layout.__array_ufunc__ = None
+        # NumPy's functions, and its operators with an array of NumPy on the left, keep the mask by this.
+        _add(layout, "__array_ufunc__", _array_ufunc)
+        _add(layout, "__float__", _unary(float))
+        _add(layout, "__int__", _unary(int))
+        _add(layout, "__format__", _format)
 
 
 def _add(layout: type, name: str, function: Callable[..., Any]) -> None:
@@ -114,10 +120,12 @@ def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def _in_place(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any, /) -> Any:
+        if self.ndim == 0:
+            return apply(self.numpy()[()], numpy_form(other))
         apply(self.numpy(), numpy_form(other))
         return self
 
-    method.__doc__ = "As NumPy does it, in the memory of this tensor."
+    method.__doc__ = "As NumPy does it, in the memory of this tensor; without axes it gives a new value."
     return method
 
 
@@ -139,6 +147,16 @@ def _method(name: str) -> Callable[..., Any]:
         "The result is NumPy's. It shares memory where NumPy's would."
     )
     return method
+
+
+def _array_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
+    """Give what a function of NumPy gives for `numpy.ma`."""
+    return getattr(ufunc, how)(*map(numpy_form, inputs), **options)
+
+
+def _format(self: Any, specification: str, /) -> str:
+    """Format the one element, as in `f"{masked:.2f}"`; without a specification, all as `str` does."""
+    return format(self.item(), specification) if specification else str(self)
 
 
 def _iterate(self: Any) -> Iterator[Any]:

@@ -29,9 +29,10 @@ def numpy(codes: Tensor, categories: Tensor | Variable) -> npt.NDArray[Any]:
         return whole
     is_text = values.dtype.kind == "T"
     given = values.astype(object) if is_text else values
-    filled = np.zeros(places.shape, given.dtype)
+    filled: npt.NDArray[Any] = np.zeros(places.shape, given.dtype)
     filled[~missing] = given[places[~missing]]
     if is_text:
         filled[missing] = None
         return filled
-    return np.ma.MaskedArray(filled, mask=missing)
+    masked: npt.NDArray[Any] = np.ma.MaskedArray(filled, mask=missing)
+    return masked

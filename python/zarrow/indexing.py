@@ -13,7 +13,7 @@ from zarrow.arithmetic import numpy_form
 from zarrow.errors import IndexingError
 
 if TYPE_CHECKING:
-    import numpy as np
+    import numpy
 
     from zarrow import DecodedArray, MaskedTensor, MaskedVariable, Tensor, Variable
 
@@ -45,14 +45,15 @@ def part(array: DecodedArray, index: Any) -> Any:
         raise IndexingError(str(error), kind="index") from None
 
 
-def _positions(array: DecodedArray, index: Any) -> np.ndarray[Any, Any]:
+def _positions(array: DecodedArray, index: Any) -> numpy.ndarray[Any, Any]:
     """Tell which elements the index takes, by their numbers in C order."""
     np = _zarrow._import("numpy")
 
-    return np.asarray(np.arange(array.size).reshape(array.shape)[index])
+    positions: numpy.ndarray[Any, Any] = np.asarray(np.arange(array.size).reshape(array.shape)[index])
+    return positions
 
 
-def _strings(array: Variable, positions: np.ndarray[Any, Any]) -> Any:
+def _strings(array: Variable, positions: numpy.ndarray[Any, Any]) -> Any:
     """Take these elements: one by itself, a run over the same memory, others copied."""
     np = _zarrow._import("numpy")
 
@@ -71,7 +72,7 @@ def _strings(array: Variable, positions: np.ndarray[Any, Any]) -> Any:
     return _zarrow._variable(ends, data, positions.shape, is_text)
 
 
-def _masked_strings(array: MaskedVariable, positions: np.ndarray[Any, Any], index: Any) -> Any:
+def _masked_strings(array: MaskedVariable, positions: numpy.ndarray[Any, Any], index: Any) -> Any:
     if positions.ndim == 0:
         return None if array.mask.numpy()[index] else _strings(array.data, positions)
     return _masked_part(array, _strings(array.data, positions), index)
