@@ -151,7 +151,12 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _array_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
     """Give what a function of NumPy gives for `numpy.ma`."""
-    return getattr(ufunc, how)(*map(numpy_form, inputs), **options)
+    inputs = tuple(map(numpy_form, inputs))
+    # That of `numpy.ma`, where there is one, leaves out what is missing, such as a zero to divide by.
+    of_masked = getattr(_zarrow._import("numpy").ma, ufunc.__name__, None)
+    if how == "__call__" and of_masked is not None and not options:
+        return of_masked(*inputs)
+    return getattr(ufunc, how)(*inputs, **options)
 
 
 def _format(self: Any, specification: str, /) -> str:

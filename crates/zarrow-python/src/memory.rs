@@ -8,8 +8,7 @@ pub fn set_memory_cache(nbytes: usize) {
     zarrow_array::set_recycled_limit(nbytes);
 }
 
-/// Free the memory that is kept for the next reads and writes, and tell how many bytes it was: that of dropped results, and
-/// that of idle threads.
+/// Free the memory that is kept for the next reads and writes, and tell how many bytes it was.
 #[pyfunction]
 pub fn release_memory() -> usize {
     zarrow_array::release_recycled() + zarrow::release_idle()
