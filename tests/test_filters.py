@@ -319,7 +319,7 @@ def test_v3_filters_and_zarr_python(name: str, sharded: bool, tmp_path: Path) ->
     assert same(ours[::-1, 1:7:2].numpy(), theirs[...][::-1, 1:7:2])
 
 
-# Written by zarr-python 3.4.2 with cast-value-rs 0.5.1: what each chunk of four elements is stored as.
+# What each chunk of four elements is stored as: zarr-python 3.4.2 with cast-value-rs 0.5.1 stores the same.
 SCALED: list[tuple[str, list[Any], list[float], str]] = [
     (
         "float32",
