@@ -219,6 +219,48 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, how: str) -> None:
         assert array.shape[0] == (4003 if how == "append" else 4000)
 
 
+@pytest.mark.parametrize("name", ["zarr.json", ".zarray", ".zgroup"])
+@pytest.mark.parametrize(
+    "text", ["precious", "", "{}", "[]", '{"zarr_format": 99}', '{"a": {"zarr_format": 3}}']
+)
+def test_a_file_of_the_name_of_a_document_makes_no_node(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "thesis.tex").write_text("mine")
+    for refused in (
+        lambda: zarrow.create_group(tmp_path, overwrite=True),
+        lambda: zarrow.create_array(tmp_path, data=[1], overwrite=True),
+    ):
+        with pytest.raises(FileExistsError):
+            refused()
+    assert (tmp_path / "thesis.tex").read_text() == "mine" and (tmp_path / name).read_text() == text
+
+
+def test_a_node_that_cannot_be_opened_can_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "zarr.json").write_text('{"zarr_format": 3, "node_type": "unheard of"}')
+    zarrow.create_array(tmp_path, data=[1], overwrite=True)
+    assert zarrow.open(tmp_path)[...].tolist() == [1]
+
+
+def test_readers_of_a_consolidated_store_see_an_array_while_it_is_replaced(tmp_path: Path) -> None:
+    root = zarrow.open(tmp_path, mode="a")
+    root["x"] = np.zeros(1000, "i4")
+    root.consolidate_metadata()
+    stop = threading.Event()
+
+    def replace() -> None:
+        while not stop.is_set():
+            root["x"] = np.ones(1000, "i4")
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(300):
+            assert zarrow.open(tmp_path)["x"].shape == (1000,)
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_foreign_files_are_never_erased(tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")

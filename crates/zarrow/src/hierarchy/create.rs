@@ -216,7 +216,9 @@ impl<'a> New<'a> {
                 };
                 self.set(group, &metadata.documents()?)?;
             }
-            if replaces {
+            // The copies above describe what takes the place too, if its chunks are laid out alike. Else nobody may read it
+            // by them: it is missing there until they are new.
+            if replaces && !self.is_alike() {
                 consolidate::forget(self.store, &held, self.path, self.options)?;
             }
             let detached: Option<Box<dyn Detached + '_>> = match stage.take() {
@@ -272,6 +274,22 @@ impl<'a> New<'a> {
         Ok(())
     }
 
+    /// Whether an array is replaced by one of the same layout.
+    fn is_alike(&self) -> bool {
+        let found = read_metadata(self.store, self.path, &self.options.limits.metadata);
+        match (found, self.array) {
+            (Ok(NodeMetadata::Array(found)), Some(array)) => found.has_layout_of(array.metadata()),
+            _ => false,
+        }
+    }
+
+    /// Whether the document of this name says that it is Zarr's, whatever else is wrong with it.
+    fn is_of_zarr(&self, name: &str) -> Result<bool> {
+        let limit = self.options.limits.metadata.max_consolidated_nbytes;
+        let document = self.store.get(&join(self.path, name), limit)?;
+        Ok(document.is_some_and(|document| crate::metadata::is_of_zarr(&document)))
+    }
+
     /// Step 2: whether a node is to be replaced.
     fn replaces(&self) -> Result<bool> {
         if let Some(name) = node_at(self.store, self.path)? {
@@ -282,7 +300,8 @@ impl<'a> New<'a> {
                     .map(|found| matches!(found, NodeMetadata::Array(_))),
             };
             return match (self.existing, name) {
-                (Existing::Erase, _) => Ok(true),
+                (Existing::Erase, name) if self.is_of_zarr(name)? => Ok(true),
+                (Existing::Erase, name) => Err(ErrorKind::Foreign(first(&[name.to_owned()])).into()),
                 (Existing::EraseArray, _) if is_array()? => Ok(true),
                 (Existing::EraseArray, _) => {
                     Err(ErrorKind::Exists("a group, which no array replaces (erase it first),").into())

@@ -160,6 +160,12 @@ pub fn parse_data_type(name: &Value) -> Result<DataType, MetadataError> {
     data_type::parse(name)
 }
 
+/// Whether a document says that it is metadata of Zarr, whether or not the rest of it can be read.
+pub(crate) fn is_of_zarr(document: &[u8]) -> bool {
+    let format = members::member(document, b"zarr_format");
+    matches!(format.map(<[u8]>::trim_ascii), Some(b"2" | b"3"))
+}
+
 /// The value as JSON, indented as documents are.
 ///
 /// # Errors
