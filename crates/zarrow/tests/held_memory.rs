@@ -2,7 +2,6 @@
 //! entries take, and idle threads hold nothing that cannot be freed.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
-#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,7 +4,7 @@
 //! would stay held in the child for ever, and what it protects half changed. No crate of zarrow uses the locks of the
 //! standard library, but these:
 //!
-//! 1. [`Mutex`], for what both processes go on with. While it is held its thread is counted in a [`gate`], which a handler
+//! 1. [`Mutex`], for what both processes go on with. While it is held its thread is counted in a `gate`, which a handler
 //!    closes before a fork, waiting until nobody is inside: in the child it is free and whole. Who holds it calls nothing
 //!    that may wait: no store, no Python, no fork.
 //! 2. [`Condvar`], whose waiters hold no lock at all while they wait.
