@@ -464,9 +464,7 @@ fn hierarchies() {
             group.refresh()?;
             group.children()?.into_iter().try_for_each(|(_, child)| child.map(drop))
         });
-        with("attributes", true, |group| {
-            group.change_attributes(&AttributeChange::Update(more()?))
-        });
+        with("attributes", true, |group| group.change_attributes(&AttributeChange::Update(more()?)));
         with("attributes of a child", true, |group| {
             let Node::Array(mut array) = group.get("array-3")? else { panic!("a group") };
             array.change_attributes(&AttributeChange::Update(more()?))
