@@ -2,6 +2,7 @@
 
 use crate::array::Array;
 use crate::decoded_array::wrap;
+use crate::error::Raise;
 use crate::index_array::Indexing;
 use crate::indexer::Indexer;
 use crate::interrupt::interruptible;
@@ -11,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
 use zarrow::{Batch, Selection};
+use zarrow_array::allocation::{self, Grow};
 
 /// The array that an item reads from, and how its index is meant.
 fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
@@ -31,16 +33,17 @@ fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
 #[pyo3(signature = (items, *, out = None))]
 pub fn read_many<'py>(
     py: Python<'py>,
-    items: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+    items: Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let items = items.iter().map(|(item, index)| {
-        let (array, kind) = source(item)?;
-        Ok((array.inner(), array.selection(index, kind)?))
-    });
-    let items = items.collect::<PyResult<Vec<(Arc<zarrow::Array>, Selection)>>>()?;
-    let pairs: Vec<(&zarrow::Array, &Selection)> =
-        items.iter().map(|(array, selection)| (&**array, selection)).collect();
+    let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
+    for item in items.try_iter()? {
+        let (item, index): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
+        let (array, kind) = source(&item)?;
+        owned.try_push((array.inner(), array.selection(&index, kind)?)).raise(py)?;
+    }
+    let pairs = owned.iter().map(|(array, selection)| (&**array, selection));
+    let pairs: Vec<(&zarrow::Array, &Selection)> = allocation::collected(pairs).raise(py)?;
     if let Some(object) = out {
         let Some((first, selection)) = pairs.first() else { return Ok(object) };
         let shape = [&[pairs.len() as u64][..], &selection.shape()].concat();
@@ -54,8 +57,11 @@ pub fn read_many<'py>(
     match interruptible(py, |interrupt| zarrow::read_many(&pairs, interrupt))? {
         Batch::Stacked(batch) => wrap(py, batch),
         Batch::Ragged(arrays) => {
-            let arrays = arrays.into_iter().map(|array| wrap(py, array)).collect::<PyResult<Vec<_>>>()?;
-            Ok(PyList::new(py, arrays)?.into_any())
+            let list = PyList::empty(py);
+            for array in arrays {
+                list.append(wrap(py, array)?)?;
+            }
+            Ok(list.into_any())
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Fill values as users give them.
 
+use crate::error::Raise;
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString};
 use zarrow::metadata::FillValue;
-use zarrow_array::DataType;
+use zarrow_array::{DataType, allocation};
 
 /// `value` as an element of `data_type`; None is a missing element, or the zero of a type that has none.
 ///
@@ -20,15 +21,23 @@ pub fn of(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<FillValue>
         DataType::String => {
             let text =
                 value.cast::<PyString>().map_err(|_| PyTypeError::new_err("the fill value is no str"))?;
-            Ok(FillValue::Variable(text.to_str()?.as_bytes().to_vec()))
+            allocation::copied(text.to_str()?.as_bytes()).raise(value.py()).map(FillValue::Variable)
         }
         DataType::Bytes => {
             if value.is_instance_of::<PyString>() {
                 return Err(PyTypeError::new_err("the fill value is no bytes"));
             }
-            Ok(FillValue::Variable(value.extract()?))
+            bytes(value).map(FillValue::Variable)
         }
         fixed => item(value, fixed).map(FillValue::Fixed),
+    }
+}
+
+/// A copy of the bytes that `object` holds.
+pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    match object.cast::<PyBytes>() {
+        Ok(bytes) => allocation::copied(bytes.as_bytes()).raise(object.py()),
+        Err(_) => object.extract(),
     }
 }
 
@@ -50,6 +59,6 @@ fn item(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<Vec<u8>> {
     if ndim != 0 || !is_exact {
         return Err(refused());
     }
-    let bytes: Vec<u8> = array.call_method0("tobytes")?.extract()?;
+    let bytes = bytes(&array.call_method0("tobytes")?)?;
     if data_type.item_size() == Some(bytes.len()) { Ok(bytes) } else { Err(refused()) }
 }

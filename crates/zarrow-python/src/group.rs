@@ -15,7 +15,7 @@ use crate::tree::{self, Tree};
 use crate::{arrow, attributes, json, metadata, missing};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyDict, PyEllipsis, PyIterator, PySlice};
+use pyo3::types::{PyDict, PyEllipsis, PyIterator, PyList, PySlice};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -31,7 +31,9 @@ pub struct Group {
 }
 
 /// A name, and the array or group that it names.
-type Member<'py> = (String, Bound<'py, PyAny>);
+fn named(name: String, member: Bound<'_, PyAny>) -> (String, Bound<'_, PyAny>) {
+    (name, member)
+}
 
 impl Group {
     /// The Python side of `group`.
@@ -68,13 +70,19 @@ impl Group {
         }
     }
 
-    fn members<'py>(&self, py: Python<'py>, wanted: fn(&Node) -> bool) -> PyResult<Vec<Member<'py>>> {
-        let mut members = Vec::new();
+    /// A list of what `of` makes of each member that is wanted, with its name.
+    fn members<'py, T: IntoPyObject<'py>>(
+        &self,
+        py: Python<'py>,
+        wanted: fn(&Node) -> bool,
+        of: fn(String, Bound<'py, PyAny>) -> T,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let members = PyList::empty(py);
         let group = self.latest(py)?;
         for (name, child) in py.detach(|| group.children()).raise(py)? {
             let child = child.raise(py)?;
             if wanted(&child) {
-                members.push((name, node(py, child)?));
+                members.append(of(name, node(py, child)?))?;
             }
         }
         Ok(members)
@@ -171,7 +179,7 @@ impl Group {
     }
 
     /// The names that a notebook offers between brackets.
-    fn _ipython_key_completions_(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+    fn _ipython_key_completions_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keys(py)
     }
 
@@ -216,34 +224,37 @@ impl Group {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.keys(py)?.into_pyobject(py)?.try_iter()
+        self.keys(py)?.try_iter()
     }
 
     /// List the names of the members, sorted.
-    fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let group = self.latest(py)?;
-        let children = py.detach(|| group.children()).raise(py)?;
-        Ok(children.into_iter().map(|(name, _)| name).collect())
+        let names = PyList::empty(py);
+        for (name, _) in py.detach(|| group.children()).raise(py)? {
+            names.append(name)?;
+        }
+        Ok(names)
     }
 
     /// List the members, sorted by name.
-    fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        Ok(self.items(py)?.into_iter().map(|(_, member)| member).collect())
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |_| true, |_, member| member)
     }
 
     /// List the members with their names, sorted.
-    fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
-        self.members(py, |_| true)
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |_| true, named)
     }
 
     /// List the arrays with their names, sorted.
-    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
-        self.members(py, |child| matches!(child, Node::Array(_)))
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |child| matches!(child, Node::Array(_)), named)
     }
 
     /// List the groups with their names, sorted.
-    fn groups<'py>(&self, py: Python<'py>) -> PyResult<Vec<Member<'py>>> {
-        self.members(py, |child| matches!(child, Node::Group(_)))
+    fn groups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |child| matches!(child, Node::Group(_)), named)
     }
 
     /// Read the array that the group stands for, as AnnData writes nullable and categorical ones.

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 use zarrow::metadata::{Attributes, MetadataLimits};
+use zarrow_array::allocation::Grow;
 
 /// Deeper than anything that metadata hold: a list may hold itself.
 const MAX_DEPTH: usize = 100;
@@ -22,7 +23,7 @@ pub fn object<'py>(py: Python<'py>, object: &Map<String, Value>) -> PyResult<Bou
 /// The value as a Python object.
 pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
-        Value::String(text) => Ok(PyString::new(py, text).into_any()),
+        Value::String(text) => Ok(PyString::from_bytes(py, text.as_bytes())?.into_any()),
         other => loads(py, &text(py, other)?),
     }
 }
@@ -45,50 +46,54 @@ fn loads<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 ///
 /// Refused is what Python's `json` cannot say either, and keys that are no text.
 pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
-    let mut writer = Writer { text: String::new(), is_plain: false };
+    let mut writer = Writer { text: Vec::new(), is_plain: false };
     writer.dict(dict, 0)?;
     // What may be stored is for the store to say, which has its own limits.
     let limits = MetadataLimits { max_metadata_nbytes: u64::MAX, ..MetadataLimits::default() };
-    Attributes::parse(writer.text.as_bytes(), &limits).map_err(zarrow::Error::from).raise(dict.py())
+    Attributes::parse(&writer.text, &limits).map_err(zarrow::Error::from).raise(dict.py())
 }
 
 /// The JSON object that `dict` stands for, as [`attributes`].
 ///
 /// What JSON cannot say is refused: NaN and infinity, integers beyond 64 bits, halves of surrogate pairs.
 pub fn map(dict: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
-    let mut writer = Writer { text: String::new(), is_plain: true };
+    let mut writer = Writer { text: Vec::new(), is_plain: true };
     writer.dict(dict, 0)?;
-    serde_json::from_str(&writer.text).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::from_slice(&writer.text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Writes Python objects as JSON.
 struct Writer {
-    text: String,
+    text: Vec<u8>,
     /// Whether it is JSON and no more.
     is_plain: bool,
 }
 
 impl Writer {
+    fn push(&mut self, py: Python<'_>, text: &str) -> PyResult<()> {
+        self.text.try_append(text.as_bytes()).raise(py)
+    }
+
     fn any(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
         if depth > MAX_DEPTH {
             return Err(PyValueError::new_err(format!("this is nested more than {MAX_DEPTH} levels deep")));
         }
         if object.is_none() {
-            self.text.push_str("null");
+            self.push(object.py(), "null")?;
         } else if let Ok(value) = object.cast::<PyBool>() {
-            self.text.push_str(if value.is_true() { "true" } else { "false" });
+            self.push(object.py(), if value.is_true() { "true" } else { "false" })?;
         } else if let Ok(value) = object.cast::<PyInt>() {
             self.integer(value)?;
         } else if let Ok(value) = object.cast::<PyFloat>() {
-            self.float(value.value())?;
+            self.float(object.py(), value.value())?;
         } else if let Ok(text) = object.cast::<PyString>() {
             self.string(text)?;
         } else if let Ok(dict) = object.cast::<PyDict>() {
             self.dict(dict, depth)?;
         } else if let Ok(items) = object.cast::<PyList>() {
-            self.list(items.iter(), depth)?;
+            self.list(object.py(), items.iter(), depth)?;
         } else if let Ok(items) = object.cast::<PyTuple>() {
-            self.list(items.iter(), depth)?;
+            self.list(object.py(), items.iter(), depth)?;
         } else if object.hasattr("dtype")? && object.hasattr("tolist")? {
             // A scalar or an array of NumPy's, as Python has it.
             self.any(&object.call_method0("tolist")?, depth + 1)?;
@@ -102,68 +107,71 @@ impl Writer {
     fn integer(&mut self, value: &Bound<'_, PyInt>) -> PyResult<()> {
         let py = value.py();
         let digits = py.get_type::<PyInt>().call_method1("__repr__", (value,))?;
-        let digits: String = digits.extract()?;
+        let digits = digits.extract::<&str>()?;
         if self.is_plain && digits.parse::<i64>().is_err() && digits.parse::<u64>().is_err() {
             return Err(PyValueError::new_err(format!("{digits} has more than 64 bits")));
         }
-        self.text.push_str(&digits);
-        Ok(())
+        self.push(py, digits)
     }
 
-    fn float(&mut self, value: f64) -> PyResult<()> {
+    fn float(&mut self, py: Python<'_>, value: f64) -> PyResult<()> {
         match Number::from_f64(value) {
-            Some(number) => self.text.push_str(&number.to_string()),
+            Some(number) => self.push(py, &number.to_string()),
             None if self.is_plain => {
-                return Err(PyValueError::new_err(format!("JSON has no {value}: store it as text")));
+                Err(PyValueError::new_err(format!("JSON has no {value}: store it as text")))
             }
-            None if value.is_nan() => self.text.push_str("NaN"),
-            None => self.text.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" }),
+            None if value.is_nan() => self.push(py, "NaN"),
+            None => self.push(py, if value > 0.0 { "Infinity" } else { "-Infinity" }),
         }
-        Ok(())
     }
 
     fn string(&mut self, text: &Bound<'_, PyString>) -> PyResult<()> {
+        let py = text.py();
         match text.to_str() {
-            Ok(text) => self.text.push_str(&Value::from(text).to_string()),
-            // Half of a surrogate pair, which Python's own `json` escapes.
-            Err(error) if !self.is_plain && error.is_instance_of::<PyUnicodeEncodeError>(text.py()) => {
-                let escaped = import(text.py(), "json")?.call_method1("dumps", (text.str()?,))?;
-                self.text.push_str(escaped.extract::<&str>()?);
+            Ok(text) => {
+                let quoted = self::text(py, &text)?;
+                self.text.try_append(&quoted).raise(py)
             }
-            Err(error) => return Err(error),
+            // Half of a surrogate pair, which Python's own `json` escapes.
+            Err(error) if !self.is_plain && error.is_instance_of::<PyUnicodeEncodeError>(py) => {
+                let escaped = import(py, "json")?.call_method1("dumps", (text.str()?,))?;
+                self.push(py, escaped.extract::<&str>()?)
+            }
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 
-    fn list<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>, depth: usize) -> PyResult<()> {
-        self.text.push('[');
+    fn list<'py>(
+        &mut self,
+        py: Python<'py>,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+        depth: usize,
+    ) -> PyResult<()> {
+        self.push(py, "[")?;
         for (number, item) in items.enumerate() {
-            self.separate(number);
+            self.separate(py, number)?;
             self.any(&item, depth + 1)?;
         }
-        self.text.push(']');
-        Ok(())
+        self.push(py, "]")
     }
 
     fn dict(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<()> {
-        self.text.push('{');
+        let py = dict.py();
+        self.push(py, "{")?;
         // A list of them, since asking a value what it is may run Python that changes the dict.
         for (number, item) in dict.items().iter().enumerate() {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
             let key =
                 key.cast::<PyString>().map_err(|_| PyTypeError::new_err("the keys of JSON are text"))?;
-            self.separate(number);
+            self.separate(py, number)?;
             self.string(key)?;
-            self.text.push_str(": ");
+            self.push(py, ": ")?;
             self.any(&value, depth + 1)?;
         }
-        self.text.push('}');
-        Ok(())
+        self.push(py, "}")
     }
 
-    fn separate(&mut self, number: usize) {
-        if number > 0 {
-            self.text.push_str(", ");
-        }
+    fn separate(&mut self, py: Python<'_>, number: usize) -> PyResult<()> {
+        if number > 0 { self.push(py, ", ") } else { Ok(()) }
     }
 }

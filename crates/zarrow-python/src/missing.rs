@@ -1,7 +1,7 @@
 //! The argument `mask`: which values mean that an element is missing.
 
 use crate::error::Raise;
-use crate::numpy;
+use crate::{fill_value, numpy};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -9,6 +9,7 @@ use zarrow::MissingValues;
 use zarrow::arrow::MaskChoice;
 use zarrow::metadata::ArrayMetadata;
 use zarrow_array::DataType;
+use zarrow_array::allocation::{self, Grow};
 
 /// The values that `mask` stands for: `"cf"`, `"fill"`, a value, or a list or NumPy array of values.
 pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<MissingValues> {
@@ -20,10 +21,14 @@ pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<Mis
             let element = metadata.data_type.without_optional();
             let is_list = mask.is_instance_of::<PyList>()
                 || numpy::is_array(mask)? && mask.getattr("ndim")?.extract::<usize>()? == 1;
-            let values = match is_list {
-                true => mask.try_iter()?.map(|value| bytes(&value?, element)).collect::<PyResult<_>>()?,
-                false => vec![bytes(mask, element)?],
-            };
+            let mut values = Vec::new();
+            if is_list {
+                for value in mask.try_iter()? {
+                    values.try_push(bytes(&value?, element)?).raise(py)?;
+                }
+            } else {
+                values.push(bytes(mask, element)?);
+            }
             MissingValues::new(element, values)
         }
     };
@@ -51,11 +56,11 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
     };
     match element {
         DataType::String => match value.cast::<PyString>() {
-            Ok(text) => return Ok(text.to_str()?.as_bytes().to_vec()),
+            Ok(text) => return allocation::copied(text.to_str()?.as_bytes()).raise(py),
             Err(_) => return refused("strings"),
         },
         DataType::Bytes => match value.cast::<PyBytes>() {
-            Ok(bytes) => return Ok(bytes.as_bytes().to_vec()),
+            Ok(_) => return fill_value::bytes(value),
             Err(_) => return refused("bytes"),
         },
         // NumPy would read a number from it.
@@ -73,5 +78,5 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
     if exact && !made.call_method0("item")?.eq(value)? {
         return Err(PyValueError::new_err(format!("{value} is no value of type {element}")));
     }
-    made.call_method0("tobytes")?.extract()
+    fill_value::bytes(&made.call_method0("tobytes")?)
 }

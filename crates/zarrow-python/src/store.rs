@@ -4,7 +4,7 @@ use crate::error::{Raise, unsupported};
 use crate::importing::import;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,8 +46,12 @@ impl MemoryStore {
     fn new(py: Python<'_>, values: Option<&Bound<'_, PyDict>>) -> PyResult<MemoryStore> {
         let store = zarrow::store::MemoryStore::default();
         for (key, value) in values.into_iter().flatten() {
-            let (key, value): (String, Vec<u8>) = (key.extract()?, value.extract()?);
-            store.set(&key, &[&value], Durability::None).raise(py)?;
+            let key: String = key.extract()?;
+            match value.cast::<PyBytes>() {
+                Ok(value) => store.set(&key, &[value.as_bytes()], Durability::None),
+                Err(_) => store.set(&key, &[&value.extract::<Vec<u8>>()?], Durability::None),
+            }
+            .raise(py)?;
         }
         Ok(MemoryStore { store: Arc::new(store) })
     }

@@ -2,7 +2,9 @@
 
 use crate::summary::{Summary, tuple};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use zarrow::{Group, Node, visible};
+use zarrow_array::allocation::no_memory;
 
 /// How deep a drawing goes where nothing is said: links that lead back up would never end.
 const DEEPEST: usize = 64;
@@ -22,8 +24,8 @@ impl Tree {
 
 #[pymethods]
 impl Tree {
-    fn __repr__(&self) -> &str {
-        &self.drawing
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        PyString::from_bytes(py, self.drawing.as_bytes())
     }
 
     fn _repr_html_(&self) -> String {
@@ -46,18 +48,25 @@ fn draw(group: &Group, indent: &str, depth: usize, drawing: &mut String) -> zarr
     for (at, (name, child)) in children.iter().enumerate() {
         let (branch, below) =
             if at + 1 == children.len() { ("└── ", "    ") } else { ("├── ", "│   ") };
-        drawing.push_str(&format!("\n{indent}{branch}{}", visible(name)));
+        add(drawing, &format!("\n{indent}{branch}{}", visible(name)))?;
         match child {
             Ok(Node::Array(array)) => {
                 let data_type = array.data_type().to_string();
-                drawing.push_str(&format!(" {} {}", tuple(array.shape()), visible(&data_type)));
+                add(drawing, &format!(" {} {}", tuple(array.shape()), visible(&data_type)))?;
             }
             // One broken node does not hide the others.
             Err(error) => {
-                drawing.push_str(&format!(" cannot be opened: {}", visible(&error.kind().to_string())))
+                let reason = error.kind().to_string();
+                add(drawing, &format!(" cannot be opened: {}", visible(&reason)))?;
             }
             Ok(Node::Group(inner)) => draw(inner, &format!("{indent}{below}"), depth - 1, drawing)?,
         }
     }
+    Ok(())
+}
+
+fn add(drawing: &mut String, text: &str) -> zarrow::Result<()> {
+    drawing.try_reserve(text.len()).map_err(|_| no_memory::<u8>(drawing.len().saturating_add(text.len())))?;
+    drawing.push_str(text);
     Ok(())
 }

@@ -6,6 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How an attempt to decompress into memory of a given size went wrong.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,17 +42,39 @@ pub fn probe_memory(nbytes: usize) -> Result<(), Failure> {
     }
 }
 
-/// The memory that c-blosc takes for a buffer of such blocks and elements: three blocks, and what its compressors use.
-pub fn probe_blosc(block_nbytes: usize, item_size: usize, tables: usize) -> Result<(), Failure> {
-    let words = item_size.saturating_mul(size_of::<i32>());
-    probe_memory(block_nbytes.saturating_mul(3).saturating_add(words).saturating_add(tables))
+/// The threads that are in c-blosc.
+static IN_BLOSC: AtomicUsize = AtomicUsize::new(0);
+
+/// A call of c-blosc, which takes memory for its blocks without looking whether it got any.
+pub struct BloscCall;
+
+impl BloscCall {
+    /// Asks for the memory of a buffer of such blocks and elements: three blocks, and what its compressors use; and for as much
+    /// again for each thread that is in c-blosc, which may have asked and not yet have taken it.
+    pub fn begin(block_nbytes: usize, item_size: usize, tables: usize) -> Result<BloscCall, Failure> {
+        let words = item_size.saturating_mul(size_of::<i32>());
+        let one = block_nbytes.saturating_mul(3).saturating_add(words).saturating_add(tables);
+        // It ends where the call ends, or where there is no memory.
+        let call = BloscCall;
+        let others = IN_BLOSC.fetch_add(1, Ordering::SeqCst);
+        probe_memory(one.saturating_mul(others.saturating_add(1)))?;
+        Ok(call)
+    }
 }
 
-/// As [`probe_blosc`], for what the header of a buffer says; it was validated.
-fn probe_blosc_of(source: &[u8]) -> Result<(), Failure> {
+impl Drop for BloscCall {
+    fn drop(&mut self) {
+        IN_BLOSC.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// As [`BloscCall::begin`], for what the header of a buffer says; it was validated.
+fn begin_blosc(source: &[u8]) -> Result<BloscCall, Failure> {
     /// More than zlib's and zstd's decompressors take; the others need none.
     const TABLES: usize = 256 << 10;
-    let [_, _, flags, item_size, sizes @ ..] = source else { return Ok(()) };
+    let [_, _, flags, item_size, sizes @ ..] = source else {
+        return BloscCall::begin(0, 0, 0);
+    };
     let size = |at: usize| {
         let word = sizes.get(at..).and_then(|word| word.first_chunk::<4>());
         word.map_or(0, |word| u32::from_le_bytes(*word) as usize)
@@ -59,13 +82,13 @@ fn probe_blosc_of(source: &[u8]) -> Result<(), Failure> {
     let (nbytes, block) = (size(0), size(4));
     if block > nbytes {
         // Blosc refuses that before it takes memory.
-        return Ok(());
+        return BloscCall::begin(0, 0, 0);
     }
     if flags & 2 != 0 {
         // Copied as it is, in one go.
-        return probe_blosc(block, usize::from(*item_size), 0);
+        return BloscCall::begin(block, usize::from(*item_size), 0);
     }
-    probe_blosc(block, usize::from(*item_size), if flags >> 5 >= 3 { TABLES } else { 0 })
+    BloscCall::begin(block, usize::from(*item_size), if flags >> 5 >= 3 { TABLES } else { 0 })
 }
 
 /// A zstd decompressor, whose tables are reused from chunk to chunk.
@@ -241,21 +264,32 @@ impl<'a> BloscFrame<'a> {
     /// Decompresses to the start of `destination`; returns the bytes written.
     pub fn decompress(&self, destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
         let destination = destination.get_mut(..self.nbytes).ok_or(Failure::TooSmall)?;
-        probe_blosc_of(self.bytes)?;
-        // SAFETY: `blosc_cbuffer_validate` accepted the source, which makes it safe to try; the destination is an
-        // exclusive slice of the length that is passed.
-        let written = unsafe {
-            blosc_src::blosc_decompress_ctx(
-                self.bytes.as_ptr().cast(),
-                destination.as_mut_ptr().cast(),
-                destination.len(),
-                1,
-            )
-        };
-        match usize::try_from(written) {
-            Ok(written) if written == destination.len() => Ok(written),
-            _ => Err(corrupt("not a valid Blosc buffer")),
+        self.attempt(destination.len(), || {
+            // SAFETY: `blosc_cbuffer_validate` accepted the source, which makes it safe to try; the destination is an
+            // exclusive slice of the length that is passed.
+            unsafe {
+                blosc_src::blosc_decompress_ctx(
+                    self.bytes.as_ptr().cast(),
+                    destination.as_mut_ptr().cast(),
+                    destination.len(),
+                    1,
+                )
+            }
+        })?;
+        Ok(self.nbytes)
+    }
+
+    /// Makes a call that has to give so many bytes. A decompressor inside that has no memory gives none, as for bad data: so
+    /// it is made once more.
+    fn attempt(&self, nbytes: usize, mut decompress: impl FnMut() -> c_int) -> Result<(), Failure> {
+        for _ in 0..2 {
+            let call = begin_blosc(self.bytes)?;
+            if usize::try_from(decompress()) == Ok(nbytes) {
+                return Ok(());
+            }
+            drop(call);
         }
+        Err(corrupt("not a valid Blosc buffer"))
     }
 
     /// Decompresses the bytes from `start` on to all of `destination`, and only the blocks that hold them; `None` where
@@ -268,23 +302,18 @@ impl<'a> BloscFrame<'a> {
         }
         let first = c_int::try_from(start / item).ok()?;
         let count = c_int::try_from(destination.len() / item).ok()?;
-        if let Err(failure) = probe_blosc_of(self.bytes) {
-            return Some(Err(failure));
-        }
-        // SAFETY: `blosc_cbuffer_validate` accepted the source, the range lies within its size, and the destination is an
-        // exclusive slice of as many bytes as the elements have.
-        let written = unsafe {
-            blosc_src::blosc_getitem(
-                self.bytes.as_ptr().cast(),
-                first,
-                count,
-                destination.as_mut_ptr().cast(),
-            )
-        };
-        Some(match usize::try_from(written) {
-            Ok(written) if written == destination.len() => Ok(()),
-            _ => Err(corrupt("not a valid Blosc buffer")),
-        })
+        Some(self.attempt(destination.len(), || {
+            // SAFETY: `blosc_cbuffer_validate` accepted the source, the range lies within its size, and the destination is
+            // an exclusive slice of as many bytes as the elements have.
+            unsafe {
+                blosc_src::blosc_getitem(
+                    self.bytes.as_ptr().cast(),
+                    first,
+                    count,
+                    destination.as_mut_ptr().cast(),
+                )
+            }
+        }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The C compressors behind safe functions: each writes to the start of memory that need not be initialised, and says how
 //! many bytes it wrote, or why it did not.
 
-use crate::codec::native::{BZ2_BLOCK, DeflateContainer, Destination, ZSTD_NO_MEMORY, probe_blosc};
+use crate::codec::native::{BZ2_BLOCK, BloscCall, DeflateContainer, Destination, ZSTD_NO_MEMORY};
 use crate::error::ErrorKind;
 use crate::memory::Lent;
 use std::ffi::{CStr, c_int, c_void};
@@ -187,9 +187,9 @@ pub fn blosc_compress(blosc: &Blosc, source: Lent<'_>, destination: &mut [MaybeU
     }
     // A compressor inside that has no memory leaves its block as it is, which is valid; Blosc itself does not look.
     let block = if blosc.blocksize == 0 { LARGEST_BLOSC_BLOCK } else { blosc.blocksize }.min(nbytes);
-    if probe_blosc(block, blosc.typesize.min(BLOSC_ITEM), 0).is_err() {
+    let Ok(_call) = BloscCall::begin(block, blosc.typesize.min(BLOSC_ITEM), 0) else {
         return Err(Refusal::OutOfMemory { nbytes: block });
-    }
+    };
     // SAFETY: lent memory can be read, the destination is exclusive, and the function stays inside both; the name is a C
     // string; and one thread means that none is started.
     let written = unsafe {
