@@ -120,7 +120,8 @@ fn skewed() -> [Vec<u8>; 2] {
 /// the first has words of nearly two bytes for the second.
 fn unlikely() -> [Vec<u8>; 2] {
     let mut next = numbers(13);
-    let likely = (0..NBYTES).map(|_| (next() % 128) as u8 | u8::from(next().is_multiple_of(1000)) << 7).collect();
+    let likely =
+        (0..NBYTES).map(|_| (next() % 128) as u8 | u8::from(next().is_multiple_of(1000)) << 7).collect();
     let unlikely = (0..NBYTES).map(|_| 128 + (next() % 128) as u8).collect();
     [likely, unlikely]
 }
