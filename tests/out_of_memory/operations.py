@@ -25,14 +25,14 @@ LEAST = 1 << 16
 #: More than can fail in one operation; without an end to it a fault would look like a test that takes long.
 MOST = 500
 
-COUNT = 40_000
+COUNT = 20_000
 CHUNK = COUNT // 2
 NUMBERS = np.arange(COUNT, dtype="i8") * 7919 % 65_521
 MASKED = np.ma.array(NUMBERS, mask=NUMBERS % 3 == 0)
 TEXTS = np.array([f"text {number}" * (number % 5) for number in range(COUNT)], "T")
 POSITIONS = np.arange(COUNT)[::-1] ^ 1
 CHOSEN = NUMBERS % 5 == 1
-NOTE = {"text": 'a "note" ' * 20_000, "numbers": list(range(20_000))}
+NOTE = {"text": "a note " * 20_000, "numbers": list(range(5_000))}
 
 Act = Callable[[], Any]
 Operation = Callable[[], Act]
@@ -43,17 +43,12 @@ def codec(name: str, **configuration: Any) -> list[dict[str, Any]]:
     return [{"name": name, "configuration": configuration}]
 
 
+# Blosc is in `address_space.py`: it does not look whether it got its memory, so that this is asked for before
+# each call, and an allocation that fails behind that ends the process.
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "raw": (NUMBERS, {"dtype": "i8", "compressors": []}),
     "zstd": (NUMBERS, {"dtype": "i8", "compressors": codec("zstd", level=3, checksum=True)}),
     "gzip": (NUMBERS, {"dtype": "i8", "compressors": codec("gzip", level=5)}),
-    "blosc": (
-        NUMBERS,
-        {
-            "dtype": "i8",
-            "compressors": codec("blosc", cname="lz4", clevel=5, shuffle="shuffle", typesize=8, blocksize=0),
-        },
-    ),
     "bz2": (NUMBERS, {"dtype": "i8", "compressors": codec("numcodecs.bz2", level=1)}),
     "shards": (NUMBERS, {"dtype": "i8", "chunks": (CHUNK // 2,), "shards": (CHUNK,)}),
     "strings": (TEXTS, {"dtype": "string"}),
@@ -70,9 +65,9 @@ def made(kind: str, store: Any = None) -> tuple[zarrow.Array, Any]:
     return array, values
 
 
-def table() -> zarrow.Group:
+def table(attributes: dict[str, Any] | None = None) -> zarrow.Group:
     """A group of columns."""
-    group = zarrow.create_group(zarrow.MemoryStore(), attributes=NOTE)
+    group = zarrow.create_group(zarrow.MemoryStore(), attributes=attributes)
     for kind in ("raw", "strings", "optional"):
         values, options = KINDS[kind]
         group.create_array(kind, shape=(COUNT,), chunks=(CHUNK,), **options)[:] = values
@@ -131,7 +126,7 @@ def operations() -> dict[str, Operation]:
         found[f"{kind}: write a list"] = writing(kind, write_many)
         found[f"{kind}: NumPy"] = reading(kind, lambda array: array[:].numpy())
         found[f"{kind}: a list"] = reading(kind, lambda array: array[:].tolist())
-        found[f"{kind}: Arrow"] = reading(kind, lambda array: pa.chunked_array(array.to_arrow()).to_pylist())
+        found[f"{kind}: Arrow"] = reading(kind, lambda array: pa.chunked_array(array.to_arrow()))
         found[f"{kind}: pickle"] = reading(
             kind, lambda array: pickle.loads(pickle.dumps(array[:], protocol=5))
         )
@@ -185,9 +180,9 @@ def from_python(kind: str) -> Operation:
 def of_groups() -> dict[str, Operation]:
     """What is done with a group."""
 
-    def of_table(act: Callable[[zarrow.Group], Any]) -> Operation:
+    def of_table(act: Callable[[zarrow.Group], Any], attributes: dict[str, Any] | None = None) -> Operation:
         def prepare() -> Act:
-            group = table()
+            group = table(attributes)
             return lambda: act(group)
 
         return prepare
@@ -209,17 +204,16 @@ def of_groups() -> dict[str, Operation]:
     def opened() -> Act:
         store = zarrow.MemoryStore()
         zarrow.create_group(store, attributes=NOTE)
-        made("raw", store=None)
         return lambda: dict(zarrow.open(store).attrs)
 
     return {
-        "consolidate": of_table(consolidate),
-        "table": of_table(lambda group: pa.table(group.to_arrow()).to_pydict()),
-        "attributes of a group": of_table(lambda group: dict(group.attrs)),
+        "consolidate": of_table(consolidate, NOTE),
+        "table": of_table(lambda group: pa.table(group.to_arrow())),
+        "attributes of a group": of_table(lambda group: dict(group.attrs), NOTE),
         "open": opened,
         "names of members": of_many(lambda group: group.keys()),
         "members": of_many(lambda group: len(group.items())),
-        "tree": of_many(lambda group: str(group.tree())),
+        "tree": of_many(lambda group: str(group.tree(1))),
     }
 
 
@@ -245,14 +239,6 @@ def others() -> dict[str, Operation]:
         out = np.zeros(COUNT, "i8")
         return lambda: array.read(out=out).copy()
 
-    def large_fill_value() -> Act:
-        def act() -> Any:
-            options: dict[str, Any] = {"shape": (3,), "dtype": "string", "fill_value": "z" * 100_000}
-            array = zarrow.create_array(zarrow.MemoryStore(), chunks=(3,), **options)
-            return [array.fill_value, array.metadata, array[:]]
-
-        return act
-
     def store_of_values() -> Act:
         store = zarrow.MemoryStore()
         made("raw", store)
@@ -260,10 +246,9 @@ def others() -> dict[str, Operation]:
 
     return {
         "read many": many(300, lambda number: slice(number, number + 500)),
-        "read many of their own lengths": many(9000, lambda number: slice(number, number + number % 3)),
+        "read many of their own lengths": many(4500, lambda number: slice(number, number + number % 3)),
         "cache": cached,
         "out": into,
-        "large fill value": large_fill_value,
         "values of a store": store_of_values,
     }
 
@@ -275,9 +260,10 @@ def plain(result: Any) -> Any:
             return [plain(result[:]), dict(result.attrs)]
         case list():
             return [plain(item) for item in result]
-        case np.ndarray():
-            return result.tolist()
-        case str() | bytes() | int() | dict():
+        case pa.ChunkedArray() | pa.Table():
+            # Not part of the operation: the lists of pyarrow do not outlive a lack of memory.
+            return result.to_pylist()
+        case None | str() | bytes() | int() | float() | dict():
             return result
         case _:
             return result.tolist()

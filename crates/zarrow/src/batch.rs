@@ -7,6 +7,7 @@ use crate::memory::Strided;
 use crate::missing::MissingValues;
 use crate::selection::Selection;
 use zarrow_array::DecodedArray;
+use zarrow_array::allocation::{self, Grow};
 
 /// Reads all items. Every chunk is fetched and decoded once, however many items want a part of it: so all of them see the
 /// same version of it.
@@ -73,29 +74,28 @@ pub unsafe fn read_many_strided(
         }
     }
     let item_size = first.tensor_item_size()?;
-    let sinks: Vec<Sink<'_>> = items
+    let sinks = items
         .iter()
         .enumerate()
         // SAFETY: the caller's contract, for each item's part of the memory.
-        .map(|(number, (_, own))| Sink::Fixed(unsafe { out.item(number).destination(own, item_size) }))
-        .collect();
+        .map(|(number, (_, own))| Sink::Fixed(unsafe { out.item(number).destination(own, item_size) }));
+    let sinks: Vec<Sink<'_>> = allocation::collected(sinks)?;
     exec::read_many_into(&checked, &sinks, interrupted).map_err(|error| place(items, error))
 }
 
 fn checked<'a>(items: &[(&'a Array, &'a Selection)]) -> Result<Vec<Item<'a>>> {
     let mut arrays: Vec<&Array> = Vec::new();
-    items
-        .iter()
-        .map(|(array, selection)| {
-            array.check(selection)?;
-            let known = arrays.iter().position(|known| known.is(array));
-            let number = known.unwrap_or_else(|| {
-                arrays.push(array);
+    allocation::try_collected(items.iter().map(|(array, selection)| {
+        array.check(selection)?;
+        let number = match arrays.iter().position(|known| known.is(array)) {
+            Some(known) => known,
+            None => {
+                arrays.try_push(array)?;
                 arrays.len() - 1
-            });
-            Ok(Item { array: number, reader: array.reader(), selection })
-        })
-        .collect()
+            }
+        };
+        Ok(Item { array: number, reader: array.reader(), selection })
+    }))
 }
 
 /// The error with store and path, where all items are of one array.

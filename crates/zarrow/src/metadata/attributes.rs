@@ -6,8 +6,10 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use zarrow_array::allocation;
 
 use super::json::Document;
 use super::members::{compact, key_text, members};
@@ -26,6 +28,12 @@ use super::{MetadataError, MetadataLimits};
 /// ```
 #[derive(Clone, Default)]
 pub struct Attributes {
+    /// Shared: a clone takes no memory.
+    held: Arc<Held>,
+}
+
+#[derive(Default)]
+struct Held {
     /// Empty for none.
     text: String,
     values: Map<String, Value>,
@@ -37,36 +45,41 @@ impl Attributes {
     /// # Errors
     /// [`MetadataError::NotJson`], and [`MetadataError::TooLarge`] beyond `limits`.
     pub fn parse(text: &[u8], limits: &MetadataLimits) -> Result<Attributes, MetadataError> {
-        Ok(Document::parse(text, limits.max_metadata_nbytes)?.into_attributes())
+        Document::parse(text, limits.max_metadata_nbytes)?.into_attributes()
     }
 
     /// `text`, which was read as `values`.
-    pub(super) fn of(text: &[u8], values: Map<String, Value>) -> Attributes {
+    pub(super) fn of(text: &[u8], values: Map<String, Value>) -> Result<Attributes, MetadataError> {
         match str::from_utf8(text) {
-            Ok(text) if !values.is_empty() => Attributes { text: text.to_owned(), values },
+            Ok(text) if !values.is_empty() => {
+                let short = |_| MetadataError::OutOfMemory { nbytes: text.len() };
+                Ok(Attributes {
+                    held: Arc::new(Held { text: allocation::text(text).map_err(short)?, values }),
+                })
+            }
             // The parser takes nothing that is not UTF-8.
-            _ => values.into(),
+            _ => Ok(values.into()),
         }
     }
 
     /// The text: JSON, as Python reads it.
     #[must_use]
     pub fn text(&self) -> &str {
-        if self.text.is_empty() { "{}" } else { &self.text }
+        if self.held.text.is_empty() { "{}" } else { &self.held.text }
     }
 
     /// The values, with text for what no value of JSON's is: `"NaN"`, `"Infinity"`, `"-Infinity"`. Integers beyond 64
     /// bits are floats.
     #[must_use]
     pub fn values(&self) -> &Map<String, Value> {
-        &self.values
+        &self.held.values
     }
 
     /// The keys, each with its value and the text of that, without white space.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &Value, String)> {
         let text = self.text();
         members(text.as_bytes()).into_iter().filter_map(move |member| {
-            let (key, value) = self.values.get_key_value(&key_text(member.key))?;
+            let (key, value) = self.held.values.get_key_value(&key_text(member.key))?;
             Some((key.as_str(), value, compact(text.get(member.value)?)))
         })
     }
@@ -76,25 +89,25 @@ impl Deref for Attributes {
     type Target = Map<String, Value>;
 
     fn deref(&self) -> &Map<String, Value> {
-        &self.values
+        &self.held.values
     }
 }
 
 impl From<Map<String, Value>> for Attributes {
     fn from(values: Map<String, Value>) -> Attributes {
         let text = if values.is_empty() { String::new() } else { Value::Object(values.clone()).to_string() };
-        Attributes { text, values }
+        Attributes { held: Arc::new(Held { text, values }) }
     }
 }
 
 impl fmt::Debug for Attributes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.values.fmt(formatter)
+        self.held.values.fmt(formatter)
     }
 }
 
 impl PartialEq for Attributes {
     fn eq(&self, other: &Attributes) -> bool {
-        self.values == other.values
+        self.held.values == other.held.values
     }
 }

@@ -158,7 +158,7 @@ impl Entry {
     fn parse(&self, limits: &MetadataLimits) -> Result<NodeMetadata, MetadataError> {
         let most = limits.max_metadata_nbytes;
         let attributes = |zattrs: &Option<Vec<u8>>| match zattrs {
-            Some(zattrs) => Document::parse(zattrs, most).map(Document::into_attributes),
+            Some(zattrs) => Document::parse(zattrs, most).and_then(Document::into_attributes),
             None => Ok(Attributes::default()),
         };
         match self {

@@ -2,14 +2,16 @@
 //!
 //! It takes JSON (RFC 8259), and of what Python writes besides it what [`lenient`](super::lenient) lists.
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::{Map, Value};
+use std::marker::PhantomData;
 use zarrow_array::allocation::Grow;
 
 use super::check::metadata_nbytes;
 use super::lenient;
 use super::members::member;
 use super::outline::Outline;
+use super::value_tree::ValueTree;
 use super::{Attributes, MetadataError};
 
 /// A JSON object whose keys are taken out one by one, so that what stays is what nobody knew.
@@ -26,7 +28,7 @@ impl<'a> Document<'a> {
     pub(super) fn parse(bytes: &'a [u8], limit: u64) -> Result<Self, MetadataError> {
         metadata_nbytes(bytes, limit)?;
         Outline::of(bytes).admit()?;
-        match deserialize(bytes)? {
+        match values(bytes)? {
             Value::Object(members) => Ok(Document { members, text: bytes }),
             other => {
                 Err(MetadataError::NotJson { reason: format!("found {}", super::error::excerpt(&other)) })
@@ -72,11 +74,11 @@ impl<'a> Document<'a> {
         const KEY: &str = "attributes";
         let values = self.object(KEY)?;
         let text = if values.is_empty() { None } else { self.text_of(KEY) };
-        Ok(Attributes::of(text.unwrap_or_default(), values))
+        Attributes::of(text.unwrap_or_default(), values)
     }
 
     /// The whole document as attributes.
-    pub(super) fn into_attributes(self) -> Attributes {
+    pub(super) fn into_attributes(self) -> Result<Attributes, MetadataError> {
         Attributes::of(self.text, self.members)
     }
 
@@ -89,20 +91,36 @@ impl<'a> Document<'a> {
 pub(super) fn check_object(bytes: &[u8], limit: u64) -> Result<(), MetadataError> {
     metadata_nbytes(bytes, limit)?;
     Outline::of(bytes).check_depth()?;
-    deserialize::<IgnoredAny>(bytes)?;
+    deserialize(bytes, PhantomData::<IgnoredAny>)?;
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => Ok(()),
         _ => Err(MetadataError::NotJson { reason: "found no object".into() }),
     }
 }
 
+/// The tree of a text.
+fn values(bytes: &[u8]) -> Result<Value, MetadataError> {
+    let tree = ValueTree::default();
+    let short =
+        |tree: &ValueTree| tree.is_short().then(|| MetadataError::OutOfMemory { nbytes: bytes.len() });
+    deserialize(bytes, &tree).map_err(|error| short(&tree).unwrap_or(error))
+}
+
 /// Reads JSON, and what [`lenient`] lists.
-fn deserialize<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, MetadataError> {
-    let read = serde_json::from_slice(bytes).or_else(|error| match lenient::as_json(bytes) {
-        Some(json) => serde_json::from_slice(&json),
+fn deserialize<T>(
+    bytes: &[u8],
+    seed: impl for<'de> DeserializeSeed<'de, Value = T> + Copy,
+) -> Result<T, MetadataError> {
+    let read = |text: &[u8]| {
+        let mut reader = serde_json::Deserializer::from_slice(text);
+        let value = seed.deserialize(&mut reader)?;
+        reader.end().map(|()| value)
+    };
+    let value = read(bytes).or_else(|error| match lenient::as_json(bytes) {
+        Some(json) => read(&json),
         None => Err(error),
     });
-    read.map_err(|error| MetadataError::NotJson { reason: error.to_string() })
+    value.map_err(|error| MetadataError::NotJson { reason: error.to_string() })
 }
 
 /// The value as indented JSON.

@@ -31,6 +31,7 @@ mod v2;
 mod v2_document;
 mod v3;
 mod v3_document;
+mod value_tree;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! What a JSON text will take once it is parsed, found in one pass that takes no memory.
 //!
-//! The tree of a text has up to fifty times its bytes, and its parser cannot report that there is no memory for it. So
-//! before a text is parsed
+//! The tree of a text has up to fifty times its bytes, and its parser cannot report that there is no memory for objects and
+//! for strings with escapes; lists and strings of the tree can ([`value_tree`](super::value_tree)). So before a text is parsed
 //! 1. its depth is bounded, which bounds every recursion over the tree, its drop included;
 //! 2. as much memory as the tree can have is asked for at once, and given back: where there is none, that is an error.
 //!

@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, Result};
 use crate::store::{
     Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, Value, Version, check_key, join,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Bound;
@@ -147,7 +147,15 @@ impl Store for MemoryStore {
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
         let state = self.state.lock();
         let below = state.values.keys().filter_map(|key| below(key, prefix));
-        let names: BTreeSet<&str> = below.filter_map(|key| key.split('/').next()).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for name in below.filter_map(|key| key.split('/').next()) {
+            if names.last() != Some(&name) {
+                names.try_push(name)?;
+            }
+        }
+        // The keys are sorted, and so are names but for those that others begin with: "a.b" is between "a" and "a/b".
+        names.sort_unstable();
+        names.dedup();
         Ok(allocation::collected(names.into_iter().map(str::to_owned))?)
     }
 

@@ -1,0 +1,87 @@
+//! The values of a JSON text, in memory that is asked for: lists and strings that grow where there is memory.
+//!
+//! What the parser itself takes is not: the text of a string with escapes, while it is read, and the tables of objects.
+//! [`Outline`](super::outline) asks for that before.
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::cell::Cell;
+use std::fmt;
+use zarrow_array::allocation::{self, Grow};
+
+/// Makes the tree of a text.
+#[derive(Default)]
+pub(super) struct ValueTree {
+    is_short: Cell<bool>,
+}
+
+impl ValueTree {
+    /// Whether there was no memory for a tree.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short.get()
+    }
+
+    /// An error that ends the parse; which error it is, [`ValueTree::is_short`] says.
+    fn had<T, E: Error>(&self, memory: zarrow_array::Result<T>) -> Result<T, E> {
+        memory.map_err(|error| {
+            self.is_short.set(true);
+            E::custom(error)
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &ValueTree {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &ValueTree {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        self.had(allocation::text(text)).map(Value::String)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            self.had::<_, A::Error>(list.try_push(item))?;
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            map.insert(key, members.next_value_seed(self)?);
+        }
+        Ok(Value::Object(map))
+    }
+}
