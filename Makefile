@@ -148,9 +148,9 @@ miri: tools ## undefined behaviour in the unsafe code of zarrow-dlpack and zarro
 	$(MIRI) --package zarrow-array --lib
 
 # The C compiler is Clang where there is one, so that the libraries in C are watched too.
+CLANG := $(firstword $(foreach name,clang clang-14,$(if $(shell command -v $(name)),$(name))))
 ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CURDIR)/build/asan \
   $(if $(CLANG),CC=$(CLANG) CFLAGS=-fsanitize=address)
-CLANG = $(firstword $(foreach name,clang clang-14,$(if $(shell command -v $(name)),$(name))))
 
 asan: tools ## memory that changes while it is written from or read into, under AddressSanitizer
 	$(call step,AddressSanitizer)
