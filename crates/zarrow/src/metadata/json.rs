@@ -102,7 +102,7 @@ pub(super) fn check_object(bytes: &[u8], limit: u64) -> Result<(), MetadataError
 fn values(bytes: &[u8]) -> Result<Value, MetadataError> {
     let tree = ValueTree::default();
     let short =
-        |tree: &ValueTree| tree.is_short().then(|| MetadataError::OutOfMemory { nbytes: bytes.len() });
+        |tree: &ValueTree| tree.is_short().then_some(MetadataError::OutOfMemory { nbytes: bytes.len() });
     deserialize(bytes, &tree).map_err(|error| short(&tree).unwrap_or(error))
 }
 
