@@ -1,7 +1,7 @@
 //! The buffer protocol over a shared tensor.
 //!
 //! 1. A request that the memory cannot answer (writable, contiguous, a format for a type that has none) is a
-//!    `BufferError`. Who asks for no extents takes all bytes as one run: the view has no axis then, as NumPy's has not.
+//!    `BufferError`. Without `PyBUF_ND` the consumer takes all bytes as one run: the view has 0 axes, as in NumPy.
 //! 2. What the view points to (shape, strides in bytes, format) lives in one box behind `internal`; the tensor
 //!    itself is kept alive by the view's reference to its Python object.
 //! 3. The consumer releases the view once, which frees the box.

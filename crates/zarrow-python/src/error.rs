@@ -49,8 +49,8 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
 
 /// An attempt to take a Python object for something, which calls methods of the object's own.
 pub trait Attempt<T> {
-    /// What it was taken for; `None` where it is no such thing, whatever exception says so. What is no answer stays raised:
-    /// Ctrl-C, `SystemExit`, and memory that is short.
+    /// The result; `None` where any ordinary exception says that the object is something else. Ctrl-C, `SystemExit` and
+    /// `MemoryError` are raised as they are.
     fn attempt(self, py: Python<'_>) -> PyResult<Option<T>>;
 }
 

@@ -44,7 +44,7 @@ fn loads<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 
 /// The attributes that `dict` stands for: None, numbers, text, lists, tuples, dicts, and what NumPy has of these.
 ///
-/// Refused is what Python's `json` cannot say either, and keys that are no text.
+/// Refuses values that Python's `json` refuses too, and keys other than strings.
 pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
     let mut writer = Writer { text: Vec::new(), is_plain: false };
     writer.dict(dict, 0)?;
@@ -158,7 +158,7 @@ impl Writer {
     fn dict(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<()> {
         let py = dict.py();
         self.push(py, "{")?;
-        // A list of them, since asking a value what it is may run Python that changes the dict.
+        // Copied to a list: converting a value may run Python code that changes the dict.
         for (number, item) in dict.items().iter().enumerate() {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
             let key =

@@ -54,7 +54,7 @@ pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
     Ok(indices(item)?.and_then(|indices| indices.first().copied()))
 }
 
-/// The view that `index` takes of memory of `shape`; `None` where it is no basic index.
+/// The view that a basic index takes of memory of `shape`; `None` for other indices.
 pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<IndexStep>>> {
     let Some(parts) = parts(index)? else { return Ok(None) };
     let indices: Vec<Index> = parts.iter().copied().filter_map(Part::basic).collect();

@@ -1,8 +1,8 @@
 //! The lock of a cache: it is only ever tried, and who does not get it does without the cache.
 //!
 //! 1. The word of the lock says which process holds it, as [`generation`] counts them.
-//! 2. A child that finds it held by its parent knows that the holder is no more, and that the value may be half changed. It
-//!    takes the lock over and begins with an empty value. The old one is forgotten, unfreed.
+//! 2. Where a child finds that its parent holds the lock, the holder does not exist in the child, and the value may be half
+//!    changed. The child takes the lock and starts with an empty value. The old value is leaked on purpose.
 
 use super::generation;
 use std::cell::UnsafeCell;

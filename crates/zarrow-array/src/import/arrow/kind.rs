@@ -232,8 +232,8 @@ fn named(schema: &ArrowSchema) -> Option<Number> {
 
 /// Times: points in time since 1970, days, and spans.
 ///
-/// What these types are not is refused: a time zone, which no data type of Zarr's has; a time of day, which is no span;
-/// and a date of 64 bits, which would come back as a point in time.
+/// Refuses what would lose its meaning: time zones, which Zarr cannot store; times of day, which would become durations;
+/// and 64-bit dates, which would come back as points in time.
 fn time(format: &[u8]) -> Result<Option<Element>> {
     let loses = |what: String, instead| Error::LosesMeaning { protocol: "an Arrow", what, instead };
     let unit = match format.get(2) {

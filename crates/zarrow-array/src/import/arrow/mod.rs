@@ -42,7 +42,7 @@ pub use stream::{read_stream, take_stream};
 /// is an error; a mask, which Arrow has as bits, is always made.
 ///
 /// # Errors
-/// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type that no layout has, and [`Error::LosesMeaning`] for one that
+/// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type without a layout, and [`Error::LosesMeaning`] for one that
 /// none has all of: a time zone, a time of day, a list that is null; [`Error::BadArrow`] for an array that
 /// breaks Arrow's rules; [`Error::BadOffset`], [`Error::NotUtf8`], [`Error::ShapeOverflow`], [`Error::OutOfMemory`].
 ///
