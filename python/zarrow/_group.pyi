@@ -50,8 +50,8 @@ class Group:
         """Store an array at a path below, as `create_array(path, data=array, overwrite=True)` does.
 
         An array that is there is replaced in one step: where this raises, or the process is killed, it is as
-        it was. The new array has the attributes, chunks and names of axes that `create_array` chooses; to keep
-        the old ones write to it, as in `group["a"][...] = values`. Consolidated metadata follow in a second
+        it was. The new array has the attributes, chunks and axis names that `create_array` chooses; to keep
+        the old ones, write to the array: `group["a"][...] = values`. Consolidated metadata follow in a second
         step: where data type, chunks or codecs change, they lack the array until then.
 
         Raises
