@@ -5,7 +5,17 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-PYTHON ?= python3
+# The newest Python from 3.11 to 3.13 that runs and can make a virtual environment; PYTHON=... chooses another. A name
+# that pyenv puts on the path may exist and not run, so its own folders are tried too. Builds without the GIL cannot
+# load the wheel, which uses the stable ABI.
+ifndef PYTHON
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
+PYTHONS := $(foreach version,3.13 3.12 3.11,python$(version) $(wildcard $(PYENV)/$(version).*/bin/python)) python3
+SUITABLE := import ensurepip, sys, sysconfig, venv; \
+  assert (3, 11) <= sys.version_info < (3, 14) and not sysconfig.get_config_var("Py_GIL_DISABLED"); \
+  print(sys.executable)
+PYTHON := $(or $(shell for python in $(PYTHONS); do $$python -c '$(SUITABLE)' 2>/dev/null && break; done),python3)
+endif
 key = $(shell $(PYTHON) -c 'import hashlib, sys; print(hashlib.sha256(sys.version.encode() + open(sys.argv[1], "rb").read()).hexdigest()[:12])' requirements/$(1).lock)
 VENV := build/venv-$(call key,test)
 TORCH := build/torch-$(call key,torch)
@@ -22,7 +32,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak architecture data-types crates miri asan test-torch fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture data-types habits crates miri asan test-torch fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -108,6 +118,9 @@ test: lint ## everything that must hold before a change lands
 	$(call step,Python tests)
 	$(BIN)/pytest -m 'not torch'
 
+habits: ## docs/habits.md, written anew from the lines that the tests run
+	cd tests && PYTHONPATH=. $(PYTHON) -m habits
+
 data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what its cells prove
 	$(call step,data types)
 	cd tests && PYTHONPATH=$(CURDIR)/$(TORCH) ../$(BIN)/python -m data_types
@@ -124,6 +137,8 @@ SOAK_SECONDS ?= 600
 soak: wheel ## attacks with new cases each time: SOAK_SECONDS=3600, ATTACKS="signals kills"
 	$(call step,corruption tests)
 	cargo test $(CARGO_FLAGS) --test corruption --no-run
+	$(call step,a server that fails)
+	cargo test $(CARGO_FLAGS) --test cloud -- --ignored
 	$(call step,attacks)
 	cd tests && ../$(BIN)/python -m soak --seconds $(SOAK_SECONDS) $(ATTACKS)
 
@@ -133,6 +148,7 @@ crates: tools ## what a Rust user gets: each feature tested and documented, each
 	$(call step,features)
 	cargo test --release --locked --package zarrow-array --features ndarray$(comma)arrow
 	RUSTDOCFLAGS='--deny warnings' cargo doc --release --locked --package zarrow-array --features ndarray$(comma)arrow --no-deps
+	cargo test --release --locked --package zarrow --lib codec::
 	$(call step,packages)
 	cargo package $(PACKAGE_FLAGS)
 
@@ -185,12 +201,12 @@ fuzz: $(VENV)/ready $(FUZZ)/bin/cargo-fuzz ## inputs that a fuzzer makes up: FUZ
 	done
 
 # What the peers need and the environment has.
-IN_TEST_TOO = numpy packaging pillow pygments typing-extensions
+IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-extensions
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
 	for name in test torch demo bench; do \
-	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 	    $$([ $$name != demo ] || echo --no-deps) \
 	    $$(case $$name in (torch|bench) echo --constraints requirements/test.lock;; esac) \

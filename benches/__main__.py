@@ -6,9 +6,11 @@ from pathlib import Path
 from benches import chart, data, report
 from benches.results import Results
 from benches.rounds import measure
+from benches.row import Row
 from benches.rows import chosen
-from benches.scale import FULL, NORMAL, QUICK
+from benches.scale import FULL, NORMAL, QUICK, Scale
 from benches.summary import summarise
+from benches.sweep import sweep_rows, write_table
 
 ROUNDS = 7
 BUILD = Path("build/bench")
@@ -20,7 +22,7 @@ def main() -> None:
     arguments = parse()
     scale = QUICK if arguments.quick else FULL if arguments.full else NORMAL
     rounds = arguments.rounds or (2 if arguments.quick else ROUNDS)
-    rows = chosen(scale, arguments.rows)
+    rows = chosen_rows(scale, arguments)
     folder = scale.folder(arguments.data)
     data.write(scale, folder, {row.data for row in rows})
     kind = "-quick" if arguments.quick else ""
@@ -30,12 +32,24 @@ def main() -> None:
     for row in rows:
         results.add(row, summarise(row, measure(row, scale, folder, rounds, BUILD / "stderr.log")))
         print(report.row_table(results.rows[row.name]), flush=True)
+    if arguments.sweep:
+        measured = [results.rows[row.name] for row in sweep_rows() if row.name in results.rows]
+        if len(measured) == len(sweep_rows()):
+            print(write_table(facts, measured))
+        return
     for series in dict.fromkeys(row.series for row in rows if row.series):
         points = [point for point in results.in_order() if point["series"] == series]
         print(report.series_table(series, points))
     picture = CHART if results.complete and not arguments.quick else BUILD / f"benchmarks{kind}.svg"
     chart.draw(results, picture)
     print(f"\n{results.path}\n{picture}")
+
+
+def chosen_rows(scale: Scale, arguments: argparse.Namespace) -> list[Row]:
+    """Give the rows that the command line names, of the sweep where it asks for that."""
+    if not arguments.sweep:
+        return chosen(scale, arguments.rows)
+    return [row for row in sweep_rows() if not arguments.rows or row.name in arguments.rows]
 
 
 def parse() -> argparse.Namespace:
@@ -45,6 +59,7 @@ def parse() -> argparse.Namespace:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="small data and few rounds, to see that all runs")
     size.add_argument("--full", action="store_true", help="with the array of 4 GiB")
+    parser.add_argument("--sweep", action="store_true", help="the short rows, for docs/sweep.md")
     parser.add_argument(
         "--rounds", type=int, help=f"runs that count, for each peer (default: {ROUNDS}; quick: 2)"
     )

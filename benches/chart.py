@@ -96,7 +96,9 @@ def dots(axes: Axes, rows: Summaries) -> None:
 
 def name_rows(axes: Axes, rows: Summaries) -> None:
     """Write the rows' names below."""
-    slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(rows) > 10 else {}
+    slant: dict[str, Any] = (
+        {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(rows) > 10 else {}
+    )
     axes.set_xticks(range(len(rows)), [row["name"] for row in rows], **slant)
     axes.spines[["top", "right"]].set_visible(False)
 

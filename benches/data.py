@@ -17,7 +17,7 @@ import zarr
 from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
-from benches import single_files
+from benches import single_files, sweep
 from benches.scale import COLUMNS, COUNTED_CHUNK, PERIOD, SMALL_CHUNK, SMALL_READS, Scale
 
 
@@ -37,6 +37,8 @@ def write(scale: Scale, folder: Path, names: set[str]) -> None:
 
 def writer(scale: Scale, name: str) -> Callable[[Path], None]:
     """Find what writes the set of that name."""
+    if sweep.is_set(name):
+        return sweep.writer(name)
     kind, _, number = name.partition("-")
     if kind == "size":
         return lambda path: write_size(path, scale.side, int(number))

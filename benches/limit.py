@@ -28,7 +28,15 @@ def request(row: Row, folder: Path, scratch: Path) -> str:
         {"start": start, "shape": shape, "bytes": result_bytes(data_type, shape)} for start, shape in boxes
     ]
     written = str(scratch / "limit")
-    return json.dumps({"store": str(store.resolve()), "task": row.limit, "boxes": reads, "folder": written})
+    return json.dumps(
+        {
+            "store": str(store.resolve()),
+            "task": row.limit,
+            "boxes": reads,
+            "folder": written,
+            "kept": row.kept,
+        }
+    )
 
 
 def result_bytes(data_type: Any, shape: list[int]) -> int:

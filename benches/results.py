@@ -9,6 +9,7 @@ from benches import machine
 from benches.row import Row
 from benches.rows import all_rows
 from benches.scale import Scale
+from benches.sweep import sweep_rows
 
 
 class Results:
@@ -36,10 +37,12 @@ class Results:
 
     def in_order(self) -> list[dict[str, Any]]:
         """Give the rows that were measured, in the order of the report."""
-        return [self.rows[row.name] for row in all_rows(self.scale) if row.name in self.rows]
+        return [
+            self.rows[row.name] for row in [*all_rows(self.scale), *sweep_rows()] if row.name in self.rows
+        ]
 
     @property
     def complete(self) -> bool:
         """Whether every row was measured, and all with the same build."""
-        rows = self.in_order()
+        rows = [self.rows[row.name] for row in all_rows(self.scale) if row.name in self.rows]
         return len(rows) == len(all_rows(self.scale)) and len({row["build"] for row in rows}) == 1

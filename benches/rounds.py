@@ -1,6 +1,6 @@
 """Runs a row: one process for each peer, and the rounds from peer to peer.
 
-1. Each peer's process starts and prepares; who cannot take part says why.
+1. Each peer's process starts and prepares, all at a time; who cannot take part says why.
 2. In each round every peer runs twice in a row: the first run is discarded, the second one counts. A virtual
    machine gives free memory back to its host within a second, so that the first touch of fresh memory can
    cost ten times its usual price: that falls on the discarded run.
@@ -51,11 +51,13 @@ def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> lis
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix="zarrow-bench-", dir=memory_folder())))
         server = stack.enter_context(late.Server(folder, row.late, log, scratch)) if row.late else None
         running: list[tuple[Process, Samples]] = []
+        started: list[Process] = []
         all_samples = []
         for name in [*takers(row, folder), *([limit.NAME] if row.limit else [])]:
             samples = Samples(name, remark=PEERS[name].remarks.get(row.data, "") if name in PEERS else "")
             all_samples.append(samples)
-            process = stack.enter_context(start(name, row, scale, folder, scratch, server, log))
+            started.append(stack.enter_context(start(name, row, scale, folder, scratch, server, log)))
+        for process, samples in zip(started, all_samples, strict=True):
             samples.missing = process.receive().get("missing")
             if samples.missing is None:
                 running.append((process, samples))

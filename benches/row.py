@@ -1,6 +1,7 @@
 """A row: one measurement, and the bars that zarrow has to meet there."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from benches.selections import Selection
 
@@ -31,6 +32,10 @@ class Row:
     """The bytes that zarrow may have resident at most, over what was resident before."""
     ours: str = "zarrow"
     """The way of using zarrow that the bars are about."""
+    kept: int = 1
+    """How many results one run holds at once, each in memory of its own; none is recycled from run to run."""
+    index: Any = None
+    """What lists, points, changes and the reads behind an opening are made with."""
     cold: bool = False
     """Whether the page cache is dropped before each read."""
     late: int = 0
@@ -47,4 +52,4 @@ class Row:
     @property
     def reads(self) -> int:
         """How many reads one run has: times are for one of them."""
-        return max(1, len(self.selections)) if self.task == "read" else 1
+        return self.kept * (max(1, len(self.selections)) if self.task == "read" else 1)

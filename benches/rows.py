@@ -6,11 +6,14 @@ from benches import selections
 from benches.row import Row
 from benches.scale import Scale, string_bytes
 
+KEPT = 4  # results that are held at once
+
 
 def all_rows(scale: Scale) -> list[Row]:
     """Give every row at this scale, in the order of the report."""
     return [
         *whole(scale),
+        *kept(scale),
         *parts(scale),
         *variable(scale),
         *written(scale),
@@ -44,6 +47,24 @@ def whole(scale: Scale) -> list[Row]:
     title = "the same layers, opened, read or mapped, and every byte summed"
     summed = Row("rows-sum", title, "open_sum", "rows", ahead=1, ours="zarrow mmap")
     return [*rows, opened, summed]
+
+
+def kept(scale: Scale) -> list[Row]:
+    """Give the rows of whole reads that keep every result: each read gets fresh memory."""
+    title = f"{scale.mebibytes} MiB of float32, {scale.side}³, chunks 64³"
+    return [
+        Row(
+            f"{name}-kept",
+            f"{title}, {name}, every result kept (time of one)",
+            "read_kept",
+            name,
+            limit="decode",
+            ahead=1,
+            of_limit=0.9,
+            kept=KEPT,
+        )
+        for name in ("raw", "zstd", "blosc")
+    ]
 
 
 def whole_row(scale: Scale, name: str, title: str, chunk: int, ahead: float) -> Row:

@@ -9,6 +9,7 @@ import threading
 import time
 import timeit
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,21 @@ def read(peer: Peer, row: Row, path: Path) -> Run:
         return result
 
     return timed(each)
+
+
+def read_kept(peer: Peer, row: Row, path: Path) -> Run:
+    """Read all of an open array again and again, and keep what was read: each read touches fresh memory."""
+    array = peer.open(path)
+
+    def run() -> tuple[float, Any]:
+        peer.release_memory()
+        kept = []
+        started = time.perf_counter()
+        for _ in range(row.kept):
+            kept.append(peer.read(array, None))
+        return time.perf_counter() - started, kept[-1]
+
+    return run
 
 
 def read_late(peer: Peer, url: str) -> Run:
@@ -99,6 +115,82 @@ def batch(peer: Peer, row: Row, path: Path) -> Run:
     """Read selections into one array."""
     array = peer.open(path)
     return timed(lambda: peer.batch(array, row.selections))
+
+
+def points(peer: Peer, row: Row, path: Path) -> Run:
+    """Read points."""
+    array = peer.open(path)
+    return timed(lambda: peer.points(array, row.index))
+
+
+def orthogonal(peer: Peer, row: Row, path: Path) -> Run:
+    """Read all combinations of the positions of several axes."""
+    array = peer.open(path)
+    return timed(lambda: peer.orthogonal(array, row.index))
+
+
+def change(peer: Peer, row: Row, path: Path) -> Run:
+    """Write to some of an array that is there."""
+    whole = np.asarray(zarr.open_array(path.with_suffix(".zarr"), mode="r")[...])
+    part = np.ascontiguousarray(whole[row.index])
+    target = Path(tempfile.gettempdir(), f"changed-{peer.name.replace(' ', '-')}", path.name)
+    target.parent.mkdir()
+    peer.write(target, whole, path)
+    array = peer.open_to_write(target)
+
+    def run() -> tuple[float, Any]:
+        started = time.perf_counter()
+        peer.change(array, row.index, part)
+        return time.perf_counter() - started, Written(peer, target)
+
+    return run
+
+
+def opening(peer: Peer, row: Row, path: Path) -> Run:
+    """Open an array many times, and read something of it where the row says what."""
+    times = 100
+
+    def run() -> tuple[float, Any]:
+        started = time.perf_counter()
+        for _ in range(times):
+            array = peer.open(path)
+            if row.index is not None:
+                peer.read(array, row.index)
+        return (time.perf_counter() - started) / times, None
+
+    return run
+
+
+def creating(peer: Peer, row: Row, path: Path) -> Run:
+    """Create arrays."""
+    times = 100
+    folder = Path(tempfile.gettempdir(), f"created-{peer.name.replace(' ', '-')}")
+
+    def run() -> tuple[float, Any]:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        started = time.perf_counter()
+        for number in range(times):
+            peer.create(folder / str(number))
+        return (time.perf_counter() - started) / times, None
+
+    return run
+
+
+def threads(peer: Peer, row: Row, path: Path) -> Run:
+    """Read crops on several threads of the caller."""
+    array = peer.open(path)
+    side = np.asarray(zarr.open_array(path, mode="r").shape)
+    corners = np.random.default_rng(7).integers(0, side - 64, (64, len(side)))
+    crops = [tuple(slice(int(at), int(at) + 64) for at in corner) for corner in corners]
+
+    def run() -> tuple[float, Any]:
+        with ThreadPoolExecutor(8) as pool:
+            started = time.perf_counter()
+            results = list(pool.map(lambda crop: peer.read(array, crop), crops))
+            return (time.perf_counter() - started) / len(crops), results[-1]
+
+    return run
 
 
 def to_arrow(peer: Peer, row: Row, path: Path) -> Run:
@@ -173,5 +265,23 @@ def stall(peer: Peer, row: Row, path: Path) -> Run:
 
 TASKS: dict[str, Callable[[Peer, Row, Path], Run]] = {
     task.__name__: task
-    for task in (read, open_read, open_sum, write, batch, to_arrow, to_strings, call, import_time, stall)
+    for task in (
+        read,
+        read_kept,
+        open_read,
+        open_sum,
+        write,
+        batch,
+        points,
+        orthogonal,
+        change,
+        opening,
+        creating,
+        threads,
+        to_arrow,
+        to_strings,
+        call,
+        import_time,
+        stall,
+    )
 }

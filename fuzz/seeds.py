@@ -78,6 +78,22 @@ def chunks() -> list[tuple[int, bytes]]:
     ]
 
 
+def frames() -> list[tuple[int, bytes]]:
+    """Frames of Blosc, and what is written with each of its compressors."""
+    raw = NUMBERS.tobytes()
+    made = [
+        numcodecs.Blosc(name, level, shuffle, block, typesize=size).encode(raw)
+        for name in numcodecs.blosc.list_compressors()
+        for shuffle in (0, 1, 2)
+        for level, block, size in ((5, 0, 4), (1, 256, 8), (9, 500, 12), (0, 0, 4))
+    ]
+    settings = [bytes([128 + number, 5, 4, 16]) for number in range(15)]
+    return [
+        *((0, bytes(frame)) for frame in made),
+        *((setting[0], setting[1:] + raw) for setting in settings),
+    ]
+
+
 def vlen(count: int) -> bytes:
     """So many words as `vlen-utf8` stores them."""
     words = [WORDS[at % len(WORDS)].encode() for at in range(count)]
@@ -263,6 +279,7 @@ def main(folder: Path) -> None:
     """Write all seeds."""
     targets = {
         "chunk": chunks,
+        "blosc": frames,
         "shard": shards,
         "vlen": strings,
         "filter": filtered,

@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import anndata_store
 import handwritten
+from zarrow import missing
 
 SEED = os.environ.get("ZARROW_TEST_SEED")
 
@@ -20,6 +21,10 @@ SEED = os.environ.get("ZARROW_TEST_SEED")
 # so that they stay the same, or by the seed.
 settings.register_profile("zarrow", derandomize=SEED is None, database=None, deadline=None, print_blob=True)
 settings.load_profile("zarrow")
+
+
+# Whichever test stores missing elements first would have the one warning of the process.
+missing._has_warned = True
 
 
 @pytest.hookimpl(tryfirst=True)

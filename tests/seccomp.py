@@ -34,6 +34,7 @@ NUMBERS = {
     "renameat": (264, 38),
     "renameat2": (316, 276),
     "statx": (332, 291),
+    "symlinkat": (266, 36),
     "unlinkat": (263, 35),
     "utimensat": (280, 88),
 }

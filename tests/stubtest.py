@@ -21,5 +21,14 @@ for stub in Path(zarrow.__file__).parent.glob("_*.pyi"):
         setattr(module, name, getattr(zarrow, name))
         sys.modules[module.__name__] = module
 
-options = stubtest.parse_options(["zarrow", "--mypy-config-file", str(ROOT / "pyproject.toml")])
+options = stubtest.parse_options(
+    [
+        "zarrow",
+        "--mypy-config-file",
+        str(ROOT / "pyproject.toml"),
+        "--allowlist",
+        str(ROOT / "tests" / "stubtest_allowlist.txt"),
+        "--ignore-unused-allowlist",
+    ]
+)
 sys.exit(stubtest.test_stubs(options))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import signal
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +47,7 @@ def test_what_it_says_about_itself(array):
     assert array.fill_value == -5 and type(array.fill_value) is np.int32
     assert array.dimension_names == (("row", None) if array.zarr_format == 3 else None)
     assert array.metadata["shape"] == [7, 9] and array.metadata["zarr_format"] == array.zarr_format
-    assert array.nbytes_stored > 252 // 4
+    assert array.nbytes_stored() > 252 // 4
 
 
 def test_attributes_are_a_new_dict(array):
@@ -200,7 +202,7 @@ def test_rows_are_read_one_by_one(tmp_path):
     array = zarrow.create_array(tmp_path / "rows", data=[[1, 2], [3, 4]])
     assert [row.tolist() for row in array] == [[1, 2], [3, 4]]
     point = zarrow.create_array(tmp_path / "point", data=5)
-    with pytest.raises(TypeError, match="no axes"):
+    with pytest.raises(TypeError, match="0-d array"):
         iter(point)
 
 
@@ -208,16 +210,61 @@ def test_rows_are_read_one_by_one(tmp_path):
     ("call", "text"),
     [
         (lambda array: array.read(mask="cfx"), "'cf', 'fill' or a value"),
-        (lambda array: zarrow.read_many([(np.zeros(3), 0)]), "an item is a zarrow.Array"),
+        (lambda array: zarrow.read_many([(np.zeros(3), 0)]), "takes a list of (array, selection)"),
         (
-            lambda array: zarrow.create_array(zarrow.MemoryStore(), dtype="i4", compressor=None),
-            "create_array()",
+            lambda array: zarrow.create_array(zarrow.MemoryStore(), dtype="i4", compresor=None),
+            "did you mean compressor?",
         ),
-        (lambda array: zarrow.create_array(zarrow.MemoryStore(), shape=1, dtype=object), "no Zarr data type"),
-        (lambda array: array.write(0, None), "an optional type"),
+        (
+            lambda array: zarrow.create_array(zarrow.MemoryStore(), shape=1, dtype=object),
+            "which has no Zarr data type",
+        ),
+        (lambda array: array.write(0, None), "optional["),
     ],
 )
 def test_an_error_says_what_to_do(tmp_path, call, text):
     array = zarrow.create_array(tmp_path, data=[1, 2])
     with pytest.raises((TypeError, ValueError, NotImplementedError), match=re.escape(text)):
         call(array)
+
+
+def test_an_array_shows_axes_fill_value_missing_chunks_and_attributes(tmp_path):
+    array = zarrow.create_array(
+        tmp_path / "grid",
+        shape=(365, 4),
+        chunks=(1, 4),
+        dtype="f4",
+        fill_value=np.nan,
+        dimension_names=["time", None],
+        attributes={"units": "K", "long": "x" * 1000, **{f"key{number}": number for number in range(50)}},
+    )
+    array[3:5] = 1
+    for text in (repr(array), array._repr_html_()):
+        for part in ("time, unnamed", "nan", "(1, 4), 2 of 365 stored", "more"):
+            assert part in text, part
+        assert "units=" in text and len(text) < 1500
+    array[...] = 1
+    assert "chunks   (1, 4), 365 in all" in repr(array)
+    word = zarrow.create_array(tmp_path / "word", shape=2, dtype=str, fill_value="no")
+    assert "fill     'no'" in repr(word) and "\n  axes" not in repr(word) and "\n  attrs" not in repr(word)
+
+
+def test_an_array_of_many_chunks_is_shown_without_a_look_at_each(tmp_path):
+    """The folder is not listed: what cannot be listed does not matter."""
+    array = zarrow.create_array(tmp_path, shape=(10**15,), chunks=(1000,), dtype="i1", shards=None)
+    array[:5] = 1
+    shown = repr(array)
+    assert "chunks   (1000,), 1000000000000 in all" in shown and "stored   not counted" in shown
+    sharded = zarrow.create_array(
+        zarrow.MemoryStore(), shape=(40, 40), chunks=(5, 5), shards=(20, 20), dtype="i1"
+    )
+    sharded[:3] = 1
+    assert "shards   (20, 20), 2 of 4 stored" in repr(sharded)
+
+
+@pytest.mark.parametrize("value", [3, 3.5, True, "Oslo", b"x"], ids=repr)
+def test_an_array_in_the_store_is_not_compared_with_values(array: zarrow.Array, value: Any) -> None:
+    for compare in (operator.eq, operator.ne, operator.gt, operator.le):
+        with pytest.raises(TypeError, match=r"type array\[\.\.\.\] first"):
+            compare(array, value)
+    assert array == array and (array == None) is False  # noqa: E711

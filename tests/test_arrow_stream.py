@@ -259,15 +259,15 @@ def test_what_is_no_table_is_refused(group, folder):
     with pytest.raises(zarrow.ShapeError, match='"number" has 1000 rows, "other/short" has 3') as raised:
         group.to_arrow(["number", "other/short"])
     assert raised.value.kind == "shape" and isinstance(raised.value, ValueError)
-    with pytest.raises(zarrow.ShapeError, match="no axes"):
+    with pytest.raises(zarrow.ShapeError, match="0-d array"):
         group.to_arrow(["crs"])
-    with pytest.raises(zarrow.ShapeError, match="no axes"):
+    with pytest.raises(zarrow.ShapeError, match="0-d array"):
         pa.chunked_array(group["crs"])
     with pytest.raises(zarrow.NodeTypeError, match="a group"):
         group.to_arrow(["other"])
     with pytest.raises(zarrow.NotFoundError):
         group.to_arrow(["missing"])
-    with pytest.raises(zarrow.ShapeError, match="has a column"):
+    with pytest.raises(zarrow.ShapeError, match="to make a table of"):
         group.to_arrow([])
     with pytest.raises(ValueError, match="without a step"):
         group.to_arrow(rows=slice(0, 10, 2))

@@ -241,7 +241,7 @@ def test_a_mask_of_another_length_is_refused():
     class Short(np.ma.MaskedArray):
         mask = np.zeros(1, bool)
 
-    with pytest.raises(zarrow.ExchangeError, match="1 bytes for 4 elements"):
+    with pytest.raises(zarrow.ExchangeError, match="the mask has 1 bytes, the data have 4 elements"):
         zarrow.asarray(np.arange(4.0).view(Short))
 
 
@@ -251,7 +251,7 @@ def test_text_and_bytes_are_copied():
             taken = zarrow.asarray(source)
             assert taken.tolist() == values
             assert isinstance(taken, zarrow.MaskedVariable if None in values else zarrow.Variable)
-            with pytest.raises(zarrow.ExchangeError, match="copied"):
+            with pytest.raises(zarrow.ExchangeError, match="cannot be shared"):
                 zarrow.asarray(source, copy=False)
     strings = np.array([["a", "bé"], ["", "d"]], np.dtypes.StringDType())
     assert zarrow.asarray(strings, "string").tolist() == strings.tolist()
@@ -264,7 +264,7 @@ def test_text_and_bytes_are_copied():
     assert zarrow.asarray([], dtype=bytes).tolist() == []
     with pytest.raises(UnicodeEncodeError):
         zarrow.asarray(["\ud800"])
-    for mixed in ([b"a", "b"], np.array(["a", 1], object), np.array([1, None], object)):
+    for mixed in ([b"a", "b"], np.array(["a", 1], object), np.array([1, {}], object)):
         with pytest.raises(TypeError):
             zarrow.asarray(mixed)
 

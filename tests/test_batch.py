@@ -218,7 +218,7 @@ def test_what_is_refused(array, tmp_path):
         ([(array, 0)] * 3, row, ValueError),
         ([(array, 0)] * 2, row[0], ValueError),
         ([(array, 0)] * 2, row.astype("i2"), TypeError),
-        ([array, array], None, TypeError),
+        ([1, array], None, TypeError),
         ([(1, 0)], None, TypeError),
         (5, None, TypeError),
     ]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 
 import zarrow
 
@@ -332,6 +333,19 @@ def test_consolidating_misses_nothing_that_processes_create(tmp_path: Path) -> N
     assert len(zarrow.open(tmp_path).keys()) == 60
 
 
+def test_a_node_that_consolidated_metadata_lack_is_found_where_it_is_required(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path)
+    root.consolidate_metadata()
+    zarr.create_group(tmp_path / "rain")
+    assert "rain" not in root
+    with pytest.raises(zarrow.NodeExistsError):
+        root.create_group("rain")
+    assert "rain" in root
+    zarr.create_group(tmp_path / "snow")
+    assert root.require_group("snow").path == "snow"
+    assert root.keys() == ["rain", "snow"]
+
+
 KILLED = """
     import os, random, sys
     import numpy as np
@@ -394,3 +408,11 @@ def test_killed_changes_leave_the_old_or_the_new(tmp_path: Path) -> None:
     sweep = "import sys, zarrow; zarrow.consolidate_metadata(sys.argv[1])['replaced'] = [1]"
     subprocess.run([sys.executable, "-c", sweep, str(tmp_path)], check=True)
     assert not list(tmp_path.glob(".zarrow-*"))
+
+
+def test_a_read_of_an_array_that_was_replaced_by_one_of_more_axes_says_so(tmp_path: Path) -> None:
+    root = zarrow.create_group(tmp_path)
+    array = root.create_array("x", data=np.arange(11.0), chunks=3)
+    root.create_array("x", data=np.ones((40, 40)), chunks=(7, 9), overwrite=True)
+    with pytest.raises(zarrow.StaleHandleError):
+        array[...]

@@ -79,7 +79,7 @@ def test_errors_are_one_line_and_a_status(store, subcommand):
     finished = run(subcommand, store / "nothing")
     assert (finished.returncode, finished.stdout) == (1, "")
     assert (
-        finished.stderr.startswith(f"zarrow {subcommand}: there is neither")
+        finished.stderr.startswith(f"zarrow {subcommand}: no Zarr array or group here")
         and finished.stderr.count("\n") == 1
     )
 
@@ -153,3 +153,55 @@ def test_help_and_version():
     finished = run("--help")
     assert finished.returncode == 0 and all(name in finished.stdout for name in ("info", "tree", "demo"))
     assert "--masked-writer" in run("demo", "--help").stdout
+
+
+def test_json_has_no_numbers_that_json_does_not_have(tmp_path):
+    root = zarrow.create_group(tmp_path, attributes={"missing": float("nan"), "most": [float("-inf")]})
+    root.create_array("x", shape=2, dtype="f4", attributes={"limit": float("inf")})
+
+    def refuse(name):
+        raise ValueError(name)
+
+    for subcommand in ("info", "tree"):
+        described = json.loads(run(subcommand, tmp_path, "--json").stdout, parse_constant=refuse)
+        assert described["attributes"] == {"missing": "NaN", "most": ["-Infinity"]}
+    array = json.loads(run("info", tmp_path, "x", "--json").stdout, parse_constant=refuse)
+    assert array["attributes"] == {"limit": "Infinity"}
+
+
+def test_tree_of_an_array_names_the_array(store):
+    finished = run("tree", store, "model/grid")
+    assert finished.returncode == 1 and f"{store}/model/grid is an array" in finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [("info", "model/grid"), ("tree",)])
+def test_lines_fit_a_terminal_of_80_columns(tmp_path, arguments, monkeypatch):
+    root = zarrow.create_group(tmp_path / "store")
+    root.create_array("model/grid", shape=(5, 6), dtype="f4", attributes={"units": "K", "name": "rain"})
+    monkeypatch.chdir(tmp_path)
+    finished = run(arguments[0], "store", *arguments[1:])
+    assert finished.returncode == 0 and max(map(len, finished.stdout.splitlines())) <= 80
+
+
+WITHOUT_OTHERS = """
+import sys, importlib.util
+known = importlib.util.find_spec
+hidden = ("zarr", "PIL", "torch", "jax", "pyarrow", "polars", "h5py")
+importlib.util.find_spec = lambda name, *rest: None if name in hidden else known(name, *rest)
+from zarrow.cli import main
+status = main(["demo", "--folder", sys.argv[1]])
+assert not set(hidden) & set(sys.modules), set(hidden) & set(sys.modules)
+sys.exit(status)
+"""
+
+
+def test_the_demo_makes_a_world_of_its_own(tmp_path):
+    """As from a wheel in an empty environment, which has NumPy and nothing else."""
+    command = [sys.executable, "-c", WITHOUT_OTHERS, tmp_path / "world"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    printed = finished.stdout.replace(str(tmp_path), "")
+    assert all(len(line) <= 80 for line in printed.splitlines())
+    assert "999.0 999.0" in finished.stdout and "DIFFERENT" not in finished.stdout
+    assert finished.stdout.count("np.asarray(a)") == 8 and "MaskedVariable" in finished.stdout
+    assert zarrow.open(tmp_path / "world/world.zarr")["turbidity/zstd"].shape == (12, 2160, 4320)

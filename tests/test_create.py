@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -448,3 +449,38 @@ def test_python_objects_that_the_type_has_not_are_refused(dtype, data):
     with pytest.raises(TypeError):
         zarrow.create_array(store, data=data, dtype=dtype)
     assert store.to_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chunks": "big"}, "chunks is 'big', expected an int, one int per axis"),
+        ({"chunks": (1.5,)}, "chunks is (1.5,), expected an int, one int per axis"),
+        ({"chunks": {"x": 1}}, "chunks is {'x': 1}, expected an int, one int per axis"),
+        ({"chunks": (1, 1)}, "chunks is (1, 1), expected one int per axis of the shape (3,)"),
+        ({"shards": "3"}, "shards is '3', expected an int, one int per axis"),
+        ({"shape": "3"}, "shape is '3', expected an int or a tuple of ints"),
+        ({"shape": (3.0,)}, "shape is (3.0,), expected an int or a tuple of ints"),
+        ({"dtype": "flot32"}, "dtype is 'flot32', expected what numpy.dtype takes"),
+        ({"fill_value": "x"}, "fill_value is 'x', expected a value of type int32"),
+        ({"fill_value": [1]}, "fill_value is [1], expected a value of type int32"),
+        ({"fill_value": 2**40}, f"fill_value is {2**40}, expected a value of type int32"),
+        ({"dtype": str, "fill_value": 5}, "fill_value is 5, expected a value of type string"),
+        ({"dtype": bytes, "fill_value": "x"}, "fill_value is 'x', expected a value of type bytes"),
+        ({"attrs": {}}, "unknown option 'attrs' of create_array: type attributes="),
+        ({"chunk": 1}, "unknown option 'chunk' of create_array: did you mean chunks?"),
+    ],
+    ids=str,
+)
+def test_messages_name_the_option_and_what_was_given(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError), match=re.escape(message)):
+        zarrow.create_array(zarrow.MemoryStore(), **{"shape": 3, "dtype": "i4", **options})
+
+
+def test_options_go_by_name(tmp_path: Path) -> None:
+    root = zarrow.create_group(zarrow.MemoryStore())
+    for create in (root.create_array, lambda *given: zarrow.create_array(zarrow.MemoryStore(), *given)):
+        with pytest.raises(
+            TypeError, match=r"options of .* go by name, as shape=\(365, 100\), dtype='f4', not by position"
+        ):
+            create("x", (3,), "f4")

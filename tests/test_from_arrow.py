@@ -156,7 +156,7 @@ OF_DAY = [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")]
 def test_what_would_lose_its_meaning_is_refused(kind, take):
     array = made(kind, [0, 86_400_000 if kind == pa.date64() else 3, None])
     for lent in (array, pa.chunked_array([array, array]), array.slice(3)):
-        with pytest.raises(zarrow.ExchangeError, match="would lose its meaning here: cast it to") as raised:
+        with pytest.raises(zarrow.ExchangeError, match="would lose its meaning: cast it to") as raised:
             take(lent)
         assert raised.value.kind == "loses_meaning" and isinstance(raised.value, ValueError)
 
@@ -277,11 +277,11 @@ def test_capsules():
     array = pa.array([1, 2, 3])
     pair = array.__arrow_c_array__()
     assert zarrow.from_arrow(pair).tolist() == [1, 2, 3]
-    with pytest.raises(zarrow.ExchangeError, match="used before"):
+    with pytest.raises(zarrow.ExchangeError, match="not consumed before"):
         zarrow.from_arrow(pair)
     stream = pa.chunked_array([[1], [2]]).__arrow_c_stream__()
     assert zarrow.from_arrow(stream).tolist() == [1, 2]
-    with pytest.raises(zarrow.ExchangeError, match="used before"):
+    with pytest.raises(zarrow.ExchangeError, match="not consumed before"):
         zarrow.from_arrow(stream)
     with pytest.raises((TypeError, BufferError)):
         zarrow.from_arrow(tuple(reversed(array.__arrow_c_array__())))

@@ -82,7 +82,7 @@ def test_the_tree_is_drawn(root):
 └── station (3,) int16"""
     assert str(root.tree()) == repr(root.tree()) == expected
     assert str(root.tree(1)) == "/\n├── model\n└── station (3,) int16"
-    assert str(root["model"].tree(depth=0)) == "/model"
+    assert str(root["model"].tree(level=0)) == "/model"
     assert "grid" in root.tree()._repr_html_() and "station (3,) int16" in repr(root)
     assert "station" in root._repr_html_()
 
@@ -102,7 +102,7 @@ def test_open_says_what_it_cannot(store, tmp_path):
         with pytest.raises(FileNotFoundError) as raised:
             zarrow.open(place, path)
         assert isinstance(raised.value, zarrow.NotFoundError) and raised.value.store == str(place)
-    for url in ("s3://bucket/key", "https://host/data.zarr"):
+    for url in ("ftp://host/data.zarr", "hdfs://host/data.zarr"):
         with pytest.raises(NotImplementedError, match=url.partition(":")[0]):
             zarrow.open(url)
     with pytest.raises(ValueError, match="absolute"):
@@ -119,7 +119,9 @@ def test_a_broken_member_does_not_hide_the_others(tmp_path):
     group = zarrow.open(tmp_path)
     assert group.keys() == ["bad", "good"] and group["good"].shape == (1,)
     assert "bad cannot be opened" in str(group.tree()) and "good (1,) int8" in repr(group)
-    for refused in (lambda: group["bad"], group.values, lambda: "bad" in group):
+    with pytest.warns(zarrow.ZarrowWarning, match="bad"):
+        assert [array.shape for array in group.values()] == [(1,)]
+    for refused in (lambda: group["bad"], lambda: "bad" in group):
         with pytest.raises(zarrow.MetadataError):
             refused()
 
@@ -149,3 +151,13 @@ def test_get_has_a_default(tmp_path):
     root = zarrow.open(tmp_path)
     assert root.get("x") == root["x"] and root.get("y") is None and root.get("y", 3) == 3
     assert root._ipython_key_completions_() == ["x"]
+
+
+def test_a_group_shows_its_attributes_and_the_first_of_many_members(tmp_path):
+    root = zarrow.create_group(tmp_path, attributes={"title": "<rain>"})
+    for number in range(103):
+        root.create_group(f"g{number:03}")
+    for text, title in ((repr(root), '"<rain>"'), (root._repr_html_(), "&quot;&lt;rain&gt;&quot;")):
+        assert f"title={title}" in text
+        assert "g099" in text and "g100" not in text and "3 more: .keys() lists them" in text
+    assert "g102" in str(root.tree())

@@ -19,7 +19,19 @@ def test_nothing_heavy_is_imported_and_no_thread_is_started():
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     modules, threads = finished.stdout.splitlines()
     assert threads == "1"
-    heavy = {"numpy", "torch", "jax", "pyarrow", "polars", "zarr", "ml_dtypes", "json", "argparse", "urllib"}
+    heavy = {
+        "numpy",
+        "torch",
+        "jax",
+        "pyarrow",
+        "polars",
+        "zarr",
+        "ml_dtypes",
+        "json",
+        "argparse",
+        "urllib",
+        "inspect",
+    }
     assert not heavy & set(modules.split()) and "zarrow._zarrow" in modules.split()
 
 

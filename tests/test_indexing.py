@@ -49,7 +49,7 @@ def write(folder, rng: random.Random, number: int):
     array = zarr.create_array(folder, shape=shape, chunks=chunks, dtype=dtype, **options)
     values = values_of(shape, dtype)
     corner = tuple(slice(0, part) for part in options.get("shards", chunks))
-    values[corner] = values.dtype.type() if dtype is not str else ""
+    values[corner] = np.zeros((), values.dtype)[()] if dtype is not str else ""
     array[...] = values
     return zarrow.open(folder), array, values
 

@@ -163,3 +163,23 @@ def test_the_cache_keeps_nothing_of_a_file_that_was_written_just_now(
             (tmp_path / "a" / chunk.relative_to(tmp_path / "b")).write_bytes(chunk.read_bytes())
     written_at(tmp_path / "a", soon)
     assert np.array_equal(array[...], -values)
+
+
+def test_strings_of_a_shape_beyond_all_memory_are_refused_at_once() -> None:
+    names = zarrow.empty((2**47,), dtype="string", chunks=2, store=zarrow.MemoryStore())
+    with pytest.raises(zarrow.OutOfMemoryError):
+        names[...]
+
+
+def test_more_strings_than_a_read_takes_are_not_written(tmp_path: Path) -> None:
+    """Before memory is taken for them: each has a length of four bytes, the empty ones too."""
+    with pytest.raises(zarrow.LimitError, match="max_variable_nbytes"):
+        zarrow.create_array(tmp_path / "many", data=["a", "b"], chunks=2**31)
+    with pytest.raises(zarrow.NotFoundError):
+        zarrow.open(tmp_path / "many")
+    zarrow.create_array(tmp_path / "long", shape=2, dtype=str, chunks=2)
+    narrow = zarrow.open(tmp_path / "long", mode="r+", limits=zarrow.DecodeLimits(max_variable_nbytes=100))
+    with pytest.raises(zarrow.LimitError, match="the size of a chunk of strings"):
+        narrow[...] = ["a" * 60, "b" * 60]
+    narrow[...] = ["a" * 40, "b" * 40]
+    assert narrow[0].tolist() == "a" * 40

@@ -68,6 +68,38 @@ def test_everything_can_be_written_without_locks(tmp_path, error):
     run(program, tmp_path, error)
 
 
+def test_without_any_lock_nodes_come_and_go_and_changes_are_refused(tmp_path):
+    """Neither `flock` nor links: what is one step is done, and what reads and sets is an error."""
+    program = """
+        seccomp.refuse({"flock": errno.ENOLCK, "symlinkat": errno.EPERM, "fstatfs": errno.ENOSYS})
+        root = zarrow.create_group(folder / "g")
+        a = root.create_array("a", shape=32, chunks=8, dtype="u4")
+        a[:] = 7
+        root["b"] = np.arange(5)
+        a = root.create_array("a", shape=16, chunks=8, dtype="u4", overwrite=True)
+        assert a[:].tolist() == [0] * 16
+        a[:8] = 1
+        changes = [
+            lambda: a.attrs.update(name="rain"),
+            lambda: a.resize(3),
+            lambda: a.append(np.ones(8, "u4")),
+            lambda: a.__setitem__(3, 5),
+        ]
+        for change in changes:
+            try:
+                change()
+            except zarrow.errors.UnsupportedError as error:
+                assert "locks" in str(error), error
+            else:
+                raise AssertionError("changed without a lock")
+        a = zarrow.open(folder / "g", "a")
+        assert a[:].tolist() == [1] * 8 + [0] * 8 and dict(a.attrs) == {}
+        del root["b"]
+        assert list(root) == ["a"] and reserved() == [], reserved()
+    """
+    run(program, tmp_path)
+
+
 def test_parts_of_one_chunk_are_kept_apart_without_locks(tmp_path):
     """Threads and processes of one machine lose nothing, as where there are locks."""
     program = """

@@ -47,8 +47,9 @@ def test_numpy_has_none(words, blobs):
     assert (
         words.numpy().dtype == object and words.numpy().tolist() == WORDS and blobs.numpy().tolist() == BLOBS
     )
-    with pytest.raises(BufferError, match=r"\.data.*\.mask.*\.filled\(value\)"):
-        np.asarray(words)
+    assert np.asarray(words).tolist() == WORDS and np.array(blobs, object).tolist() == BLOBS
+    with pytest.raises(ValueError, match="copy"):
+        np.array(words, copy=False)
 
 
 def test_filled_is_a_new_variable(words, blobs):

@@ -213,7 +213,7 @@ def test_empty_selections_and_errors(rows):
 
 def test_memory_of_the_callers_cannot_be_a_map(rows):
     out = np.zeros(VALUES.shape, np.int32)
-    with pytest.raises(ValueError, match="either out or mmap"):
+    with pytest.raises(ValueError, match="exclude each other"):
         rows.read(out=out, mmap=True)
     assert not out.any()
 

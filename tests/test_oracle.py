@@ -14,6 +14,7 @@ import zarrow
 from oracle.arrays import GEOMETRIES, ArrayCase, Geometry, bits
 from oracle.chains import CHAINS, Chain
 from oracle.elements import ELEMENTS, Element, Values
+from oracle.gaps import ZARR_PYTHON
 from oracle.random_values import seed_of
 from oracle.selections import Selection, any_of, fixed, random_one
 
@@ -88,9 +89,11 @@ def writable(cases: Iterable[ArrayCase]) -> Iterator[ArrayCase]:
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
 def test_each_type_with_each_geometry_and_fill_value(element: Element, tmp_path: Path) -> None:
-    chains = itertools.cycle([chain for known, chain in COMBINATIONS if known is element])
+    known = [chain for own, chain in COMBINATIONS if own is element]
+    chains = itertools.cycle(known)
     for number, (geometry, fill) in enumerate(itertools.product(GEOMETRIES, element.fills)):
-        for case in writable(ArrayCase(element, chain, geometry, fill, number) for chain in chains):
+        each = itertools.islice(chains, len(known))
+        for case in writable(ArrayCase(element, chain, geometry, fill, number) for chain in each):
             check_case(case, tmp_path / str(number), fixed(geometry.shape))
 
 
@@ -105,6 +108,7 @@ def test_each_chain_with_each_geometry(chain: Chain, tmp_path: Path) -> None:
             check_case(case, tmp_path / str(number), fixed(geometry.shape))
 
 
+@pytest.mark.xfail(ZARR_PYTHON >= (3, 4), raises=TypeError, reason="zarr-python 3.4 writes none")
 @pytest.mark.parametrize("version", [2, 3])
 def test_bytes_without_axes(version: int, tmp_path: Path) -> None:
     """Of which zarr-python drops the zero bytes at the end."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import re
+from pathlib import Path
 
 import jax.numpy as jnp
 import ml_dtypes
@@ -191,7 +193,7 @@ def test_immutable_memory_is_refused(small, tmp_path):
     with pytest.raises(BufferError):
         small.read(0, out=column)
     assert column.to_pylist() == [0] * 6
-    with pytest.raises(TypeError, match="no protocol"):
+    with pytest.raises(TypeError, match=r"out is .* expected an array whose memory"):
         small.read((0, 1), out=np.float32(3))
     offsets = handwritten.variable(tmp_path / "strings", ["a", "b"]).offsets
     zarr.create_array(tmp_path / "integers", shape=(3,), chunks=(3,), dtype="i8")[:] = 7
@@ -280,3 +282,19 @@ def test_complex_numbers_of_every_kind(name):
     array.read(out=out)
     assert out.tobytes() == expected.tobytes()
     assert out.dtype == expected.dtype
+
+
+def test_what_is_wrong_with_out_names_it(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path, data=np.zeros((2, 3), "f4"))
+    for out, message in (
+        ("x", "out is <class 'str'>, expected an array whose memory can be written"),
+        ([1], "out is <class 'list'>"),
+        (np.zeros((2, 3), "i4"), "out is of int32, expected float32"),
+        (np.zeros((3, 2), "f4"), "out has shape"),
+        (np.broadcast_to(np.float32(0), (2, 3)), "out is read-only"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+            array.read(out=out)
+    with pytest.raises(zarrow.ZarrowError) as caught:
+        array.read(out=np.zeros((2, 3), ">f4"))
+    assert caught.value.__notes__ == ["while processing 'out'"]

@@ -195,7 +195,7 @@ def test_elements_compare_as_in_numpy(tensor, arrays):
     assert (arrays["strings"] == "żółw").tolist() == [False, True, False, False]
     assert not (tensor < tensor).any() and (tensor <= tensor).all()
     for array in arrays.values():
-        with pytest.raises(TypeError, match="unhashable"):
+        with pytest.raises(TypeError, match=r"unhashable type.* with axes"):
             hash(array)
 
 
@@ -284,7 +284,7 @@ def test_a_node_keeps_how_it_was_opened(tmp_path, monkeypatch):
 def test_nodes_are_the_same_by_store_and_path(hierarchy, tmp_path):
     x = hierarchy["x"]
     assert x == hierarchy["x"] and hash(x) == hash(hierarchy["x"])
-    assert x != hierarchy["y"] and x != hierarchy and x != 1
+    assert x != hierarchy["y"] and x != hierarchy and x != None  # noqa: E711
     differs = x != hierarchy["x"]
     assert not differs
     assert hierarchy == copy.copy(hierarchy) and {hierarchy: 1, x: 2}[x] == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,8 @@ def test_one_array(store: Any) -> None:
 
 def test_arrays_by_their_names(store: Any) -> None:
     zarrow.save(store, x=[1, 2], y=np.eye(2))
-    zarrow.save(store, y=[5], **{"deep/z": [True]}, path=["a name like any"])
+    zarrow.save(store, y=[5], **{"deep/z": [True]})
+    zarrow.save(store, {"path": ["a name like any"]})
     root = zarrow.open(store)
     assert root.keys() == ["deep", "path", "x", "y"]
     assert (root["x"][...].tolist(), root["y"][...].tolist(), root["deep/z"][...].tolist()) == (
@@ -43,6 +46,15 @@ def test_arrays_by_their_names(store: Any) -> None:
     with pytest.raises(FileExistsError, match="group"):
         zarrow.save(store, [1])
     assert zarrow.open(store).keys() == ["deep", "path", "x", "y"]
+
+
+def test_below_a_path(store: Any) -> None:
+    zarrow.save(store, [1, 2], path="a/b")
+    zarrow.save(store, path="a", c=[3])
+    root = zarrow.open(store)
+    assert root["a/b"][...].tolist() == [1, 2] and root["a/c"][...].tolist() == [3]
+    with pytest.raises(TypeError, match=r'\{"path": \.\.\.\}'):
+        zarrow.save(store, path=[1])  # type: ignore[arg-type]
 
 
 def test_nothing_to_save(store: Any) -> None:
@@ -80,3 +92,32 @@ def test_zarr_python_loads_it(tmp_path: Path) -> None:
         read = zarr.open_group(tmp_path, mode="r")[name][...]
         assert np.array_equal(read, values, equal_nan=values.dtype.kind == "M")
         assert zarrow.open(tmp_path)[name].shape == values.shape
+
+
+def test_one_warning_names_all_columns_with_missing_elements(tmp_path: Path) -> None:
+    program = (
+        "import sys, warnings, zarrow\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    zarrow.save(sys.argv[1], {'x': [1, None], 'whole': [1, 2], 'y': ['a', None]})\n"
+        "print([str(warning.message).partition(',')[0:3:2] for warning in caught])\n"
+    )
+    command = [sys.executable, "-c", program, tmp_path / "table"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.count("zarr-python cannot open x") == 1 and " y, since elements are missing" in said
+
+
+def test_a_group_in_the_way_says_what_replaces_it(tmp_path: Path) -> None:
+    zarrow.save(tmp_path, table={"x": [1]})
+    root = zarrow.open(tmp_path)
+    for replace in (
+        lambda: zarrow.save(tmp_path, table=[1]),
+        lambda: zarrow.save(tmp_path, [1]),
+        lambda: root.__setitem__("table", [1]),
+    ):
+        with pytest.raises(
+            zarrow.NodeExistsError, match=r"create_array\(\.\.\., overwrite=True\) replaces it"
+        ):
+            replace()
+    root.create_array("table", data=[1], overwrite=True)
+    assert root["table"][...].tolist() == [1]

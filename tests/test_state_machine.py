@@ -29,7 +29,7 @@ TYPES: dict[Any, list[Any]] = {
     "f8": [0.0, 1.5, np.nan, -np.inf],
     "bool": [False, True],
     "U3": ["", "né", "xyz"],
-    "M8[s]": [np.datetime64(0, "s"), np.datetime64("NaT"), np.datetime64(10**9, "s")],
+    "M8[s]": [np.datetime64(0, "s"), np.datetime64("NaT", "s"), np.datetime64(10**9, "s")],
     "string": ["", "a", "né" * 50],
 }
 COMPRESSORS = ["auto", None, "gzip", "blosc", ["zstd", "crc32c"]]

@@ -132,10 +132,11 @@ def test_arrow_and_polars_share(tmp_path, name):
     array = tensor.arrow()
     assert array.buffers()[1].address == address(tensor) and array.null_count == 0
     assert array.type == (pa.bool8() if name == "bool" else pa.from_numpy_dtype(NUMBERS[name]))
-    series = tensor.polars()
+    series = tensor.polars(bools="bytes")
     newest = series.to_arrow(compat_level=pl.CompatLevel.newest())
     assert newest.buffers()[1].address == address(tensor)
     assert pa.array(tensor).equals(array) and len(pl.Series(tensor)) == 5
+    assert tensor.polars().dtype == (pl.Boolean if name == "bool" else series.dtype)
 
 
 def test_arrow_takes_rows_as_fixed_shape_tensors(wide):
@@ -342,7 +343,7 @@ def test_names_of_arguments_need_not_be_interned(tensor):
     assert len(tensor.__arrow_c_array__(**{"".join(["requested", "_schema"]): None})) == 2
     with pytest.raises(TypeError, match=r"__arrow_c_array__\(\) got requested_schema twice"):
         tensor.__arrow_c_array__(None, requested_schema=None)
-    with pytest.raises(TypeError, match="at most 1 argument"):
+    with pytest.raises(TypeError, match="at most 1 positional argument"):
         tensor.__arrow_c_array__(None, None)
     with pytest.raises(TypeError, match=r"'numpy.ndarray' object"):
         zarrow.Tensor.__dlpack__(np.zeros(3))
@@ -426,6 +427,8 @@ def request(array: Any, flags: int) -> dict[str, Any] | None:
     return answer
 
 
+# With PyTorch beside, whoever asks for bytes without a shape is warned.
+@pytest.mark.filterwarnings("ignore::zarrow.ZarrowWarning")
 @pytest.mark.parametrize("flags", [SIMPLE, ND, STRIDES, C_ORDER, F_ORDER, ANY_ORDER])
 @pytest.mark.parametrize("extra", [0, WRITABLE, FORMAT])
 def test_buffer_requests_are_answered_as_numpy_does(tensor, readonly, flags, extra):
@@ -449,5 +452,5 @@ def test_bfloat16_keeps_its_name_in_numpy(tmp_path):
 def test_one_element_is_formatted_as_a_number():
     tensor = zarrow.asarray(np.array([1.25, 2.5]))
     assert f"{tensor[0]:.1f}" == "1.2" and f"{tensor}" == str(tensor)
-    with pytest.raises(ValueError, match="one element"):
+    with pytest.raises(ValueError, match=r"2 elements is not a single value.*\.tolist\(\)"):
         format(tensor, ".1f")

@@ -183,7 +183,7 @@ def test_gradients_are_detached_and_sparse_tensors_copied():
     assert io.torch_to_numpy_zero_copy(sparse).tolist() == np.eye(3).tolist()
     with pytest.raises(zarrow.ExchangeError):
         io.torch_to_numpy_zero_copy(sparse, copy=False)
-    with pytest.raises(TypeError, match="not a torch"):
+    with pytest.raises(TypeError, match="expected a torch"):
         io.torch_to_numpy_zero_copy(np.arange(3))
 
 

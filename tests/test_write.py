@@ -75,7 +75,7 @@ def test_values_are_repeated_as_by_numpy(numbers, selection, shape):
 )
 def test_values_of_another_shape_are_refused(numbers, selection, shape):
     array, expected = numbers
-    with pytest.raises(ValueError, match="do not fit a selection") as caught:
+    with pytest.raises(ValueError, match="cannot be broadcast to the selection") as caught:
         array[selection] = np.zeros(shape, np.float32)
     assert isinstance(caught.value, errors.ShapeError) and caught.value.store == array.store
     np.testing.assert_array_equal(array[...].numpy(), expected)
@@ -123,7 +123,7 @@ def test_safe_casts_are_made(tmp_path, found, stored):
     assert array[:].tolist() == values[::-1].tolist()
 
 
-REFUSED = "f8-f4 i8-i4 i4-f4 f4-i4 u1-i1 c8-f4 i1-u8 i1-? U3-i4 M8[s]-i8 i8-M8[s] M8[s]-M8[D]"
+REFUSED = "f4-i4 f8-u1 c8-f4 i1-? f8-? U3-i4 i8-U3 S3-S2 M8[s]-i8 i8-M8[s] M8[s]-m8[s]"
 
 
 @pytest.mark.parametrize("types", REFUSED.split())
@@ -134,7 +134,7 @@ def test_other_casts_are_refused(tmp_path, types):
     before = array[:].numpy().copy()
     values = np.ones(6, found) if found[0] not in "M" else np.zeros(6, found)
     for value in (values, zarrow.asarray(values)):
-        with pytest.raises(TypeError, match="only safe casts") as caught:
+        with pytest.raises(TypeError, match="cannot write") as caught:
             array[:] = value
         assert isinstance(caught.value, errors.DataTypeError) and caught.value.kind == "data_type"
     np.testing.assert_array_equal(array[:].numpy(), before)
@@ -163,7 +163,7 @@ def test_what_would_be_cut_off_is_refused(tmp_path, dtype, value):
     """NumPy would store another value, without a word."""
     array = zarrow.create_array(tmp_path, shape=2, dtype=dtype)
     before = array[:].tolist()
-    with pytest.raises(errors.DataTypeError, match="only safe casts"):
+    with pytest.raises(errors.DataTypeError, match="cannot write"):
         array[:] = value
     assert array[:].tolist() == before
 

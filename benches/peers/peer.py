@@ -52,9 +52,32 @@ class Peer:
         """Write an array to `path`, encoded as the set at `like` is."""
         raise NotImplementedError("writes no arrays")
 
+    def open_to_write(self, path: Path) -> Any:
+        """Open an array to change it."""
+        return self.open(path)
+
+    def points(self, array: Any, index: tuple[NDArray[Any], ...]) -> Any:
+        """Read the points whose positions on each axis are given."""
+        return array.vindex[index]
+
+    def orthogonal(self, array: Any, index: tuple[Any, ...]) -> Any:
+        """Read all combinations of the positions of each axis."""
+        return array.oindex[index]
+
+    def change(self, array: Any, selection: Selection, values: NDArray[Any]) -> None:
+        """Write to a selection of an open array."""
+        array[selection] = values
+
+    def create(self, path: Path) -> None:
+        """Create an array of a million numbers in a hundred chunks."""
+        raise NotImplementedError("creates no arrays here")
+
     def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
         """Read selections of one shape into one array."""
         return np.stack([self.read(array, selection) for selection in selections])
+
+    def release_memory(self) -> None:
+        """Give back the memory of dropped results that the library keeps for the next ones."""
 
     def arrow(self, result: Any) -> Any:
         """Give the strings that were read as a pyarrow array."""

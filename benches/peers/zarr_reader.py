@@ -44,6 +44,12 @@ class ZarrPython(Peer):
         create_like(path, like)
         self.zarr.open_array(path, mode="r+")[...] = data
 
+    def open_to_write(self, path: Path) -> Any:
+        return self.zarr.open_array(path, mode="r+")
+
+    def create(self, path: Path) -> None:
+        self.zarr.create_array(path, shape=(1000, 1000), chunks=(100, 100), dtype="float32")
+
 
 class Fused(ZarrPython):
     """zarr-python with the pipeline that newer versions have and do not switch on."""
@@ -114,6 +120,21 @@ class Tensorstore(Peer):
     def read(self, array: Any, selection: Selection | None) -> Any:
         return (array if selection is None else array[selection]).read().result()
 
+    def points(self, array: Any, index: tuple[NDArray[Any], ...]) -> Any:
+        return array.vindex[index].read().result()
+
+    def orthogonal(self, array: Any, index: tuple[Any, ...]) -> Any:
+        return array.oindex[index].read().result()
+
     def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
         create_like(path, like)
         self.open(path).write(data).result()
+
+    def change(self, array: Any, selection: Selection, values: NDArray[Any]) -> None:
+        array[selection].write(values).result()
+
+    def create(self, path: Path) -> None:
+        grid = {"name": "regular", "configuration": {"chunk_shape": [100, 100]}}
+        metadata = {"shape": [1000, 1000], "data_type": "float32", "chunk_grid": grid}
+        described = {"driver": "zarr3", "kvstore": f"file://{path}", "metadata": metadata}
+        self.tensorstore.open(described, create=True).result()

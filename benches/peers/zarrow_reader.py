@@ -51,10 +51,16 @@ class Zarrow(Peer):
         create_like(path, like)
         self.zarrow.open(path)[...] = data
 
+    def create(self, path: Path) -> None:
+        self.zarrow.create_array(path, shape=(1000, 1000), chunks=(100, 100), dtype="float32")
+
     def batch(self, array: Any, selections: Sequence[Selection]) -> Any:
         if not hasattr(self.zarrow, "read_many"):
             return super().batch(array, selections)
         return self.zarrow.read_many([(array, selection) for selection in selections])
+
+    def release_memory(self) -> None:
+        self.zarrow.release_memory()
 
     def arrow(self, result: Any) -> Any:
         return result.arrow()

@@ -35,9 +35,9 @@ struct Case {
 
 const FILL: u32 = 0xDEAD_BEEF;
 
-/// Numbers of one grid, the outermost first, of its cell number `at`.
+/// Numbers of one grid, the outermost first, of its chunk number `at`.
 fn unravel(mut at: u64, grid: &[u64]) -> Vec<u64> {
-    let mut cell: Vec<u64> = grid
+    let mut chunk_index: Vec<u64> = grid
         .iter()
         .rev()
         .map(|count| {
@@ -46,8 +46,8 @@ fn unravel(mut at: u64, grid: &[u64]) -> Vec<u64> {
             index
         })
         .collect();
-    cell.reverse();
-    cell
+    chunk_index.reverse();
+    chunk_index
 }
 
 /// The array, and its elements.
@@ -80,25 +80,25 @@ fn build(case: &Case) -> (Array, Vec<u32>) {
     let metadata = zarrow_fuzz::metadata(&json!("uint32"), &shape, &chunk, &json!(FILL), &json!(codecs));
     let mut values = vec![("zarr.json".to_owned(), metadata.to_string().into_bytes())];
     let grid: Vec<u64> = shape.iter().zip(&chunk).map(|(extent, chunk)| extent.div_ceil(*chunk)).collect();
-    let cells: Vec<u64> = chunk.iter().zip(&inner).map(|(chunk, inner)| chunk / inner).collect();
+    let counts: Vec<u64> = chunk.iter().zip(&inner).map(|(chunk, inner)| chunk / inner).collect();
     let mut number = 0u8;
     for at in 0..grid.iter().product::<u64>() {
-        let cell = unravel(at, &grid);
+        let chunk_index = unravel(at, &grid);
         let (mut shard, mut index) = (Vec::new(), Vec::new());
-        let stored_cells = pick(&cells);
+        let stored_counts = pick(&counts);
         let mut any = false;
-        for sub in 0..stored_cells.iter().product::<u64>() {
+        for sub in 0..stored_counts.iter().product::<u64>() {
             number = number.wrapping_mul(37).wrapping_add(11);
             let absent = number < case.absent;
             any |= !absent;
             let start = shard.len() as u64;
             let stored_inner = pick(&inner);
             for element in 0..stored_inner.iter().product::<u64>() {
-                let (sub, element) = (unravel(sub, &stored_cells), unravel(element, &stored_inner));
+                let (sub, element) = (unravel(sub, &stored_counts), unravel(element, &stored_inner));
                 let mut position = vec![0; axes.len()];
                 for (stored, axis) in order.iter().enumerate() {
                     position[*axis] =
-                        cell[*axis] * chunk[*axis] + sub[stored] * inner[*axis] + element[stored];
+                        chunk_index[*axis] * chunk[*axis] + sub[stored] * inner[*axis] + element[stored];
                 }
                 let inside = position.iter().zip(&shape).all(|(at, extent)| at < extent);
                 let flat = position.iter().zip(&shape).fold(0, |flat, (at, extent)| flat * extent + at);
@@ -116,7 +116,7 @@ fn build(case: &Case) -> (Array, Vec<u32>) {
             shard.extend(index);
         }
         if any || case.sharded {
-            let key: String = cell.iter().map(|index| format!("/{index}")).collect();
+            let key: String = chunk_index.iter().map(|index| format!("/{index}")).collect();
             values.push((format!("c{key}"), shard));
         }
     }
@@ -159,14 +159,14 @@ fuzz_target!(|case: Case| {
         .map(|selection| positions(array.shape(), selection).iter().map(|at| elements[*at]).collect())
         .collect();
     for (selection, expected) in selections.iter().zip(&expected) {
-        let decoded = array.read(selection, &|| false).unwrap();
+        let decoded = array.read(selection).unwrap();
         assert_eq!((decoded.shape(), &numbers(&decoded)), (&selection.shape()[..], expected));
         let mut out = vec![0xA5; expected.len() * 4];
-        array.read_into(selection, &mut out, &|| false).unwrap();
+        array.read_into(selection, &mut out).unwrap();
         assert!(out.chunks_exact(4).zip(expected).all(|(word, number)| word == number.to_ne_bytes()));
     }
     let items: Vec<(&Array, &Selection)> = selections.iter().map(|selection| (&array, selection)).collect();
-    match zarrow::read_many(&items, &|| false) {
+    match zarrow::read_many(&items) {
         Ok(zarrow::Batch::Stacked(stack)) => assert_eq!(numbers(&stack), expected.concat()),
         Ok(zarrow::Batch::Ragged(parts)) => {
             assert_eq!(parts.iter().map(numbers).collect::<Vec<_>>(), expected);

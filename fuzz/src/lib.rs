@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use zarrow::store::MemoryStore;
-use zarrow::{Array, DecodeLimits, ErrorKind, Index, Node, OpenOptions, Result, Selection};
+use zarrow::{Array, DecodeLimits, ErrorKind, Index, Node, OpenOptions, ReadOptions, Result, Selection};
 use zarrow_array::DecodedArray;
 
 /// Variable-length data beyond this is refused, so that a small `-malloc_limit_mb` finds what is not limited.
@@ -33,8 +33,8 @@ pub fn open<K: Into<String>>(
     cache_nbytes: usize,
 ) -> Result<Node> {
     zarrow::set_num_threads(1);
-    let limits = DecodeLimits { max_variable_nbytes: MAX_VARIABLE_NBYTES, ..DecodeLimits::default() };
-    let options = OpenOptions { limits, cache_nbytes, ..OpenOptions::default() };
+    let limits = DecodeLimits::default().max_variable_nbytes(MAX_VARIABLE_NBYTES);
+    let options = OpenOptions::default().limits(limits).cache_nbytes(cache_nbytes);
     checked(zarrow::open_with(Arc::new(MemoryStore::new(values)?), "", &options))
 }
 
@@ -59,7 +59,7 @@ pub fn array(metadata: &Value, chunk: &[u8], cache_nbytes: usize) -> Array {
 /// Where two ways differ (step 3).
 pub fn read(array: &Array) {
     let slice = |start, stop, step| Index::Slice { start, stop, step };
-    let whole = checked(array.read(&Selection::all(array.shape()), &|| false));
+    let whole = checked(array.read(&Selection::all(array.shape())));
     let mut parts: Vec<Vec<Index>> = vec![
         vec![slice(None, None, Some(-1)), Index::Ellipsis],
         vec![slice(Some(1), Some(3), None), Index::Ellipsis],
@@ -70,8 +70,8 @@ pub fn read(array: &Array) {
     }
     for indices in parts {
         let Ok(selection) = Selection::new(array.shape(), &indices) else { continue };
-        let part = checked(array.read(&selection, &|| false));
-        let many = checked(zarrow::read_many(&[(array, &selection), (array, &selection)], &|| false));
+        let part = checked(array.read(&selection));
+        let many = checked(zarrow::read_many(&[(array, &selection), (array, &selection)]));
         // What a whole read accepts, a part of it does too.
         assert!(whole.is_err() || (part.is_ok() && many.is_ok()), "{part:?} {:?}", many.err());
         if let (Ok(whole), Ok(part)) = (&whole, &part) {
@@ -80,7 +80,7 @@ pub fn read(array: &Array) {
     }
     let _ = checked(array.map(&Selection::all(array.shape())));
     let first = vec![0; array.shape().len()];
-    let _ = checked(array.retrieve_chunk(&first, &|| false));
+    let _ = checked(array.retrieve_chunk(&first, &ReadOptions::default()));
 }
 
 /// Element by element, what `part` has is what `whole` has there.

@@ -1,17 +1,73 @@
-"""Zarr in, tensors out, nothing copied on the way: NumPy, PyTorch, JAX and Arrow over one memory.
+"""Zarr in, tensors out, nothing copied on the way.
+
+NumPy, PyTorch, JAX and Arrow see one memory.
 
 >>> import zarrow
 >>> root = zarrow.open("data.zarr")
->>> tensor = root["temperature"][0:24, ::2, -1]  # in memory now, and each of these is another face of it:
->>> faces = tensor.numpy(), tensor.jax(), memoryview(tensor)
+>>> tensor = root["temperature"][0:24, ::2, -1]  # in memory now
+>>> faces = tensor.numpy(), tensor.jax(), memoryview(tensor)  # one memory
+
+`help(zarrow.open)` and so on explain each name. A good one to begin with is
+`help(zarrow.Array.read)`.
+
+Open
+    open, open_group, open_array   a store, as a Group or an Array
+    load                           all elements of it, in memory
+    consolidate_metadata           one document for a whole tree
+    Group, Array, Attributes       what is in a store
+    Tree                           a drawing of it: `Group.tree`
+    Indexer                        `array.oindex`, `.vindex`, `.blocks`
+    CloudStore, MemoryStore        stores that are no folders
+    DecodeLimits                   what is refused as hostile
+
+Read
+    array[...], array.read(...)    an array, or a part of it
+    read_many                      several parts in one batch
+    open_async, read_many_async    the same, awaited
+    DecodedArray                   what is read, one of four layouts:
+    Tensor, MaskedTensor           numbers, and those that may be missing
+    Variable, MaskedVariable       text, and text that may be missing
+    Categorical                    values by codes and categories
+    ArrowStream                    rows of a table: `Group.to_arrow`
+
+Write
+    save                           arrays, tables or groups in one call
+    create_array, create_group     with chunks and codecs of your own
+    zeros, ones, full, empty       arrays of one value
+    zeros_like, ones_like,
+    full_like, empty_like          of the shape and type of another array
+    set_missing                    how missing elements are stored
+    codecs                         codecs of your own
+
+Memory of other libraries
+    asarray                        any array, without a copy
+    from_dlpack, from_numpy,
+    from_arrow                     by one protocol
+    io                             helpers from one library to another
+
+Settings
+    num_threads, set_num_threads   threads that decode and encode
+    set_memory_cache,
+    release_memory                 memory that is kept for the next result
+
+Errors
+    ZarrowError                    the base of CodecError, DataTypeError,
+        ExchangeError, IndexingError, InternalError, InvalidKeyError,
+        LimitError, MetadataError, NodeExistsError, NodeTypeError,
+        NotFoundError, OutOfMemoryError, ReadOnlyError, ShapeError,
+        StaleHandleError, StoreError, StorePermissionError, UnsupportedError
+    ZarrowWarning                  what works and may surprise
 """
 
-from typing import TYPE_CHECKING, Any
+import sys as _sys
+import typing as _typing
 
+from zarrow import codecs
 from zarrow._zarrow import (
     Array,
     ArrowStream,
     Categorical,
+    CloudStore,
     DecodedArray,
     Group,
     Indexer,
@@ -34,8 +90,12 @@ from zarrow._zarrow import (
     set_num_threads,
 )
 from zarrow.arithmetic import add_to_classes as _add_arithmetic
+from zarrow.array_selections import add_to_class as _add_selections
+from zarrow.asynchronous import add_to_class as _add_asynchronous
+from zarrow.asynchronous import open_async, read_many_async
 from zarrow.attributes import Attributes
-from zarrow.creation import consolidate_metadata, create_array, create_group, save
+from zarrow.consumers import add_to_classes as _add_protocols
+from zarrow.creation import consolidate_metadata, create_array, create_group
 from zarrow.errors import (
     CodecError,
     DataTypeError,
@@ -56,10 +116,18 @@ from zarrow.errors import (
     StorePermissionError,
     UnsupportedError,
     ZarrowError,
+    ZarrowWarning,
 )
+from zarrow.filled_arrays import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
+from zarrow.group_members import add_to_class as _add_members
+from zarrow.hints import add_to_classes as _add_hints
 from zarrow.limits import DecodeLimits
+from zarrow.missing import set_missing
+from zarrow.node_info import add_to_classes as _add_info
+from zarrow.opening import load, open_array, open_group
+from zarrow.saving import save
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from zarrow import io as io
 
 __all__ = [
@@ -67,6 +135,7 @@ __all__ = [
     "ArrowStream",
     "Attributes",
     "Categorical",
+    "CloudStore",
     "CodecError",
     "DataTypeError",
     "DecodeLimits",
@@ -96,34 +165,70 @@ __all__ = [
     "UnsupportedError",
     "Variable",
     "ZarrowError",
+    "ZarrowWarning",
     "__version__",
     "asarray",
+    "codecs",
     "consolidate_metadata",
     "create_array",
     "create_group",
+    "empty",
+    "empty_like",
     "from_arrow",
     "from_dlpack",
     "from_numpy",
+    "full",
+    "full_like",
+    "load",
     "num_threads",
+    "ones",
+    "ones_like",
     "open",
+    "open_array",
+    "open_async",
+    "open_group",
     "read_many",
+    "read_many_async",
     "release_memory",
     "save",
     "set_memory_cache",
+    "set_missing",
     "set_num_threads",
+    "zeros",
+    "zeros_like",
 ]
 
 _add_arithmetic()
+_add_info()
+_add_members()
+_add_selections()
+_add_asynchronous()
+_add_protocols()
+_add_hints()
 
 
-def __getattr__(name: str) -> Any:
-    """Import `zarrow.io` when it is first looked at."""
+# `pydoc` asks `inspect`, which asks `dir`.
+_HELP_DEPTH = 4
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """Import `zarrow.io` when it is first looked at; tell what to type for names that are not here."""
     if name == "io":
         import importlib
 
         return importlib.import_module("zarrow.io")
-    raise AttributeError(f"module 'zarrow' has no attribute {name!r}")
+    from zarrow.hints import of_module
+
+    raise AttributeError(of_module(name), name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "io"})
+    """List the public names; to `help(zarrow)`, which would print each of them in full, none."""
+    frame = _sys._getframe(1)
+    for _ in range(_HELP_DEPTH):
+        if frame.f_globals.get("__name__") == "pydoc":
+            return ["__version__"]
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return sorted({*__all__, "io"})

@@ -1,6 +1,6 @@
 """The class Array."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, Literal, SupportsIndex, TypeAlias, final
 
@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
+from zarrow import array_selections, asynchronous, node_info
 from zarrow._arrow_stream import ArrowStream
 from zarrow._indexer import Indexer
 from zarrow.attributes import Attributes
+from zarrow.node_info import Info
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
 _Index: TypeAlias = _Part | tuple[_Part, ...]
@@ -59,9 +61,8 @@ class Array:
     @property
     def nbytes(self) -> int | None:
         """The bytes of all elements when decoded; None where they have no fixed size."""
-    @property
     def nbytes_stored(self) -> int:
-        """The bytes that the store holds for the array, metadata included; looks at every chunk."""
+        """Count the bytes that the store holds for the array, metadata included; looks at every chunk."""
     @property
     def chunks(self) -> tuple[int, ...] | None:
         """The shape of what is decoded at once, inside shards if there are any.
@@ -69,11 +70,55 @@ class Array:
         None for a rectilinear grid.
         """
     @property
+    def cdata_shape(self) -> tuple[int, ...] | None:
+        """The number of chunks along each axis, those inside of shards; None for a rectilinear grid."""
+    @property
+    def nchunks(self) -> int | None:
+        """The number of chunks, those inside of shards; None for a rectilinear grid."""
+    @property
+    def nchunks_initialized(self) -> int:
+        """The number of chunks that are stored: lists them all. A shard counts as all chunks that fit it.
+
+        Raises
+        ------
+        NotFoundError, StaleHandleError
+            The array was erased or replaced since it was opened.
+        """
+    @property
     def shards(self) -> tuple[int, ...] | None:
         """The shape of a shard; None where the array has none."""
     @property
+    def filters(self) -> tuple[dict[str, Any], ...]:
+        """The codecs from arrays to arrays, those inside of shards, as metadata of version 3 name them.
+
+        `create_array(filters=...)` takes them.
+        """
+    @property
+    def serializer(self) -> dict[str, Any]:
+        """The codec that makes bytes of elements, inside of shards too, as version 3 names it."""
+    @property
+    def compressors(self) -> tuple[dict[str, Any], ...]:
+        """The codecs from bytes to bytes, those inside of shards, as metadata of version 3 name them.
+
+        `create_array(compressors=...)` takes them.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> zarrow.create_array("a.zarr", shape=4, dtype="i2", compressors="gzip").compressors
+        ({'name': 'gzip', 'configuration': {'level': 5}},)
+        """
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """How the elements of a chunk are stored: "F", where those of the first axis lie side by side.
+
+        Reading gives "C" whatever is stored.
+        """
+    @property
     def attrs(self) -> Attributes:
-        """The attributes: a mapping that reads as a dict does, and stores what is changed."""
+        """The attributes: a mapping that stores what is changed. `array.attrs = {...}` replaces all."""
+    @attrs.setter
+    def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
         """The name of each axis, None where it has none; None where no axis has one."""
@@ -93,12 +138,27 @@ class Array:
     def name(self) -> str:
         """The path in the store, with a slash before it."""
     @property
+    def basename(self) -> str:
+        """The last part of the path; "" for the root."""
+    @property
     def store(self) -> str:
         """The store, as it calls itself."""
     @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written by this Array: it was opened with mode "r", or the store is so."""
+    @property
     def zarr_format(self) -> int:
         """The version of the Zarr format: 2 or 3."""
+    @property
+    def info(self) -> Info:
+        """What the array is, to print."""
+    info_complete = node_info.info_of_array
+    update_attributes = node_info.update_attributes_of_array
     def _attributes(self) -> dict[str, Any]: ...
+    def _codec_stages(self) -> list[list[dict[str, Any]]]: ...
+    def _is_column_major(self) -> bool: ...
+    def _is_read_only(self) -> bool: ...
+    def _stored_chunk_count(self) -> int: ...
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]:
@@ -120,60 +180,7 @@ class Array:
     def __copy__(self) -> Array:
         """Give another handle of the same array."""
     def __getitem__(self, index: _Index, /) -> Any:
-        """Read a selection: integers, which drop their axis, slices with any step, `...`, lists and masks.
-
-        Strings among them, wherever they stand, name fields of structures; the rest of the index says of
-        which elements. One string gives the field as an array of its own type; `"inner.x"` is field x of
-        the structure in field inner, if no field has that whole name. Several strings, or a list of them,
-        give structures of these fields alone, as NumPy's index does: named in the order in which they lie,
-        and each at its place, so that what lies between is padding. Everything that takes a selection takes
-        fields so: `read`, `write`, `oindex`, `vindex` and `blocks`. A chunk is decoded as a whole.
-
-        Lists and arrays of integers, in any order and repeated, and masks of bools are taken where NumPy and
-        zarr-python mean the same by them, or zarr-python alone has a meaning: one of them for one axis, with
-        integers and slices for the others (each axis by itself, `oindex`); lists and integers for all axes
-        (points, `vindex`); a mask of the array's own shape. What could be meant in two ways is refused, and
-        `oindex` or `vindex` say it.
-
-        What is read of one chunk, or of one shard, is of one version, whoever replaces it meanwhile. A read
-        waits for no writer: different chunks may be of different times.
-
-        Returns
-        -------
-        Tensor, Variable, MaskedTensor or MaskedVariable
-            In new memory; typed as `Any`, since the data type of the array decides.
-
-        Raises
-        ------
-        IndexingError
-            A position lies outside its axis, a mask has another length, there is no such field, or the index
-            is of another kind (an `IndexError`).
-        CodecError
-            A chunk does not decode (a `ValueError`).
-        UnsupportedError
-            A field that is an array in each element was named by itself and not in a list (a
-            `NotImplementedError`).
-        OutOfMemoryError
-            There is not enough memory (a `MemoryError`).
-        StoreError
-            The store could not be read (an `OSError`).
-        KeyboardInterrupt
-            Ctrl-C stops a long read.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import zarrow
-        >>> temperature = zarrow.open("data.zarr")["temperature"]
-        >>> temperature[[7, 0, 7], 2:4].shape
-        (3, 2, 8)
-        >>> temperature[[7, 0], [5, 5], [1, 2]].tolist()
-        [377.0, 42.0]
-        >>> places = zarrow.create_array("places.zarr", data=np.zeros(3, "i4, f8, u1"))
-        >>> places["f1", 1:] = [0.5, 2]
-        >>> places["f1"].tolist(), places[["f0", "f1"], -1].numpy()[()].item()
-        ([0.0, 0.5, 2.0], (0, 2.0))
-        """
+        """Read a selection into new memory: `read(index)`, which explains selections."""
     @property
     def oindex(self) -> Indexer:
         """The array by lists, masks and slices of single axes, all of whose combinations are taken.
@@ -226,17 +233,32 @@ class Array:
         ((24, 6, 8), 1152.0)
         """
     def read(
-        self, selection: _Index | None = None, *, out: Any = None, mmap: bool = False, mask: Any = None
+        self,
+        selection: _Index | None = None,
+        *,
+        out: Any = None,
+        mmap: bool = False,
+        mask: Any = None,
+        order: Literal["C", "F", "A"] = "C",
     ) -> Any:
         """Read a selection; all of the array where none is given.
 
-        Without `out` and `mmap` it is what `__getitem__` is: new memory that nobody else has, aligned to 64
-        bytes.
+        Without `out` and `mmap` it is what `array[selection]` is: new memory that nobody else has, aligned to
+        64 bytes. What is read of one chunk, or of one shard, is of one version, whoever replaces it
+        meanwhile; different chunks may be of different times.
 
         Parameters
         ----------
         selection
-            Integers, slices, `...`, lists and masks, as for `__getitem__`.
+            An item for each axis: an integer, which drops the axis, a slice of any step, a list of positions
+            in any order, a mask, or `...`. Lists and masks are taken where they have one meaning: one of them
+            beside integers and slices, as in `oindex`; a list for each axis, which are points, as in
+            `vindex`; a mask of the array's own shape. `oindex` and `vindex` say all else.
+
+            Strings, anywhere among the items, name fields of structures. One gives the field as an array of
+            its own type; `"inner.x"` is field x of the structure in field inner. Several strings, or a list
+            of them, give structures of these fields alone, each at its place, with padding between them, as
+            in NumPy. `write`, `oindex`, `vindex` and `blocks` take fields too.
         out
             Memory to read into instead: a writable array of the selection's shape and of the array's type, or
             the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a
@@ -270,6 +292,11 @@ class Array:
             Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
             has no effect.
 
+        order
+            How the elements of a Tensor lie in memory: `"C"`, the last axis has neighbours; `"F"`, the first
+            one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
+            `mmap` and `mask`.
+
         Returns
         -------
         Tensor, Variable, MaskedTensor or MaskedVariable
@@ -277,11 +304,18 @@ class Array:
 
         Raises
         ------
-        IndexingError, CodecError, OutOfMemoryError, StoreError, KeyboardInterrupt
-            As `__getitem__`. Some of the elements of `out` may have been written then, and nothing else.
+        IndexingError
+            A position lies outside its axis, a mask has another length, there is no such field, or the index
+            is of another kind (an `IndexError`).
+        CodecError
+            A chunk does not decode (a `ValueError`).
+        OutOfMemoryError, StoreError, KeyboardInterrupt
+            There is not enough memory, the store could not be read, or Ctrl-C stopped the read.
+            Some of the elements of `out` may have been written then, and nothing else.
         ValueError
-            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `mask` is
-            no value of the type (an `OverflowError`, where an integer is too large for it).
+            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
+            none of the three, or was given with one of these; `mask` is no value of the type (an
+            `OverflowError`, where an integer is too large for it).
         TypeError
             `out` has another type, or is no array, a scalar or an array with a mask; `mask` is of another
             kind than the elements.
@@ -289,7 +323,8 @@ class Array:
             `out` is read-only, does not say that it is writable (JAX's arrays are immutable), or is not in
             the CPU's memory (a `BufferError`).
         UnsupportedError
-            `out` was given, and the elements are strings, or may be missing (a `NotImplementedError`).
+            `out` or `order="F"` was given, and the elements are strings, or may be missing; or a field that
+            is an array in each element was named by itself and not in a list (a `NotImplementedError`).
 
         Examples
         --------
@@ -304,6 +339,12 @@ class Array:
         ((6, 8), False)
         >>> temperature.read(np.s_[0, 0, :4], mask=[1, 3]).tolist()
         [0.0, None, 2.0, None]
+        >>> temperature[[7, 0, 7], 2:4].shape, temperature[[7, 0], [5, 5], [1, 2]].tolist()
+        ((3, 2, 8), [377.0, 42.0])
+        >>> places = zarrow.create_array("places.zarr", data=np.zeros(3, "i4, f8, u1"))
+        >>> places["f1", 1:] = [0.5, 2]
+        >>> places["f1"].tolist(), places[["f0", "f1"], -1].numpy()[()].item()
+        ([0.0, 0.5, 2.0], (0, 2.0))
         """
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
@@ -312,19 +353,20 @@ class Array:
         selection: _Index,
         value: Any,
         *,
+        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
         durability: Literal["none", "file", "full"] | None = None,
         write_empty_chunks: bool = False,
     ) -> None:
         """Write values to a selection.
 
         Chunks are encoded on all cores, straight from the values' memory: no copy of the values is made,
-        beyond one chunk a thread, unless their type has to be cast. Each chunk is old or new, whole, for
-        every reader and also where this process is killed. Where the selection covers a part of a chunk (of
-        a shard, where there are shards), the rest is read and kept: writers of parts of one chunk wait for
-        each other by a lock, in whichever threads and processes of zarrow they are. A lock ends with the
-        process that holds it. So is a chunk that goes on beyond the edge of the array, as far as this Array
-        knows it: what others have appended there stays. Where such a chunk does not decode, a write of all
-        that it has inside the array replaces it.
+        beyond one chunk a thread; integers and floats of another type are cast on the way into the chunk.
+        Each chunk is old or new, whole, for every reader and also where this process is killed. Where the
+        selection covers a part of a chunk (of a shard, where there are shards), the rest is read and kept:
+        writers of parts of one chunk wait for each other by a lock, in whichever threads and processes of
+        zarrow they are. A lock ends with the process that holds it. So is a chunk that goes on beyond the
+        edge of the array, as far as this Array knows it: what others have appended there stays. Where such a
+        chunk does not decode, a write of all that it has inside the array replaces it.
 
         Parameters
         ----------
@@ -334,11 +376,15 @@ class Array:
             element stay, so that its chunks count as covered in part.
         value
             What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
-            shape of the selection by NumPy's rules. Other types are cast where NumPy calls that safe; a
-            number of Python's, or a scalar of NumPy's, where the stored type has such a number (floats are
-            rounded). Text and times that the type would cut off are refused. Elements that are missing
-            (masked arrays, None) need an optional type. Nobody else may write to the memory during the call,
-            which does not hold the GIL.
+            shape of the selection by NumPy's rules. Other types are cast as `casting` says; a number of
+            Python's, or a scalar of NumPy's, where the stored type has such a number (floats are rounded).
+            Text that the type would cut off is refused. Missing elements (masked, None) need an optional
+            type, or an attribute `_FillValue`, whose value is stored. Nobody else may write to the memory.
+        casting
+            Which casts are made, in NumPy's words. "same_kind", the default, casts floats to floats of any
+            size, and integers to floats and integers; integers have to fit, and a float that becomes infinite
+            is reported as `numpy.errstate(over=...)` says, by default as a RuntimeWarning. "unsafe" casts
+            floats to integers too, and keeps the low bits of those that do not fit.
         durability
             What has reached the disk when the call returns. "none", the default unless the array was opened
             with another: nothing has to, as with other libraries of Zarr. A kill loses nothing, and a loss
@@ -356,9 +402,11 @@ class Array:
         ShapeError
             The values do not fit the selection (a `ValueError`).
         DataTypeError
-            A cast would not be safe, or elements are missing (a `TypeError`).
+            `casting` forbids the cast, or elements are missing (a `TypeError`).
         OverflowError
-            A number of Python's does not fit the stored type.
+            An integer does not fit the stored type. Nothing is written.
+        FloatingPointError
+            A float would become infinite, and `numpy.errstate(over="raise")` is set. Nothing is written.
         CodecError, UnsupportedError
             A codec cannot encode as it is set, or a part of a chunk that stands there does not decode;
             several fields were named, which are written one by one, or one of elements that may be missing.
@@ -383,6 +431,19 @@ class Array:
         >>> temperature.write_unit
         (24, 6, 8)
         """
+    get_basic_selection = array_selections.get_basic_selection
+    set_basic_selection = array_selections.set_basic_selection
+    get_orthogonal_selection = array_selections.get_orthogonal_selection
+    set_orthogonal_selection = array_selections.set_orthogonal_selection
+    get_coordinate_selection = array_selections.get_coordinate_selection
+    set_coordinate_selection = array_selections.set_coordinate_selection
+    get_mask_selection = array_selections.get_mask_selection
+    set_mask_selection = array_selections.set_mask_selection
+    get_block_selection = array_selections.get_block_selection
+    set_block_selection = array_selections.set_block_selection
+    read_async = asynchronous.read_async
+    write_async = asynchronous.write_async
+    iter_chunks_async = asynchronous.iter_chunks_async
     @property
     def write_unit(self) -> tuple[int, ...] | None:
         """The shape of the smallest region to write without regard to others: of a shard, or of a chunk.
@@ -406,8 +467,8 @@ class Array:
 
         Raises
         ------
-        MetadataError
-            The shape has other axes, or is too large (a `ValueError`).
+        ShapeError, MetadataError
+            The shape has another number of axes, or is too large (a `ValueError`).
         NotFoundError, StaleHandleError
             As `write`.
         ReadOnlyError, StoreError
@@ -434,7 +495,7 @@ class Array:
         value
             What `write` takes, of as many axes as the array and of its shape but along `axis`.
         axis
-            The axis along which to go on.
+            The axis along which to go on; negative ones count from the last.
 
         Returns
         -------
@@ -517,6 +578,12 @@ class Array:
         """
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type of the rows along the first axis in a capsule."""
+    def __arrow_array__(self, type: Any = None) -> Any:
+        """Read the array, and give a pyarrow.Array of it."""
+    def __dlpack__(self, **options: Any) -> CapsuleType:
+        """Read the array, and hand it over by DLPack."""
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack: the device as (type, number); (1, 0) is the CPU."""
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
         """Arrow: a stream of the rows along the first axis in a capsule, read while it is consumed."""
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:

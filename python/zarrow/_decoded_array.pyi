@@ -1,7 +1,7 @@
 """The class DecodedArray."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, Self, SupportsIndex
+from typing import Any, Literal, Self, SupportsIndex
 
 import numpy as np
 import polars as _polars
@@ -58,8 +58,8 @@ class DecodedArray:
 
         A bool for each element comes back as a NumPy array, or as one of `numpy.ma` where a mask says that
         elements are missing. Whoever has NumPy's arrays or PyTorch's tensors expects that of `==`, and one of
-        them on the other side makes it so anyway. As in NumPy, there is therefore no hash; `equals` tells
-        whether two arrays are the same.
+        them on the other side makes it so anyway. As in NumPy, an array with axes has therefore no hash;
+        `equals` tells whether two arrays are the same.
         """
     def __ne__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does."""
@@ -135,16 +135,67 @@ class DecodedArray:
         """As NumPy does it."""
     def __invert__(self) -> Any:
         """As NumPy does it."""
+    def __setitem__(self, index: Any, value: Any, /) -> None:
+        """Refuse, with a TypeError that says what can be written to."""
+    def copy(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.copy`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def reshape(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.reshape`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def transpose(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.transpose`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """As `numpy.ndarray.T`; NumPy's, and a view where NumPy's is one."""
+    def __bool__(self) -> bool:
+        """As NumPy does it."""
     def __iter__(self) -> Iterator[Any]:
         """Give one item of the first axis after the other, as indexing with an integer does."""
-    def item(self) -> Any:
-        """Give the one element as a Python object, None where it is missing.
+    def __reversed__(self) -> Iterator[Any]:
+        """Give one item of the first axis after the other, from the last on."""
+    def __hash__(self) -> int:
+        """Give the hash of the one element of an array without axes, as a scalar of NumPy has it.
+
+        Raises
+        ------
+        TypeError
+            The array has axes: it is no value that could be looked up.
+        """
+    def __round__(self, digits: int | None = None, /) -> Any:
+        """Round as `round` does: one element without axes to a Python number, others by NumPy."""
+    def __trunc__(self) -> int:
+        """As `math.trunc` of the one element."""
+    def __floor__(self) -> int:
+        """As `math.floor` of the one element."""
+    def __ceil__(self) -> int:
+        """As `math.ceil` of the one element."""
+    def __jax_array__(self) -> Any:
+        """Give a jax.Array, which shares the memory where JAX can."""
+    def item(self, *index: Any) -> Any:
+        """Give an element as a Python object, None where it is missing: the only one, or that at a position.
 
         Raises
         ------
         ValueError
-            There is not exactly one element.
+            There is not exactly one element, and no position was given.
         """
+    @property
+    def flat(self) -> Any:
+        """As `numpy.ndarray.flat`; NumPy's, and a view where NumPy's is one."""
+    @property
+    def imag(self) -> Any:
+        """As `numpy.ndarray.imag`; NumPy's, and a view where NumPy's is one."""
+    @property
+    def real(self) -> Any:
+        """As `numpy.ndarray.real`; NumPy's, and a view where NumPy's is one."""
     def all(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.all`, or as that of `numpy.ma` where elements may be missing.
 
@@ -175,8 +226,28 @@ class DecodedArray:
 
         The result is NumPy's. It shares memory where NumPy's would.
         """
+    def choose(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.choose`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
     def clip(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.clip`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def compress(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.compress`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def conj(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.conj`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def conjugate(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.conjugate`, or as that of `numpy.ma` where elements may be missing.
 
         The result is NumPy's. It shares memory where NumPy's would.
         """
@@ -187,6 +258,11 @@ class DecodedArray:
         """
     def cumsum(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.cumsum`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def diagonal(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.diagonal`, or as that of `numpy.ma` where elements may be missing.
 
         The result is NumPy's. It shares memory where NumPy's would.
         """
@@ -240,6 +316,11 @@ class DecodedArray:
 
         The result is NumPy's. It shares memory where NumPy's would.
         """
+    def searchsorted(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.searchsorted`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
     def squeeze(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.squeeze`, or as that of `numpy.ma` where elements may be missing.
 
@@ -270,12 +351,21 @@ class DecodedArray:
 
         The result is NumPy's. It shares memory where NumPy's would.
         """
+    def tofile(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.tofile`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def trace(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.trace`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
     def var(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.var`, or as that of `numpy.ma` where elements may be missing.
 
         The result is NumPy's. It shares memory where NumPy's would.
         """
-    __hash__: ClassVar[None]  # type: ignore[assignment]
     def equals(self, other: object) -> bool:
         """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.
 
@@ -356,13 +446,14 @@ class DecodedArray:
         self,
         *,
         layout: Literal["tensor", "nested", "flat"] = "tensor",
-        bools: Literal["bytes", "bits"] = "bytes",
+        bools: Literal["bytes", "bits"] = "bits",
         strings: Literal["large", "small", "views"] = "large",
     ) -> _polars.Series:
         """Give a polars.Series of the same memory.
 
         It goes by way of Arrow: what `arrow` says holds here, errors too. With `layout="nested"` rows are of
-        polars' type `Array`, and with `bools="bits"` bools are of its type `Boolean`.
+        polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
+        `bools="bytes"` they are not copied.
         """
     to_polars = polars
     def __arrow_c_schema__(self) -> CapsuleType:

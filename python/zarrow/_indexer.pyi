@@ -77,6 +77,7 @@ class Indexer:
         selection: _Index,
         value: Any,
         *,
+        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
         durability: Literal["none", "file", "full"] | None = None,
         write_empty_chunks: bool = False,
     ) -> None:

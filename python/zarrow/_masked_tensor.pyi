@@ -40,8 +40,16 @@ class MaskedTensor(DecodedArray):
         """
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
         """Give what a function of NumPy gives for `numpy.ma`."""
-    def __bool__(self) -> bool:
-        """As NumPy does it."""
+    def compressed(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.compressed`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def count(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.count`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
     def __float__(self) -> float:
         """As NumPy does it."""
     def __int__(self) -> int:

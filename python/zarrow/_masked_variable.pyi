@@ -1,6 +1,6 @@
 """The class MaskedVariable."""
 
-from typing import Any, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +47,6 @@ class MaskedVariable(DecodedArray):
         """
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
         """Give what a function of NumPy gives for `numpy.ma`."""
-    def __bool__(self) -> bool:
-        """As NumPy does it."""
     def __float__(self) -> float:
         """As NumPy does it."""
     def __int__(self) -> int:
@@ -58,5 +56,5 @@ class MaskedVariable(DecodedArray):
     def numpy(self) -> npt.NDArray[np.object_]:
         """Make a numpy.ndarray of objects, None where one is missing."""
     to_numpy = numpy
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
-        """Refuse, with an ExchangeError: a plain array has no mask."""
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """NumPy's protocol: always a copy, of objects, None where one is missing."""

@@ -52,13 +52,33 @@ class Tensor(DecodedArray):
     @property
     def T(self) -> Tensor:  # noqa: N802
         """The same memory with its axes reversed."""
-    def item(self) -> Any:
-        """Give the one element as a Python object.
+    def item(self, *index: Any) -> Any:
+        """Give an element as a Python object: the only one, or the one at these positions.
 
         Raises
         ------
         ValueError
-            There is not just one element.
+            There is not exactly one element, and no position was given.
+        """
+    def fill(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.fill`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def partition(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.partition`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def put(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.put`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
+        """
+    def sort(self, *arguments: Any, **options: Any) -> Any:
+        """As `numpy.ndarray.sort`, or as that of `numpy.ma` where elements may be missing.
+
+        The result is NumPy's. It shares memory where NumPy's would.
         """
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
@@ -130,7 +150,7 @@ class Tensor(DecodedArray):
         Raises
         ------
         ShapeError
-            The axes are no order of those of the tensor (a `ValueError`).
+            The axes are not a permutation of those of the tensor (a `ValueError`).
         """
     def copy(self) -> Tensor:
         """Make a contiguous, writable copy in memory of its own."""

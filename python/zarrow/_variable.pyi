@@ -38,8 +38,6 @@ class Variable(DecodedArray):
         IndexingError
             The index lies outside (an `IndexError`).
         """
-    def __bool__(self) -> bool:
-        """As NumPy does it."""
     def numpy(self) -> npt.NDArray[Any]:
         """Make a numpy.ndarray: of StringDType for strings, of objects for bytes. NumPy cannot share them."""
     to_numpy = numpy

@@ -1,9 +1,8 @@
 """The compiled part of zarrow: everything here is public as `zarrow.*`."""
 
-import os
 import sys
-from collections.abc import Sequence
-from typing import Any, Literal, Self, TypeAlias, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self, TypeAlias, Unpack, final, overload
 
 from typing_extensions import disjoint_base
 
@@ -18,6 +17,7 @@ from zarrow._masked_variable import MaskedVariable
 from zarrow._tensor import Tensor
 from zarrow._tree import Tree
 from zarrow._variable import Variable
+from zarrow.array_options import ArrayOptions, LayoutOptions, Store
 from zarrow.limits import DecodeLimits
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "ArrowStream",
     "BufferProducer",
     "Categorical",
+    "CloudStore",
     "DecodedArray",
     "Group",
     "Indexer",
@@ -34,15 +35,22 @@ __all__ = [
     "Tensor",
     "Tree",
     "Variable",
+    "_Cancellation",
+    "_Detached",
     "__version__",
     "_create_array",
     "_create_group",
+    "_help",
     "_import",
     "_mask_levels",
     "_masked",
+    "_read_detached",
+    "_register_codec",
     "_shape_as",
+    "_text",
     "_variable",
     "_visible",
+    "_with_options",
     "asarray",
     "from_arrow",
     "from_dlpack",
@@ -71,6 +79,47 @@ class BufferProducer:
         # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@final
+class CloudStore:
+    """A store in the cloud: a bucket of S3 or Google Cloud Storage, a container of Azure, a web server.
+
+    Nothing is sent before something is read. It pickles with its options, and forked children can use it.
+
+    Parameters
+    ----------
+    url
+        `s3://bucket/path`, `gs://bucket/path`, `az://container/path`,
+        `abfs://container@account.dfs.core.windows.net/path`, `https://host/path`, and what other libraries
+        call these schemes.
+    storage_options
+        The words of fsspec: for S3 `anon`, `key`, `secret`, `token`, `profile`, `endpoint_url`, `region`,
+        `requester_pays`, `client_kwargs`, `config_kwargs`; for Google `token` ("anon", or the path of a key
+        file), `project`, `endpoint_url`; for Azure `account_name`, `account_key`, `sas_token`,
+        `connection_string`, `anon`; for web servers `headers`; for all `connect_timeout` and `read_timeout`
+        in seconds, `max_retries` and `verify`. The names of object_store are taken too. What is left open
+        comes from the environment (`AWS_ACCESS_KEY_ID` and so on) and from AWS profiles.
+
+    Raises
+    ------
+    UnsupportedError
+        The URL is of another scheme, or an option is unknown (a `NotImplementedError`).
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> store = zarrow.CloudStore("s3://bucket/data.zarr", {"anon": True})
+    >>> store
+    <zarrow.CloudStore s3://bucket/data.zarr>
+    """
+
+    def __new__(cls, url: str, /, storage_options: Mapping[str, Any] | None = None) -> Self: ...
+    @property
+    def name(self) -> str:
+        """The URL without user, password and query, as errors show it."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class MemoryStore:
@@ -122,26 +171,80 @@ def _create_group(
     overwrite: bool,
     durability: str,
 ) -> Group: ...
+def _help(name: str) -> str | None: ...
+
+@final
+class _Detached:
+    def cancel(self) -> None: ...
+
+@final
+class _Cancellation:
+    def __new__(cls) -> _Cancellation: ...
+    def run(self, function: Callable[[], Any]) -> Any: ...
+    def cancel(self) -> None: ...
+
+def _read_detached(
+    array: Array,
+    selection: Any,
+    out: Any,
+    mask: Any,
+    told: Callable[[Any, BaseException | None], object],
+) -> _Detached: ...
 def _import(name: str) -> Any: ...
+def _register_codec(name: str, kind: str, make: Any) -> None: ...
 def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
 def _visible(text: str) -> str: ...
+def _with_options(store: Any, storage_options: Mapping[str, Any] | None) -> Any: ...
+@overload
 def open(
-    store: str | os.PathLike[str] | MemoryStore,
+    store: Store,
     path: str = "",
     *,
     mode: Literal["r", "r+", "a", "w", "w-", "x"] = "r+",
+    zarr_format: Literal[2, 3] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     cache_bytes: int = 0,
     limits: DecodeLimits | None = None,
     durability: Literal["none", "file", "full"] = "none",
-) -> Any:
-    """Open the array or group at a path of a store: a folder, a file:// URL or a `MemoryStore`.
+    shape: int | Sequence[int],
+    dtype: Any = None,
+    fill_value: Any = None,
+    **options: Unpack[LayoutOptions],
+) -> Array: ...
+@overload
+def open(
+    store: Store,
+    path: str = "",
+    *,
+    mode: Literal["w", "w-", "x"],
+    zarr_format: Literal[2, 3] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    cache_bytes: int = 0,
+    limits: DecodeLimits | None = None,
+    durability: Literal["none", "file", "full"] = "none",
+) -> Group: ...
+@overload
+def open(
+    store: Store,
+    path: str = "",
+    *,
+    mode: Literal["r", "r+", "a", "w", "w-", "x"] = "r+",
+    zarr_format: Literal[2, 3] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    cache_bytes: int = 0,
+    limits: DecodeLimits | None = None,
+    durability: Literal["none", "file", "full"] = "none",
+    **options: Unpack[ArrayOptions],
+) -> Array | Group:
+    """Open the array or group at a path of a store: a folder, a URL, a `CloudStore` or a `MemoryStore`.
 
     Metadata is read, chunks are not. Versions 2 and 3 of Zarr are told apart by what is there.
 
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL. It may lie anywhere inside a larger hierarchy.
+        A folder, as a path or a `file://` URL, or a store in the cloud by its URL: `s3://`, `gs://`, `az://`,
+        `abfs://`, `http://`, `https://`. It may lie anywhere inside a larger hierarchy.
     path
         Where in the store to look; `""` is its root.
     mode
@@ -149,7 +252,13 @@ def open(
         it to be read: writing raises ReadOnlyError. "a" creates a group where nothing is there, and "w-" (or
         "x") creates one and refuses where something is. "w" creates one, and erases the array or group that
         is there with all that is in its folder; a folder that is neither and holds something it refuses.
-        Groups are created in version 3, with those above them; `create_group` and `create_array` do more.
+        Groups are created with those above them; `create_group` and `create_array` do more.
+    zarr_format
+        The version of what is created: 3, where nothing is said. What is there must be of this version, where
+        one is given.
+    storage_options
+        Credentials, endpoint, region and the like for a URL in the cloud, as fsspec has it: see
+        `CloudStore`.
     cache_bytes
         Bytes of decoded chunks that each array keeps, the least recently used going first: for reads that
         overlap. A chunk that was written anew since is decoded anew; of a file that was written in the last
@@ -160,11 +269,15 @@ def open(
         What has reached the disk when a write returns, for all that is opened from here: "none" leaves it to
         the operating system, "file" the bytes, "full" also the name. Whatever it is, each chunk and each
         metadata document is old or new, whole, when the process is killed.
+    options
+        What `create_array` takes, `shape` and `dtype` among them: then it is an array that "a", "w" and "w-"
+        create, as `open_array` does.
 
     Returns
     -------
     Array or Group
-        Typed as `Any`, so that `zarrow.open(...)["name"][0:10]` passes a type checker.
+        `open_array` and `open_group` are typed as the one that is there; what is in a group is typed as
+        `Any`, so that `zarrow.open(...)["name"][0:10]` passes a type checker.
 
     Raises
     ------
@@ -175,7 +288,10 @@ def open(
     MetadataError
         The metadata is malformed, or beyond the limits (a `ValueError`).
     UnsupportedError
-        The URL is of another scheme (a `NotImplementedError`).
+        The URL is of another scheme, or an option is unknown (a `NotImplementedError`).
+    StorePermissionError, StoreError
+        A store in the cloud refuses, fails or cannot be reached (a `PermissionError`, an `OSError`). No text
+        of an error shows a secret.
 
     Examples
     --------
@@ -185,7 +301,7 @@ def open(
     (48, 6, 8)
     """
 
-def read_many(items: Sequence[tuple[Array | Indexer, _Index]], *, out: Any = None) -> Any:
+def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer], *, out: Any = None) -> Any:
     """Read many selections at once, each chunk that they need decoded once.
 
     That holds however many of the selections need the chunk, as random crops do that overlap: the core of a
@@ -194,7 +310,8 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index]], *, out: Any = Non
     Parameters
     ----------
     items
-        An array and a selection of it for each item, of one or several arrays. Selections are those of
+        An array and a selection of it for each item, of one or several arrays; an array by itself is read
+        whole. Selections are those of
         `Array.__getitem__` but fields, or those of `oindex`, `vindex` or `blocks` where one of these stands
         for the array. Items of one array share its chunks where they are given the same Array object, or
         two that were opened from one group: then they see the same version of each chunk.
@@ -319,7 +436,7 @@ def from_arrow(x: Any) -> _AnyArray:
         A type that no array has here, or has not all of; an array that breaks Arrow's rules; a stream whose
         producer failed (a `BufferError`).
     ShapeError
-        Offsets that run backwards, text that is not UTF-8 (a `ValueError`).
+        Offsets that decrease, text that is not UTF-8 (a `ValueError`).
     TypeError
         `x` is no Arrow array.
 
@@ -388,8 +505,8 @@ def from_numpy(x: Any, dtype: Any = None) -> _AnyArray:
         The data has another type than `dtype`, or the byte order that is not the machine's (a `TypeError`
         and a `ValueError`).
     ExchangeError
-        The strides are no whole numbers of elements, as those of a field of packed records; text and objects,
-        which NumPy cannot lend (a `ValueError`).
+        The strides are not whole numbers of elements, as those of a field of packed records; or NumPy cannot
+        lend the elements: text and objects (a `ValueError`).
     TypeError
         `x` has no memory that it describes.
 
@@ -458,4 +575,5 @@ def release_memory() -> int:
 
 def _variable(offsets: Any, data: Any, shape: Sequence[int], is_text: bool) -> Variable: ...
 def _masked(data: Tensor | Variable, levels: list[Any]) -> MaskedTensor | MaskedVariable: ...
+def _text(array: DecodedArray) -> str: ...
 def _mask_levels(array: MaskedTensor | MaskedVariable) -> list[Tensor]: ...

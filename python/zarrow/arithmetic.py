@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from zarrow import _zarrow
+from zarrow.methods import add_method, add_property
 
 BINARY = (
     "add",
@@ -39,9 +40,14 @@ METHODS = (
     "argmin",
     "argsort",
     "astype",
+    "choose",
     "clip",
+    "compress",
+    "conj",
+    "conjugate",
     "cumprod",
     "cumsum",
+    "diagonal",
     "dot",
     "flatten",
     "max",
@@ -52,14 +58,23 @@ METHODS = (
     "ravel",
     "repeat",
     "round",
+    "searchsorted",
     "squeeze",
     "std",
     "sum",
     "swapaxes",
     "take",
     "tobytes",
+    "tofile",
+    "trace",
     "var",
 )
+# What writes to the memory of a Tensor: strings and masks cannot be written to.
+WRITING = ("fill", "partition", "put", "sort")
+# What a Tensor has of its own, and gives as a Tensor.
+RESHAPING = ("copy", "reshape", "transpose")
+OF_MASKED = ("compressed", "count")
+VIEWS = ("flat", "imag", "real")
 
 
 def numpy_form(value: Any) -> Any:
@@ -71,37 +86,53 @@ def add_to_classes() -> None:
     """Give the classes their operators and methods (step 4)."""
     for name in BINARY:
         apply = getattr(operator, f"__{name}__")
-        _add(_zarrow.DecodedArray, f"__{name}__", _binary(apply))
-        _add(_zarrow.DecodedArray, f"__r{name}__", _reflected(apply))
-        _add(_zarrow.Tensor, f"__i{name}__", _in_place(getattr(operator, f"__i{name}__")))
-    _add(_zarrow.DecodedArray, "__divmod__", _binary(divmod))
-    _add(_zarrow.DecodedArray, "__rdivmod__", _reflected(divmod))
+        add_method(_zarrow.DecodedArray, f"__{name}__", _binary(apply))
+        add_method(_zarrow.DecodedArray, f"__r{name}__", _reflected(apply))
+        add_method(_zarrow.Tensor, f"__i{name}__", _in_place(getattr(operator, f"__i{name}__")))
+    add_method(_zarrow.DecodedArray, "__divmod__", _binary(divmod))
+    add_method(_zarrow.DecodedArray, "__rdivmod__", _reflected(divmod))
     for name in UNARY:
-        _add(_zarrow.DecodedArray, f"__{name}__", _unary(getattr(operator, f"__{name}__")))
+        add_method(_zarrow.DecodedArray, f"__{name}__", _unary(getattr(operator, f"__{name}__")))
     for name in METHODS:
-        _add(_zarrow.DecodedArray, name, _method(name))
-    for name, function in (("__iter__", _iterate), ("__str__", _text), ("item", _item)):
-        _add(_zarrow.DecodedArray, name, function)
-    _add(_zarrow.Tensor, "__index__", _unary(operator.index))
-    _add(_zarrow.Tensor, "__complex__", _unary(complex))
-    _add(_zarrow.Tensor, "__setitem__", _set_item)
-    for layout in (_zarrow.Variable, _zarrow.MaskedTensor, _zarrow.MaskedVariable):
-        _add(layout, "__bool__", _unary(bool))
+        add_method(_zarrow.DecodedArray, name, _method(name))
+    for name, function in (
+        ("__iter__", _iterate),
+        ("__reversed__", _reversed),
+        ("__str__", _text),
+        ("__hash__", _hash),
+        ("__round__", _round),
+        ("item", _item),
+    ):
+        add_method(_zarrow.DecodedArray, name, function)
+    for name in ("trunc", "floor", "ceil"):
+        add_method(_zarrow.DecodedArray, f"__{name}__", _rounded(name))
+    for name in WRITING:
+        add_method(_zarrow.Tensor, name, _method(name))
+    for name in VIEWS:
+        add_property(_zarrow.DecodedArray, name, _view(name))
+    add_method(_zarrow.Tensor, "__index__", _unary(operator.index))
+    add_method(_zarrow.Tensor, "__complex__", _unary(complex))
+    add_method(_zarrow.Tensor, "__setitem__", _set_item)
+    # A Tensor has its own of each.
+    add_method(_zarrow.DecodedArray, "__bool__", _unary(bool))
+    add_method(_zarrow.DecodedArray, "__setitem__", _refuse_set_item)
+    for name in RESHAPING:
+        add_method(_zarrow.DecodedArray, name, _method(name))
+    add_property(_zarrow.DecodedArray, "T", _view("T"))
+    for name in OF_MASKED:
+        add_method(_zarrow.MaskedTensor, name, _method(name))
     for layout in (_zarrow.MaskedTensor, _zarrow.MaskedVariable):
         # NumPy's functions, and its operators with an array of NumPy on the left, keep the mask by this.
-        _add(layout, "__array_ufunc__", _array_ufunc)
-        _add(layout, "__float__", _unary(float))
-        _add(layout, "__int__", _unary(int))
-        _add(layout, "__format__", _format)
-
-
-def _add(layout: type, name: str, function: Callable[..., Any]) -> None:
-    function.__name__, function.__qualname__ = name, f"{layout.__name__}.{name}"
-    setattr(layout, name, function)
+        add_method(layout, "__array_ufunc__", _array_ufunc)
+        add_method(layout, "__float__", _unary(float))
+        add_method(layout, "__int__", _unary(int))
+        add_method(layout, "__format__", _format)
 
 
 def _binary(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any, /) -> Any:
+        if type(other).__module__.partition(".")[0] == "torch":
+            return NotImplemented  # PyTorch computes, with `.torch()` of this array
         return apply(self.numpy(), numpy_form(other))
 
     method.__doc__ = (
@@ -149,6 +180,13 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
+def _view(name: str) -> Callable[[Any], Any]:
+    def values(self: Any) -> Any:
+        return getattr(self.numpy(), name)
+
+    return values
+
+
 def _array_ufunc(self: Any, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
     """Give what a function of NumPy gives for `numpy.ma`."""
     inputs = tuple(map(numpy_form, inputs))
@@ -167,25 +205,78 @@ def _format(self: Any, specification: str, /) -> str:
 def _iterate(self: Any) -> Iterator[Any]:
     """Give one item of the first axis after the other, as indexing with an integer does."""
     if self.ndim == 0:
-        raise TypeError("an array of no axes has nothing to iterate over; .item() gives its element")
+        raise TypeError("a 0-d array has nothing to iterate over; .item() gives its element")
     return (self[position] for position in range(len(self)))
+
+
+def _reversed(self: Any) -> Iterator[Any]:
+    """Give one item of the first axis after the other, from the last on."""
+    return (self[position] for position in range(len(self) - 1, -1, -1))
+
+
+def _hash(self: Any) -> int:
+    """Give the hash of the one element of an array without axes, as a scalar of NumPy has it.
+
+    Raises
+    ------
+    TypeError
+        The array has axes: it is no value that could be looked up.
+    """
+    if self.ndim:
+        raise TypeError(
+            f"unhashable type: {type(self).__name__!r} with axes; .tobytes() or .tolist() can be looked up"
+        )
+    return hash(self.item())
+
+
+def _round(self: Any, digits: int | None = None, /) -> Any:
+    """Round as `round` does: one element without axes to a Python number, others by NumPy."""
+    return round(self.item(), digits) if self.ndim == 0 else self.numpy().round(digits or 0)
+
+
+def _rounded(name: str) -> Callable[[Any], Any]:
+    def method(self: Any, /) -> Any:
+        import math
+
+        return getattr(math, name)(self.item())
+
+    method.__doc__ = f"As `math.{name}` of the one element."
+    return method
+
+
+def _refuse_set_item(self: Any, index: Any, value: Any, /) -> None:
+    """Refuse, with a TypeError that says what can be written to."""
+    kind = type(self).__name__
+    if kind == "MaskedTensor":
+        way = "its mask is shared and read-only; type .numpy().copy(), or .data[...] where none is missing"
+    else:
+        way = "text has no room to change; type .numpy(), which is a copy"
+    raise TypeError(f"{kind!r} object does not support item assignment: {way}")
 
 
 def _text(self: Any) -> str:
     """Give the values as text, as NumPy writes them; of one element without axes, the element's."""
-    return str(self.item() if self.ndim == 0 else self.numpy())
+    return str(self.item()) if self.ndim == 0 else _zarrow._text(self)
 
 
-def _item(self: Any) -> Any:
-    """Give the one element as a Python object, None where it is missing.
+def _item(self: Any, *index: Any) -> Any:
+    """Give an element as a Python object, None where it is missing: the only one, or that at a position.
 
     Raises
     ------
     ValueError
         There is not exactly one element.
     """
+    if index:
+        position = index[0] if len(index) == 1 else index
+        if not isinstance(position, tuple) and self.ndim != 1:
+            position = _zarrow._import("numpy").unravel_index(position, self.shape)
+        found = self[position]
+        return found.item() if isinstance(found, _zarrow.DecodedArray) else found
     if self.size != 1:
-        raise ValueError(f"an array of {self.size} elements has no single item; .tolist() gives them all")
+        raise ValueError(
+            f"item() expects one element, and there are {self.size}: .item(0) gives one, .tolist() all"
+        )
     elements = self.tolist()
     for _ in range(self.ndim):
         elements = elements[0]

@@ -11,62 +11,53 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Literal, NoReturn
 
-from zarrow import _zarrow
+from zarrow import _zarrow, labels
+from zarrow import missing as _missing
 from zarrow._zarrow import (
     Array,
     Group,
-    MemoryStore,
     _create_array,
     _create_group,
     _shape_as,
+    _with_options,
     asarray,
     open,
 )
+from zarrow.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
+from zarrow.codec_choice import chosen_codecs
 
-if TYPE_CHECKING:
-    from typing import Unpack
-
-__all__ = ["ArrayOptions", "consolidate_metadata", "create_array", "create_group", "save"]
-
-Store: TypeAlias = str | os.PathLike[str] | MemoryStore
-"""A folder, a `file://` URL, or a store in memory."""
-
-Codec: TypeAlias = str | Mapping[str, Any] | Any
-"""A codec: its name, what metadata of version 3 or of numcodecs have, or an object of theirs."""
+__all__ = ["consolidate_metadata", "create_array", "create_group"]
 
 
-class ArrayOptions(TypedDict, total=False):
-    """What can be said of a new array: `create_array` explains each."""
-
-    shape: int | Sequence[int] | None
-    dtype: Any
-    data: Any
-    chunks: int | Sequence[int | None] | Literal["auto"] | None
-    shards: int | Sequence[int] | None
-    filters: Codec | Iterable[Codec] | None
-    serializer: Codec | Literal["auto"] | None
-    compressors: Codec | Iterable[Codec] | Literal["auto"] | None
-    codecs: Iterable[Codec] | None
-    fill_value: Any
-    order: Literal["C", "F"]
-    attributes: Mapping[str, Any] | None
-    chunk_key_encoding: str | Mapping[str, Any] | None
-    dimension_names: Sequence[str | None] | None
-    overwrite: bool
-
-
+@says_options
 def create_array(
     store: Store,
     path: str = "",
     *,
     name: str | None = None,
+    shape: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    data: Any = None,
+    chunks: Chunks = "auto",
+    shards: int | Sequence[int] | Literal["auto"] | None = None,
+    filters: Codecs = "auto",
+    compressors: Codecs = "auto",
+    compressor: Codec | None = "auto",
+    serializer: Codec | Literal["auto"] | None = "auto",
+    codecs: Iterable[Codec] | None = None,
+    fill_value: Any = None,
+    order: Literal["C", "F"] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: str | Mapping[str, Any] | None = None,
+    dimension_names: Sequence[str | None] | None = None,
+    missing: Literal["optional", "fill", "anndata"] | None = None,
+    overwrite: bool = False,
     zarr_format: Literal[2, 3] = 3,
+    storage_options: Mapping[str, Any] | None = None,
     durability: Literal["none", "file", "full"] = "none",
-    **options: Unpack[ArrayOptions],
 ) -> Array:
     """Create an array in a store, and the groups above it that are not there.
 
@@ -76,15 +67,10 @@ def create_array(
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, which is made where it is not there, or a `MemoryStore`.
+        A folder, as a path or a `file://` URL, which is made where it is not there; a URL in the cloud (see
+        `open`), a `CloudStore` or a `MemoryStore`.
     path, name
         Where in the store, such as `"model/rain"`; by default its root. `name` is another word for `path`.
-    zarr_format
-        The version of the format.
-    durability
-        What has reached the disk when a write returns, the metadata's now and all that the Array writes
-        later: "none" leaves it to the operating system, "file" the bytes, "full" also the name. Whatever it
-        is, each chunk and each metadata document is old or new, whole, when the process is killed.
     shape
         The extent of each axis. An axis that will grow can be 0.
     dtype
@@ -98,27 +84,34 @@ def create_array(
         The shape of what is encoded by itself; one int for all axes; -1 or None for all of an axis. By
         default the longest axis is halved until a chunk has no more than 1 MiB; without compressors, chunks
         are as many whole rows as have 4 MiB, which can be mapped (`Array.read(mmap=True)`) and of which any
-        part is read by itself. Inside of shards the chunks divide the shard.
+        part is read by itself. Inside of shards the chunks divide the shard. True is "auto"; False is one
+        chunk for all.
     shards
         The shape of what is stored in one file, a multiple of the chunks on each axis: many small chunks in
-        few files. Only in version 3.
+        few files. "auto" takes as many chunks as have 64 MiB of elements. Only in version 3.
     filters
-        Codecs from arrays to arrays, which come first.
-    serializer
-        The codec that makes bytes of an array; it follows from the data type.
+        Codecs from arrays to arrays, which come first. None by default.
     compressors
         Codecs from bytes to bytes. By default zstd of level 3 with the checksum of its frames, so that
         corrupt chunks are seen. None or `()` stores raw elements, without a checksum, since only plain
         elements can be mapped. A codec is a name (`"blosc"`), what metadata of version 3 (`{"name": "zstd",
         "configuration": {"level": 9}}`) or of numcodecs (`{"id": "zstd", "level": 9}`) have, or an object of
-        either library. Parameters that are left out are what is usual.
+        either library. Parameters that are left out are what is usual; those that zarr-python leaves to be
+        found, Blosc's element size and shuffle, follow from the data type.
+    compressor
+        Another word for `compressors`, of one codec.
+    serializer
+        The codec that makes bytes of an array; it follows from the data type.
     codecs
         All codecs as version 3 lists them, instead of filters, serializer, compressors, shards and order.
     fill_value
-        What an element is that was not written. By default zero, the empty string, or missing.
+        What an element is that was not written. By default zero, NaT of dates and durations, the empty
+        string, or missing.
     order
-        How the elements of a chunk are stored: "C", the last axis side by side, or "F", the first; in
-        version 3 that is a transpose codec.
+        How the elements of a chunk are stored: "C", the default, the last axis side by side, or "F", the
+        first; in version 3 that is a transpose codec.
+    zarr_format
+        The version of the format.
     attributes
         What to store beside the array.
     chunk_key_encoding
@@ -126,10 +119,22 @@ def create_array(
         which is "." or "/".
     dimension_names
         A name for each axis, or None for it. Only in version 3.
+    missing
+        How elements of `data` that are missing (None, masked, null) are stored. "optional" is Zarr's optional
+        type, which zarr-python cannot open: it is taken where nothing is chosen, with a warning. "fill"
+        stores a value in their place, `fill_value` or one that no element has, and names it in the attribute
+        `_FillValue`, as xarray reads it. "anndata" makes a group of `values` and `mask`, and gives the Group.
+        `set_missing` chooses for all.
     overwrite
         Whether an array or group that is there is erased, with everything below it, other files too. The new
         one takes its place in one step; at the root of the store in few, between which there is none. A
         folder that is no array or group and holds something is never erased.
+    storage_options
+        Credentials and the like for a URL in the cloud: see `CloudStore`.
+    durability
+        What has reached the disk when a write returns, the metadata's now and all that the Array writes
+        later: "none" leaves it to the operating system, "file" the bytes, "full" also the name. Whatever it
+        is, each chunk and each metadata document is old or new, whole, when the process is killed.
 
     Returns
     -------
@@ -164,12 +169,19 @@ def create_array(
     >>> names = zarrow.create_array("c.zarr", data=["Oslo", "Rome"], dimension_names=["city"])
     >>> names.dtype, names.dimension_names
     (StringDType(), ('city',))
+    >>> heights = zarrow.create_array("d.zarr", data=[3, None, 5], missing="fill", fill_value=-1)
+    >>> heights[...].tolist(), heights.read(mask="cf").tolist()
+    ([3, -1, 5], [3, None, 5])
     """
-    if name is not None and path not in ("", name):
-        raise ValueError("path and name are two words for the same")
-    return _create(store, name or path, durability, {"zarr_format": zarr_format}, **options)
+    options = {option: given for option, given in locals().items() if option in OPTIONS}
+    if name is not None and path and path != name:
+        raise ValueError(f"path is {path!r} and name is {name!r}, two words for the same: give one of them")
+    store = _with_options(store, storage_options)
+    created: Array = _create(store, name or path or "", durability, {"zarr_format": zarr_format}, **options)
+    return created  # a Group with missing="anndata"
 
 
+@says_options
 def create_group(
     store: Store,
     path: str = "",
@@ -177,6 +189,7 @@ def create_group(
     attributes: Mapping[str, Any] | None = None,
     zarr_format: Literal[2, 3] = 3,
     overwrite: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
     durability: Literal["none", "file", "full"] = "none",
 ) -> Group:
     """Create a group in a store, and the groups above it that are not there.
@@ -201,54 +214,10 @@ def create_group(
         └── x (2,) float64
     """
     given = dict(attributes or {})
+    store = _with_options(store, storage_options)
     return _create_group(
         store, path, given, zarr_format=zarr_format, overwrite=overwrite, durability=durability
     )
-
-
-def save(store: Store, array: Any = None, /, **arrays: Any) -> None:
-    """Store an array, or arrays by their names in a group, compressed as `create_array` does it.
-
-    An array of the same name is replaced; a group is not, and what else is in the store stays.
-
-    Parameters
-    ----------
-    store
-        A folder, as a path or a `file://` URL, which is made where it is not there, or a `MemoryStore`.
-    array
-        An array to be the whole store: anything that `asarray` takes.
-    arrays
-        Arrays to be in the group that is the store.
-
-    Raises
-    ------
-    TypeError
-        There is no array, or one array and named ones too.
-    NodeExistsError
-        There is a group where an array is to be (a `FileExistsError`).
-    NodeTypeError
-        There is an array where a group is to be (a `TypeError`).
-
-    Examples
-    --------
-    >>> import zarrow
-    >>> zarrow.save("one.zarr", [1, 2, 3])
-    >>> zarrow.open("one.zarr")[1:].tolist()
-    [2, 3]
-    >>> zarrow.save("two.zarr", x=[1.0, 2.0], names=["a", "b"])
-    >>> zarrow.open("two.zarr").keys()
-    ['names', 'x']
-    """
-    if (array is None) == (not arrays):
-        raise TypeError("save() takes one array, or arrays by their names")
-    if array is not None:
-        _create(store, "", "none", {"zarr_format": 3}, data=array, overwrite="array")
-        return
-    group = open(store, mode="a")
-    if not isinstance(group, Group):
-        _require_group(group)
-    for name, named in arrays.items():
-        _store(group, name, named)
 
 
 def consolidate_metadata(store: Store, path: str = "") -> Group:
@@ -276,26 +245,97 @@ def consolidate_metadata(store: Store, path: str = "") -> Group:
     if not isinstance(group, Group):
         _require_group(group)
     group.consolidate_metadata()
-    return cast("Group", group)
+    return group
 
 
-def _require_group(node: Any) -> None:
+def _require_group(node: Any) -> NoReturn:
     from zarrow.errors import NodeTypeError
 
-    raise NodeTypeError("this is an array, not a group", kind="wrong_node", store=node.store, path=node.path)
+    raise NodeTypeError(
+        "this is an array, expected a group", kind="wrong_node", store=node.store, path=node.path
+    )
 
 
-def _create_array_in(group: Group, path: str, **options: Unpack[ArrayOptions]) -> Array:
+@says_options
+def create_array_in(
+    self: Group,
+    name: str,
+    *,
+    shape: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    data: Any = None,
+    chunks: Chunks = "auto",
+    shards: int | Sequence[int] | Literal["auto"] | None = None,
+    filters: Codecs = "auto",
+    compressors: Codecs = "auto",
+    compressor: Codec | None = "auto",
+    serializer: Codec | Literal["auto"] | None = "auto",
+    codecs: Iterable[Codec] | None = None,
+    fill_value: Any = None,
+    order: Literal["C", "F"] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: str | Mapping[str, Any] | None = None,
+    dimension_names: Sequence[str | None] | None = None,
+    missing: Literal["optional", "fill", "anndata"] | None = None,
+    overwrite: bool = False,
+) -> Array:
     """`Group.create_array`."""
-    return _create(group, path, "none", {"zarr_format": group.zarr_format}, **options)
+    options = {option: given for option, given in locals().items() if option in OPTIONS}
+    created: Array = _create(self, name, "none", {"zarr_format": self.zarr_format}, **options)
+    return created  # a Group with missing="anndata"
 
 
-def _store(group: Group, path: str, array: Any) -> None:
-    """`Group.__setitem__`: replaces an array, and no group."""
-    _create(group, path, "none", {"zarr_format": group.zarr_format}, data=array, overwrite="array")
+def layout_of(array: Array, zarr_format: int) -> dict[str, Any]:
+    """Give the options that create an array of the same type and layout in a version of the format."""
+    metadata = array.metadata
+    layout = {"dtype": array.data_type, "chunks": array.write_unit, "codecs": metadata["codecs"]}
+    if zarr_format == array.zarr_format:
+        layout["chunk_key_encoding"] = metadata["chunk_key_encoding"]
+    if zarr_format == 3:
+        layout["dimension_names"] = array.dimension_names
+    return layout
 
 
 def _create(
+    target: Store | Group,
+    path: str,
+    durability: str,
+    description: dict[str, Any],
+    *,
+    data: Any = None,
+    missing: Any = None,
+    **options: Any,
+) -> Any:
+    """Create an array; where `missing` asks for a group that stands for one, give the group."""
+    check_names(options)
+    if missing is not None:
+        _missing.checked(missing)
+    if data is None:
+        if missing not in (None, "optional"):
+            raise ValueError(
+                f"missing={missing!r} says how the missing elements of data are stored: give data, or a "
+                "dtype, fill_value and attributes _FillValue of your own"
+            )
+        return _create_described(target, path, durability, description, **options)
+    options = labels.taken(data, description["zarr_format"], options)
+    dtype = options.pop("dtype", None)
+    data, shape, found = _described(data, options.pop("shape", None), None if missing else dtype)
+    is_masked = isinstance(data, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
+    form = _missing.form_of(missing, path) if is_masked and (missing or dtype is None) else "optional"
+    if form == "anndata" and data.dtype.kind != "f":
+        from zarrow.nullable import create
+
+        return create(target, path, durability, description["zarr_format"], data, dtype, options)
+    if form != "optional":
+        data, is_masked = _missing.filled(data, form, dtype, options), False
+    if dtype is None:
+        dtype, description["optional"] = found, is_masked
+    return _create_described(
+        target, path, durability, description, data=data, shape=shape, dtype=dtype, **options
+    )
+
+
+def _create_described(
     target: Store | Group,
     path: str,
     durability: str,
@@ -309,44 +349,52 @@ def _create(
     filters: Any = None,
     serializer: Any = "auto",
     compressors: Any = "auto",
+    compressor: Any = "auto",
     codecs: Any = None,
     fill_value: Any = None,
-    order: Any = "C",
+    order: Any = None,
     attributes: Any = None,
     chunk_key_encoding: Any = None,
     dimension_names: Any = None,
     overwrite: bool | Literal["array"] = False,
 ) -> Array:
+    if not isinstance(path, str):
+        found = type(path).__name__
+        raise TypeError(
+            f"expected the path of an array as a str, got {found}: a shape goes by name, as shape=..."
+        )
+    order = order or "C"
     if order not in ("C", "F"):
-        raise ValueError(f'order is {order!r}, not "C" or "F"')
-    if codecs is not None and (filters, serializer, compressors, shards, order) != (
-        None,
-        "auto",
-        "auto",
-        None,
-        "C",
-    ):
-        raise ValueError(
-            "codecs lists all codecs, and goes without filters, serializer, compressors, shards, order"
-        )
-    if data is not None:
-        data, shape, found = _described(data, shape, dtype)
-        dtype, description["optional"] = (
-            (found, type(data).__name__.startswith("Masked")) if dtype is None else (dtype, False)
-        )
+        raise ValueError(f'order is {order!r}, expected "C" or "F"')
+    if not _is_auto(compressor):
+        if not _is_auto(compressors):
+            raise ValueError("compressor is another word for compressors: give one of them")
+        compressors = compressor
+    if codecs is not None:
+        given = [
+            name
+            for name, is_given in {
+                "filters": not (filters is None or _is_auto(filters)),
+                "serializer": not (serializer is None or _is_auto(serializer)),
+                "compressors": not _is_auto(compressors),
+                "shards": shards is not None,
+                "order": order != "C",
+            }.items()
+            if is_given
+        ]
+        if given:
+            raise ValueError(f"codecs lists all codecs: leave out {', '.join(given)}")
     if shape is None or dtype is None:
-        raise TypeError("an array needs a shape and a dtype, or data")
-    shape = _extents(shape)
+        raise TypeError("expected shape=... and dtype=..., or data=...")
+    shape = extents(shape)
     description |= {
         "shape": shape,
         "chunks": _chunks(chunks, shape),
-        "shards": None if shards is None else _chunks(shards, shape),
-        "filters": _codecs(filters),
-        "serializer": None if serializer in (None, "auto") else [_codec(serializer)],
-        "compressors": None
-        if isinstance(compressors, str) and compressors == "auto"
-        else _codecs(compressors),
-        "codecs": None if codecs is None else _codecs(codecs),
+        "shards": _shards(shards, shape),
+        "filters": [] if _is_auto(filters) else chosen_codecs(filters),
+        "serializer": None if serializer is None or _is_auto(serializer) else chosen_codecs([serializer]),
+        "compressors": None if _is_auto(compressors) else chosen_codecs(compressors),
+        "codecs": None if codecs is None else chosen_codecs(codecs),
         "order": order,
         "attributes": dict(attributes or {}),
         "chunk_key_encoding": _chunk_key_encoding(chunk_key_encoding),
@@ -357,10 +405,6 @@ def _create(
     )
 
 
-# An option that there is not is told of the function that the user called.
-_create.__qualname__ = "create_array"
-
-
 def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
     """Give the data as it will be written, its shape, and its type."""
     np = _zarrow._import("numpy")
@@ -368,57 +412,66 @@ def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...],
     if dtype is not None and isinstance(data, (list, tuple, int, float, complex)):
         # What is an element of these, and what number it is, only the type says.
         return data, _same_shape(shape, _shape_as(data, dtype)), dtype
-    if type(data) is not np.ndarray or data.dtype == object:
+    if type(data) is not np.ndarray or data.dtype.kind in "OT":
         data = asarray(data)
     return data, _same_shape(shape, data.shape), "bytes" if data.dtype == object else data.dtype
 
 
 def _same_shape(shape: Any, found: tuple[int, ...]) -> tuple[int, ...]:
-    if shape is not None and tuple(_extents(shape)) != found:
-        raise ValueError(f"the shape {shape} is not that of the data, {found}")
+    if shape is not None and tuple(extents(shape)) != found:
+        raise ValueError(f"shape is {shape}, and data have shape {found}: leave out shape")
     return found
 
 
-def _extents(shape: Any) -> list[int]:
+def extents(shape: Any) -> list[int]:
+    """List the extents of a shape, which may be one int."""
     try:
-        return [operator.index(shape)]
+        return _integers(shape)
     except TypeError:
-        return [operator.index(extent) for extent in shape]
+        raise TypeError(
+            f"shape is {shape!r}, expected an int or a tuple of ints, such as (365, 100)"
+        ) from None
 
 
-def _chunks(chunks: Any, shape: list[int]) -> list[int] | None:
+def _integers(extents: Any) -> list[int]:
+    """List the integers of one or of several; text is neither."""
+    if isinstance(extents, str | bytes | Mapping):
+        raise TypeError
+    try:
+        return [operator.index(extents)]
+    except TypeError:
+        return [operator.index(extent) for extent in extents]
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _shards(shards: Any, shape: list[int]) -> list[int] | Literal["auto"] | None:
+    """Give the extent of a shard along each axis; True and False are as for chunks."""
+    if shards is True or _is_auto(shards):
+        return "auto"
+    return None if shards is None or shards is False else _chunks(shards, shape, "shards")
+
+
+def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | None:
     """Give the extent of a chunk along each axis, None where it is to be found."""
-    if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
+    if chunks is None or chunks is True or _is_auto(chunks):
         return None
+    if chunks is False:
+        return [max(extent, 1) for extent in shape]
     try:
-        given = [operator.index(chunks)] * len(shape)
+        is_several = not isinstance(chunks, str) and hasattr(chunks, "__iter__")
+        given = _integers([-1 if chunk is None else chunk for chunk in chunks] if is_several else chunks)
     except TypeError:
-        given = list(chunks)
+        raise TypeError(
+            f'{name} is {chunks!r}, expected an int, one int per axis, or "auto"; -1 is all of an axis'
+        ) from None
+    if not is_several:
+        given *= len(shape)
     if len(given) != len(shape):
-        raise ValueError(f"chunks of shape {tuple(given)} for an array of shape {tuple(shape)}")
-    whole = [None, -1]
-    return [
-        max(extent, 1) if chunk in whole else operator.index(chunk)
-        for chunk, extent in zip(given, shape, strict=True)
-    ]
-
-
-def _codecs(codecs: Any) -> list[Any]:
-    """List the codecs of one, of several, or of none."""
-    if codecs is None or (isinstance(codecs, str) and codecs == "auto"):
-        return []
-    if isinstance(codecs, (str, Mapping)) or hasattr(codecs, "to_dict") or hasattr(codecs, "get_config"):
-        codecs = [codecs]
-    return [_codec(codec) for codec in codecs]
-
-
-def _codec(codec: Any) -> Any:
-    """Give a codec as metadata have it."""
-    if hasattr(codec, "to_dict"):  # of zarr-python
-        codec = codec.to_dict()
-    elif hasattr(codec, "get_config"):  # of numcodecs
-        codec = codec.get_config()
-    return dict(codec) if isinstance(codec, Mapping) else codec
+        raise ValueError(f"{name} is {chunks!r}, expected one int per axis of the shape {tuple(shape)}")
+    return [max(extent, 1) if chunk == -1 else chunk for chunk, extent in zip(given, shape, strict=True)]
 
 
 def _chunk_key_encoding(encoding: Any) -> Any:

@@ -30,6 +30,7 @@ __all__ = [
     "StorePermissionError",
     "UnsupportedError",
     "ZarrowError",
+    "ZarrowWarning",
 ]
 
 
@@ -142,3 +143,7 @@ class UnsupportedError(ZarrowError, NotImplementedError):
 
 class InternalError(ZarrowError, RuntimeError):
     """A fault of zarrow itself, contained."""
+
+
+class ZarrowWarning(UserWarning):
+    """Something that works and may surprise: a store that others cannot open, a member that is left out."""

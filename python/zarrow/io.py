@@ -177,7 +177,7 @@ def torch_to_numpy_zero_copy(tensor: _torch.Tensor, *, copy: bool | None = None)
     """
     torch = _needed("torch", "PyTorch", "torch")
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"not a torch.Tensor, but {type(tensor)}")
+        raise TypeError(f"expected a torch.Tensor, got {type(tensor)}")
     dense = tensor.detach()
     if copy is not False:
         dense = dense.cpu().to_dense() if dense.layout is not torch.strided else dense.cpu()
@@ -324,7 +324,9 @@ class ZeroCopyArray(BufferProducer):
     def __new__(cls, array: Any) -> Self:  # noqa: D102
         tensor = zarrow.asarray(array)
         if not isinstance(tensor, zarrow.Tensor):
-            raise TypeError(f"not an array of elements of a fixed size without a mask, but {type(array)}")
+            raise TypeError(
+                f"expected an array of elements of a fixed size without a mask, got {type(array)}"
+            )
         return super().__new__(cls, tensor)
 
     @property
@@ -481,7 +483,7 @@ def _is_elsewhere(array: Any) -> bool:
 def _borrowed(arrow_array: Any) -> Any:
     """Take an Arrow array, without a copy."""
     if not any(hasattr(arrow_array, name) for name in ("__arrow_c_array__", "__arrow_c_stream__")):
-        raise TypeError(f"not an Arrow array, but {type(arrow_array)}")
+        raise TypeError(f"expected an Arrow array, got {type(arrow_array)}")
     taken = zarrow.asarray(arrow_array, copy=False)
     if isinstance(taken, zarrow.Variable | zarrow.MaskedVariable):
         raise ExchangeError("text can only be copied to NumPy", kind="needs_copy")
@@ -516,4 +518,4 @@ def _needed(module: str, name: str, extra: str | None) -> Any:
         if error.name != module:
             raise
         how = f"pip install 'zarrow[{extra}]'" if extra else "see https://docs.cupy.dev"
-        raise ImportError(f"{name} is needed for this, and not installed: {how}", name=module) from error
+        raise ImportError(f"this needs {name}, which is not installed: {how}", name=module) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 
 class DecodeLimits:
     """Limits that no honest store meets; None stands for the default.
@@ -39,13 +41,22 @@ class DecodeLimits:
         max_ndim: int | None = None,
         max_metadata_nbytes: int | None = None,
     ) -> None:
-        self.max_chunk_nbytes = max_chunk_nbytes
-        self.max_variable_nbytes = max_variable_nbytes
-        self.max_ratio = max_ratio
-        self.max_ndim = max_ndim
-        self.max_metadata_nbytes = max_metadata_nbytes
+        self.max_chunk_nbytes = _limit("max_chunk_nbytes", max_chunk_nbytes)
+        self.max_variable_nbytes = _limit("max_variable_nbytes", max_variable_nbytes)
+        self.max_ratio = _limit("max_ratio", max_ratio)
+        self.max_ndim = _limit("max_ndim", max_ndim)
+        self.max_metadata_nbytes = _limit("max_metadata_nbytes", max_metadata_nbytes)
 
     def __repr__(self) -> str:
         """Name the limits that are set."""
         given = ((name, getattr(self, name)) for name in self.__slots__)
         return f"DecodeLimits({', '.join(f'{name}={value}' for name, value in given if value is not None)})"
+
+
+def _limit(name: str, limit: int | None) -> int | None:
+    """Give the limit, an integer that the engine can hold."""
+    if limit is None:
+        return None
+    if not 0 <= operator.index(limit) < 1 << 64:
+        raise ValueError(f"{name} is {limit}, expected an integer from 0 to 2**64 - 1, or None")
+    return operator.index(limit)

@@ -80,9 +80,10 @@ def _reduce_masked(array: MaskedTensor | MaskedVariable, protocol: int) -> Reduc
 def _buffer(elements: np.ndarray[Any, Any], protocol: int) -> PickleBuffer | bytes | bytearray:
     """Give the memory of elements that are contiguous as the protocol carries it: step 1."""
     # As bytes: for some types there is no format.
-    flat = elements.reshape(-1).view("u1")
+    # For mypy: an array is a buffer, which its stub says from Python 3.12 on.
+    flat: Any = elements.reshape(-1).view("u1")
     if protocol >= PROTOCOL_WITH_BUFFERS:
-        return PickleBuffer(flat)  # type: ignore[arg-type]  # an array is a buffer, which its stub says from 3.12 on
+        return PickleBuffer(flat)
     return bytearray(flat) if flat.flags.writeable else bytes(flat)
 
 

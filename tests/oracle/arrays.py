@@ -12,7 +12,7 @@ import zarr
 
 from oracle.chains import Chain
 from oracle.elements import Element, Values
-from oracle.gaps import as_zarr_python_gives
+from oracle.gaps import ZARR_PYTHON, as_zarr_python_gives
 from oracle.libraries import open_tensorstore, unspecified
 
 
@@ -98,7 +98,12 @@ class ArrayCase:
 
     @property
     def can_be_written(self) -> bool:
-        return self.zarr_python_reads or self.tensorstore_reads
+        return (self.zarr_python_reads and not self.is_refused) or self.tensorstore_reads
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether zarr-python 3.4 does not write it: bytes of any length, without axes."""
+        return ZARR_PYTHON >= (3, 4) and self.element.name == "bytes" and not self.geometry.shape
 
     @property
     def tensorstore_reads(self) -> bool:
@@ -111,7 +116,8 @@ class ArrayCase:
         It writes a transposed chunk of strings or bytes in the order of memory, where the specification, and
         its own decoder, want the order of the transposed axes.
         """
-        return self.element.is_variable and self.chain.version == 3 and self.chain.is_transposed
+        is_transposed = self.chain.version == 3 and self.chain.is_transposed
+        return ZARR_PYTHON < (3, 4) and self.element.is_variable and is_transposed
 
     def write(self, folder: Path) -> Values:
         """Write the array by the first of the two that can, and return what is to be read."""

@@ -22,6 +22,8 @@ import zarrow
 
 #: Smaller ones do not grow with data.
 LEAST = 1 << 16
+#: Those of Blosc's blocks and tables may be smaller.
+LEAST_OF_BLOSC = 1 << 12
 #: More than can fail in one operation; without an end to it a fault would look like a test that takes long.
 MOST = 500
 
@@ -43,13 +45,22 @@ def codec(name: str, **configuration: Any) -> list[dict[str, Any]]:
     return [{"name": name, "configuration": configuration}]
 
 
-# Blosc is in `address_space.py`: it does not look whether it got its memory, so that this is asked for before
-# each call, and an allocation that fails behind that ends the process.
+def blosc(cname: str, shuffle: str, level: int = 5) -> dict[str, Any]:
+    """Options of an array that has this compressor inside Blosc, in several blocks."""
+    options = {"cname": cname, "clevel": level, "shuffle": shuffle, "typesize": 8, "blocksize": 4096}
+    return {"dtype": "i8", "compressors": codec("blosc", **options)}
+
+
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "raw": (NUMBERS, {"dtype": "i8", "compressors": []}),
     "zstd": (NUMBERS, {"dtype": "i8", "compressors": codec("zstd", level=3, checksum=True)}),
     "gzip": (NUMBERS, {"dtype": "i8", "compressors": codec("gzip", level=5)}),
     "bz2": (NUMBERS, {"dtype": "i8", "compressors": codec("numcodecs.bz2", level=1)}),
+    "blosc": (NUMBERS, blosc("lz4", "shuffle")),
+    "blosc, lz4hc": (NUMBERS, blosc("lz4hc", "bitshuffle")),
+    "blosc, zlib": (NUMBERS, blosc("zlib", "shuffle")),
+    "blosc, zstd": (NUMBERS, blosc("zstd", "bitshuffle", 9)),
+    "blosc, blosclz": (NUMBERS, blosc("blosclz", "noshuffle")),
     "shards": (NUMBERS, {"dtype": "i8", "chunks": (CHUNK // 2,), "shards": (CHUNK,)}),
     "strings": (TEXTS, {"dtype": "string"}),
     "optional": (MASKED, {"dtype": "optional[int64]"}),
@@ -273,11 +284,12 @@ def attack(name: str, prepare: Operation, shim: ctypes.CDLL) -> int:
     """Steps 1 to 4; gives how often it was out of memory."""
     expected = plain(prepare()())
     refused = 0
+    least = LEAST_OF_BLOSC if name.startswith("blosc") else LEAST
     for number in range(1, MOST):
         act = prepare()
         zarrow.release_memory()
         print(name, number, flush=True)
-        shim.failing_arm(ctypes.c_size_t(number), ctypes.c_size_t(LEAST))
+        shim.failing_arm(ctypes.c_size_t(number), ctypes.c_size_t(least))
         try:
             result = act()
         except MemoryError:

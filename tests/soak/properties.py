@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = 2000
+#: Seconds. It takes minutes, and more where the tests have to be built, however few it is given.
+LONGEST = 3600
 COMMAND = ["cargo", "test", "--release", "--workspace", "--locked", "--lib", "--tests"]
 
 

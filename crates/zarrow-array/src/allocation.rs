@@ -1,7 +1,8 @@
-//! Memory that grows with data, taken so that there being none is an error: [`Error::OutOfMemory`].
+//! Memory that grows with data. If there is none, the caller gets [`Error::OutOfMemory`].
 //!
-//! The collections of the standard library end the process where the allocator has no memory. What has as many elements
-//! as a selection, a chunk, a list or a document therefore grows by these functions and no other way. What is bounded by the number of axes, of codecs or of threads is small, and may grow as it likes.
+//! The collections of the standard library end the process when the allocator has no memory. So everything with as many
+//! elements as a selection, a chunk, a list or a document grows by these functions alone. What is bounded by the number
+//! of axes, codecs or threads is small, and may use the standard collections.
 //!
 //! ```
 //! use zarrow_array::allocation::{self, Grow};

@@ -1,6 +1,6 @@
 //! Host memory with one explicit owner.
 //!
-//! 1. [`UninitBuffer`] is fresh, aligned memory that nobody has read: decoders fill it.
+//! 1. [`UninitBuffer`] is aligned memory that decoders fill; it cannot be read before.
 //! 2. [`Buffer`] is filled memory with one owner, which therefore lends safe slices.
 //! 3. What is shared with other libraries is an `Arc<Buffer>` behind raw pointers: see
 //!    [`SharedTensor`](crate::SharedTensor).
@@ -8,6 +8,7 @@
 use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::fresh_pages::FreshPages;
 use crate::recycle;
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
@@ -80,6 +81,7 @@ pub struct UninitBuffer {
     pointer: NonNull<u8>,
     length: usize,
     owner: Recycled,
+    is_fresh: bool,
 }
 
 // SAFETY: the buffer is the one owner of its memory.
@@ -94,11 +96,19 @@ impl UninitBuffer {
     /// # Errors
     /// [`Error::OutOfMemory`] where the allocator has none.
     pub fn new(nbytes: usize) -> Result<UninitBuffer> {
-        let allocation = match recycle::take(nbytes) {
-            Some(allocation) => allocation,
-            None => Allocation::new(nbytes, false)?,
+        let (allocation, is_fresh) = match recycle::take(nbytes) {
+            Some(allocation) => (allocation, false),
+            None => (Allocation::new(nbytes, false)?, true),
         };
-        Ok(UninitBuffer { pointer: allocation.pointer, length: nbytes, owner: Recycled(Some(allocation)) })
+        let (pointer, owner) = (allocation.pointer, Recycled(Some(allocation)));
+        Ok(UninitBuffer { pointer, length: nbytes, owner, is_fresh })
+    }
+
+    /// Its pages, where the memory is fresh and large enough that threads which fill it together should share the work of
+    /// providing them.
+    #[must_use]
+    pub fn fresh_pages(&self) -> Option<FreshPages> {
+        (self.is_fresh && self.length >= 2 * HUGE_PAGE).then(|| FreshPages::new(self.pointer, self.length))
     }
 
     /// Bytes.
@@ -139,13 +149,13 @@ impl UninitBuffer {
 #[derive(Debug)]
 enum Owner {
     Allocation(Recycled),
-    Elements(Box<dyn Elements>),
+    Vector(Box<dyn AnyVector>),
 }
 
 /// A vector of any element, which only its own type can free.
-trait Elements: std::fmt::Debug + Send + Sync {}
+trait AnyVector: std::fmt::Debug + Send + Sync {}
 
-impl<T: Element> Elements for Vec<T> {}
+impl<T: Element> AnyVector for Vec<T> {}
 
 /// Filled host memory with one owner.
 ///
@@ -201,7 +211,7 @@ impl Buffer {
     /// The bytes as numbers of type `i64`.
     ///
     /// # Errors
-    /// [`Error::BadView`] where address or length is no multiple of 8.
+    /// [`Error::BadView`] where address or length is not a multiple of 8.
     pub fn as_i64(&self) -> Result<&[i64]> {
         as_words(self)
     }
@@ -210,14 +220,14 @@ impl Buffer {
     /// allocator adds to it.
     #[must_use]
     pub fn held_nbytes(&self) -> usize {
-        const PIECE: usize = 16;
+        const PIECE_NBYTES: usize = 16;
         match &self.owner {
             Owner::Allocation(Recycled(allocation)) => {
                 let capacity = allocation.as_ref().map_or(0, Allocation::capacity);
                 // What lies before the aligned start of a small block is of no use to others.
-                capacity + HOST_ALIGNMENT + PIECE
+                capacity + HOST_ALIGNMENT + PIECE_NBYTES
             }
-            Owner::Elements(elements) => size_of_val(&**elements) + self.length + 2 * PIECE,
+            Owner::Vector(vector) => size_of_val(&**vector) + self.length + 2 * PIECE_NBYTES,
         }
     }
 
@@ -247,7 +257,7 @@ impl<T: Element> From<Vec<T>> for Buffer {
     fn from(mut vector: Vec<T>) -> Buffer {
         // SAFETY: a vector's pointer is never null; moving the vector does not move its memory.
         let pointer = unsafe { NonNull::new_unchecked(vector.as_mut_ptr()).cast() };
-        Buffer { pointer, length: size_of_val(&*vector), owner: Owner::Elements(Box::new(vector)) }
+        Buffer { pointer, length: size_of_val(&*vector), owner: Owner::Vector(Box::new(vector)) }
     }
 }
 

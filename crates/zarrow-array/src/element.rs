@@ -81,7 +81,7 @@ impl Tensor {
 fn check<T: Element>(tensor: &Tensor) -> Result<()> {
     let name = std::any::type_name::<T>();
     if !tensor.dtype().as_number().is_some_and(|number| T::NUMBERS.contains(&number)) {
-        return Err(Error::BadView(format!("elements of type {} are no {name}", tensor.dtype())));
+        return Err(Error::BadView(format!("the elements are {}, expected {name}", tensor.dtype())));
     }
     if !tensor.bytes().as_ptr().addr().is_multiple_of(align_of::<T>()) {
         return Err(Error::BadView(format!("the memory is not aligned for {name}")));

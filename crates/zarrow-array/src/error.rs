@@ -22,7 +22,7 @@ pub enum Error {
         nbytes: usize,
     },
     /// A buffer does not have the length that its shape and type ask for.
-    #[error("{what} has {actual} bytes, its shape and type ask for {expected}")]
+    #[error("{what} has {actual} bytes, expected {expected} by shape and type")]
     LengthMismatch {
         /// Which buffer.
         what: &'static str,
@@ -42,7 +42,7 @@ pub enum Error {
         nbytes: usize,
     },
     /// A code stands for no category.
-    #[error("element {index} has the code {code}, and there are {count} categories")]
+    #[error("element {index} has the code {code}, expected less than {count} (the number of categories)")]
     BadCode {
         /// Which element.
         index: usize,
@@ -61,8 +61,18 @@ pub enum Error {
     #[error("{0}")]
     BadView(String),
     /// The fields of a structured type do not hold together.
-    #[error("bad structured type: {0}")]
+    #[error("invalid structured type: {0}")]
     BadStruct(String),
+    /// An array has another of the four layouts.
+    #[error("expected a {expected}, found a {found} of {dtype}")]
+    OtherLayout {
+        /// The layout that was asked for.
+        expected: &'static str,
+        /// Its layout.
+        found: &'static str,
+        /// What its elements are.
+        dtype: DataType,
+    },
     /// The data type has no name in the protocol.
     #[error("{protocol} has no type for {dtype}")]
     NoSuchType {
@@ -78,7 +88,7 @@ pub enum Error {
         protocol: &'static str,
     },
     /// The protocol's type is none that Zarr has.
-    #[error("{protocol} type {name} is none of those that arrays have here")]
+    #[error("{protocol} type {name} has no data type here")]
     UnknownType {
         /// Which protocol.
         protocol: &'static str,
@@ -86,7 +96,7 @@ pub enum Error {
         name: String,
     },
     /// An array of the protocol says what no array here can, and would be another without it.
-    #[error("{protocol} array of {what} would lose its meaning here: {instead}")]
+    #[error("{protocol} array of {what} would lose its meaning: {instead}")]
     LosesMeaning {
         /// Which protocol.
         protocol: &'static str,
@@ -102,10 +112,10 @@ pub enum Error {
         device: DLDevice,
     },
     /// An array of another library breaks the rules of Arrow's C data interface.
-    #[error("no Arrow array: {0}")]
+    #[error("invalid Arrow array: {0}")]
     BadArrow(String),
-    /// Elements of other memory are no whole number of elements apart.
-    #[error("a stride of {stride} bytes is no number of elements of {item_size} bytes")]
+    /// A stride of foreign memory is not a multiple of the element size.
+    #[error("a stride of {stride} bytes is not a multiple of the element size, {item_size} bytes")]
     UnevenStride {
         /// The stride.
         stride: i64,

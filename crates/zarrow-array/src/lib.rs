@@ -26,6 +26,7 @@ mod buffer;
 mod dtype;
 mod element;
 mod error;
+mod fresh_pages;
 mod layout;
 mod mask;
 #[cfg(feature = "ndarray")]
@@ -43,9 +44,10 @@ pub mod shape;
 
 pub use alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
 pub use buffer::{Buffer, UninitBuffer};
-pub use dtype::{DataType, Field, Number, NumberNames, Struct, TimeUnit, Words};
+pub use dtype::{DataType, Field, Number, NumberNames, Struct, TimeUnit, WordRun};
 pub use element::Element;
 pub use error::{Error, Result};
+pub use fresh_pages::FreshPages;
 pub use layout::{
     DecodedArray, ForeignMemory, ForeignStrides, IndexStep, MaskedTensor, MaskedVariable, SharedTensor,
     Tensor, Variable,

@@ -212,7 +212,7 @@ pub fn count_missing(missing: &[u8]) -> usize {
 /// byte are 0. Returns how many bytes are not 0.
 ///
 /// # Panics
-/// Where `bits` has not a byte for each 8 of `missing`.
+/// Where `bits` has fewer bytes than one for each 8 of `missing`.
 pub fn pack_validity(missing: &[u8], bits: &mut [MaybeUninit<u8>]) -> usize {
     assert_eq!(bits.len(), missing.len().div_ceil(8), "one bit for each byte");
     let (words, rest) = missing.as_chunks::<8>();

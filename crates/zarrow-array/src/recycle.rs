@@ -1,14 +1,14 @@
 //! A bounded cache of freed memory, for the next result of about the same size.
 //!
 //! The first touch of fresh pages is half of the cost of an uncompressed read, and ten times that where a virtual
-//! machine gives free pages back to its host. A loop that reads, uses and drops arrays of one size therefore gets
-//! the memory of the array before.
+//! machine gives free pages back to its host. A loop that reads, uses and drops arrays of one size therefore gets the
+//! memory of the previous array.
 //!
-//! 1. Blocks of [`HUGE_PAGE`] or more are kept, newest last, and no more bytes than the limit. Of smaller ones only the
-//!    last few are: the allocator keeps such itself, but goes a long way for aligned ones.
+//! 1. Blocks of [`HUGE_PAGE`] or more are kept, newest last, up to the limit in bytes. Of smaller blocks only the last
+//!    few are kept: the allocator caches these itself, but is slow for aligned ones.
 //! 2. A block serves a request that fills at least half of it.
-//! 3. Where a request finds none and would not fit beside what is kept, the oldest blocks are freed first.
-//! 4. The lock is only ever tried: who does not get it does without the cache. So nobody waits.
+//! 3. If a request finds no block, and would not fit beside the kept ones, the oldest blocks are freed first.
+//! 4. The lock is only ever tried: a thread that does not get it goes on without the cache, so that no thread waits.
 
 use crate::alignment::HUGE_PAGE;
 use crate::buffer::Allocation;
@@ -16,16 +16,16 @@ use crate::fork::CacheMutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that are kept unless [`set_recycled_limit`] says otherwise.
-const DEFAULT_LIMIT: usize = 512 << 20;
+const DEFAULT_LIMIT_NBYTES: usize = 512 << 20;
 
-static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
+static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT_NBYTES);
 static BLOCKS: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
 
 /// Blocks of less than [`HUGE_PAGE`].
 static SMALL: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
 
 /// A smaller block is not worth the lock.
-const LEAST: usize = 4 << 10;
+const LEAST_NBYTES: usize = 4 << 10;
 
 /// How many small blocks are kept.
 const MOST_SMALL: usize = 8;
@@ -54,7 +54,7 @@ pub fn release_recycled() -> usize {
     small + trim(0)
 }
 
-/// Runs `act` on the blocks, where nobody else does (step 4).
+/// Runs `act` on the blocks, if no other thread is at them (step 4).
 fn with<T>(blocks: &CacheMutex<Vec<Allocation>>, act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
     blocks.try_lock().map(|mut blocks| act(&mut blocks))
 }
@@ -83,7 +83,7 @@ pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
     let fits = |block: &Allocation| block.capacity() >= nbytes && block.capacity() / 2 <= nbytes;
     if nbytes < HUGE_PAGE {
         let newest = |small: &mut Vec<Allocation>| small.iter().rposition(fits).map(|at| small.remove(at));
-        return if nbytes < LEAST { None } else { with(&SMALL, newest).flatten() };
+        return if nbytes < LEAST_NBYTES { None } else { with(&SMALL, newest).flatten() };
     }
     let found = with(&BLOCKS, |blocks| {
         let smallest = blocks.iter().enumerate().filter(|(_, block)| fits(block));
@@ -100,7 +100,7 @@ pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
 /// Keeps a freed block (step 1), or gives it back to be freed.
 pub(crate) fn give(block: Allocation) -> Option<Allocation> {
     let limit = recycled_limit();
-    if block.capacity() < LEAST || block.capacity() > limit {
+    if block.capacity() < LEAST_NBYTES || block.capacity() > limit {
         return Some(block);
     }
     if block.capacity() < HUGE_PAGE {
@@ -171,6 +171,6 @@ mod tests {
         assert!(now(&super::BLOCKS, super::kept) <= 8 * HUGE_PAGE);
         super::release_recycled();
         assert_eq!(now(&super::BLOCKS, super::kept), 0);
-        super::set_recycled_limit(super::DEFAULT_LIMIT);
+        super::set_recycled_limit(super::DEFAULT_LIMIT_NBYTES);
     }
 }

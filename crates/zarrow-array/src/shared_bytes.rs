@@ -52,14 +52,14 @@ impl SharedBytes {
             None if length == 0 => {
                 Ok(SharedBytes { pointer: NonNull::<i64>::dangling().cast(), length, owner })
             }
-            None => Err(Error::BadView(format!("{length} bytes are said to lie at NULL"))),
+            None => Err(Error::BadView(format!("{length} bytes at address NULL"))),
         }
     }
 
     /// The bytes as numbers of type `i64`.
     ///
     /// # Errors
-    /// [`Error::BadView`] where address or length is no multiple of 8.
+    /// [`Error::BadView`] where address or length is not a multiple of 8.
     pub fn as_i64(&self) -> Result<&[i64]> {
         as_words(self)
     }

@@ -76,7 +76,7 @@ impl fmt::Display for Error {
                 write!(formatter, "axis {axis} of the DLPack tensor has the negative extent {extent}")
             }
             Self::NullData => write!(formatter, "the DLPack tensor has elements, but its data is NULL"),
-            Self::Overflow => write!(formatter, "the DLPack tensor reaches further than memory can"),
+            Self::Overflow => write!(formatter, "the DLPack tensor reaches beyond the address space"),
             Self::StridedSubByte => {
                 write!(formatter, "the DLPack tensor has packed sub-byte elements that are not in C order")
             }

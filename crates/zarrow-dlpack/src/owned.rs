@@ -46,7 +46,7 @@ impl Description<'_> {
         let ndim = self.shape.len();
         assert!(
             ndim == self.strides.len() && ndim <= MAX_NDIM,
-            "not one extent and one stride for each axis"
+            "expected one extent and one stride per axis"
         );
         let pointer = |axes: &[i64]| if ndim == 0 { null_mut() } else { axes.as_ptr().cast_mut() };
         DLTensor {

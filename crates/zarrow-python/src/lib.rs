@@ -1,62 +1,23 @@
 //! The Python module `zarrow._zarrow`: the engine and the four layouts as Python classes.
 //!
-//! Each class is a thin file over the crate that does the work. `unsafe` stands only where a C protocol asks for
-//! it: in `capsule`, `buffer_protocol`, `numpy_api` and `numpy_string`, `c_entry`,
-//! `fast_method`, `exchange_api` and `exchange_table`, for slices in
-//! `selection`, and where the memory of a tensor is read or filled.
+//! Each class is a thin file over the crate that does the work:
+//!
+//! - `node`: arrays and groups; `layout`: the four layouts; `index`: what stands between brackets;
+//! - `import`: foreign arrays as ours; `export`: ours for others, a protocol a file;
+//! - `python`: the GIL, errors, interruption.
+//!
+//! `unsafe` stands only where a C protocol asks for it, and where the memory of a tensor is read or filled.
 
-mod array;
-mod array_interface;
-mod array_summary;
-mod arrow;
-mod arrow_stream;
-mod attributes;
-mod batch;
-mod buffer_producer;
-mod buffer_protocol;
-mod c_entry;
-mod capsule;
-mod categorical;
-mod consumer;
-mod create;
-mod current;
-mod data_type;
-mod decoded_array;
-mod dlpack;
-mod error;
-mod exchange_api;
-mod exchange_table;
-mod fast_method;
-mod field;
-mod fill_value;
-mod gil;
-mod group;
+#![allow(missing_debug_implementations, reason = "its types are classes of Python, which have a repr")]
+
+#[macro_use]
+mod python;
+
+mod export;
 mod import;
-mod importing;
-mod index_array;
-mod indexer;
-mod interrupt;
-mod json;
-mod made_once;
-mod masked_tensor;
-mod masked_variable;
-mod memory;
-mod metadata;
-mod missing;
-mod numpy;
-mod numpy_api;
-mod numpy_string;
-mod open;
-mod origin;
-mod out;
-mod rebuild;
-mod selection;
-mod store;
-mod summary;
-mod tensor;
-mod tree;
-mod variable;
-mod written;
+mod index;
+mod layout;
+mod node;
 
 use pyo3::prelude::*;
 
@@ -67,54 +28,69 @@ mod _zarrow {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::array::Array;
-    #[pymodule_export]
-    use crate::arrow_stream::ArrowStream;
-    #[pymodule_export]
-    use crate::batch::read_many;
-    #[pymodule_export]
-    use crate::buffer_producer::BufferProducer;
-    #[pymodule_export]
-    use crate::categorical::Categorical;
-    #[pymodule_export]
-    use crate::create::{_create_array, _create_group, _shape_as};
-    #[pymodule_export]
-    use crate::decoded_array::DecodedArray;
-    #[pymodule_export]
-    use crate::group::Group;
+    use crate::export::buffer_producer::BufferProducer;
     #[pymodule_export]
     use crate::import::{asarray, from_arrow, from_dlpack, from_numpy};
     #[pymodule_export]
-    use crate::importing::_import;
+    use crate::layout::arrow_stream::ArrowStream;
     #[pymodule_export]
-    use crate::indexer::Indexer;
+    use crate::layout::categorical::Categorical;
     #[pymodule_export]
-    use crate::masked_tensor::MaskedTensor;
+    use crate::layout::decoded_array::DecodedArray;
     #[pymodule_export]
-    use crate::masked_variable::MaskedVariable;
+    use crate::layout::masked_tensor::MaskedTensor;
     #[pymodule_export]
-    use crate::memory::{release_memory, set_memory_cache};
+    use crate::layout::masked_variable::MaskedVariable;
     #[pymodule_export]
-    use crate::open::{num_threads, open, set_num_threads};
+    use crate::layout::memory::{release_memory, set_memory_cache};
     #[pymodule_export]
-    use crate::rebuild::{_mask_levels, _masked, _variable};
+    use crate::layout::rebuild::{_mask_levels, _masked, _variable};
     #[pymodule_export]
-    use crate::store::MemoryStore;
+    use crate::layout::shown::_text;
     #[pymodule_export]
-    use crate::summary::_visible;
+    use crate::layout::tensor::Tensor;
     #[pymodule_export]
-    use crate::tensor::Tensor;
+    use crate::layout::variable::Variable;
     #[pymodule_export]
-    use crate::tree::Tree;
+    use crate::node::array::Array;
     #[pymodule_export]
-    use crate::variable::Variable;
+    use crate::node::batch::read_many;
+    #[pymodule_export]
+    use crate::node::cloud_store::_with_options;
+    #[pymodule_export]
+    use crate::node::cloud_store::CloudStore;
+    #[pymodule_export]
+    use crate::node::codec::_register_codec;
+    #[pymodule_export]
+    use crate::node::create::{_create_array, _create_group, _shape_as};
+    #[pymodule_export]
+    use crate::node::detached::{_read_detached, DetachedRead};
+    #[pymodule_export]
+    use crate::node::group::Group;
+    #[pymodule_export]
+    use crate::node::indexer::Indexer;
+    #[pymodule_export]
+    use crate::node::open::{num_threads, open, set_num_threads};
+    #[pymodule_export]
+    use crate::node::store::MemoryStore;
+    #[pymodule_export]
+    use crate::node::tree::Tree;
+    #[pymodule_export]
+    use crate::python::cancellation::Cancellation;
+    #[pymodule_export]
+    use crate::python::help::_help;
+    #[pymodule_export]
+    use crate::python::importing::_import;
+    #[pymodule_export]
+    use crate::python::summary::_visible;
 
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        crate::importing::watch_forks(module.py())?;
-        crate::fast_method::add::<crate::dlpack::Dlpack, _>(module.py())?;
-        crate::fast_method::add::<crate::arrow::ArrowCArray, _>(module.py())?;
-        crate::decoded_array::add_aliases(module)
+        crate::python::importing::watch_forks(module.py())?;
+        crate::node::open::check_environment(module.py())?;
+        crate::python::fast_method::add::<crate::export::dlpack::Dlpack, _>(module.py())?;
+        crate::python::fast_method::add::<crate::export::arrow::ArrowCArray, _>(module.py())?;
+        crate::layout::decoded_array::add_aliases(module)
     }
 }

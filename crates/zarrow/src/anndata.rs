@@ -6,6 +6,8 @@
 //! - `categorical`: arrays `codes`, -1 where there is none, and `categories`, and an attribute `ordered`;
 //! - `dataframe`: one member a column, in the order of the attribute `column-order`, and one that `_index` names.
 //!
+//! A group that has `column-order` and says nothing of its type is a table without an index: `zarrow.save` writes such.
+//!
 //! Source: AnnData, "On-disk format", encoding versions 0.1.0 and 0.2.0.
 
 use crate::array::Array;
@@ -14,7 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::metadata::MetadataError;
 use crate::open::Node;
-use crate::selection::Selection;
+use crate::options::ReadOptions;
+use crate::selection::{IntoSelection, Selection};
 use serde_json::Value;
 use zarrow_array::{
     DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Number, SharedTensor, Tensor,
@@ -69,12 +72,12 @@ impl EncodedArray {
             return Ok(None);
         };
         let refused = |what: &str| {
-            let reason = format!("a group of type {encoding} has {what}");
+            let reason = format!("a group of type {encoding} needs {what}");
             Error::from(MetadataError::invalid(ENCODING, reason)).in_array(group.store().name(), group.path())
         };
         let member = |name: &str| match group.get(name)? {
             Node::Array(array) => Ok(array),
-            Node::Group(_) => Err(refused(&format!("an array {name:?}, and no group"))),
+            Node::Group(_) => Err(refused(&format!("an array at {name:?}, found a group"))),
         };
         match encoding {
             "nullable-integer" | "nullable-boolean" | "nullable-string-array" => {
@@ -123,7 +126,20 @@ impl EncodedArray {
     ///
     /// # Errors
     /// As [`Array::read`].
-    pub fn read(&self, selection: &Selection, interrupted: &dyn Fn() -> bool) -> Result<EncodedValues> {
+    pub fn read<'s>(&self, selection: impl IntoSelection<'s>) -> Result<EncodedValues> {
+        self.read_with(selection, &ReadOptions::default())
+    }
+
+    /// As [`read`](EncodedArray::read), with options, of which it takes whether to stop.
+    ///
+    /// # Errors
+    /// As [`Array::read_with`].
+    pub fn read_with<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
+        options: &ReadOptions<'_>,
+    ) -> Result<EncodedValues> {
+        let (selection, interrupted) = (&*self.arrays()[0].selection(selection)?, options.interrupted());
         let all = |array: &Array| Selection::new(array.shape(), &[]);
         match self {
             EncodedArray::Nullable { values, missing } => {
@@ -175,13 +191,15 @@ fn tensor(decoded: DecodedArray) -> Result<Tensor> {
 /// [`ErrorKind::Metadata`] where the group does not say them.
 pub fn table_columns(group: &Group) -> Result<Option<Vec<String>>> {
     let attributes = group.attributes();
-    if attributes.get(ENCODING).and_then(Value::as_str) != Some("dataframe") {
-        return Ok(None);
-    }
-    let index = attributes.get("_index").and_then(Value::as_str);
     let columns = attributes.get("column-order").and_then(Value::as_array).and_then(|columns| {
         columns.iter().map(|column| column.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
     });
+    match attributes.get(ENCODING).and_then(Value::as_str) {
+        Some("dataframe") => {}
+        Some(_) => return Ok(None),
+        None => return Ok(columns),
+    }
+    let index = attributes.get("_index").and_then(Value::as_str);
     let (Some(index), Some(columns)) = (index, columns) else {
         let reason = "a group of type dataframe has the attributes _index and column-order, which are names";
         return Err(Error::from(MetadataError::invalid(ENCODING, reason))

@@ -2,36 +2,33 @@
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Cache, Reader, Sink, Values, Writer, read};
+use crate::exec::{Cache, Presence, Reader, SeenVersion, Values, Writer};
 use crate::hierarchy::AttributeChange;
 use crate::hierarchy::attributes::StoredNode;
 use crate::hierarchy::revision;
-use crate::memory::{self, Strided};
 use crate::metadata::{ArrayMetadata, ChunkGrid, NodeMetadata};
-use crate::missing::MissingValues;
-use crate::options::{OpenOptions, WriteOptions};
-use crate::selection::{Index, Selection};
+use crate::options::{OpenOptions, ReadOptions, WriteOptions};
+use crate::selection::{Index, IntoSelection, Selection};
 use crate::store::Store;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use zarrow_array::{Buffer, DataType, DecodedArray, SharedTensor, shape};
+use zarrow_array::{Buffer, DataType, DecodedArray, shape};
 
 /// A Zarr array: checked metadata, compiled codecs, and the store that has its chunks.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use zarrow::store::MemoryStore;
-/// use zarrow::{Index, Node, Selection};
+/// use zarrow::Index;
 /// let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
 ///   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
 ///   "chunk_key_encoding": {"name": "default"}, "fill_value": 7,
 ///   "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#;
 /// let store = MemoryStore::new([("zarr.json", metadata.to_vec()), ("c/0", vec![1, 0, 2, 0])])?;
-/// let Node::Array(array) = zarrow::open(Arc::new(store), "")? else { panic!() };
-/// let backwards = Index::Slice { start: None, stop: None, step: Some(-1) };
-/// let decoded = array.read(&Selection::new(array.shape(), &[backwards])?, &|| false)?;
-/// let zarrow_array::DecodedArray::Tensor(tensor) = decoded else { panic!() };
-/// assert_eq!(tensor.bytes(), [7, 0, 7, 0, 2, 0, 1, 0]);
+/// let array = zarrow::open(Arc::new(store), "")?.into_array()?;
+/// let backwards = array.read(Index::from(..).step_by(-1))?.into_tensor()?;
+/// assert_eq!(backwards.as_slice::<i16>()?, [7, 7, 2, 1]);
 /// # Ok::<(), zarrow::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -42,9 +39,12 @@ pub struct Array {
     metadata: Arc<ArrayMetadata>,
     chain: Arc<Chain>,
     indexes: Arc<Cache<ShardIndex>>,
+    versions: Arc<Cache<SeenVersion>>,
     chunks: Option<Arc<Cache<Buffer>>>,
     /// The version of the document whose shape and layout the metadata have, as a number; 0 where none was seen.
     seen: Arc<AtomicU64>,
+    /// Whether its own document was read: an array that is known from consolidated metadata may have none.
+    has_document: bool,
     /// The number of the last change of this process that the metadata have in them.
     revision: u64,
 }
@@ -70,10 +70,34 @@ impl Array {
         )
         .map_err(|error| error.in_array(store.name(), &path))?;
         let chunks = (options.cache_nbytes > 0).then(|| Arc::new(Cache::new(options.cache_nbytes)));
-        let indexes = Arc::new(Cache::new(INDEXES_NBYTES));
+        let (indexes, versions) =
+            (Arc::new(Cache::new(INDEXES_NBYTES)), Arc::new(Cache::new(INDEXES_NBYTES / 16)));
         let (metadata, chain) = (Arc::new(metadata), Arc::new(chain));
-        let (seen, revision) = (Arc::default(), revision::present());
-        Ok(Array { store, path, options: *options, metadata, chain, indexes, chunks, seen, revision })
+        let (seen, has_document, revision) = (Arc::default(), false, revision::present());
+        let options = *options;
+        Ok(Array {
+            store,
+            path,
+            options,
+            metadata,
+            chain,
+            indexes,
+            versions,
+            chunks,
+            seen,
+            has_document,
+            revision,
+        })
+    }
+
+    /// The array, whose own document was read or set.
+    pub(crate) fn with_document(self) -> Array {
+        Array { has_document: true, ..self }
+    }
+
+    /// Whether its document was there at some time.
+    pub(crate) fn had_document(&self) -> bool {
+        self.has_document || self.seen.load(Ordering::Relaxed) != 0
     }
 
     /// The array as it is after a change, whose chunks are laid out as before.
@@ -199,6 +223,15 @@ impl Array {
         }
     }
 
+    /// Which axis of the array each stored axis is; `None` for the same order. Inside of shards, where there are any.
+    pub(crate) fn stored_order(&self) -> Option<&[usize]> {
+        let mut chain = &*self.chain;
+        while let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes {
+            chain = &sharding.inner;
+        }
+        chain.order.as_deref()
+    }
+
     /// The bytes of the whole array in memory; `None` where elements have no fixed size.
     #[must_use]
     pub fn nbytes(&self) -> Option<u64> {
@@ -222,101 +255,6 @@ impl Array {
         Selection::blocks(&self.metadata.chunk_grid, self.shape(), indices).map_err(|error| self.place(error))
     }
 
-    /// Reads `selection` into fresh memory, aligned to 64 bytes, on as many threads as [`crate::num_threads`] says.
-    ///
-    /// What is read of one chunk, or of one shard, is of one version, where writers replace values whole. Different ones
-    /// may be of different times: a read waits for no writer.
-    ///
-    /// `interrupted` is asked now and then, on the calling thread; where it says true the read stops.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Index`] for a selection of another shape than the array's; any kind for chunks that cannot
-    /// be read or decoded, with store, array, chunk and codec.
-    pub fn read(&self, selection: &Selection, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
-        self.check(selection)?;
-        read(self.reader(), selection, interrupted).map_err(|error| self.place(error))
-    }
-
-    /// As [`read`](Array::read), into a masked layout: an element is missing where it is one of `missing`, too.
-    ///
-    /// # Errors
-    /// As [`read`](Array::read).
-    pub fn read_masked(
-        &self,
-        selection: &Selection,
-        missing: &MissingValues,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<DecodedArray> {
-        self.check(selection)?;
-        let reader = Reader { missing: Some(missing), ..self.reader() };
-        read(reader, selection, interrupted).map_err(|error| self.place(error))
-    }
-
-    /// Reads `selection` into memory of the caller's, whose elements lie in C order.
-    ///
-    /// On an error some of the elements may have been written.
-    ///
-    /// # Errors
-    /// [`ErrorKind::WrongSize`] where `out` has another length than the selection; [`ErrorKind::Unsupported`] for
-    /// arrays that are no tensors; and as [`read`](Array::read).
-    pub fn read_into(
-        &self,
-        selection: &Selection,
-        out: &mut [u8],
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<()> {
-        let item_size = self.tensor_item_size()?;
-        let shape = selection.shape();
-        let expected = shape::nbytes(&shape, item_size).map_err(|error| self.place(error.into()))?;
-        if out.len() != expected {
-            let (expected, actual) = (expected as u64, out.len() as u64);
-            return Err(self.place(ErrorKind::WrongSize { expected, actual }.into()));
-        }
-        let strides = crate::exec::c_strides(&shape, item_size).to_vec();
-        // SAFETY: the slice is exclusive for the call, and C strides give each position its own place.
-        unsafe {
-            self.read_strided(selection, Strided::new(out.as_mut_ptr(), out.len(), 0, strides), interrupted)
-        }
-    }
-
-    /// Reads `selection` into memory of the caller's, whose elements lie as far apart as `out` says.
-    ///
-    /// On an error some of the elements may have been written; nothing outside of `out`'s elements ever is.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`] for arrays that are no tensors; and as [`read`](Array::read).
-    ///
-    /// # Safety
-    /// `out`'s memory may be written during the call, and its strides (one for each axis of the selection's shape) give
-    /// different positions different places. No other code of Rust reads or writes it then; where other libraries do,
-    /// what they read and what stands there afterwards is a mixture.
-    pub unsafe fn read_strided(
-        &self,
-        selection: &Selection,
-        out: Strided,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<()> {
-        self.check(selection)?;
-        let item_size = self.tensor_item_size()?;
-        // SAFETY: the caller's contract.
-        let sink = Sink::Fixed(unsafe { out.destination(selection, item_size) });
-        self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
-    }
-
-    /// Maps `selection` from the files that hold it, where they hold plain elements that lie as a tensor's do; `None`
-    /// where that is not so, and it is to be [`read`](Array::read).
-    ///
-    /// The tensor is writable, and what is written stays in this process. A write in place by another process shows
-    /// through, and a file that somebody truncates while it is mapped kills this process at the next touch: map files
-    /// that nobody changes. Nothing is copied, and a page is loaded when it is touched.
-    ///
-    /// # Errors
-    /// As [`read`](Array::read).
-    pub fn map(&self, selection: &Selection) -> Result<Option<SharedTensor>> {
-        self.check(selection)?;
-        memory::map(self, selection).map_err(|error| self.place(error))
-    }
-
     /// Writes `values` to `selection`, repeated to its shape by NumPy's rules, on as many threads as
     /// [`num_threads`](crate::num_threads) says.
     ///
@@ -324,7 +262,8 @@ impl Array {
     /// is old or new, whole, also where this process is killed. Of a chunk that the selection does not cover the rest is
     /// kept: writers of parts of one chunk wait for each other, also those of other processes, by a lock.
     ///
-    /// `interrupted` is asked now and then, on the calling thread; where it says true the write stops between chunks.
+    /// `values` may be a slice, a [`Tensor`](zarrow_array::Tensor), an array of `ndarray` in any order, or any
+    /// [`Values`]. What has reached the disk then is what was asked for at opening.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] where the array was erased since, [`ErrorKind::Stale`] where it was replaced by one whose
@@ -336,29 +275,50 @@ impl Array {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use zarrow::{Node, Selection, Values, WriteOptions, store::{MemoryStore, Store}};
+    /// # use zarrow::{Values, store::{MemoryStore, Store}};
     /// # let metadata = br#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
     /// #   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
     /// #   "chunk_key_encoding": {"name": "default"}, "fill_value": 7,
     /// #   "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}"#;
     /// let store = Arc::new(MemoryStore::new([("zarr.json", metadata.to_vec())])?);
-    /// let Node::Array(array) = zarrow::open(store.clone(), "")? else { panic!() };
-    /// let bytes: Vec<u8> = [1i16, 2, 3, 4].iter().flat_map(|item| item.to_ne_bytes()).collect();
-    /// let values = Values::contiguous(&bytes, array.data_type().clone(), &[4])?;
-    /// array.write(&Selection::all(array.shape()), &values, &WriteOptions::default(), &|| false)?;
+    /// let array = zarrow::open(store.clone(), "")?.into_array()?;
+    /// array.write(.., &[1i16, 2, 3, 4])?;
     /// assert_eq!(store.get("c/1", 4)?, Some(vec![3, 0, 4, 0]));
+    /// array.write(1.., Values::scalar(&5i16))?;
+    /// assert_eq!(array.read(..)?.into_tensor()?.as_slice::<i16>()?, [1, 5, 5, 5]);
     /// # Ok::<(), zarrow::Error>(())
     /// ```
-    pub fn write(
+    pub fn write<'s, 'v, V: TryInto<Values<'v>>>(
         &self,
-        selection: &Selection,
+        selection: impl IntoSelection<'s>,
+        values: V,
+    ) -> Result<()>
+    where
+        Error: From<V::Error>,
+    {
+        let values = values.try_into().map_err(|error| self.place(Error::from(error)))?;
+        self.write_with(selection, &values, &self.write_options())
+    }
+
+    /// As [`write`](Array::write), with options: what reaches the disk, whether chunks of the fill value are stored, and
+    /// whether to stop.
+    ///
+    /// # Errors
+    /// As [`write`](Array::write); [`ErrorKind::Interrupted`].
+    pub fn write_with<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
         values: &Values<'_>,
-        options: &WriteOptions,
-        interrupted: &dyn Fn() -> bool,
+        options: &WriteOptions<'_>,
     ) -> Result<()> {
-        self.check(selection)?;
-        self.write_stored(selection, |array| array.write_elements(selection, values, options, interrupted))
+        let selection = self.selection(selection)?;
+        self.write_stored(&selection, options, |array| array.write_elements(&selection, values, options))
             .map_err(|error| self.place(error))
+    }
+
+    /// The options of a write that says nothing: those of the opening.
+    pub(crate) fn write_options(&self) -> WriteOptions<'static> {
+        WriteOptions::default().durability(self.options.durability)
     }
 
     /// Writes without a look at whether the array is there.
@@ -366,16 +326,19 @@ impl Array {
         &self,
         selection: &Selection,
         values: &Values<'_>,
-        options: &WriteOptions,
-        interrupted: &dyn Fn() -> bool,
+        options: &WriteOptions<'_>,
     ) -> Result<()> {
         let (own, depth) = (self.data_type().without_optional(), self.data_type().optional_depth());
         if values.dtype() != own || values.mask_depth() > depth {
             let masks = if values.mask_depth() > depth { "masked " } else { "" };
-            let text = format!("writing {masks}{} to an array of {}", values.dtype(), self.data_type());
+            let text = format!(
+                "writing {masks}{} to an array of {}: cast the values first",
+                values.dtype(),
+                self.data_type()
+            );
             return Err(ErrorKind::Unsupported(text).into());
         }
-        self.put(selection, values, options, false, interrupted)
+        self.put(selection, values, options, false)
     }
 
     /// Puts values where something is stored; what cannot be decoded stays as it is, of which no element is ever shown.
@@ -383,24 +346,22 @@ impl Array {
         &self,
         selection: &Selection,
         values: &Values<'_>,
-        options: &WriteOptions,
-        interrupted: &dyn Fn() -> bool,
+        options: &WriteOptions<'_>,
     ) -> Result<()> {
-        self.put(selection, values, options, true, interrupted)
+        self.put(selection, values, options, true)
     }
 
     fn put(
         &self,
         selection: &Selection,
         values: &Values<'_>,
-        options: &WriteOptions,
+        options: &WriteOptions<'_>,
         only_clears: bool,
-        interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
         let values = values.broadcast(&selection.shape())?;
         let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
-        let writer = Writer { reader: self.reader(), store, options: *options, only_clears };
-        writer.write(selection, &values, interrupted)
+        let writer = Writer::new(self.reader(), store, options, only_clears);
+        writer.write(selection, &values, options.interrupted())
     }
 
     /// What has reached the disk when a write returns, unless it says otherwise: what was asked for at opening.
@@ -430,9 +391,12 @@ impl Array {
             metadata: &self.metadata,
             chain: &self.chain,
             indexes: &self.indexes,
+            versions: &self.versions,
             chunks: self.chunks.as_deref(),
             field: None,
             missing: None,
+            presence: self,
+            missed: None,
         }
     }
 
@@ -446,11 +410,21 @@ impl Array {
 
     /// Bytes of an element, where the array decodes to a tensor.
     pub(crate) fn tensor_item_size(&self) -> Result<usize> {
-        let refused = || ErrorKind::Unsupported(format!("reading {} into other memory", self.data_type()));
+        let refused = || {
+            let text = "reading into given memory, or in another order, is for elements of one fixed size, none missing";
+            ErrorKind::Unsupported(format!("{text}; these are {}", self.data_type()))
+        };
         match self.data_type() {
             DataType::Optional(_) => Err(self.place(refused().into())),
             other => other.item_size().ok_or_else(|| self.place(refused().into())),
         }
+    }
+
+    /// What is selected, all of which lies inside the array.
+    pub(crate) fn selection<'s>(&self, selection: impl IntoSelection<'s>) -> Result<Cow<'s, Selection>> {
+        let selection = selection.into_selection(self.shape()).map_err(|error| self.place(error))?;
+        self.check(&selection)?;
+        Ok(selection)
     }
 
     /// Checks that every position of `selection` lies inside the array.
@@ -466,8 +440,8 @@ impl Array {
     /// the array.
     ///
     /// # Errors
-    /// [`ErrorKind::Index`] for indices outside the grid, and as [`read`](Array::read).
-    pub fn retrieve_chunk(&self, indices: &[u64], interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
+    /// [`ErrorKind::Index`] for indices outside the grid, and as [`read_with`](Array::read_with).
+    pub fn retrieve_chunk(&self, indices: &[u64], options: &ReadOptions<'_>) -> Result<DecodedArray> {
         let grid = &self.metadata.chunk_grid;
         let count = grid.grid_shape(self.shape());
         if indices.len() != count.len() || indices.iter().zip(&count).any(|(index, count)| index >= count) {
@@ -480,10 +454,16 @@ impl Array {
             Index::Slice { start: bound(start), stop: bound(start.saturating_add(length)), step: None }
         });
         let selection = Selection::new(self.shape(), &slices.collect::<Vec<_>>())?;
-        self.read(&selection, interrupted)
+        self.read_with(&selection, options)
     }
 
     pub(crate) fn place(&self, error: Error) -> Error {
         error.in_array(self.store.name(), &self.path)
+    }
+}
+
+impl Presence for Array {
+    fn check(&self) -> Result<()> {
+        self.check_presence()
     }
 }

@@ -1,14 +1,13 @@
 //! Fields of an array of structures, which are read and written by themselves.
 
 use crate::array::Array;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{FieldPlace, Reader, Sink, Values, Writer, read};
-use crate::memory::Strided;
+use crate::memory::{self, Strided};
 use crate::metadata::{ArrayMetadata, FillValue};
-use crate::missing::MissingValues;
-use crate::options::WriteOptions;
-use crate::selection::Selection;
-use zarrow_array::{DataType, DecodedArray, Field, Struct};
+use crate::options::{ReadOptions, WriteOptions};
+use crate::selection::{IntoSelection, Selection};
+use zarrow_array::{DataType, DecodedArray, Field, SharedTensor, Struct};
 
 /// One field of the elements of an array of structures, or several.
 ///
@@ -18,19 +17,14 @@ use zarrow_array::{DataType, DecodedArray, Field, Struct};
 /// ```
 /// use std::sync::Arc;
 /// use zarrow::store::MemoryStore;
-/// use zarrow::{Node, Selection, Values, WriteOptions};
 /// let metadata = br#"{"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": [["id", "|u1"], ["x", "<i2"]],
 ///   "fill_value": null, "compressor": null, "filters": null, "order": "C"}"#;
 /// let store = Arc::new(MemoryStore::new([(".zarray", metadata.to_vec()), ("0", vec![7, 1, 0, 8, 2, 0])])?);
-/// let Node::Array(array) = zarrow::open(store, "")? else { panic!() };
-/// let (x, all) = (array.field("x")?, Selection::all(array.shape()));
-/// let values = [3i16, 4].map(i16::to_ne_bytes);
-/// let values = Values::contiguous(values.as_flattened(), x.data_type().clone(), &[2])?;
-/// x.write(&all, &values, &WriteOptions::default(), &|| false)?;
-/// let zarrow_array::DecodedArray::Tensor(tensor) = array.read(&all, &|| false)? else { panic!() };
-/// assert_eq!(tensor.bytes()[3], 8);
-/// let zarrow_array::DecodedArray::Tensor(tensor) = x.read(&all, &|| false)? else { panic!() };
-/// assert_eq!(tensor.bytes(), [3i16, 4].map(i16::to_ne_bytes).as_flattened());
+/// let array = zarrow::open(store, "")?.into_array()?;
+/// let x = array.field("x")?;
+/// x.write(.., &[3i16, 4])?;
+/// assert_eq!(array.read(..)?.into_tensor()?.bytes(), [7, 3, 0, 8, 4, 0]);
+/// assert_eq!(x.read(..)?.into_tensor()?.as_slice::<i16>()?, [3, 4]);
 /// # Ok::<(), zarrow::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -74,7 +68,7 @@ impl Array {
 
 impl ArrayField {
     fn no_field(&self, name: &str) -> ErrorKind {
-        ErrorKind::Index(format!("elements of {} have no field {name:?}", self.place.data_type))
+        ErrorKind::Index(format!("unknown field {name:?}: the elements are {}", self.place.data_type))
     }
 
     /// The field of this one that `name` calls, if there is one.
@@ -95,8 +89,9 @@ impl ArrayField {
     fn of(&self, field: &Field) -> Result<ArrayField> {
         if !field.shape.is_empty() {
             let (name, shape) = (&field.name, &field.shape);
-            let text =
-                format!("field {name:?} by itself, of {shape:?} items: ask for it in a list of fields");
+            let text = format!(
+                "field {name:?} by itself, since it is an array of {shape:?}: give a list of fields, [{name:?}]"
+            );
             return Err(ErrorKind::Unsupported(text).into());
         }
         let mut metadata = self.metadata.clone();
@@ -118,7 +113,7 @@ impl ArrayField {
         let fields: Vec<Field> = structure.fields().iter().filter(is_asked).cloned().collect();
         let in_order: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
         if in_order != names || names.is_empty() {
-            let text = format!("fields are given once, in the order in which they lie: not {names:?}");
+            let text = format!("expected each field once, in their stored order, got {names:?}");
             return Err(ErrorKind::Index(text).into());
         }
         let has_others = fields.len() < structure.fields().len();
@@ -151,24 +146,38 @@ impl ArrayField {
     ///
     /// # Errors
     /// As [`Array::read`].
-    pub fn read(&self, selection: &Selection, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
-        self.array.check(selection)?;
-        read(self.reader(), selection, interrupted).map_err(|error| self.array.place(error))
+    pub fn read<'s>(&self, selection: impl IntoSelection<'s>) -> Result<DecodedArray> {
+        self.read_with(selection, &ReadOptions::default())
     }
 
-    /// Reads `selection` into a masked layout: as [`Array::read_masked`].
+    /// Reads `selection` in Fortran's order: as [`Array::read_column_major`].
     ///
     /// # Errors
-    /// As [`Array::read`].
-    pub fn read_masked(
+    /// As [`Array::read_column_major`].
+    pub fn read_column_major<'s>(
         &self,
-        selection: &Selection,
-        missing: &MissingValues,
-        interrupted: &dyn Fn() -> bool,
+        selection: impl IntoSelection<'s>,
+        options: &ReadOptions<'_>,
+    ) -> Result<SharedTensor> {
+        let selection = self.array.selection(selection)?;
+        self.array.tensor_item_size()?;
+        let interrupted = options.strided().map_err(|error| self.array.place(error))?;
+        memory::read_column_major(self.reader(), &selection, &self.place.data_type, interrupted)
+            .map_err(|error| self.array.place(error))
+    }
+
+    /// Reads `selection` with options: as [`Array::read_with`].
+    ///
+    /// # Errors
+    /// As [`Array::read_with`].
+    pub fn read_with<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
+        options: &ReadOptions<'_>,
     ) -> Result<DecodedArray> {
-        self.array.check(selection)?;
-        let reader = Reader { missing: Some(missing), ..self.reader() };
-        read(reader, selection, interrupted).map_err(|error| self.array.place(error))
+        let selection = self.array.selection(selection)?;
+        let reader = Reader { missing: options.missing, ..self.reader() };
+        read(reader, &selection, options.interrupted()).map_err(|error| self.array.place(error))
     }
 
     /// Reads `selection` into memory of the caller's: as [`Array::read_strided`].
@@ -182,10 +191,11 @@ impl ArrayField {
         &self,
         selection: &Selection,
         out: Strided,
-        interrupted: &dyn Fn() -> bool,
+        options: &ReadOptions<'_>,
     ) -> Result<()> {
         self.array.check(selection)?;
         self.array.tensor_item_size()?;
+        let interrupted = options.strided().map_err(|error| self.array.place(error))?;
         let item_size = self.place.data_type.item_size().unwrap_or(0);
         // SAFETY: the caller's contract.
         let sink = Sink::Fixed(unsafe { out.destination(selection, item_size) }).of_field(Some(&self.place));
@@ -197,14 +207,29 @@ impl ArrayField {
     /// # Errors
     /// As [`Array::write`]; [`ErrorKind::Unsupported`] for several fields that are not all, and where elements may be
     /// missing.
-    pub fn write(
+    pub fn write<'s, 'v, V: TryInto<Values<'v>>>(
         &self,
-        selection: &Selection,
+        selection: impl IntoSelection<'s>,
+        values: V,
+    ) -> Result<()>
+    where
+        Error: From<V::Error>,
+    {
+        let values = values.try_into().map_err(|error| self.array.place(Error::from(error)))?;
+        self.write_with(selection, &values, &self.array.write_options())
+    }
+
+    /// As [`write`](ArrayField::write), with options: as [`Array::write_with`].
+    ///
+    /// # Errors
+    /// As [`write`](ArrayField::write); [`ErrorKind::Interrupted`].
+    pub fn write_with<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
         values: &Values<'_>,
-        options: &WriteOptions,
-        interrupted: &dyn Fn() -> bool,
+        options: &WriteOptions<'_>,
     ) -> Result<()> {
-        self.array.check(selection)?;
+        let selection = self.array.selection(selection)?;
         let write = |array: &Array| {
             if self.has_others {
                 return Err(ErrorKind::Unsupported(
@@ -219,13 +244,9 @@ impl ArrayField {
             let values = values.broadcast(&selection.shape())?;
             let store = array.store().writer().ok_or(ErrorKind::ReadOnly)?;
             let reader = Reader { field: Some(&self.place), ..array.reader() };
-            Writer { reader, store, options: *options, only_clears: false }.write(
-                selection,
-                &values,
-                interrupted,
-            )
+            Writer::new(reader, store, options, false).write(&selection, &values, options.interrupted())
         };
-        self.array.write_stored(selection, write).map_err(|error| self.array.place(error))
+        self.array.write_stored(&selection, options, write).map_err(|error| self.array.place(error))
     }
 
     fn reader(&self) -> Reader<'_> {

@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{self, Batch, Item, Sink};
 use crate::memory::Strided;
 use crate::missing::MissingValues;
+use crate::options::ReadOptions;
 use crate::selection::Selection;
 use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
@@ -20,15 +21,27 @@ use zarrow_array::allocation::{self, Grow};
 /// ```no_run
 /// # fn example(array: &zarrow::Array, crops: &[zarrow::Selection]) -> zarrow::Result<()> {
 /// let items: Vec<_> = crops.iter().map(|crop| (array, crop)).collect();
-/// match zarrow::read_many(&items, &|| false)? {
+/// match zarrow::read_many(&items)? {
 ///     zarrow::Batch::Stacked(batch) => assert_eq!(batch.shape()[0], crops.len() as u64),
 ///     zarrow::Batch::Ragged(arrays) => assert_eq!(arrays.len(), crops.len()),
 /// }
 /// # Ok(())
 /// # }
 /// ```
-pub fn read_many(items: &[(&Array, &Selection)], interrupted: &dyn Fn() -> bool) -> Result<Batch> {
-    exec::read_many(&checked(items)?, interrupted).map_err(|error| place(items, error))
+pub fn read_many(items: &[(&Array, &Selection)]) -> Result<Batch> {
+    read_many_with(items, &ReadOptions::default())
+}
+
+/// As [`read_many`], with options. Where values mean that an element is missing, items come as one array each.
+///
+/// # Errors
+/// As [`Array::read_with`]; the first error stops all.
+pub fn read_many_with(items: &[(&Array, &Selection)], options: &ReadOptions<'_>) -> Result<Batch> {
+    let mut checked = checked(items)?;
+    for item in &mut checked {
+        item.reader.missing = options.missing;
+    }
+    exec::read_many(&checked, options.interrupted()).map_err(|error| place(items, error))
 }
 
 /// Reads all items, each into memory of its own, and into a masked layout where values are given that mean that an
@@ -61,16 +74,20 @@ pub(crate) fn read_each(
 pub unsafe fn read_many_strided(
     items: &[(&Array, &Selection)],
     out: &Strided,
-    interrupted: &dyn Fn() -> bool,
+    options: &ReadOptions<'_>,
 ) -> Result<()> {
     let checked = checked(items)?;
+    let interrupted = options.strided()?;
     let Some((first, selection)) = items.first() else { return Ok(()) };
     for (array, other) in items {
         if other.shape() != selection.shape() {
-            return Err(array.place(ErrorKind::Index("the items of a batch differ in shape".into()).into()));
+            return Err(array.place(
+                ErrorKind::Index("the selections differ in shape: out= needs one shape for all".into())
+                    .into(),
+            ));
         }
         if array.data_type() != first.data_type() {
-            return Err(array.place(ErrorKind::Unsupported("a batch of several types".into()).into()));
+            return Err(array.place(ErrorKind::Unsupported("a batch of several data types".into()).into()));
         }
     }
     let item_size = first.tensor_item_size()?;

@@ -12,19 +12,21 @@ use std::fmt;
 #[non_exhaustive]
 pub enum ErrorKind {
     /// There is neither an array nor a group at the path.
-    #[error("there is neither a Zarr array nor a Zarr group here")]
+    #[error("no Zarr array or group here")]
     NotFound,
     /// There is something already where a node was to be created.
-    #[error("there is {0} here already")]
+    #[error("{0} is already here")]
     Exists(&'static str),
     /// A folder that is no node was to be erased for a new one, and something is in it: its first names.
-    #[error("this folder is no Zarr array or group and holds {0}: it is not erased, take it away first")]
+    #[error(
+        "this folder is not a Zarr array or group, and holds {0}: zarrow never erases it, remove it yourself"
+    )]
     Foreign(String),
     /// Another has changed the array since this handle of it was opened, so that a write would not go where it is meant.
-    #[error("the array {0} by another since it was opened here: open it anew")]
+    #[error("the array {0} since it was opened here: open it again")]
     Stale(&'static str),
     /// The node is of the other kind.
-    #[error("this is {found}, not {expected}")]
+    #[error("this is {found}, expected {expected}")]
     WrongNode {
         /// What was asked for.
         expected: &'static str,
@@ -37,11 +39,14 @@ pub enum ErrorKind {
     /// The store could not be written; what stood there still stands.
     #[error("cannot write: {0}")]
     Write(std::io::Error),
+    /// Others have set the value again and again, each time between reading and setting it here.
+    #[error("another writer was faster, again and again: nothing was written here")]
+    Conflict,
     /// The store can only be read.
-    #[error("the store can only be read")]
+    #[error("the store is read-only")]
     ReadOnly,
     /// A key would leave the store's root, or is no valid key.
-    #[error("{0:?} is no key inside the store")]
+    #[error("invalid path or store key {:?}: {}", .0, crate::store::key_fault(.0))]
     BadKey(String),
     /// The metadata is malformed or asks for what does not exist.
     #[error("{0}")]
@@ -50,13 +55,16 @@ pub enum ErrorKind {
     #[error("unknown codec {0:?}")]
     UnknownCodec(String),
     /// A codec whose configuration is malformed, or that cannot stand where it does.
-    #[error("bad configuration: {0}")]
+    #[error("invalid codec: {0}")]
     BadCodec(String),
     /// Encoded bytes that are no valid output of their codec.
     #[error("corrupt data: {0}")]
     Corrupt(String),
+    /// A codec of a user's own that failed, with what it says.
+    #[error("the codec failed: {0}")]
+    CodecFailed(Box<dyn std::error::Error + Send + Sync>),
     /// A value that a codec cannot turn into another type.
-    #[error("bad value: {0}")]
+    #[error("invalid value: {0}")]
     BadValue(String),
     /// A checksum that does not match its bytes.
     #[error("checksum mismatch: stored {stored:#010x}, computed {computed:#010x}")]
@@ -67,7 +75,7 @@ pub enum ErrorKind {
         computed: u32,
     },
     /// A chunk that decodes to another size than its metadata says.
-    #[error("decodes to {actual} bytes, its metadata says {expected}")]
+    #[error("decodes to {actual} bytes, expected {expected} by its metadata")]
     WrongSize {
         /// Bytes by the metadata.
         expected: u64,
@@ -75,7 +83,7 @@ pub enum ErrorKind {
         actual: u64,
     },
     /// A chunk that decodes to so many bytes more than its metadata says that they were not counted.
-    #[error("decodes to more than {least} bytes, its metadata says {expected}")]
+    #[error("decodes to more than {least} bytes, expected {expected} by its metadata")]
     TooLong {
         /// Bytes by the metadata.
         expected: u64,
@@ -135,12 +143,14 @@ impl ErrorKind {
                 std::io::ErrorKind::ReadOnlyFilesystem => "read_only",
                 _ => "write",
             },
+            ErrorKind::Conflict => "conflict",
             ErrorKind::ReadOnly => "read_only",
             ErrorKind::BadKey(_) => "bad_key",
             ErrorKind::Metadata(_) => "metadata",
             ErrorKind::UnknownCodec(_) => "unknown_codec",
             ErrorKind::BadCodec(_) => "bad_codec",
             ErrorKind::Corrupt(_) => "corrupt",
+            ErrorKind::CodecFailed(_) => "codec_failed",
             ErrorKind::BadValue(_) => "bad_value",
             ErrorKind::Checksum { .. } => "checksum",
             ErrorKind::WrongSize { .. } | ErrorKind::TooLong { .. } => "wrong_size",
@@ -178,11 +188,11 @@ pub struct Context {
 /// assert_eq!(error.kind().code(), "not_found");
 /// assert_eq!(
 ///     error.to_string(),
-///     "there is neither a Zarr array nor a Zarr group here (store data.zarr, path \"temperature\")"
+///     "no Zarr array or group here (store data.zarr, path \"temperature\")"
 /// );
 /// ```
 #[derive(Debug)]
-pub struct Error(Box<(ErrorKind, Context)>);
+pub struct Error(Box<(ErrorKind, Context, Option<String>)>);
 
 impl Error {
     /// What went wrong.
@@ -195,6 +205,19 @@ impl Error {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.1
+    }
+
+    /// What else there is to know, or to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.0.2.as_deref()
+    }
+
+    /// The error with what else there is to know, or to do; it is told behind the place.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
+        self.0.2.get_or_insert_with(|| hint.into());
+        self
     }
 
     /// Whether the fault is in the bytes that are stored, so that nobody can decode them.
@@ -236,7 +259,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, context) = &*self.0;
+        let (kind, context, hint) = &*self.0;
         // What is wrong is told with names and values of the store.
         formatter.write_str(&visible(&kind.to_string()))?;
         let mut separator = " (";
@@ -248,7 +271,8 @@ impl fmt::Display for Error {
         if let Some(store) = &context.store {
             place(formatter, format!("store {store}"))?;
         }
-        if let Some(path) = &context.path {
+        // The root needs no path.
+        if let Some(path) = context.path.as_ref().filter(|path| !path.is_empty()) {
             place(formatter, format!("path {path:?}"))?;
         }
         if let Some(chunk) = &context.chunk {
@@ -257,7 +281,13 @@ impl fmt::Display for Error {
         if let Some(codec) = &context.codec {
             place(formatter, format!("codec {codec}"))?;
         }
-        if *context == Context::default() { Ok(()) } else { formatter.write_str(")") }
+        if *context != Context::default() {
+            formatter.write_str(")")?;
+        }
+        match hint {
+            Some(hint) => write!(formatter, ": {}", visible(hint)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -267,6 +297,7 @@ impl std::error::Error for Error {
             ErrorKind::Io(error) | ErrorKind::Write(error) => Some(error),
             ErrorKind::Metadata(error) => Some(error),
             ErrorKind::Array(error) => Some(error),
+            ErrorKind::CodecFailed(error) => Some(&**error),
             _ => None,
         }
     }
@@ -274,7 +305,7 @@ impl std::error::Error for Error {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Error {
-        Error(Box::new((kind, Context::default())))
+        Error(Box::new((kind, Context::default(), None)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A group: a node that has nodes below it.
 
+use crate::absent::explained;
 use crate::anndata::{EncodedArray, table_columns};
 use crate::array::Array;
 use crate::arrow::{Column, Table, TableOptions};
@@ -14,14 +15,28 @@ use crate::hierarchy::{
 use crate::metadata::{
     ArrayMetadata, Attributes, GroupMetadata, NodeMetadata, ZARR_JSON, ZMETADATA, ZarrFormat,
 };
-use crate::open::{Node, node, open_node};
-use crate::options::OpenOptions;
+use crate::open::{Node, node, node_with_document, open_node, read_each};
+use crate::options::{OpenOptions, WriteOptions};
 use crate::store::{Store, Version, check_key, join, normalize_path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::allocation::{self, Grow};
 
 /// A Zarr group.
+///
+/// ```
+/// # use zarrow::{ArrayBuilder, Existing, Number};
+/// use zarrow::Group;
+/// # let folder = tempfile::tempdir()?;
+/// let mut root = Group::create(folder.path())?; // or Group::open, of one that is there
+/// let metadata = ArrayBuilder::new([365, 721], Number::Float32).chunk_shape([30, 721]).build()?;
+/// let rain = root.create_array("model/rain", metadata, Existing::Refuse)?;
+/// rain.write(0, &vec![1.5f32; 721])?;
+/// let first = root.array("model/rain")?.read((0, ..3))?.into_tensor()?;
+/// assert_eq!(first.as_slice::<f32>()?, [1.5; 3]);
+/// assert_eq!(root.group("model")?.array("rain")?.shape(), [365, 721]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// Where the metadata of everything below was consolidated, the group takes it from there and lists no folder. What this
 /// process changes below, by whichever handle, is seen all the same ([`changed`](Group::changed)).
@@ -159,7 +174,7 @@ impl Group {
         Ok(array)
     }
 
-    /// As [`create_array`](Group::create_array), with `values` in it.
+    /// As [`create_array`](Group::create_array), with `values` in it, written as `write` says.
     ///
     /// # Errors
     /// As [`create_array_with`](crate::create_array_with).
@@ -169,10 +184,10 @@ impl Group {
         metadata: ArrayMetadata,
         values: &Values<'_>,
         existing: Existing,
-        interrupted: &dyn Fn() -> bool,
+        write: &WriteOptions<'_>,
     ) -> Result<Array> {
         let (path, store) = (self.below(path)?, Arc::clone(&self.store));
-        let array = create_array_with(store, &path, metadata, values, existing, &self.options, interrupted)?;
+        let array = create_array_with(store, &path, metadata, values, existing, &self.options, write)?;
         self.reopen_consolidated()?;
         Ok(array)
     }
@@ -225,13 +240,8 @@ impl Group {
     /// As [`open`](crate::open).
     pub fn refresh(&mut self) -> Result<()> {
         let revision = revision::present();
-        match open_node(&self.store, &self.path, &self.options)? {
-            Node::Group(group) => *self = Group { revision, ..group },
-            Node::Array(_) => {
-                let (expected, found) = ("a group", "an array");
-                return Err(self.place(ErrorKind::WrongNode { expected, found }.into()));
-            }
-        }
+        let group = open_node(&self.store, &self.path, &self.options)?.into_group()?;
+        *self = Group { revision, ..group };
         Ok(())
     }
 
@@ -277,6 +287,38 @@ impl Group {
         }
     }
 
+    /// As [`get`](Group::get), for a name that a person gave: where there is no such node the error says what is there
+    /// instead, or which names come close ([`Error::hint`]).
+    ///
+    /// # Errors
+    /// As [`get`](Group::get).
+    pub fn get_named(&self, path: &str) -> Result<Node> {
+        self.get(path).map_err(|error| {
+            let group = &self.path;
+            let names = self.metadata.consolidated.as_ref().map(|consolidated| consolidated.children(""));
+            let names = names.and_then(std::result::Result::ok);
+            let listed = names.as_deref().map(|names| (group.as_str(), names));
+            let path = join(group, path.trim_matches('/'));
+            explained(error, &*self.store, &path, &self.options.limits.metadata, listed)
+        })
+    }
+
+    /// The array at `path`, which may have several parts (`"a/b"`).
+    ///
+    /// # Errors
+    /// As [`get`](Group::get); [`ErrorKind::WrongNode`] for a group.
+    pub fn array(&self, path: &str) -> Result<Array> {
+        self.get(path)?.into_array()
+    }
+
+    /// The group at `path`, which may have several parts (`"a/b"`).
+    ///
+    /// # Errors
+    /// As [`get`](Group::get); [`ErrorKind::WrongNode`] for an array.
+    pub fn group(&self, path: &str) -> Result<Group> {
+        self.get(path)?.into_group()
+    }
+
     /// The arrays at `columns`, or groups that stand for an array ([`EncodedArray`]), as a table. Where none are given:
     /// the columns of a table of AnnData's, in their order; else all directly below that have an axis.
     ///
@@ -286,9 +328,9 @@ impl Group {
     pub fn table(&self, columns: Option<&[String]>, options: TableOptions) -> Result<Table> {
         let of_table = if columns.is_none() { table_columns(self)? } else { None };
         let columns = match columns.or(of_table.as_deref()) {
-            Some(names) => {
-                allocation::try_collected(names.iter().map(|name| Column::of_node(name, self.get(name)?)))
-            }
+            Some(names) => allocation::try_collected(
+                names.iter().map(|name| Column::of_node(name, self.get_named(name)?)),
+            ),
             None => {
                 let mut found = Vec::new();
                 for (name, child) in self.children()? {
@@ -319,8 +361,26 @@ impl Group {
             Some(consolidated) => consolidated.children("").map_err(|error| self.place(error.into()))?,
             None => self.store.list(&self.path).map_err(|error| self.place(error))?,
         };
+        let mut names: Vec<String> =
+            names.into_iter().filter(|name| !name.starts_with(".z") && name != "zarr.json").collect();
         let mut found = Vec::new();
-        for name in names.into_iter().filter(|name| !name.starts_with(".z") && name != "zarr.json") {
+        if self.metadata.consolidated.is_none() && self.store.remote().is_some() {
+            let paths: Vec<String> = names.iter().map(|name| join(&self.path, name)).collect();
+            let each = read_each(&*self.store, &paths, &self.options.limits.metadata);
+            for ((name, path), metadata) in names.drain(..).zip(paths).zip(each) {
+                match metadata {
+                    Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
+                    metadata => {
+                        let place = |error: Error| error.in_array(self.store.name(), &path);
+                        let node = metadata.map_err(place).and_then(|metadata| {
+                            node_with_document(&self.store, path.clone(), metadata, &self.options)
+                        });
+                        found.try_push((name, node)).map_err(|error| self.place(error.into()))?;
+                    }
+                }
+            }
+        }
+        for name in names {
             match self.get(&name) {
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
                 node => found.try_push((name, node)).map_err(|error| self.place(error.into()))?,

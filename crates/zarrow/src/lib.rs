@@ -1,22 +1,27 @@
-//! A Zarr v2 and v3 engine: it reads arrays of every memory layout into aligned memory, ready for exchange, and writes
-//! them from anybody's memory.
+//! A Zarr v2 and v3 engine. It reads arrays of every memory layout into aligned memory, ready for exchange, and writes
+//! them from any memory.
 //!
-//! - [`open`] an array or a group in a [`store`];
-//! - choose a [`Selection`] in NumPy's words;
-//! - [`Array::read`] decodes it on all cores, straight to its place where that can be, and gives one of the four
-//!   layouts of [`zarrow_array`];
-//! - [`Array::write`] encodes [`Values`] from where they lie in the caller's memory, each chunk old or new, whole;
-//! - a store that is malformed or hostile gives a typed [`Error`] with store, array, chunk and codec: never a panic,
-//!   and never an allocation that checked metadata does not justify; and what a checksum guards is exact or an error.
+//! - [`open`] an array or a group in a [`store`].
+//! - Choose a [`Selection`] as in NumPy.
+//! - [`Array::read`] decodes it on all cores, straight into place where possible, and gives one of the four layouts of
+//!   [`zarrow_array`].
+//! - [`Array::write`] encodes [`Values`] from where they lie in the caller's memory. Each chunk is old or new, never
+//!   half.
+//! - A malformed or hostile store gives a typed [`Error`] with store, array, chunk and codec. It never causes a panic,
+//!   or an allocation that checked metadata do not justify. Data that a checksum guards are exact or an error.
 //!
-//! It does not know Python, and holds no thread before the first read of more than one chunk.
+//! The crate does not know Python. It starts no thread before the first read of more than one chunk.
 
+mod absent;
 pub mod anndata;
 mod array;
+mod array_description;
+mod array_detached;
 mod array_field;
+mod array_read;
 pub mod arrow;
 mod batch;
-mod codec;
+pub mod codec;
 mod error;
 mod exec;
 mod group;
@@ -26,14 +31,17 @@ mod missing;
 mod open;
 mod options;
 mod selection;
+mod stored_chunks;
 mod visible;
 
 pub mod metadata;
 pub mod store;
 
 pub use array::Array;
+pub use array_description::CodecStages;
+pub use array_detached::Detached;
 pub use array_field::ArrayField;
-pub use batch::{read_many, read_many_strided};
+pub use batch::{read_many, read_many_strided, read_many_with};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{Batch, Values, idle_nbytes, num_threads, release_idle, set_num_threads};
 pub use group::Group;
@@ -44,9 +52,11 @@ pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use missing::MissingValues;
 pub use open::{Node, open, open_with};
-pub use options::{DecodeLimits, OpenOptions, WriteOptions};
-pub use selection::{AxisIndex, AxisSelection, Index, List, Selection};
+pub use options::{DecodeLimits, OpenOptions, ReadOptions, WriteOptions};
+pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Selection};
+pub use stored_chunks::StoredChunks;
 pub use visible::visible;
+pub use zarrow_array::{self, DataType, DecodedArray, Number, Tensor};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

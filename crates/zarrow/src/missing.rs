@@ -47,7 +47,7 @@ impl MissingValues {
     pub fn new(data_type: &DataType, values: Vec<Vec<u8>>) -> Result<MissingValues> {
         let size = data_type.item_size();
         if let Some(value) = values.iter().find(|value| size.is_some_and(|size| size != value.len())) {
-            let text = format!("a value of {} bytes is none of type {data_type}", value.len());
+            let text = format!("expected a value of type {data_type}, got {} bytes", value.len());
             return Err(ErrorKind::Shape(text).into());
         }
         let comparison = match data_type.without_optional().as_number() {
@@ -95,6 +95,12 @@ impl MissingValues {
     pub fn fill(metadata: &ArrayMetadata) -> Result<MissingValues> {
         let value = bytes(&metadata.fill_value).filter(|_| metadata.has_fill_value);
         MissingValues::new(metadata.data_type.without_optional(), value.into_iter().collect())
+    }
+
+    /// The values, each as it lies in memory.
+    #[must_use]
+    pub fn values(&self) -> &[Vec<u8>] {
+        &self.values
     }
 
     /// Whether an element with these bytes is missing.

@@ -1,11 +1,17 @@
 //! Opening: from a path in a store to an array or a group.
 
+use crate::absent::explained;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
-use crate::metadata::{MetadataLimits, NodeMetadata, parse_v2_array, parse_v2_group, parse_v3};
+use crate::hierarchy::{Existing, create_group};
+use crate::metadata::{
+    Attributes, MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat,
+    parse_v2_array, parse_v2_group, parse_v3,
+};
 use crate::options::OpenOptions;
-use crate::store::{Store, join, normalize_path};
+use crate::store::{FilesystemStore, Got, Store, join, normalize_path};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A node of a hierarchy.
@@ -15,6 +21,67 @@ pub enum Node {
     Array(Array),
     /// A group.
     Group(Group),
+}
+
+impl Node {
+    /// The array.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongNode`] for a group.
+    pub fn into_array(self) -> Result<Array> {
+        match self {
+            Node::Array(array) => Ok(array),
+            Node::Group(group) => {
+                let (expected, found) = ("an array", "a group");
+                let error = Error::from(ErrorKind::WrongNode { expected, found });
+                Err(error.in_array(group.store().name(), group.path()))
+            }
+        }
+    }
+
+    /// The group.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongNode`] for an array.
+    pub fn into_group(self) -> Result<Group> {
+        match self {
+            Node::Group(group) => Ok(group),
+            Node::Array(array) => {
+                let (expected, found) = ("a group", "an array");
+                Err(array.place(ErrorKind::WrongNode { expected, found }.into()))
+            }
+        }
+    }
+}
+
+impl Array {
+    /// Opens the array in the folder `path`.
+    ///
+    /// # Errors
+    /// As [`open`], and [`ErrorKind::WrongNode`] for a group.
+    pub fn open(path: impl AsRef<Path>) -> Result<Array> {
+        open(Arc::new(FilesystemStore::open(path)?), "")?.into_array()
+    }
+}
+
+impl Group {
+    /// Opens the group in the folder `path`.
+    ///
+    /// # Errors
+    /// As [`open`], and [`ErrorKind::WrongNode`] for an array.
+    pub fn open(path: impl AsRef<Path>) -> Result<Group> {
+        open(Arc::new(FilesystemStore::open(path)?), "")?.into_group()
+    }
+
+    /// Creates a group of version 3 in the folder `path`, and the folders above it that are not there.
+    ///
+    /// # Errors
+    /// As [`create_group`](crate::create_group).
+    pub fn create(path: impl AsRef<Path>) -> Result<Group> {
+        let store = Arc::new(FilesystemStore::create(path)?);
+        let (existing, options) = (Existing::Refuse, OpenOptions::default());
+        create_group(store, "", ZarrFormat::V3, Attributes::default(), existing, &options)
+    }
 }
 
 /// Opens the array or group at `path` of `store`, version 3 before version 2; `""` is the root.
@@ -28,7 +95,7 @@ pub enum Node {
 /// use zarrow::store::MemoryStore;
 /// let root = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"title": "rain"}}"#;
 /// let store = Arc::new(MemoryStore::new([("zarr.json", root.to_vec())])?);
-/// let zarrow::Node::Group(group) = zarrow::open(store.clone(), "/")? else { panic!() };
+/// let group = zarrow::open(store.clone(), "/")?.into_group()?;
 /// assert_eq!(group.attributes()["title"], "rain");
 /// assert_eq!(zarrow::open(store, "missing").unwrap_err().kind().code(), "not_found");
 /// # Ok::<(), zarrow::Error>(())
@@ -44,12 +111,26 @@ pub fn open(store: Arc<dyn Store>, path: &str) -> Result<Node> {
 pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
     let path = normalize_path(path).map_err(|error| error.in_array(store.name(), path))?;
     open_node(&store, &path, options)
+        .map_err(|error| explained(error, &*store, &path, &options.limits.metadata, None))
 }
 
 pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
     let metadata = read_metadata(&**store, path, &options.limits.metadata)
         .map_err(|error| error.in_array(store.name(), path))?;
-    node(store, path.to_owned(), metadata, options)
+    node_with_document(store, path.to_owned(), metadata, options)
+}
+
+/// The node of metadata that were read from its own documents.
+pub(crate) fn node_with_document(
+    store: &Arc<dyn Store>,
+    path: String,
+    metadata: NodeMetadata,
+    options: &OpenOptions,
+) -> Result<Node> {
+    Ok(match node(store, path, metadata, options)? {
+        Node::Array(array) => Node::Array(array.with_document()),
+        group => group,
+    })
 }
 
 pub(crate) fn node(
@@ -68,18 +149,61 @@ pub(crate) fn node(
     }
 }
 
+/// The documents of a node, which are asked for at once where a request takes long.
 pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
-    let document = |name: &str, limit: u64| store.get(&join(path, name), limit);
-    let small = |name: &str| document(name, limits.max_metadata_nbytes);
-    if let Some(bytes) = document("zarr.json", limits.max_consolidated_nbytes)? {
+    if store.remote().is_none() {
+        return metadata_of(limits, &mut |name, limit| store.get(&join(path, name), limit));
+    }
+    let keys: Vec<(String, u64)> =
+        DOCUMENTS.iter().map(|name| (join(path, name), limit_of(name, limits))).collect();
+    metadata_of_fetched(store.get_each(&keys), limits)
+}
+
+/// The metadata of a node, of which these are the [`DOCUMENTS`].
+fn metadata_of_fetched(mut fetched: Vec<Got>, limits: &MetadataLimits) -> Result<NodeMetadata> {
+    metadata_of(limits, &mut |name, _| {
+        let at = DOCUMENTS.iter().position(|document| *document == name);
+        at.and_then(|at| fetched.get_mut(at)).map_or(Ok(None), |got| std::mem::replace(got, Ok(None)))
+    })
+}
+
+/// The documents that a node may have.
+const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
+
+/// How many bytes a document may have.
+fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
+    match name {
+        ZARR_JSON | ZMETADATA => limits.max_consolidated_nbytes,
+        _ => limits.max_metadata_nbytes,
+    }
+}
+
+/// The metadata of each of the nodes at `paths`, whose documents are asked for at once.
+pub(crate) fn read_each(
+    store: &dyn Store,
+    paths: &[String],
+    limits: &MetadataLimits,
+) -> Vec<Result<NodeMetadata>> {
+    let of_path = |path| DOCUMENTS.iter().map(move |name| (join(path, name), limit_of(name, limits)));
+    let keys: Vec<(String, u64)> = paths.iter().flat_map(|path| of_path(path)).collect();
+    let mut fetched = store.get_each(&keys).into_iter();
+    let each =
+        paths.iter().map(|_| metadata_of_fetched(fetched.by_ref().take(DOCUMENTS.len()).collect(), limits));
+    each.collect()
+}
+
+/// The metadata of a node by its documents, of which `document` gives those that are asked for.
+fn metadata_of(limits: &MetadataLimits, document: &mut dyn FnMut(&str, u64) -> Got) -> Result<NodeMetadata> {
+    let mut get = |name: &str| document(name, limit_of(name, limits));
+    if let Some(bytes) = get(ZARR_JSON)? {
         return Ok(parse_v3(&bytes, limits)?);
     }
-    if let Some(zarray) = small(".zarray")? {
-        return Ok(NodeMetadata::Array(parse_v2_array(&zarray, small(".zattrs")?.as_deref(), limits)?));
+    if let Some(zarray) = get(ZARRAY)? {
+        return Ok(NodeMetadata::Array(parse_v2_array(&zarray, get(ZATTRS)?.as_deref(), limits)?));
     }
-    if let Some(zgroup) = small(".zgroup")? {
-        let zmetadata = document(".zmetadata", limits.max_consolidated_nbytes)?;
-        let zattrs = small(".zattrs")?;
+    if let Some(zgroup) = get(ZGROUP)? {
+        let zmetadata = get(ZMETADATA)?;
+        let zattrs = get(ZATTRS)?;
         return Ok(NodeMetadata::Group(parse_v2_group(
             &zgroup,
             zattrs.as_deref(),

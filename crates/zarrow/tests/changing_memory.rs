@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow::store::MemoryStore;
-use zarrow::{Array, ErrorKind, Index, Node, Selection, Strided, Values, WriteOptions, open};
+use zarrow::{Array, ErrorKind, Index, Node, ReadOptions, Selection, Strided, Values, open};
 use zarrow_array::{DataType, DecodedArray, Number, SharedBytes, Variable};
 
 /// Bytes of the values, and of a chunk where there is one.
@@ -201,11 +201,11 @@ fn values(changing: &Changing) -> Values<'_> {
 
 fn write(array: &Array, values: &Values<'_>) {
     let all = Selection::all(array.shape());
-    array.write(&all, values, &WriteOptions::default(), &|| false).unwrap();
+    array.write(&all, values).unwrap();
 }
 
 fn read(array: &Array) -> DecodedArray {
-    array.read(&Selection::all(array.shape()), &|| false).unwrap()
+    array.read(Selection::all(array.shape())).unwrap()
 }
 
 fn bytes(decoded: &DecodedArray) -> &[u8] {
@@ -329,24 +329,23 @@ fn strings_that_change() {
     let words = Variable::new(shared(&offsets), shared(&data), vec![COUNT as u64], DataType::String).unwrap();
     let all = Selection::all(array.shape());
     let (mut written, mut refused) = (0, 0);
-    let mut attempt =
-        |_| match array.write(&all, &Values::variable(&words), &WriteOptions::default(), &|| false) {
-            Ok(()) => {
-                written += 1;
-                let DecodedArray::Variable(found) = read(&array) else { panic!("no strings") };
-                assert_eq!(found.size(), COUNT);
-            }
-            Err(error) => {
-                refused += 1;
-                let is_known = matches!(
-                    error.kind(),
-                    ErrorKind::Shape(_)
-                        | ErrorKind::Unsupported(_)
-                        | ErrorKind::Array(zarrow_array::Error::NotUtf8 { .. })
-                );
-                assert!(is_known, "{error}");
-            }
-        };
+    let mut attempt = |_| match array.write(&all, &Values::variable(&words)) {
+        Ok(()) => {
+            written += 1;
+            let DecodedArray::Variable(found) = read(&array) else { panic!("no strings") };
+            assert_eq!(found.size(), COUNT);
+        }
+        Err(error) => {
+            refused += 1;
+            let is_known = matches!(
+                error.kind(),
+                ErrorKind::Shape(_)
+                    | ErrorKind::Unsupported(_)
+                    | ErrorKind::Array(zarrow_array::Error::NotUtf8 { .. })
+            );
+            assert!(is_known, "{error}");
+        }
+    };
     data.during(|round| (0..4).for_each(|_| attempt(round)));
     offsets.during(|round| (0..4).for_each(|_| attempt(round)));
     assert_eq!(written + refused, 8 * ROUNDS);
@@ -366,7 +365,7 @@ fn every_codec_into_memory_that_changes() {
             place.during(|_| {
                 let out = Strided::new(place.memory, NBYTES, 0, vec![1]);
                 // SAFETY: the memory lives; that others write to it changes what is found in it.
-                match unsafe { array.read_strided(&all, out, &|| false) } {
+                match unsafe { array.read_strided(&all, out, &ReadOptions::default()) } {
                     Ok(()) => {}
                     // A frame's own checksum is made of what was written.
                     Err(error) => {
@@ -401,5 +400,5 @@ fn strided_parts() {
     // SAFETY: as above.
     let one =
         unsafe { Values::strided((changing.memory, 4, 0), Number::UInt32.into(), &[], &[], false) }.unwrap();
-    changing.during(|_| array.write(&some, &one, &WriteOptions::default(), &|| false).unwrap());
+    changing.during(|_| array.write(&some, &one).unwrap());
 }

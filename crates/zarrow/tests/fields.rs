@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use zarrow::store::{MemoryStore, Store};
-use zarrow::{Array, ErrorKind, Index, Node, Selection, Values, WriteOptions};
+use zarrow::{Array, ErrorKind, Index, Node, Selection, Values};
 use zarrow_array::DecodedArray;
 
 /// The fields of an element: what calls each, where it begins, and its bytes.
@@ -100,15 +100,15 @@ proptest! {
             let taken = |model: &[Vec<u8>]| -> Vec<u8> {
                 positions.iter().flat_map(|at| model[*at][offset..offset + nbytes].to_vec()).collect()
             };
-            prop_assert_eq!(bytes_of(&field.read(&selection, &|| false).unwrap()), taken(&model));
+            prop_assert_eq!(bytes_of(&field.read(&selection).unwrap()), taken(&model));
 
             let values: Vec<u8> = (0..positions.len() * nbytes).map(|at| first.wrapping_add(at as u8)).collect();
             let written = Values::contiguous(&values, field.data_type().clone(), &selection.shape()).unwrap();
-            field.write(&selection, &written, &WriteOptions::default(), &|| false).unwrap();
+            field.write(&selection, &written).unwrap();
             for (at, value) in positions.iter().zip(values.chunks_exact(nbytes)) {
                 model[*at][offset..offset + nbytes].copy_from_slice(value);
             }
-            let whole = array.read(&Selection::all(&shape), &|| false).unwrap();
+            let whole = array.read(Selection::all(&shape)).unwrap();
             prop_assert_eq!(bytes_of(&whole), model.concat());
         }
     }
@@ -122,7 +122,7 @@ fn fields_are_found_by_name_or_the_names_on_the_way() {
     let two = array.fields(&["x", "z"]).unwrap();
     assert_eq!(two.data_type().to_string(), "struct{x: int16, z: float32}");
     assert_eq!(two.data_type().item_size(), Some(ELEMENT));
-    assert_eq!(bytes_of(&two.read(&all, &|| false).unwrap()), fill().repeat(4));
+    assert_eq!(bytes_of(&two.read(&all).unwrap()), fill().repeat(4));
     for name in ["y", "", "inner.", "inner.p.q", ".x", "x.y"] {
         assert!(matches!(array.field(name).unwrap_err().kind(), ErrorKind::Index(_)), "{name}");
     }
@@ -131,9 +131,9 @@ fn fields_are_found_by_name_or_the_names_on_the_way() {
     }
     let values = fill().repeat(4);
     let values = Values::contiguous(&values, two.data_type().clone(), &[2, 2]).unwrap();
-    let refused = two.write(&all, &values, &WriteOptions::default(), &|| false).unwrap_err();
+    let refused = two.write(&all, &values).unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Unsupported(_)));
-    let refused = array.field("x").unwrap().write(&all, &values, &WriteOptions::default(), &|| false);
+    let refused = array.field("x").unwrap().write(&all, &values);
     assert!(matches!(refused.unwrap_err().kind(), ErrorKind::Unsupported(_)));
     assert_eq!(store.get("c/0/0", 64).unwrap(), None);
 }

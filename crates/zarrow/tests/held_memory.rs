@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use zarrow::metadata::CodecMetadata;
 use zarrow::store::{MemoryStore, Store};
-use zarrow::{Array, ArrayBuilder, Existing, Index, Node, OpenOptions, Selection, Values, WriteOptions};
+use zarrow::{Array, ArrayBuilder, Existing, Index, Node, OpenOptions, Selection, Values};
 use zarrow_array::Number;
 
 /// The system's allocator, which counts the bytes that are in use: with what the C library adds to each piece.
@@ -46,10 +46,6 @@ fn one() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn never() -> bool {
-    false
-}
-
 fn filled(builder: ArrayBuilder, cache_nbytes: usize) -> Array {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let metadata = builder.build().unwrap();
@@ -58,8 +54,8 @@ fn filled(builder: ArrayBuilder, cache_nbytes: usize) -> Array {
             .unwrap();
     let value = [1u8; 8];
     let values = Values::contiguous(&value, Number::Int64.into(), &[]).unwrap();
-    created.write(&Selection::all(created.shape()), &values, &WriteOptions::default(), &never).unwrap();
-    let options = OpenOptions { cache_nbytes, ..OpenOptions::default() };
+    created.write(&Selection::all(created.shape()), &values).unwrap();
+    let options = OpenOptions::default().cache_nbytes(cache_nbytes);
     let Node::Array(array) = zarrow::open_with(store, "", &options).unwrap() else { panic!("a group") };
     array
 }
@@ -79,7 +75,7 @@ fn live() -> usize {
 /// Bytes that are more in use after a read of all than before.
 fn grown_by_reading(array: &Array) -> usize {
     let before = live();
-    drop(array.read(&Selection::all(array.shape()), &never).unwrap());
+    drop(array.read(Selection::all(array.shape())).unwrap());
     live().saturating_sub(before)
 }
 
@@ -121,7 +117,7 @@ fn idle_threads_hold_nothing_that_cannot_be_freed() {
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                drop(array.read(&every_other(&array), &never).unwrap());
+                drop(array.read(every_other(&array)).unwrap());
                 read.wait();
                 // The thread lives on, and does nothing.
                 done.wait();
@@ -151,7 +147,7 @@ fn what_idle_threads_keep_is_bounded() {
     let array = filled(builder.big_endian(true), 0);
     live();
     zarrow_array::set_recycled_limit(1 << 20);
-    drop(array.read(&every_other(&array), &never).unwrap());
+    drop(array.read(every_other(&array)).unwrap());
     let kept = zarrow::idle_nbytes();
     zarrow_array::set_recycled_limit(limit);
     assert!(kept < 2 << 20, "{kept} bytes are kept");

@@ -57,7 +57,7 @@ fn write<T: Element>(folder: &Path, metadata: Value, elements: &[T]) {
 fn read(folder: &Path, indices: &[Index]) -> DecodedArray {
     let store = Arc::new(Store::open(folder).unwrap());
     let Node::Array(array) = zarrow::open(store, "").unwrap() else { panic!("an array was written") };
-    array.read(&Selection::new(&SHAPE, indices).unwrap(), &|| false).unwrap()
+    array.read(Selection::new(&SHAPE, indices).unwrap()).unwrap()
 }
 
 /// Selections, each with the rows and columns that it takes.

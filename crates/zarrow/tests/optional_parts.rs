@@ -198,7 +198,7 @@ proptest! {
     ) {
         let case = &CASES[number];
         let selection = Selection::new(&SHAPE, &indices([rows, columns])).unwrap();
-        let found = masked(case.array.read(&selection, &|| false).unwrap());
+        let found = masked(case.array.read(&selection).unwrap());
         check(case.name, &found, &wanted(case, [rows, columns]));
     }
 }
@@ -211,7 +211,7 @@ fn batches_of_parts() {
             let selections: Vec<_> =
                 crops.iter().map(|crop| Selection::new(&SHAPE, &indices(*crop)).unwrap()).collect();
             let items: Vec<_> = selections.iter().map(|selection| (&case.array, selection)).collect();
-            let Batch::Stacked(found) = zarrow::read_many(&items, &|| false).unwrap() else {
+            let Batch::Stacked(found) = zarrow::read_many(&items).unwrap() else {
                 panic!("equal shapes are stacked")
             };
             let expected: Vec<_> = crops.iter().flat_map(|crop| wanted(case, *crop)).collect();
@@ -230,7 +230,7 @@ fn only_what_is_wanted_is_read() {
         let slices = [(row, 1, 1), (0, SHAPE[1], 1)];
         let selection = Selection::new(&SHAPE, &indices(slices)).unwrap();
         case.store.read.store(0, Ordering::Relaxed);
-        let found = masked(case.array.read(&selection, &|| false).unwrap());
+        let found = masked(case.array.read(&selection).unwrap());
         let read = case.store.read.load(Ordering::Relaxed);
         check(case.name, &found, &wanted(&case, slices));
         assert!(read <= most, "row {row}: {read} bytes");

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::HttpStore;
 use zarrow::store::FilesystemStore as Files;
-use zarrow::{Array, ErrorKind, Index, Node, Selection};
+use zarrow::{Array, ErrorKind, Index, Node, ReadOptions, Selection};
 use zarrow_array::DecodedArray;
 use zarrs::array::ArrayMetadata;
 use zarrs_filesystem::FilesystemStore;
@@ -66,7 +66,7 @@ fn open(store: Arc<dyn zarrow::store::Store>) -> Array {
 
 fn read(array: &Array, indices: &[Index]) -> Vec<u8> {
     let selection = Selection::new(&SHAPE, indices).unwrap();
-    match array.read(&selection, &|| false).unwrap() {
+    match array.read(&selection).unwrap() {
         DecodedArray::Tensor(tensor) => tensor.bytes().to_vec(),
         _ => panic!("u32 decode to a tensor"),
     }
@@ -85,7 +85,7 @@ fn served(chunks: [u64; 2], codecs: &Value, requests: usize, manner: Manner) -> 
     write(&folder.path().join("data"), chunks, codecs);
     let local = open(Arc::new(Files::open(folder.path().join("data")).unwrap()));
     let server = Server::start(folder.path().to_path_buf(), manner).unwrap();
-    let remote = open(Arc::new(HttpStore::new(server.address, "data", requests)));
+    let remote = open(Arc::new(HttpStore::open(server.address, "data", requests)));
     Served { server, remote, local, _folder: folder }
 }
 
@@ -164,7 +164,7 @@ fn an_error_stops_what_is_outstanding() {
     let manner = Manner { broken: Some("c/0/0".into()), ..Default::default() };
     let served = served([2, 2], &codecs(None, true), 3, manner);
     let selection = Selection::all(&SHAPE);
-    let error = served.remote.read(&selection, &|| false).unwrap_err();
+    let error = served.remote.read(&selection).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Io(_)), "{error}");
     assert_eq!(error.context().chunk.as_deref(), Some(&[0, 0][..]));
     // Of 1536 chunks.
@@ -179,7 +179,7 @@ fn an_interrupt_stops_what_is_outstanding() {
     let served = served([2, 2], &codecs(None, true), 2, manner);
     let asked = AtomicBool::new(false);
     let interrupted = || asked.swap(true, Ordering::Relaxed);
-    let error = served.remote.read(&Selection::all(&SHAPE), &interrupted).unwrap_err();
+    let error = served.remote.read_with(.., &ReadOptions::default().cancel(&interrupted)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Interrupted), "{error}");
     assert!(served.server.seen().requests.len() < 100);
 }
@@ -209,7 +209,7 @@ fn a_batch_overlaps_too() {
     let crops = [crop(0), crop(4), crop(30), crop(41)];
     let batch = |array: &Array| {
         let items: Vec<_> = crops.iter().map(|crop| (array, crop)).collect();
-        match zarrow::read_many(&items, &|| false).unwrap() {
+        match zarrow::read_many(&items).unwrap() {
             zarrow::Batch::Stacked(DecodedArray::Tensor(tensor)) => tensor.bytes().to_vec(),
             _ => panic!("equal shapes are stacked"),
         }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Once};
 use zarrow::store::{Durability, FilesystemStore, MemoryStore, Store, Value};
 use zarrow::{
-    Array, Batch, Index, MissingValues, Node, OpenOptions, Selection, Values, WriteOptions, open_with,
+    Array, Batch, Index, MissingValues, Node, OpenOptions, ReadOptions, Selection, Values, WriteOptions,
+    open_with,
 };
 use zarrow_array::DecodedArray;
 
@@ -120,8 +121,8 @@ fn case(metadata: &Json, values: [Values<'_>; 2], memory: bool, change: Change, 
     let mut keys = Vec::new();
     let stored = values.map(|values| {
         let values = values.broadcast(array.shape()).unwrap();
-        let options = WriteOptions { write_empty_chunks: true, ..WriteOptions::default() };
-        array.write(&all, &values, &options, &|| false).unwrap();
+        let options = WriteOptions::default().write_empty_chunks(true);
+        array.write_with(&all, &values, &options).unwrap();
         let rows = inner.list("c").unwrap();
         keys = rows
             .iter()
@@ -136,7 +137,7 @@ fn case(metadata: &Json, values: [Values<'_>; 2], memory: bool, change: Change, 
     let versions = keys.into_iter().zip(first.into_iter().zip(second).map(|(one, two)| [one, two])).collect();
     let store = Arc::new(Restless { inner, change, versions, opened: Mutex::default() });
     store.versions.keys().for_each(|key| store.put(key, 0));
-    let options = OpenOptions { cache_nbytes, ..OpenOptions::default() };
+    let options = OpenOptions::default().cache_nbytes(cache_nbytes);
     let Node::Array(array) = open_with(store.clone(), "", &options).unwrap() else { panic!("not an array") };
     Case { store, array, _folder: folder }
 }
@@ -214,7 +215,7 @@ fn everywhere(test: impl Fn([usize; 2], &Case)) {
 fn of_a_read() {
     everywhere(|chunk, case| {
         for _ in 0..3 {
-            let all = |array: &Array| array.read(&Selection::all(array.shape()), &|| false).unwrap();
+            let all = |array: &Array| array.read(Selection::all(array.shape())).unwrap();
             check_uniform(&bytes(case.read(all)), chunk, 4);
         }
     });
@@ -226,7 +227,7 @@ fn of_a_read_into_memory_of_the_caller() {
         let mut out = vec![0; 4 << 20];
         for _ in 0..3 {
             let all = Selection::all(case.array.shape());
-            case.read(|array| array.read_into(&all, &mut out, &|| false).unwrap());
+            case.read(|array| array.read_into(&all, &mut out).unwrap());
             check_uniform(&out, chunk, 4);
         }
     });
@@ -238,7 +239,7 @@ fn of_a_read_of_parts() {
     everywhere(|chunk, case| {
         let step = |start, step| Index::Slice { start: Some(start), stop: None, step: Some(step) };
         let selection = Selection::new(case.array.shape(), &[step(0, 1), step(0, 2)]).unwrap();
-        let read = bytes(case.read(|array| array.read(&selection, &|| false).unwrap()));
+        let read = bytes(case.read(|array| array.read(&selection).unwrap()));
         for row in read.chunks(512 * 4).step_by(chunk[0]) {
             let own = &row[..chunk[1] / 2 * 4];
             assert!(own.chunks(4).all(|item| item == &own[..4]));
@@ -260,7 +261,7 @@ fn of_a_batch() {
             for second in [&case.array, &other] {
                 let handles = [&case.array, second];
                 let items: Vec<(&Array, &Selection)> = handles.into_iter().zip(&halves).collect();
-                let batch = case.read(|_| zarrow::read_many(&items, &|| false).unwrap());
+                let batch = case.read(|_| zarrow::read_many(&items).unwrap());
                 let Batch::Stacked(stacked) = batch else { panic!("items of one shape") };
                 let read = bytes(stacked);
                 if halves.len() == 2 && chunk[0] == 1024 {
@@ -280,7 +281,7 @@ fn of_a_read_with_caches() {
         for memory in [false, true] {
             let case = int32(chunk, &codecs, memory, Change::Flips, 64 << 20);
             for _ in 0..6 {
-                let all = |array: &Array| array.read(&Selection::all(array.shape()), &|| false).unwrap();
+                let all = |array: &Array| array.read(Selection::all(array.shape())).unwrap();
                 check_uniform(&bytes(case.read(all)), chunk.map(|extent| extent as usize), 4);
             }
         }
@@ -315,7 +316,8 @@ fn of_elements_that_may_be_missing_and_of_those_that_stand_for_missing() {
     let missing = MissingValues::new(case.array.data_type(), vec![vec![1; 4]]).unwrap();
     for _ in 0..3 {
         let all = Selection::all(case.array.shape());
-        let read = case.read(|array| array.read_masked(&all, &missing, &|| false).unwrap());
+        let read =
+            case.read(|array| array.read_with(&all, &ReadOptions::default().missing(&missing)).unwrap());
         check_uniform(&bytes(read), [1024, 1024], 4);
     }
 }
@@ -339,8 +341,8 @@ fn of_fields() {
             let (a, both) = (case.array.field("a").unwrap(), case.array.fields(&["a", "b"]).unwrap());
             let all = Selection::all(case.array.shape());
             for _ in 0..2 {
-                check_uniform(&bytes(case.read(|_| a.read(&all, &|| false).unwrap())), [1024, 1024], 4);
-                check_uniform(&bytes(case.read(|_| both.read(&all, &|| false).unwrap())), [1024, 1024], 6);
+                check_uniform(&bytes(case.read(|_| a.read(&all).unwrap())), [1024, 1024], 4);
+                check_uniform(&bytes(case.read(|_| both.read(&all).unwrap())), [1024, 1024], 6);
             }
         }
     }
@@ -364,7 +366,7 @@ fn of_elements_and_their_mask() {
                 let case = case(&metadata, [there, missing], memory, Change::Flips, 0);
                 for expected in [0, 1, 0] {
                     let all = Selection::all(case.array.shape());
-                    let read = case.read(|array| array.read(&all, &|| false).unwrap());
+                    let read = case.read(|array| array.read(&all).unwrap());
                     let DecodedArray::MaskedTensor(masked) = read else { panic!("optional elements") };
                     assert!(masked.mask().missing().iter().all(|missing| *missing == expected));
                     check_uniform(masked.data().bytes(), [1024, 1024], 4);
@@ -389,7 +391,7 @@ fn of_strings() {
         let case = case(&metadata, values, true, Change::Flips, 0);
         for expected in ["old", "newer", "old"] {
             let all = Selection::all(case.array.shape());
-            let read = case.read(|array| array.read(&all, &|| false).unwrap());
+            let read = case.read(|array| array.read(&all).unwrap());
             let DecodedArray::Variable(read) = read else { panic!("strings") };
             assert!((0..1 << 20).all(|index| read.element(index) == Some(expected.as_bytes())));
         }

@@ -152,10 +152,7 @@ impl Case {
 
 /// Writes the items, one for each position of the selection in C order, from memory that is laid out so.
 fn write(array: &Array, selection: &Selection, items: &[Vec<u8>], size: usize, write: &Write) {
-    let (shape, options) = (
-        selection.shape(),
-        WriteOptions { durability: Durability::None, write_empty_chunks: write.keep_filled },
-    );
+    let (shape, options) = (selection.shape(), WriteOptions::default().write_empty_chunks(write.keep_filled));
     let mut strides = vec![0isize; shape.len()];
     let mut stride = size as isize;
     let fortran = matches!(write.layout, Layout::Fortran);
@@ -193,7 +190,7 @@ fn write(array: &Array, selection: &Selection, items: &[Vec<u8>], size: usize, w
     // SAFETY: the memory lives until the write is done.
     let values =
         unsafe { Values::strided(place, array.data_type().clone(), &shape, &strides, swapped) }.unwrap();
-    array.write(selection, &values, &options, &|| false).unwrap();
+    array.write_with(selection, &values, &options).unwrap();
 }
 
 /// The positions that slices of a shape select, in C order, by Python's own rule.
@@ -247,7 +244,7 @@ proptest! {
             for (place, item) in places.iter().zip(&items) {
                 model[*place].clone_from(item);
             }
-            let read = array.read(&Selection::all(&shape), &|| false).unwrap();
+            let read = array.read(Selection::all(&shape)).unwrap();
             let DecodedArray::Tensor(tensor) = read else { panic!("not a tensor") };
             prop_assert_eq!(tensor.bytes(), model.concat());
         }
@@ -284,12 +281,11 @@ fn threads_that_share_chunks_lose_nothing() {
                     let selection = Selection::new(array.shape(), &[Index::At(row)]).unwrap();
                     let bytes = (row as i16 + 1).to_ne_bytes();
                     let values = Values::contiguous(&bytes, Number::Int16.into(), &[]).unwrap();
-                    array.write(&selection, &values, &WriteOptions::default(), &|| false).unwrap();
+                    array.write(&selection, &values).unwrap();
                 });
             }
         });
-        let DecodedArray::Tensor(tensor) = array.read(&Selection::all(array.shape()), &|| false).unwrap()
-        else {
+        let DecodedArray::Tensor(tensor) = array.read(Selection::all(array.shape())).unwrap() else {
             panic!("not a tensor")
         };
         let expected: Vec<u8> =
@@ -319,17 +315,17 @@ fn shares_of_a_shard_make_the_shard_that_one_thread_makes() {
             model[120 * 600..180 * 600].fill(0);
             let bytes: Vec<u8> = model.iter().flat_map(|item| item.to_ne_bytes()).collect();
             let values = Values::contiguous(&bytes, Number::UInt64.into(), &shape).unwrap();
-            array.write(&Selection::all(&shape), &values, &WriteOptions::default(), &|| false).unwrap();
+            array.write(&Selection::all(&shape), &values).unwrap();
             let index =
                 |start, stop, step| Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) };
             let some = Selection::new(&shape, &[index(33, 480, 1), index(70, 590, 2)]).unwrap();
             let part: Vec<u8> = (0..447 * 260u64).flat_map(|number| (number + 1).to_ne_bytes()).collect();
             let values = Values::contiguous(&part, Number::UInt64.into(), &some.shape()).unwrap();
-            array.write(&some, &values, &WriteOptions::default(), &|| false).unwrap();
+            array.write(&some, &values).unwrap();
             for number in 0..447 * 260 {
                 model[(33 + number / 260) * 600 + 70 + 2 * (number % 260)] = number as u64 + 1;
             }
-            let DecodedArray::Tensor(tensor) = array.read(&Selection::all(&shape), &|| false).unwrap() else {
+            let DecodedArray::Tensor(tensor) = array.read(Selection::all(&shape)).unwrap() else {
                 panic!("not a tensor")
             };
             let expected: Vec<u8> = model.iter().flat_map(|item| item.to_ne_bytes()).collect();
@@ -356,7 +352,7 @@ fn untouched_inner_chunks_are_not_decoded() {
     let all = Selection::all(&[8]);
     let bytes = [1u8, 2, 3, 4, 5, 6, 7, 8];
     let values = Values::contiguous(&bytes, Number::UInt8.into(), &[8]).unwrap();
-    array.write(&all, &values, &WriteOptions::default(), &|| false).unwrap();
+    array.write(&all, &values).unwrap();
     let mut shard = store.get("c/0", 1000).unwrap().unwrap();
     // The second inner chunk has its bytes from 6 on: now its checksum is wrong.
     shard[6] ^= 1;
@@ -364,11 +360,11 @@ fn untouched_inner_chunks_are_not_decoded() {
     let slice = |start, stop| Index::Slice { start: Some(start), stop: Some(stop), step: None };
     let first = Selection::new(&[8], &[slice(0, 1)]).unwrap();
     let one = Values::contiguous(&[9], Number::UInt8.into(), &[]).unwrap();
-    array.write(&first, &one, &WriteOptions::default(), &|| false).unwrap();
+    array.write(&first, &one).unwrap();
     let again = store.get("c/0", 1000).unwrap().unwrap();
     assert_eq!((&again[..2], &again[6..12]), (&[9, 2][..], &shard[6..12]));
     let second = Selection::new(&[8], &[slice(2, 3)]).unwrap();
-    let error = array.write(&second, &one, &WriteOptions::default(), &|| false).unwrap_err();
+    let error = array.write(&second, &one).unwrap_err();
     assert_eq!(
         (error.kind().code(), error.context().codec.as_deref(), error.context().chunk.as_deref()),
         ("checksum", Some("crc32c"), Some(&[0u64][..]))
@@ -388,13 +384,13 @@ fn what_does_not_go_together_is_refused() {
     let (all, options) = (Selection::all(&[4]), WriteOptions::default());
     let values =
         |bytes, number: Number, shape: &[u64]| Values::contiguous(bytes, number.into(), shape).unwrap();
-    let error = broken.write(&all, &values(&[1; 8], Number::Int16, &[4]), &options, &|| false).unwrap_err();
+    let error = broken.write_with(&all, &values(&[1; 8], Number::Int16, &[4]), &options).unwrap_err();
     assert_eq!((error.kind().code(), error.context().codec.as_deref()), ("bad_codec", Some("zstd")));
     assert_eq!(store.list("").unwrap(), ["zarr.json"]);
     metadata["codecs"][1] = json!({"name": "crc32c"});
     let (store, array) = array(&metadata);
     let write = |values: &Values<'_>, interrupted: bool| {
-        array.write(&all, values, &options, &|| interrupted).map_err(|error| error.kind().code())
+        array.write_with(&all, values, &options.cancel(&|| interrupted)).map_err(|error| error.kind().code())
     };
     assert_eq!(write(&values(&[1; 8], Number::Float16, &[4]), false), Err("unsupported"));
     assert_eq!(write(&values(&[1; 6], Number::Int16, &[3]), false), Err("shape"));
@@ -487,10 +483,10 @@ fn whole_arrays_are_written_where_there_are_no_locks() {
     let Node::Array(array) = zarrow::open(store.clone(), "").unwrap() else { panic!("an array was written") };
     let values = Values::contiguous(&[1, 2, 3, 4, 5], Number::UInt8.into(), &[5]).unwrap();
     let options = WriteOptions::default();
-    array.write(&Selection::all(&[5]), &values, &options, &|| false).unwrap();
+    array.write_with(Selection::all(&[5]), &values, &options).unwrap();
     assert_eq!(store.get("c/1", 9).unwrap().unwrap(), [4, 5, 0]);
     let one = Selection::new(&[5], &[Index::Slice { start: Some(4), stop: None, step: None }]).unwrap();
     let values = Values::contiguous(&[9], Number::UInt8.into(), &[1]).unwrap();
-    let error = array.write(&one, &values, &options, &|| false).unwrap_err();
+    let error = array.write_with(&one, &values, &options).unwrap_err();
     assert_eq!((error.kind().code(), store.get("c/1", 9).unwrap().unwrap()), ("unsupported", vec![4, 5, 0]));
 }

@@ -1,22 +1,24 @@
-"""`zarrow demo`: shows on real data that nothing is copied on the way."""
+"""`zarrow demo`: shows that nothing is copied on the way, on real data or on an invented world."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+import tempfile
 from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow demo`; `make demo` gives them all."""
-    build = Path("build")
-    parser.add_argument("--data", type=Path, default=build / "data", help="the unpacked data packages")
-    parser.add_argument("--folder", type=Path, default=build / "demo", help="where stores and map are kept")
+    parser.add_argument("--folder", type=Path, help="where stores and map are kept (default: nowhere)")
+    parser.add_argument(
+        "--data", type=Path, help="packages with real data, unpacked (make demo sets them up)"
+    )
     parser.add_argument(
         "--masked-writer",
         type=Path,
-        default=Path("target/release/examples/write_masked"),
-        help="the built Rust example that writes the arrays with missing values",
+        help="with --data: the built Rust example that writes the arrays with missing values",
     )
     parser.add_argument("--only", metavar="LIBRARY,...", help="hand arrays to these libraries only")
 
@@ -28,8 +30,15 @@ def run(arguments: argparse.Namespace) -> int:
     libraries = demo.installed()
     if arguments.only:
         libraries = [name for name in libraries if name in arguments.only.split(",")]
+    if (arguments.data is None) != (arguments.masked_writer is None):
+        print("zarrow demo: --data and --masked-writer go together", file=sys.stderr)
+        return 2
     try:
-        demo.run(arguments.data, arguments.folder, arguments.masked_writer, libraries)
+        with contextlib.ExitStack() as stack:
+            folder = arguments.folder or Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="zarrow-"))
+            )
+            demo.run(arguments.data, folder, arguments.masked_writer, libraries)
     except FileNotFoundError as error:
         print(f"zarrow demo: {error}", file=sys.stderr)
         return 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import zarrow
@@ -25,7 +27,7 @@ def describe(node: zarrow.Array | zarrow.Group) -> dict[str, Any]:
             "fill_value": node.metadata.get("fill_value"),
             "codecs": node.metadata.get("codecs"),
             "nbytes": node.nbytes,
-            "nbytes_stored": node.nbytes_stored,
+            "nbytes_stored": node.nbytes_stored(),
         }
     return described | {"attributes": dict(node.attrs)}
 
@@ -37,6 +39,25 @@ def describe_tree(node: zarrow.Array | zarrow.Group, depth: int | None) -> dict[
         below = None if depth is None else depth - 1
         described["members"] = {name: _member(node, name, below) for name in node}
     return described
+
+
+def as_json(described: dict[str, Any]) -> str:
+    """Write a description as JSON: numbers that JSON does not have are text, as Zarr writes them."""
+    return json.dumps(_plain(described), indent=2, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list():
+            return [_plain(item) for item in value]
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        case _:
+            return value
 
 
 def _member(group: zarrow.Group, name: str, depth: int | None) -> dict[str, Any]:

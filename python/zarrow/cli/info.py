@@ -20,19 +20,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what is at the path, and give the exit status."""
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     if arguments.json:
-        from zarrow.cli.description import describe
+        from zarrow.cli.description import as_json, describe
 
-        print(json.dumps(describe(node), indent=2))
+        print(as_json(describe(node)))
         return 0
     show(repr(node))
-    rows = {"format": f"Zarr version {node.zarr_format}"}
-    if isinstance(node, zarrow.Array):
-        fill = node.fill_value
-        rows["fill"] = repr(fill) if fill is None or isinstance(fill, str | bytes) else str(fill)
-        if node.dimension_names is not None:
-            rows["axes"] = ", ".join("unnamed" if name is None else name for name in node.dimension_names)
-    for name, value in rows.items():
-        show(f"  {name:7}  {value}")
+    show(f"  format   Zarr version {node.zarr_format}")
     if node.attrs:
         show(f"attributes {json.dumps(dict(node.attrs), ensure_ascii=False, indent=2)}")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 import zarrow
@@ -24,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _levels(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of levels")
+        raise argparse.ArgumentTypeError(f"expected a number of levels, such as 2, got {text!r}")
     return int(text)
 
 
@@ -32,14 +31,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the tree below the path, and give the exit status."""
     node = zarrow.open(arguments.store, arguments.node, mode="r")
     if not isinstance(node, zarrow.Group):
-        print(
-            f"zarrow tree: {visible(arguments.store)} is an array, and has nothing below it", file=sys.stderr
-        )
+        place = f"{arguments.store}/{node.path}" if node.path else arguments.store
+        print(f"zarrow tree: {visible(place)} is an array, with nothing below it", file=sys.stderr)
         return 1
     if arguments.json:
-        from zarrow.cli.description import describe_tree
+        from zarrow.cli.description import as_json, describe_tree
 
-        print(json.dumps(describe_tree(node, arguments.depth), indent=2))
+        print(as_json(describe_tree(node, arguments.depth)))
     else:
         show(str(node.tree(arguments.depth)))
     return 0

@@ -41,13 +41,15 @@ def beside_zarr_python(array: Any, peer: Any, selection: Any) -> Reading:
 
 
 def beside_source(array: Any, source: Any, selection: Any) -> Reading:
-    """Read the selection of an array with missing values, and check it against its source."""
+    """Read the selection of an array, and check it against its source."""
     ours, seconds = timed(lambda: array[selection])
     values = ours.numpy()
     if isinstance(source, np.ma.MaskedArray):
         expected = source[selection]
         same_mask = np.array_equal(np.ma.getmaskarray(values), np.ma.getmaskarray(expected))
         equal = bool(same_mask and np.ma.allequal(values, expected))
-    else:
+    elif isinstance(source, list):
         equal = values.tolist() == source[selection]
+    else:
+        equal = bool(np.array_equal(values, source[selection]))
     return Reading(ours, seconds, None, equal)

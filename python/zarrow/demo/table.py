@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,40 +27,36 @@ _WORLD = [
 ]
 _WORLD_V2 = [("turbidity_counts", "-1")]
 
-_WIDTHS = (33, 25, 16, 16, 14, 14, 14)
-_HEADINGS = ("array", "selection", "layout", "zarrow", "zarr-python", "values")
-_SUBHEADINGS = (
-    "  handed over by",
-    "",
-    "address before",
-    "address after",
-    "copied",
-    "heap grew",
-    "memory grew",
-)
+# Together what a terminal of 80 columns shows.
+_WIDTHS = (32, 15, 11, 11, 11)
+_HEADINGS = ("  handed over by", "at address", "copied", "heap", "memory")
 
 
 def show(stores: Stores, libraries: Sequence[str]) -> None:
     """Print the table for the libraries named."""
     modules = load(libraries)
-    print("  copied: bytes of the result that lie outside the array's own memory.  heap, memory: by how much")
-    print(
-        "  malloc and Arrow's pool, and the resident memory of the process, grew while it was handed over.\n"
-    )
-    print(_line(_HEADINGS) + "\n" + _line(_SUBHEADINGS) + "\n" + "-" * sum(_WIDTHS))
+    print("copied: bytes of the result outside the array's own memory. heap, memory: by how")
+    print("much malloc with Arrow's pool, and the process, grew while it was handed over.")
+    print("Times are of reading, after one read; the values were compared, and are the same")
+    print("if nothing is said.\n")
+    print("array[selection], its layout, address and time\n" + _line(_HEADINGS) + "\n" + "-" * sum(_WIDTHS))
     for name, selection, reading in _readings(stores):
-        print(_line((name, f"[{selection}]", type(reading.array).__name__, *_outcome(reading))), flush=True)
-        for handover in handovers(reading.array, libraries, modules):
-            print(_line(("  " + handover.expression, "", *_cost(handover))), flush=True)
+        handed = list(handovers(reading.array, libraries, modules))
+        print(f"{name}[{selection}]")
+        print(_line((f"  {type(reading.array).__name__}", f"{handed[0].before:#x}", _outcome(reading))))
+        for handover in handed:
+            print(_line(("  " + handover.expression, *_cost(handover))), flush=True)
 
 
 def _readings(stores: Stores) -> Iterator[tuple[str, str, Reading]]:
-    import zarr
-
     for path, suffix, rows in ((stores.world, "", _WORLD), (stores.world_v2, " (v2)", _WORLD_V2)):
-        root, peer = zarrow.open(path), zarr.open_group(path, mode="r")
+        root, peer = zarrow.open(path), _peer(path)
         for name, selection in rows:
-            reading = beside_zarr_python(root[name], peer[name], _parse(selection))
+            if peer is None:
+                # All that is read at once holds what is read of it.
+                reading = beside_source(root[name], root[name][...].numpy(), _parse(selection))
+            else:
+                reading = beside_zarr_python(root[name], peer[name], _parse(selection))
             yield name + suffix, selection, reading
     masked = zarrow.open(stores.masked)
     turbidity = beside_source(masked["turbidity_on_land"], stores.source_turbidity(), _parse("6"))
@@ -66,20 +64,29 @@ def _readings(stores: Stores) -> Iterator[tuple[str, str, Reading]]:
     yield "city", ":", beside_source(masked["city"], stores.source_cities(), _parse(":"))
 
 
+def _peer(path: Path) -> Any:
+    """Open the group by zarr-python; None where that is not installed."""
+    if not importlib.util.find_spec("zarr"):
+        return None
+    import zarr
+
+    return zarr.open_group(path, mode="r")
+
+
 def _parse(selection: str) -> Any:
     return eval(f"select[{selection}]", {"select": np.s_})
 
 
-def _outcome(reading: Reading) -> tuple[str, ...]:
+def _outcome(reading: Reading) -> str:
     theirs = reading.zarr_python_seconds
-    peer = "no such type" if theirs is None else _milliseconds(theirs)
-    return _milliseconds(reading.zarrow_seconds), peer, "equal" if reading.equal else "DIFFERENT"
+    peer = "" if theirs is None else f" (zarr {_milliseconds(theirs)})"
+    return f"{_milliseconds(reading.zarrow_seconds)}{peer}{'' if reading.equal else ', DIFFERENT'}"
 
 
 def _cost(handover: Handover) -> tuple[str, ...]:
     growth = handover.growth
     sizes = (handover.copied, growth.heap, growth.resident)
-    return f"{handover.before:#x}", f"{handover.after:#x}", *map(_bytes, sizes)
+    return f"{handover.after:#x}", *map(_bytes, sizes)
 
 
 def _milliseconds(seconds: float) -> str:
@@ -89,7 +96,7 @@ def _milliseconds(seconds: float) -> str:
 def _bytes(count: int | None) -> str:
     if count is None:
         return "unknown"
-    return f"{count:,} B" if abs(count) < 10_000_000 else f"{count / 1e6:,.1f} MB"
+    return f"{count:,} B" if abs(count) < 1_000_000 else f"{count / 1e6:,.1f} MB"
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -27,8 +27,11 @@ def show(stores: Stores) -> None:
     image.putpalette(_palette(low, high).tobytes())
     path = stores.folder / "world.png"
     image.save(path)
-    print(f"{path}: {width} x {height}, how turbid the air over land is in July, from {low / 20:.1f} (green)")
-    print(f"to {high / 20:.1f} (dark red); the sea is what the mask says is missing")
+    print(f"{path}: {width} x {height}")
+    print(
+        f"how turbid the air over land is in July, from {low / 20:.1f} (green) to {high / 20:.1f} (dark red);"
+    )
+    print("the sea is what the mask says is missing")
 
 
 def _palette(low: float, high: float) -> NDArray[np.uint8]:

@@ -1,7 +1,7 @@
 //! Zarr data types as they lie in memory: always in the machine's own byte order.
 //!
 //! [`DataType`] says what one element is. The byte order of the stored bytes belongs to the codec that
-//! reads them, and so it is no part of the type.
+//! reads them, and so it is not part of the type.
 
 mod number;
 mod pep3118;
@@ -61,7 +61,7 @@ pub enum DataType {
 
 /// Machine words of one size, side by side in an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Words {
+pub struct WordRun {
     /// Bytes from the start of the element to the first word.
     pub offset: usize,
     /// Bytes of one word.
@@ -70,7 +70,7 @@ pub struct Words {
     pub count: usize,
 }
 
-impl Words {
+impl WordRun {
     /// Reverses the bytes of each of the words, in one element.
     pub fn reverse(&self, element: &mut [u8]) {
         let run = element.get_mut(self.offset..self.offset + self.size * self.count);
@@ -125,7 +125,7 @@ impl DataType {
     ///
     /// Each field of a structure is a run of its own, however deep it lies.
     #[must_use]
-    pub fn words(&self) -> Vec<Words> {
+    pub fn words(&self) -> Vec<WordRun> {
         match (self, self.item_size()) {
             (DataType::Struct(structure), _) => {
                 let mut words = Vec::new();
@@ -135,7 +135,7 @@ impl DataType {
             (DataType::Optional(inner), _) => inner.words(),
             (_, Some(nbytes)) => {
                 let size = self.word_size();
-                vec![Words { offset: 0, size, count: nbytes / size }]
+                vec![WordRun { offset: 0, size, count: nbytes / size }]
             }
             (_, None) => Vec::new(),
         }

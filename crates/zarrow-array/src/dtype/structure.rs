@@ -3,7 +3,7 @@
 //! Fields lie in the order of their offsets and do not overlap. Bytes between them are padding: they belong to the
 //! element, have no meaning, and are moved with it.
 
-use super::{DataType, Words};
+use super::{DataType, WordRun};
 use crate::error::{Error, Result};
 use crate::shape;
 use std::fmt::{self, Write as _};
@@ -136,7 +136,7 @@ impl Struct {
     }
 
     /// Appends the words of all fields, for an element that starts at `offset`.
-    pub(super) fn collect_words(&self, offset: usize, words: &mut Vec<Words>) {
+    pub(super) fn collect_words(&self, offset: usize, words: &mut Vec<WordRun>) {
         for field in &*self.fields {
             let item_size = field.data_type.item_size().unwrap_or(0);
             let count = shape::nbytes(&field.shape, 1).unwrap_or(0);
@@ -147,7 +147,7 @@ impl Struct {
                 }
                 plain => {
                     let size = plain.word_size();
-                    words.push(Words { offset: start, size, count: count * item_size / size.max(1) });
+                    words.push(WordRun { offset: start, size, count: count * item_size / size.max(1) });
                 }
             }
         }

@@ -427,7 +427,7 @@ impl ArrowArray {
         }
     }
 
-    /// Whether this is no array, or no more.
+    /// Whether this was released, or never was an array.
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.release.is_none()

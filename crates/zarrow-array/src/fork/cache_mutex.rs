@@ -1,4 +1,4 @@
-//! The lock of a cache: it is only ever tried, and who does not get it does without the cache.
+//! The lock of a cache: it is only ever tried, and a thread that does not get it goes on without the cache.
 //!
 //! 1. The word of the lock says which process holds it, as [`generation`] counts them.
 //! 2. Where a child finds that its parent holds the lock, the holder does not exist in the child, and the value may be half
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The word of a lock that nobody holds; else it is the holder's generation and one more.
 const FREE: u64 = 0;
 
-/// What is kept to save work, with a lock for which nobody waits.
+/// A cached value under a lock that is only ever tried: a thread that does not get it does the work itself.
 ///
 /// ```
 /// use zarrow_array::fork::CacheMutex;
@@ -35,6 +35,7 @@ pub struct CacheMutex<T> {
 unsafe impl<T: Send> Sync for CacheMutex<T> {}
 
 /// A [`CacheMutex`] that is held, by the thread that took it.
+#[derive(Debug)]
 pub struct CacheGuard<'a, T> {
     mutex: &'a CacheMutex<T>,
     thread: PhantomData<*const T>,
@@ -77,7 +78,7 @@ impl<T> Deref for CacheGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: a guard is made for who has taken the lock, and gives it back when it is dropped.
+        // SAFETY: a guard is made for the thread that took the lock, and releases it when it is dropped.
         unsafe { &*self.mutex.value.get() }
     }
 }

@@ -1,10 +1,10 @@
-//! Waiting for what another thread does, without a lock that a fork could find taken.
+//! Waiting for another thread, without a lock that a fork could find held.
 //!
-//! 1. Who waits puts itself on a list, while it still has the lock of what it waits for, gives that lock up and sleeps.
-//! 2. Who wakes takes a thread from the list and wakes it. In a child the list may name threads that it does not have, and
-//!    to wake these does nothing.
-//! 3. A thread may be woken by others too, for reasons of their own: it sleeps on while it is on the list, and in the end
-//!    wakes itself once more, so that whoever else on this thread waited to be woken so finds it.
+//! 1. A waiter puts itself on a list while it still holds the lock of what it waits for, releases that lock and sleeps.
+//! 2. A waker takes a thread from the list and wakes it. In a child the list may name threads that do not exist there;
+//!    waking these does nothing.
+//! 3. A thread may be woken by others, for other reasons. It sleeps on while it is on the list, and in the end wakes
+//!    itself once more, so that other waits on this thread see their wake-up.
 
 use super::{Mutex, MutexGuard};
 use std::thread::{self, Thread};

@@ -1,8 +1,8 @@
-//! Files that a forked child closes at once: those whose locks its parent holds.
+//! Files that a forked child closes at once: those on which its parent holds a lock.
 //!
-//! The kernel keeps a lock as long as any process has the file open that was locked. A child that lives on when its parent
-//! was killed would keep its parent's locks for ever, and nobody would know whom to ask. So the handler that runs in the
-//! child closes these files there: it reads an array of atomics, which a child may do at any point of its life.
+//! The kernel keeps a lock as long as any process has the locked file open. A child that outlives its killed parent
+//! would keep the parent's locks for ever. So the fork handler closes these files in the child. It reads them from an
+//! array of atomics, which is safe at any point of a process's life.
 
 use super::generation;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -1,12 +1,12 @@
-//! The gate through which every thread goes that takes a [`Mutex`](super::Mutex).
+//! The gate that every thread passes when it takes a [`Mutex`](super::Mutex).
 //!
-//! 1. A thread that takes its first lock counts itself, in one of a few lanes so that threads do not wait for one cache
-//!    line, and then looks whether the gate is closed. If so it takes the count back, and waits until it is open.
-//! 2. Before a fork the gate is closed, and then the lanes are watched until nobody but this thread is in one. Of a thread
-//!    that comes at that moment either the lane shows it, or it sees the gate closed: both sides store before they look, in
-//!    one order for all (`SeqCst`).
-//! 3. A thread that is inside takes further locks without asking, so that it can go on and leave.
-//! 4. The child opens the gate and clears the lanes, in which threads may have counted that were just turned back.
+//! 1. A thread that takes its first lock counts itself in one of a few lanes, so that threads do not share one cache
+//!    line, and then checks whether the gate is closed. If so, it takes the count back and waits until the gate is open.
+//! 2. Before a fork the gate is closed, and the forking thread waits until every other lane is empty. A thread that
+//!    comes at that moment either shows in its lane or sees the gate closed: both sides store before they load, in one
+//!    total order (`SeqCst`).
+//! 3. A thread that is inside takes further locks without asking, so that it can finish and leave.
+//! 4. The child opens the gate and clears the lanes, which may still count threads that were turned back.
 
 use super::watch;
 use std::cell::Cell;

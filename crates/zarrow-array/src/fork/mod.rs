@@ -1,23 +1,22 @@
 //! Locks that a fork cannot leave held.
 //!
-//! `fork` copies memory as it happens to be and, of all threads, only the one that called. A lock that another thread held
-//! would stay held in the child for ever, and what it protects half changed. No crate of zarrow uses the locks of the
+//! `fork` copies memory as it is at that moment, and only the thread that called. A lock that another thread held would
+//! stay held in the child for ever, with half-changed data behind it. The crates of zarrow do not use the locks of the
 //! standard library, but these:
 //!
-//! 1. [`Mutex`], for what both processes go on with. While it is held its thread is counted in a `gate`, which a handler
-//!    closes before a fork, waiting until nobody is inside: in the child it is free and whole. Who holds it calls nothing
-//!    that may wait: no store, no Python, no fork.
-//! 2. [`Condvar`], whose waiters hold no lock at all while they wait.
-//! 3. [`CacheMutex`], for what can be done without. It is only ever tried. One that a fork left held is found out by the
-//!    number of its holder's process, and what it protects begins anew, empty. It costs less than a lock that is waited
-//!    for.
-//! 4. [`ProcessMutex`], for what belongs to one process, such as a read that its threads share, and may be held for as
-//!    long as a store takes. In a child, to which no thread of it has come, locking is an error.
-//! 5. [`OnceCell`], for what is made once: who comes before it is there makes it for himself, and nobody waits.
-//! 6. [`File`], an open file that has a lock of the kernel's, which the child closes at once.
+//! 1. [`Mutex`], for what both processes go on with. A thread that holds one is counted in a `gate`. A handler closes
+//!    the gate before a fork and waits until nobody is inside: in the child the mutex is free and its data are whole.
+//!    Code that holds it never waits: no store, no Python, no fork.
+//! 2. [`Condvar`], whose waiters hold no lock while they wait.
+//! 3. [`CacheMutex`], for data that can be lost. It is only ever tried. If a fork left it held, the number of its
+//!    holder's process shows that, and its data start again, empty. It costs less than a lock that threads wait for.
+//! 4. [`ProcessMutex`], for what belongs to one process, such as a read that several threads share. It may be held for
+//!    as long as a store takes. In a child, which has none of these threads, locking it is an error.
+//! 5. [`OnceCell`], for what is made once. A thread that comes too early makes its own value, and no thread waits.
+//! 6. [`File`], an open file with a lock of the kernel's. The child closes it at once.
 //!
-//! The handlers are of `pthread_atfork`: `fork` of any library runs them. `vfork` and `posix_spawn` do not, and the child of
-//! these runs none of our code.
+//! The handlers are registered with `pthread_atfork`, so that `fork` of any library runs them. `vfork` and `posix_spawn`
+//! do not; their children run none of our code.
 #![allow(clippy::disallowed_types, reason = "what keeps the locks of the standard library from forks")]
 
 mod cache_mutex;
@@ -64,8 +63,8 @@ static WHEN_LOADED: extern "C" fn() = {
 fn watch() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     if !WATCHED.load(Ordering::Acquire) {
-        // Threads that come here at once each say it: to run the handlers twice does no harm, and nobody has to wait for
-        // another who might not be there in a child.
+        // Several threads may register them at once: running the handlers twice does no harm, and no thread waits for
+        // another, which might not exist in a child.
         // SAFETY: the handlers use atomics, `sched_yield` and `close` alone, which is allowed around a fork.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         WATCHED.store(true, Ordering::Release);

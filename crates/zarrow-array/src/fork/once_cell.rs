@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A place for a value that stays once it is there. Threads that come before each make one, and the first one stays: so
-/// that nobody ever waits for another, who might not be there in a forked child.
+/// A value that is made once and stays. Threads that race to make it each make one, and the first one stays: waiting for
+/// another thread could last for ever in a forked child, which has none of its parent's.
 ///
 /// ```
 /// use zarrow_array::fork::OnceCell;

@@ -1,7 +1,7 @@
-//! From the protocols of other libraries to the four layouts: the memory as it lies, whoever owns it.
+//! From the protocols of other libraries to the four layouts, over the memory where it lies.
 //!
-//! Nothing that a producer says is believed: extents, strides, addresses and types are checked before a byte is
-//! read, and what cannot be is an error. That the addresses are the producer's memory is its promise.
+//! Nothing that a producer says is trusted: extents, strides, addresses and types are checked before a byte is read, and
+//! what fails the check is an error. That the addresses are the producer's memory is its promise.
 
 pub mod arrow;
 pub mod dlpack;

@@ -1,9 +1,9 @@
-//! Where another library says that its elements lie, before anything of it is believed.
+//! Where another library says that its elements lie, checked before it is used.
 //!
-//! 1. Extents are not negative, and their product, in bytes, is what memory can have; zeros count as ones, so that every
-//!    stride of C order fits too.
-//! 2. Strides become a number of elements each. An axis that is never stepped along (of one element, or of a tensor that
-//!    has none) gets the stride of C order, whatever its own is.
+//! 1. Extents are at least 0, and their product in bytes fits into memory. Zeros count as ones, so that every C-order
+//!    stride fits too.
+//! 2. Strides become numbers of elements. An axis that is never stepped along (of one element, or of an empty tensor)
+//!    gets the C-order stride, whatever its own is.
 //! 3. The first and the last element lie at addresses that are not NULL and do not wrap.
 
 use crate::alignment::HOST_ALIGNMENT;
@@ -103,7 +103,7 @@ fn normal_strides(
         ForeignStrides::COrder => None,
     };
     if given.is_some_and(|(strides, _)| strides.len() != shape.len()) {
-        return Err(bad("has not a stride for each axis"));
+        return Err(bad("needs one stride per axis"));
     }
     if shape.contains(&0) {
         return Ok(normal);
@@ -125,11 +125,11 @@ fn normal_strides(
         }
     }
     if pointer.is_null() {
-        return Err(bad("has elements, which are said to lie at NULL"));
+        return Err(bad("has elements at address NULL"));
     }
     let at = |end: i64| pointer.addr().checked_add_signed(isize::try_from(end.checked_mul(item)?).ok()?);
     if at(low).is_none() || at(high).is_none() || high.checked_sub(low).is_none() {
-        return Err(bad("reaches further than memory can"));
+        return Err(bad("reaches beyond the address space"));
     }
     Ok(normal)
 }

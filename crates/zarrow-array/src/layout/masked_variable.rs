@@ -43,7 +43,7 @@ impl MaskedVariable {
     /// The elements, with `value` for each that is missing, in memory of their own.
     ///
     /// # Errors
-    /// [`Error::NotUtf8`] where `value` is no text and the elements are; [`Error::OutOfMemory`].
+    /// [`Error::NotUtf8`] where the elements are text and `value` is not; [`Error::OutOfMemory`].
     ///
     /// ```
     /// use zarrow_array::{Buffer, DataType, Mask, MaskedVariable, Variable};

@@ -18,6 +18,7 @@ pub use variable::Variable;
 pub(crate) use words::Word;
 
 use crate::dtype::DataType;
+use crate::{Error, Result};
 
 /// A decoded array: one of the four layouts.
 #[derive(Debug)]
@@ -42,6 +43,67 @@ impl DecodedArray {
             DecodedArray::MaskedTensor(masked) => masked.data().shape(),
             DecodedArray::MaskedVariable(masked) => masked.data().shape(),
         }
+    }
+
+    /// The tensor.
+    ///
+    /// # Errors
+    /// [`Error::OtherLayout`] where it is another of the layouts.
+    ///
+    /// ```
+    /// use zarrow_array::{DecodedArray, Tensor};
+    /// let decoded = DecodedArray::Tensor(Tensor::from_vec(vec![1u8, 2, 3], vec![3])?);
+    /// assert_eq!(decoded.into_tensor()?.as_slice::<u8>()?, [1, 2, 3]);
+    /// # Ok::<(), zarrow_array::Error>(())
+    /// ```
+    pub fn into_tensor(self) -> Result<Tensor> {
+        match self {
+            DecodedArray::Tensor(tensor) => Ok(tensor),
+            other => Err(other.is_not("Tensor")),
+        }
+    }
+
+    /// The strings or bytes.
+    ///
+    /// # Errors
+    /// [`Error::OtherLayout`] where it is another of the layouts.
+    pub fn into_variable(self) -> Result<Variable> {
+        match self {
+            DecodedArray::Variable(variable) => Ok(variable),
+            other => Err(other.is_not("Variable")),
+        }
+    }
+
+    /// The tensor and its mask.
+    ///
+    /// # Errors
+    /// [`Error::OtherLayout`] where it is another of the layouts.
+    pub fn into_masked_tensor(self) -> Result<MaskedTensor> {
+        match self {
+            DecodedArray::MaskedTensor(masked) => Ok(masked),
+            other => Err(other.is_not("MaskedTensor")),
+        }
+    }
+
+    /// The strings or bytes and their mask.
+    ///
+    /// # Errors
+    /// [`Error::OtherLayout`] where it is another of the layouts.
+    pub fn into_masked_variable(self) -> Result<MaskedVariable> {
+        match self {
+            DecodedArray::MaskedVariable(masked) => Ok(masked),
+            other => Err(other.is_not("MaskedVariable")),
+        }
+    }
+
+    fn is_not(&self, expected: &'static str) -> Error {
+        let found = match self {
+            DecodedArray::Tensor(_) => "Tensor",
+            DecodedArray::Variable(_) => "Variable",
+            DecodedArray::MaskedTensor(_) => "MaskedTensor",
+            DecodedArray::MaskedVariable(_) => "MaskedVariable",
+        };
+        Error::OtherLayout { expected, found, dtype: self.dtype().clone() }
     }
 
     /// The type of the elements, without the `optional` of a masked layout.

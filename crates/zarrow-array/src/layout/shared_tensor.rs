@@ -39,7 +39,7 @@ pub struct SharedTensor {
     mapped: bool,
 }
 
-// SAFETY: the pointer is only given out raw; who dereferences it answers for races, as with NumPy's memory.
+// SAFETY: the pointer is only given out raw; whoever dereferences it answers for races, as with NumPy's memory.
 unsafe impl Send for SharedTensor {}
 // SAFETY: as above.
 unsafe impl Sync for SharedTensor {}
@@ -86,7 +86,7 @@ impl SharedTensor {
         Ok(SharedTensor { mapped: true, ..Self::from_owner(owner, pointer, extents, dtype, false)? })
     }
 
-    /// A read-only face of bytes that nobody writes to any more.
+    /// A read-only view of bytes that stay as they are.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] where the buffer is shorter or longer than shape and type ask for.
@@ -284,17 +284,17 @@ impl SharedTensor {
     /// The same memory with its axes in another order.
     ///
     /// # Errors
-    /// [`Error::BadView`] where `axes` is no permutation.
+    /// [`Error::BadView`] where `axes` is not a permutation.
     pub fn transpose(&self, axes: &[usize]) -> Result<SharedTensor> {
         let mut seen = vec![false; self.shape.len()];
         for axis in axes {
             match seen.get_mut(*axis) {
                 Some(seen) if !*seen => *seen = true,
-                _ => return Err(Error::BadView(format!("{axes:?} is no order of {} axes", seen.len()))),
+                _ => return Err(Error::BadView(format!("{axes:?} is not an order of {} axes", seen.len()))),
             }
         }
         if axes.len() != seen.len() {
-            return Err(Error::BadView(format!("{axes:?} is no order of {} axes", seen.len())));
+            return Err(Error::BadView(format!("{axes:?} is not an order of {} axes", seen.len())));
         }
         let pick = |values: &[i64]| axes.iter().map(|axis| values[*axis]).collect();
         Ok(self.with_geometry(0, pick(&self.shape), pick(&self.strides)))
@@ -348,7 +348,7 @@ impl SharedTensor {
     /// Fills `target` with the elements, side by side in C order.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where `target` has not just the bytes of all elements.
+    /// [`Error::LengthMismatch`] where `target` has another length than all elements.
     ///
     /// # Safety
     /// Nobody writes to the memory during the call.

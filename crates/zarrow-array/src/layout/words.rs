@@ -41,13 +41,13 @@ words! {
 }
 
 /// The words of a tensor, in the order of memory.
-pub(crate) struct Words<'a, T> {
+pub(crate) struct TensorWords<'a, T> {
     next: NonNull<T>,
     left: usize,
     _tensor: &'a SharedTensor,
 }
 
-impl<T: Word> Iterator for Words<'_, T> {
+impl<T: Word> Iterator for TensorWords<'_, T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -67,8 +67,8 @@ impl SharedTensor {
     /// memory, in whichever order of axes.
     ///
     /// # Errors
-    /// [`Error::NeedsCopy`] where they are no run, or not aligned.
-    pub(crate) fn words<T: Word>(&self) -> Result<Words<'_, T>> {
+    /// [`Error::NeedsCopy`] where they are not contiguous, or not aligned.
+    pub(crate) fn words<T: Word>(&self) -> Result<TensorWords<'_, T>> {
         let needs_copy = |what| Error::NeedsCopy { protocol: "Arrow", what };
         if !self.is_one_run() {
             return Err(needs_copy("a tensor whose elements are not side by side"));
@@ -77,7 +77,7 @@ impl SharedTensor {
         if !next.as_ptr().is_aligned() && self.size() > 0 {
             return Err(needs_copy("elements that are not aligned"));
         }
-        Ok(Words { next, left: self.nbytes() / size_of::<T>(), _tensor: self })
+        Ok(TensorWords { next, left: self.nbytes() / size_of::<T>(), _tensor: self })
     }
 
     /// Whether the elements lie side by side from the first one on, in whichever order of axes.

@@ -5,17 +5,26 @@
 //!
 //! Source: Arrow PyCapsule interface.
 
-use crate::error::{Raise, exchange};
+use crate::python::error::{Raise, exchange};
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
 use std::ptr::NonNull;
+use zarrow_array::Error;
 use zarrow_array::import::{Imported, arrow};
+
+/// What an object has that speaks Arrow's interface.
+pub enum Found {
+    /// An array.
+    Array(Imported),
+    /// A type without a layout, such as a table or lists, with the error for it.
+    OtherType(PyErr),
+}
 
 /// The array of an object with `__arrow_c_array__` or `__arrow_c_stream__`, or of their capsules; `None` where
 /// `object` is none. What can only be copied is an error, unless it `may_copy`.
-pub fn array(object: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Option<Imported>> {
+pub fn array(object: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Option<Found>> {
     if let Some(method) = object.getattr_opt("__arrow_c_array__")? {
         return of_pair(&method.call0()?, may_copy).map(Some);
     }
@@ -47,7 +56,7 @@ fn taken<T>(
     let py = capsule.py();
     let wrong = || {
         let name = name.to_string_lossy();
-        exchange(py, "arrow", format!("this is no capsule {name:?}, or one that was used before"))
+        exchange(py, "arrow", format!("expected a capsule {name:?} that was not consumed before"))
     };
     let capsule = capsule.cast::<PyCapsule>().map_err(|_| wrong())?;
     let place: NonNull<T> = capsule.pointer_checked(Some(name)).map_err(|_| wrong())?.cast();
@@ -55,20 +64,42 @@ fn taken<T>(
     with_critical_section(capsule, || unsafe { take(place.as_ptr()) }).ok_or_else(wrong)
 }
 
-fn of_pair(pair: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Imported> {
+fn of_pair(pair: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
     let py = pair.py();
     let schema = taken(&schema, SCHEMA, arrow::take_schema)?;
     let array = taken(&array, ARRAY, arrow::take_array)?;
-    py.detach(move || arrow::array(&schema, array, may_copy)).raise(py)
+    found(py, py.detach(move || arrow::array(&schema, array, may_copy)))
 }
 
-fn of_stream(capsule: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Imported> {
+fn of_stream(capsule: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Found> {
     let py = capsule.py();
     let stream = taken(capsule, STREAM, arrow::take_stream)?;
     let read = move || {
         let (schema, chunks) = arrow::read_stream(stream)?;
         arrow::chunks(&schema, chunks, may_copy)
     };
-    py.detach(read).raise(py)
+    found(py, py.detach(read))
+}
+
+fn found(py: Python<'_>, read: zarrow_array::Result<Imported>) -> PyResult<Found> {
+    match read {
+        Err(Error::UnknownType { name, .. }) => {
+            Ok(Found::OtherType(exchange(py, "no_such_type", unknown(&name))))
+        }
+        read => read.raise(py).map(Found::Array),
+    }
+}
+
+/// The message for an Arrow type that an array cannot hold: what to type instead.
+fn unknown(format: &str) -> String {
+    match format.trim_matches('"') {
+        "+s" => "a table, or an Arrow struct, has several columns, and an array has one: zarrow.save(store, table) \
+                 stores each column as an array, or hand over one column"
+            .into(),
+        "+l" | "+L" | "+vl" | "+vL" => "Arrow lists may differ in length, and the rows of an array may not: use a \
+                                        fixed-size list, or hand over the flat values"
+            .into(),
+        other => format!("Zarr arrays have no type for the Arrow type {other:?}"),
+    }
 }

@@ -8,7 +8,7 @@
 
 use super::owner::BufferView;
 use super::{Lent, Odd};
-use crate::error::Raise;
+use crate::python::error::Raise;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -62,7 +62,9 @@ fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
         return Ok(Some(Lent::Odd(Odd::ByteOrder)));
     }
     let ndim = usize::try_from(buffer.ndim).ok().filter(|ndim| *ndim <= MAX_NDIM);
-    let ndim = ndim.ok_or_else(|| PyBufferError::new_err(format!("a buffer of {} axes", buffer.ndim)))?;
+    let ndim = ndim.ok_or_else(|| {
+        PyBufferError::new_err(format!("expected a buffer of 0 to 64 axes, got {}", buffer.ndim))
+    })?;
     // SAFETY: a shape and strides that are not null have `ndim` numbers, and live as long as the view.
     let axes = |axes: *mut ffi::Py_ssize_t| unsafe {
         (!axes.is_null()).then(|| std::slice::from_raw_parts(axes.cast_const().cast::<i64>(), ndim))

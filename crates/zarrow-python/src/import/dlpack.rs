@@ -11,10 +11,10 @@
 
 use super::producer::{Family, Producer};
 use super::torch::{self, Lazy};
-use crate::capsule::{self, Consumed};
-use crate::error::{Attempt, Raise, exchange};
-use crate::exchange_table::ExchangeTable;
-use crate::made_once::{made_once, name};
+use crate::export::capsule::{self, Consumed};
+use crate::export::exchange_table::ExchangeTable;
+use crate::python::error::{Attempt, Raise, exchange};
+use crate::python::made_once::{made_once, name};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
@@ -58,7 +58,7 @@ pub fn by_producer(
     let tensor = match consumed {
         Consumed::Versioned(foreign) => {
             if copy == Some(false) && foreign.flags() & IS_COPIED != 0 {
-                return Err(exchange(py, "needs_copy", "the producer copied, which copy=False forbids"));
+                return Err(exchange(py, "needs_copy", "the producer had to copy, which copy=False forbids"));
             }
             dlpack::versioned(foreign)
         }

@@ -6,9 +6,9 @@
 
 use super::owner::Held;
 use super::{Lent, Odd};
-use crate::data_type;
-use crate::error::{Raise, exchange};
-use crate::numpy;
+use crate::export::data_type;
+use crate::export::numpy;
+use crate::python::error::{Raise, exchange};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -71,7 +71,11 @@ fn describe(
 ) -> PyResult<Option<Lent>> {
     let py = object.py();
     if interface.get_item("mask")?.is_some_and(|mask| !mask.is_none()) {
-        return Err(exchange(py, "masked", "an __array_interface__ with a mask, which would be lost"));
+        return Err(exchange(
+            py,
+            "masked",
+            "the mask of this __array_interface__ would be lost: give the data and the mask by themselves",
+        ));
     }
     // A buffer in place of an address is left to NumPy, which reads it.
     let data = require(interface, "data")?;

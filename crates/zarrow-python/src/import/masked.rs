@@ -4,9 +4,9 @@
 
 use super::producer::Family;
 use super::{needs_copy, of_numpy};
-use crate::error::{Raise, exchange, unsupported};
+use crate::export::numpy;
 use crate::import::buffer;
-use crate::numpy;
+use crate::python::error::{Raise, exchange, unsupported};
 use pyo3::prelude::*;
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, Mask, MaskedVariable, SharedBytes};
@@ -22,7 +22,7 @@ fn parts(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -
     let data = of_numpy(data, Family::NumpyArray, copy)?;
     let bytes = bytes(mask, data.size(), copy)?;
     if bytes.len() != data.size() {
-        let message = format!("a mask of {} bytes for {} elements", bytes.len(), data.size());
+        let message = format!("the mask has {} bytes, the data have {} elements", bytes.len(), data.size());
         return Err(exchange(py, "masked", message));
     }
     Ok(match data {

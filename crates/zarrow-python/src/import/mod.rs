@@ -6,15 +6,18 @@
 //! 1. Arrays of ours are taken as they are.
 //! 2. The buffer protocol, which is the fastest; NumPy's arrays of types that it cannot name say their address.
 //! 3. DLPack by the type's table of C functions.
-//! 4. Arrow, which alone has missing elements, text and times.
+//! 4. Arrow, which alone has missing elements, text and times. What is a table to Arrow may be an array to NumPy: it is
+//!    asked for by `__array__` then.
 //! 5. DLPack by capsule, then `__array_interface__`.
-//! 6. What NumPy can make an array of: by `__array__`, or from Python's own objects.
+//! 6. What pyarrow can make an array of by `__arrow_array__`, as pandas' own arrays, which may have missing elements; then
+//!    what NumPy can, by `__array__` or from Python's own objects.
 
 mod arrow;
 mod buffer;
 mod dlpack;
 mod interface;
 mod masked;
+pub mod nulls;
 mod owner;
 mod producer;
 pub mod text;
@@ -22,14 +25,15 @@ mod torch;
 
 pub use buffer::bytes;
 
-use crate::data_type;
-use crate::decoded_array::DecodedArray;
-use crate::error::{Raise, byte_order, data_type_mismatch, exchange};
-use crate::masked_tensor::MaskedTensor;
-use crate::masked_variable::MaskedVariable;
-use crate::numpy;
-use crate::tensor::Tensor;
-use crate::variable::Variable;
+use crate::export::data_type;
+use crate::export::numpy;
+use crate::layout::decoded_array::DecodedArray;
+use crate::layout::masked_tensor::MaskedTensor;
+use crate::layout::masked_variable::MaskedVariable;
+use crate::layout::tensor::Tensor;
+use crate::layout::variable::Variable;
+use crate::python::error::{Attempt, Raise, byte_order, data_type_mismatch, exchange};
+use crate::python::importing::import;
 use producer::{Family, Producer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -59,12 +63,12 @@ impl Odd {
     fn refusal(self, py: Python<'_>) -> PyErr {
         match self {
             Odd::ByteOrder => byte_order(py),
-            Odd::Strides => needs_copy(py, "elements whose distance is no number of elements"),
+            Odd::Strides => needs_copy(py, "elements whose distance is not a whole number of elements"),
         }
     }
 }
 
-/// Take any array as one of the four layouts, in its own memory where that can be.
+#[doc = help!("asarray")]
 #[pyfunction]
 #[pyo3(signature = (x, dtype = None, copy = None))]
 pub fn asarray<'py>(
@@ -83,7 +87,7 @@ pub fn asarray<'py>(
     wrap(py, array)
 }
 
-/// Take the tensor that an object lends by DLPack. The memory is shared, not copied.
+#[doc = help!("from_dlpack")]
 #[pyfunction]
 #[pyo3(signature = (x, dtype = None, *, copy = None))]
 pub fn from_dlpack<'py>(
@@ -93,13 +97,13 @@ pub fn from_dlpack<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let Some(tensor) = dlpack::tensor(x, copy)? else {
-        let message = format!("{} is neither a DLPack capsule nor has it __dlpack__", x.get_type());
+        let message = format!("expected a DLPack capsule or an object with __dlpack__, got {}", x.get_type());
         return Err(PyTypeError::new_err(message));
     };
     finish(py, Imported::Tensor(tensor), dtype, copy)
 }
 
-/// Take an Arrow array. Values, offsets and bytes of text are shared, and read-only, as Arrow has them.
+#[doc = help!("from_arrow")]
 #[pyfunction]
 pub fn from_arrow<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
@@ -107,15 +111,19 @@ pub fn from_arrow<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         return Ok(x.clone());
     }
     match arrow::array(x, true)? {
-        Some(array) => wrap(py, array),
+        Some(arrow::Found::Array(array)) => wrap(py, array),
+        Some(arrow::Found::OtherType(error)) => Err(error),
         None => {
-            let message = format!("{} has neither __arrow_c_array__ nor __arrow_c_stream__", x.get_type());
+            let message = format!(
+                "expected an object with __arrow_c_array__ or __arrow_c_stream__, got {}",
+                x.get_type()
+            );
             Err(PyTypeError::new_err(message))
         }
     }
 }
 
-/// Take the memory of a NumPy array, or of anything with `__array_interface__`. Nothing is ever copied.
+#[doc = help!("from_numpy")]
 #[pyfunction]
 #[pyo3(signature = (x, dtype = None))]
 pub fn from_numpy<'py>(
@@ -137,7 +145,7 @@ pub fn from_numpy<'py>(
 
 fn no_interface(object: &Bound<'_, PyAny>) -> PyErr {
     let kind = object.get_type();
-    PyTypeError::new_err(format!("{kind} has no __array_interface__ that says where its memory is"))
+    PyTypeError::new_err(format!("{kind} has no __array_interface__ with the address of its memory"))
 }
 
 /// The memory that `object` lends as a tensor: nothing is copied, and nothing made.
@@ -149,8 +157,12 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     let kind = object.get_type();
     match found {
         Some(Imported::Tensor(tensor)) => Ok(tensor),
-        Some(_) => Err(PyTypeError::new_err(format!("{kind} is no plain memory, but has a mask or text"))),
-        None => Err(PyTypeError::new_err(format!("{kind} lends its memory by no protocol"))),
+        Some(_) => Err(PyTypeError::new_err(format!(
+            "{kind} has a mask or text, expected plain memory: zarrow.asarray(x) takes both"
+        ))),
+        None => Err(PyTypeError::new_err(format!(
+            "{kind} exposes no buffer, DLPack, array-interface or Arrow memory"
+        ))),
     }
 }
 
@@ -192,10 +204,12 @@ fn lent(object: &Bound<'_, PyAny>, producer: Producer, copy: Option<bool>) -> Py
     let found = match found {
         Some(found) => Some(found),
         None => {
-            if producer.table.is_none()
-                && let Some(array) = arrow::array(object, copy != Some(false))?
-            {
-                return Ok(Some(array));
+            if producer.table.is_none() && !has_more_axes(object, producer)? {
+                match arrow::array(object, copy != Some(false))? {
+                    Some(arrow::Found::Array(array)) => return Ok(Some(array)),
+                    Some(arrow::Found::OtherType(error)) => return of_table(object, error, copy).map(Some),
+                    None => {}
+                }
             }
             match dlpack::by_producer(object, producer, copy)? {
                 Some(tensor) => Some(Lent::Shared(tensor)),
@@ -208,6 +222,34 @@ fn lent(object: &Bound<'_, PyAny>, producer: Producer, copy: Option<bool>) -> Py
         Some(Lent::Odd(odd)) if copy == Some(false) => Err(odd.refusal(object.py())),
         Some(Lent::Odd(_)) => Ok(Some(Imported::Tensor(turned(object)?))),
         None => Ok(None),
+    }
+}
+
+/// Whether an object has axes that its Arrow array has not: an image has rows of pixels in the one, and pixels in the
+/// other.
+fn has_more_axes(object: &Bound<'_, PyAny>, producer: Producer) -> PyResult<bool> {
+    Ok(matches!(producer.family, Family::Other) && object.hasattr("__array_interface__")?)
+}
+
+/// A table, or an array with axes that Arrow calls one, as NumPy makes an array of it; `error` where that has no one type.
+fn of_table(object: &Bound<'_, PyAny>, error: PyErr, copy: Option<bool>) -> PyResult<Imported> {
+    let py = object.py();
+    if !object.hasattr("__array__")? {
+        return Err(error);
+    }
+    let arguments = PyDict::new(py);
+    arguments.set_item("copy", copy)?;
+    let made = numpy::module(py)?.getattr("asarray")?.call((object,), Some(&arguments)).attempt(py)?;
+    // NumPy makes the fields of a column of structures an axis more.
+    let has_its_axes = |array: &Bound<'_, PyAny>| match object.getattr_opt("shape")? {
+        Some(shape) => shape.eq(array.getattr("shape")?),
+        None => Ok(true),
+    };
+    match made {
+        Some(array) if data_type::of_numpy(&array.getattr("dtype")?)?.is_some() && has_its_axes(&array)? => {
+            of_numpy(&array, Producer::of(&array)?.family, copy)
+        }
+        _ => Err(error),
     }
 }
 
@@ -224,7 +266,10 @@ fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyR
             None if copy == Some(false) => {
                 return Err(needs_copy(py, "objects and text, which NumPy cannot lend,"));
             }
-            None => return text::array(array, None),
+            None => match nulls::masked(array, None)? {
+                Some(masked) => return Ok(masked),
+                None => return text::array(array, None),
+            },
         },
     };
     match lent {
@@ -251,9 +296,14 @@ fn made(
     };
     if is_scalar || !shows_memory()? {
         if copy == Some(false) {
-            return Err(needs_copy(py, "an object that is no array"));
+            return Err(needs_copy(py, "an object that is not an array"));
         }
         return text::from_python(object, expected);
+    }
+    // NumPy's form of an array of pandas' own has floats for integers where one is missing.
+    if matches!(producer.family, Family::Other) && object.hasattr("__arrow_array__")? && copy != Some(false) {
+        let arrow = import(py, "pyarrow")?.call_method1("array", (object,))?;
+        return theirs(&arrow, expected, copy);
     }
     let arguments = PyDict::new(py);
     arguments.set_item("copy", copy)?;
@@ -287,7 +337,7 @@ fn copied(py: Python<'_>, array: Imported) -> PyResult<Imported> {
 }
 
 fn needs_copy(py: Python<'_>, what: &str) -> PyErr {
-    exchange(py, "needs_copy", format!("{what} can only be copied: zarrow.asarray(x) does so"))
+    exchange(py, "needs_copy", format!("{what} cannot be shared: zarrow.asarray(x) copies"))
 }
 
 /// What all functions of one protocol end with.

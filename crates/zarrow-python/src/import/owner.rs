@@ -3,7 +3,7 @@
 //! Letting go of a Python object may run any code, and needs the thread to be attached: it attaches itself, since
 //! the last view may be dropped by another library's thread. After the interpreter's end there is nothing to let go.
 
-use crate::gil;
+use crate::python::gil;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::UnsafeCell;

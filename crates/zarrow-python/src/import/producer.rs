@@ -4,8 +4,8 @@
 //! A few types are kept, with a reference to each, so that none of them makes place for another at its address.
 
 use super::torch::Lazy;
-use crate::exchange_table::ExchangeTable;
-use crate::made_once::name;
+use crate::export::exchange_table::ExchangeTable;
+use crate::python::made_once::name;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use zarrow_array::fork::CacheMutex;

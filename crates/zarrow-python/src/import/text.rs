@@ -1,14 +1,14 @@
 //! Python's own objects: numbers and sequences of them by NumPy, text and bytes into offsets and bytes.
 
 use super::producer::Family;
-use super::{copied, of_numpy};
-use crate::data_type;
-use crate::error::{Attempt, Raise, data_type_mismatch};
-use crate::numpy;
+use super::{copied, nulls, of_numpy};
+use crate::export::data_type;
+use crate::export::numpy;
+use crate::export::numpy_string::{self, Strings};
+use crate::python::error::{Attempt, Raise, data_type_mismatch};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
-use zarrow_array::allocation::Grow;
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Variable};
 
@@ -29,13 +29,21 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
             },
         },
     };
+    if let Some(expected) = expected
+        && kind(&array)? == 'f'
+        && "iu".contains(self::kind_of(&numpy::dtype(py, expected)?)?)
+        && are_integers(object)?
+    {
+        // NumPy makes floats of integers below and above 2^63 together; of the type they may all be.
+        array = asarray.call1((object, numpy::dtype(py, expected)?))?;
+    }
     let kind = kind(&array)?;
     // An integer of more than 64 bits is a number where a type is given, and Python's dates are what NumPy makes of them.
     let is_known = is_text(object)
         || (expected.is_some() && object.is_instance_of::<PyInt>())
         || matches!(expected, Some(DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. }));
     if kind == 'O' && array.getattr("ndim")?.extract::<usize>()? == 0 && !is_known {
-        return Err(PyTypeError::new_err(format!("{} is no array, and lends no memory", object.get_type())));
+        return Err(PyTypeError::new_err(no_array(object)?));
     }
     if (kind == 'U' || kind == 'S') && expected.is_none_or(DataType::is_variable) {
         array = objects(object)?;
@@ -57,7 +65,7 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
             match is_changed(&object, &array, &made)? {
                 false => array = made,
                 true if "iu".contains(kind) && expected.as_number().is_some() => {
-                    return Err(PyOverflowError::new_err(format!("{array} is no value of type {expected}")));
+                    return Err(PyOverflowError::new_err(format!("{array} is out of range for {expected}")));
                 }
                 // What it is by itself is not what was expected.
                 true => {}
@@ -65,6 +73,11 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         }
     }
     if self::kind(&array)? == 'O' {
+        if expected.is_none()
+            && let Some(masked) = nulls::masked(object, None)?
+        {
+            return Ok(masked);
+        }
         return self::array(&array, expected.filter(|expected| expected.is_variable()));
     }
     match of_numpy(&array, Family::NumpyArray, None)? {
@@ -74,6 +87,13 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         }
         array => Ok(array),
     }
+}
+
+/// Whether all that a sequence holds, at any depth, are Python's own integers.
+fn are_integers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let elements = objects(object)?.call_method0("ravel")?.call_method0("tolist")?;
+    let elements = elements.cast::<PyList>()?;
+    Ok(elements.iter().all(|element| element.is_instance_of::<PyInt>()))
 }
 
 /// Whether elements are others in the type that NumPy has `made` of them: text and times that were cut off, integers that
@@ -156,6 +176,23 @@ fn is_record_changed(
     fields.try_fold(false, |any, field| Ok(any || field?))
 }
 
+/// What to type for an object that is no array.
+fn no_array(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    let kind = object.get_type().fully_qualified_name()?.to_string();
+    let hint = match () {
+        () if object.hasattr("toarray")? => "type .toarray() first, which makes a dense array",
+        () if object.is_instance_of::<PyDict>() => {
+            "type zarrow.save(store, **arrays) to store arrays by their names"
+        }
+        () if object.hasattr("to_dataarray")? || object.hasattr("data_vars")? => {
+            "hand over one of its variables"
+        }
+        () if object.hasattr("__iter__")? => "type list(values) first",
+        () => "hand over an array, a number, text, or a list of these",
+    };
+    Ok(format!("{kind} is not an array and exposes no memory: {hint}"))
+}
+
 fn is_text(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() || object.is_none()
 }
@@ -176,32 +213,49 @@ fn kind_of(dtype: &Bound<'_, PyAny>) -> PyResult<char> {
 pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<Imported> {
     let py = array.py();
     let dtype = array.getattr("dtype")?;
-    let is_string = kind_of(&dtype)? == 'T';
-    if !is_string && kind_of(&dtype)? != 'O' {
-        return Err(data_type::unknown(&dtype));
-    }
     let shape: Vec<u64> = array.getattr("shape")?.extract()?;
+    let (strings, dtype) = match kind_of(&dtype)? {
+        'T' => {
+            let is_empty = shape.contains(&0);
+            if let Some(expected) = expected.filter(|expected| **expected != DataType::String && !is_empty) {
+                return Err(data_type_mismatch(py, expected, &DataType::String));
+            }
+            (numpy_string::load(array)?, expected.cloned().unwrap_or(DataType::String))
+        }
+        'O' => of_objects(array, expected)?,
+        _ => return Err(data_type::unknown(&dtype)),
+    };
+    // A vector is aligned only to its elements, which here are bytes.
+    let offsets = Buffer::copy_of(&strings.offsets).raise(py)?;
+    let variable = Variable::new(offsets, Buffer::from(strings.data), shape, dtype).raise(py)?;
+    if strings.missing.is_empty() {
+        return Ok(Imported::Variable(variable));
+    }
+    let mask = Mask::new(vec![Buffer::from(strings.missing)]).raise(py)?;
+    Ok(Imported::MaskedVariable(MaskedVariable::new(variable, mask).raise(py)?))
+}
+
+/// The elements of an array of objects, and what they are: all text or all bytes.
+fn of_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<(Strings, DataType)> {
+    let py = array.py();
     let elements = array.call_method0("ravel")?.call_method0("tolist")?;
     let elements = elements.cast::<PyList>()?;
-    let mut kind = expected.cloned().or(is_string.then_some(DataType::String));
-    let (mut offsets, mut data, mut missing) = (Vec::new(), Vec::new(), Vec::new());
-    let word = size_of::<i64>();
-    offsets.make_room(elements.len().saturating_add(1).saturating_mul(word)).raise(py)?;
-    offsets.extend(0i64.to_ne_bytes());
+    let mut kind = expected.cloned();
+    let mut strings = Strings::with_capacity(elements.len()).raise(py)?;
     for (index, element) in elements.iter().enumerate() {
         let (found, bytes) = match (element.cast::<PyString>(), element.cast::<PyBytes>()) {
             (Ok(text), _) => (DataType::String, text.to_str()?.as_bytes()),
             (_, Ok(bytes)) => (DataType::Bytes, bytes.as_bytes()),
-            // What a StringDType has for a missing value is an object of its own.
-            _ if element.is_none() || is_string => {
-                missing.try_resize(elements.len(), 0u8).raise(py)?;
-                missing[index] = 1;
-                offsets.try_append(&(data.len() as i64).to_ne_bytes()).raise(py)?;
+            _ if element.is_none() => {
+                strings.push(None, index, elements.len()).raise(py)?;
                 continue;
             }
             _ => {
-                let message =
-                    format!("element {index} is {}, and neither text nor bytes nor None", element.get_type());
+                let kind = element.get_type().name()?;
+                let message = format!(
+                    "element {index} of an array of Python objects is of type {kind}, expected text, bytes or None: \
+                     convert the values to one NumPy dtype, as numpy.asarray(values, dtype) does"
+                );
                 return Err(PyTypeError::new_err(message));
             }
         };
@@ -210,19 +264,10 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
         }
         if *kind.get_or_insert(found.clone()) != found {
             return Err(PyTypeError::new_err(format!(
-                "element {index} is {found} among others that are not"
+                "element {index} is {found}, the ones before it are not: expected one type for all"
             )));
         }
-        data.try_append(bytes).raise(py)?;
-        offsets.try_append(&(data.len() as i64).to_ne_bytes()).raise(py)?;
+        strings.push(Some(bytes), index, elements.len()).raise(py)?;
     }
-    let dtype = kind.unwrap_or(DataType::String);
-    // A vector is aligned only to its elements, which here are bytes.
-    let offsets = Buffer::copy_of(&offsets).raise(py)?;
-    let variable = Variable::new(offsets, Buffer::from(data), shape, dtype).raise(py)?;
-    if missing.is_empty() {
-        return Ok(Imported::Variable(variable));
-    }
-    let mask = Mask::new(vec![Buffer::from(missing)]).raise(py)?;
-    Ok(Imported::MaskedVariable(MaskedVariable::new(variable, mask).raise(py)?))
+    Ok((strings, kind.unwrap_or(DataType::String)))
 }

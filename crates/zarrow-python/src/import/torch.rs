@@ -4,8 +4,8 @@
 //! look, and its `__dlpack__` does not look at negatives. So they are asked, by the C functions behind the methods:
 //! the calls by Python's rules would cost as much as the rest of the import.
 
-use crate::error::exchange;
-use crate::made_once::name;
+use crate::python::error::exchange;
+use crate::python::made_once::name;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
@@ -47,7 +47,7 @@ impl Lazy {
         } else {
             return Ok(());
         };
-        let message = format!("the memory of this tensor is not what it shows: call .{resolve}() first");
+        let message = format!("the memory does not hold what the tensor shows: call .{resolve}() first");
         Err(exchange(py, "needs_copy", message))
     }
 }

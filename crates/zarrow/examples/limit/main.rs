@@ -3,7 +3,7 @@
 //!
 //! 1. The first line on stdin is a JSON object: `store`, a folder with an array of Zarr v3; `task`, `decode`,
 //!    `files` or `write`; `boxes`, a list of reads, each with `start` and `shape` in elements and `bytes` of the result;
-//!    `folder`, where a write writes to.
+//!    `folder`, where a write writes to; `kept`, how many times all reads are run, whose results are then all kept.
 //! 2. All chunks are taken into memory, the inner chunks of shards one by one. `{"ready": true}` is the answer.
 //! 3. Each further line runs all reads one after the other, and is answered with `{"value": seconds}`. A read
 //!    of `decode` decompresses the chunks that its box touches, each thread into one warm scratch and with one
@@ -42,6 +42,7 @@ fn main() -> Outcome<()> {
     let source = vec![1_u8; longest];
     let mut workers: Vec<Worker> = Vec::new();
     workers.resize_with(std::thread::available_parallelism()?.get(), Worker::default);
+    let kept = request["kept"].as_u64().map_or(1, |kept| kept as usize);
     let writes = request["task"] == "write";
     let folder = Path::new(request["folder"].as_str().ok_or("no folder")?);
     let rewrite = writes.then(|| Rewrite::plan(&array, folder)).transpose()?;
@@ -49,23 +50,26 @@ fn main() -> Outcome<()> {
     for line in lines {
         line?;
         // The last result is freed when the time was taken, as in the other benchmarks.
-        let mut result = None;
+        let mut results = Vec::new();
         rewrite.iter().try_for_each(Rewrite::clear)?;
         let started = Instant::now();
         if let Some(rewrite) = &rewrite {
             rewrite.run(array.codec, &mut workers)?;
         } else {
-            for read in &reads {
+            for read in reads.iter().cycle().take(reads.len() * kept) {
+                if kept == 1 {
+                    results.clear();
+                }
                 if request["task"] == "files" {
                     read.files(&mut workers[0].scratch)?;
                 } else {
                     read.decode(array.codec, &mut workers)?;
-                    result = Some(Fresh::copy(&source[..read.bytes], workers.len())?);
+                    results.push(Fresh::copy(&source[..read.bytes], workers.len())?);
                 }
             }
         }
         let seconds = started.elapsed().as_secs_f64();
-        drop(result);
+        drop(results);
         writeln!(io::stdout(), "{{\"value\": {seconds}}}")?;
     }
     Ok(())

@@ -49,14 +49,14 @@ fn read() -> Outcome<()> {
     let number = |key: &str| request[key].as_u64().ok_or(format!("no {key}"));
     let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(number("port")?)?));
     let path = request["path"].as_str().ok_or("no path")?;
-    let store = store::HttpStore::new(address, path, number("requests")? as usize);
+    let store = store::HttpStore::open(address, path, number("requests")? as usize);
     let Node::Array(array) = zarrow::open(Arc::new(store), "")? else { return Err("no array".into()) };
     let selection = Selection::all(array.shape());
     writeln!(io::stdout(), "{}", json!({ "ready": true }))?;
     for line in lines {
         line?;
         let started = Instant::now();
-        let DecodedArray::Tensor(tensor) = array.read(&selection, &|| false)? else {
+        let DecodedArray::Tensor(tensor) = array.read(&selection)? else {
             return Err("no tensor".into());
         };
         let seconds = started.elapsed().as_secs_f64();

@@ -91,7 +91,7 @@ impl State {
     /// Step 2.
     fn wait(&self, head: &Head) {
         std::thread::sleep(self.manner.delay);
-        if head.line.contains("zarr.json") {
+        if head.line.contains("zarr.json") || head.line.contains("/.z") {
             return;
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

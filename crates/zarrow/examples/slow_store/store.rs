@@ -1,70 +1,103 @@
 //! A store over HTTP/1.1, as slow as the server that it asks: what overlapping is measured and tested with.
 //!
-//! 1. A value is opened by a request that brings along what is read first of it, its size and its version.
-//! 2. What that request brought is read from memory; any other range is a request of its own.
-//! 3. A connection is kept for the next request, from whichever thread.
+//! 1. A request is queued, and a thread takes it that has a connection of its own and waits for the answer: there are as
+//!    many threads as requests may be in flight.
+//! 2. The thread hands what it reads to the request's receiver, frame by frame.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 
 use super::message::{Head, unexpected};
 use std::io::{BufReader, Read, Write};
-use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
-use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
-use zarrow::store::{First, Store, Value, check_key};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use zarrow::store::remote::{
+    FetchPolicy, Head as ValueHead, Listing, ObjectVersion, OnDone, Outcome, Receiver, RemoteAdapter,
+    RemoteStore, Request, RequestHandle, Span,
+};
 use zarrow::{ErrorKind, Result};
 
 /// The values that a server has below a path.
 #[derive(Debug)]
 pub struct HttpStore {
     name: String,
-    address: SocketAddr,
-    path: String,
-    requests: Option<NonZeroUsize>,
-    idle: Mutex<Vec<BufReader<TcpStream>>>,
+    requests: usize,
+    queue: Mutex<Sender<Queued>>,
 }
 
-/// An answer with a value or a part of it.
-struct Answer {
-    /// Where the body begins in the value.
-    offset: u64,
-    body: Vec<u8>,
-    /// The value's size.
-    nbytes: u64,
+/// A request that no thread has taken.
+struct Queued {
+    request: Request,
+    receiver: Box<dyn Receiver>,
+    is_cancelled: Arc<AtomicBool>,
+}
+
+/// One thread's way to the server.
+struct Connection {
+    address: SocketAddr,
+    path: String,
+    stream: Option<BufReader<TcpStream>>,
 }
 
 impl HttpStore {
     /// The values at `address` below `path`, asked by so many requests at once.
-    pub fn new(address: SocketAddr, path: &str, requests: usize) -> HttpStore {
-        let (name, path) = (format!("http://{address}/{path}"), path.to_owned());
-        HttpStore { name, address, path, requests: NonZeroUsize::new(requests), idle: Mutex::default() }
+    pub fn open(address: SocketAddr, path: &str, requests: usize) -> RemoteAdapter {
+        let (sender, queue) = mpsc::channel::<Queued>();
+        let queue = Arc::new(Mutex::new(queue));
+        for _ in 0..requests {
+            let queue = Arc::clone(&queue);
+            let mut connection = Connection { address, path: path.to_owned(), stream: None };
+            std::thread::spawn(move || {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(Queued { request, mut receiver, is_cancelled }) = next else { return };
+                    let answer = connection.get(&request, &mut *receiver, &is_cancelled);
+                    if !matches!(answer, Ok(Outcome::Complete | Outcome::Missing)) {
+                        connection.stream = None;
+                    }
+                    receiver.done(answer);
+                }
+            });
+        }
+        let name = format!("http://{address}/{path}");
+        RemoteAdapter::new(Arc::new(HttpStore { name, requests, queue: Mutex::new(sender) }))
     }
+}
 
-    /// Asks for `range` of a value, all of it where that is empty; `None` where there is no value.
-    fn get(&self, key: &str, range: &str, limit: u64) -> Result<Option<Answer>> {
-        let mut connection = match self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-            Some(connection) => connection,
-            None => {
-                let connection = TcpStream::connect(self.address)?;
-                connection.set_nodelay(true)?;
-                BufReader::new(connection)
+impl Connection {
+    /// Step 2.
+    fn get(
+        &mut self,
+        request: &Request,
+        receiver: &mut dyn Receiver,
+        is_cancelled: &AtomicBool,
+    ) -> Result<Outcome> {
+        if is_cancelled.load(Ordering::Relaxed) {
+            return Ok(Outcome::Stopped);
+        }
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => {
+                let stream = TcpStream::connect(self.address)?;
+                stream.set_nodelay(true)?;
+                none.insert(BufReader::new(stream))
             }
         };
-        let range = if range.is_empty() { String::new() } else { format!("Range: bytes={range}\r\n") };
-        let request = format!("GET /{}/{key} HTTP/1.1\r\nHost: {}\r\n{range}\r\n", self.path, self.address);
-        connection.get_mut().write_all(request.as_bytes())?;
-        let head = Head::read(&mut connection)?.ok_or_else(|| unexpected("no answer"))?;
+        let range = match &request.span {
+            Span::Whole => String::new(),
+            Span::Range(range) => {
+                format!("Range: bytes={}-{}\r\n", range.start, range.end.max(range.start + 1) - 1)
+            }
+            Span::Suffix(length) => format!("Range: bytes=-{length}\r\n"),
+        };
+        let text =
+            format!("GET /{}/{} HTTP/1.1\r\nHost: {}\r\n{range}\r\n", self.path, request.key, self.address);
+        stream.get_mut().write_all(text.as_bytes())?;
+        let head = Head::read(stream)?.ok_or_else(|| unexpected("no answer"))?;
         let length = head.header("content-length").and_then(|length| length.parse().ok());
         let length: u64 = length.ok_or_else(|| unexpected("an answer of no length"))?;
-        if length > limit {
-            return Err(ErrorKind::Limit { what: "the size of an answer", actual: length, limit }.into());
-        }
-        let mut body = Vec::with_capacity(length as usize);
-        connection.by_ref().take(length).read_to_end(&mut body)?;
-        if body.len() as u64 != length {
-            return Err(unexpected("an answer that was cut off").into());
-        }
-        let (offset, nbytes) = match head.line.split(' ').nth(1) {
+        let (start, nbytes) = match head.line.split(' ').nth(1) {
             Some("200") => (0, length),
             Some("206") => {
                 let place = head.header("content-range").and_then(|place| {
@@ -74,98 +107,59 @@ impl HttpStore {
                 place.ok_or_else(|| unexpected("a range that is not told"))?
             }
             Some("404") => {
-                self.keep(connection);
-                return Ok(None);
+                std::io::copy(&mut stream.by_ref().take(length), &mut std::io::sink())?;
+                return Ok(Outcome::Missing);
             }
             _ => return Err(unexpected(format!("the server says {}", head.line)).into()),
         };
-        self.keep(connection);
-        Ok(Some(Answer { offset, body, nbytes }))
-    }
-
-    /// Step 3.
-    fn keep(&self, connection: BufReader<TcpStream>) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        // The values that are served here never change while they have one size.
+        let version = Some(ObjectVersion::new(&nbytes.to_string()));
+        if request.if_version.as_ref().is_some_and(|asked| Some(asked) != version.as_ref()) {
+            return Ok(Outcome::Changed);
+        }
+        let mut flow = receiver.head(&ValueHead { start, nbytes: Some(nbytes), version });
+        let mut frame = vec![0u8; 64 << 10];
+        let mut left = length;
+        let is_empty = matches!(&request.span, Span::Range(range) if range.is_empty());
+        while left > 0 {
+            let most = frame.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let count = stream.read(&mut frame[..most])?;
+            if count == 0 {
+                return Err(unexpected("an answer that was cut off").into());
+            }
+            left -= count as u64;
+            if !is_empty && flow.is_continue() {
+                flow = receiver.frame(&frame[..count]);
+            }
+            if flow == ControlFlow::Break(()) || is_cancelled.load(Ordering::Relaxed) {
+                return Ok(Outcome::Stopped);
+            }
+        }
+        Ok(Outcome::Complete)
     }
 }
 
-impl Store for HttpStore {
+impl RemoteStore for HttpStore {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
-        self.open_for(key, First::Whole(u64::MAX))
+    fn policy(&self) -> FetchPolicy {
+        FetchPolicy { requests: self.requests, ..FetchPolicy::default() }
     }
 
-    fn open_for(&self, key: &str, first: First) -> Result<Option<Box<dyn Value + '_>>> {
-        check_key(key)?;
-        let (range, limit) = match first {
-            First::Whole(limit) => (String::new(), limit),
-            First::Range(offset, length) => {
-                (format!("{offset}-{}", offset + length.max(1) - 1), length.max(1))
-            }
-            First::End(length) => (format!("-{length}"), length),
-        };
-        let answer = self.get(key, &range, limit)?;
-        Ok(answer.map(|first| Box::new(Remote { store: self, key: key.to_owned(), first }) as Box<dyn Value>))
-    }
-
-    fn concurrency(&self) -> Option<NonZeroUsize> {
-        self.requests
-    }
-
-    fn list(&self, _prefix: &str) -> Result<Vec<String>> {
-        Err(ErrorKind::Unsupported("listing by HTTP".into()).into())
-    }
-
-    fn nbytes(&self, _prefix: &str) -> Result<u64> {
-        Err(ErrorKind::Unsupported("listing by HTTP".into()).into())
-    }
-}
-
-/// A value of the server.
-struct Remote<'a> {
-    store: &'a HttpStore,
-    key: String,
-    /// What came when it was opened.
-    first: Answer,
-}
-
-impl Value for Remote<'_> {
-    fn nbytes(&self) -> Result<u64> {
-        Ok(self.first.nbytes)
-    }
-
-    fn bytes(&self) -> Option<&[u8]> {
-        (self.first.body.len() as u64 == self.first.nbytes).then_some(&self.first.body)
-    }
-
-    fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
-        let end = offset.saturating_add(destination.len() as u64).min(self.first.nbytes);
-        let length = end.saturating_sub(offset) as usize;
-        if length == 0 {
-            return Ok(&mut []);
+    fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let queued = Queued { request, receiver, is_cancelled: Arc::clone(&is_cancelled) };
+        let sent = self.queue.lock().unwrap_or_else(PoisonError::into_inner).send(queued);
+        if let Err(mpsc::SendError(Queued { receiver, .. })) = sent {
+            receiver.done(Err(ErrorKind::Internal("no thread is left".into()).into()));
         }
-        let of_first = || {
-            let start = usize::try_from(offset.checked_sub(self.first.offset)?).ok()?;
-            self.first.body.get(start..start.checked_add(length)?)
-        };
-        let own;
-        let bytes = match of_first() {
-            Some(bytes) => bytes,
-            None => {
-                let answer = self.store.get(&self.key, &format!("{offset}-{}", end - 1), length as u64)?;
-                own = answer.ok_or_else(|| unexpected("the value has vanished"))?.body;
-                &own
-            }
-        };
-        let length = bytes.len().min(length);
-        Ok(destination[..length].write_copy_of_slice(&bytes[..length]))
+        RequestHandle::new(move || is_cancelled.store(true, Ordering::Relaxed))
     }
 
-    /// The values that are served here never change.
-    fn version(&self) -> Result<Option<[u64; 4]>> {
-        Ok(Some([self.first.nbytes, 0, 0, 0]))
+    fn list(&self, _prefix: &str, _recursive: bool, done: OnDone<Listing>) -> RequestHandle {
+        done(Err(ErrorKind::Unsupported("listing by HTTP".into()).into()));
+        RequestHandle::ended()
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm};
 use zarrow_array::export::arrow_abi::{ArrayNode, SchemaNode};
 use zarrow_array::fork::OnceCell;
-use zarrow_array::{DataType, DecodedArray};
+use zarrow_array::{DataType, DecodedArray, allocation};
 
 /// A name and what it stands for.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl Column {
     }
 
     fn checked(self) -> Result<Column> {
-        let text = "an array of no axes has no rows, and is no column";
+        let text = "a 0-d array has no rows, and is no column: choose arrays of one axis or more";
         let without_axes = self.arrays().find(|array| array.shape().is_empty());
         let refused = without_axes.map(|array| array.place(ErrorKind::Shape(text.into()).into()));
         refused.map_or(Ok(self), Err)
@@ -137,7 +137,7 @@ impl Column {
                     let values = of_array(categories, ArrowForm::default(), &Attributes::default())?;
                     let mut schema = arrow::dictionary_schema(codes.data_type(), values, *ordered)
                         .map_err(|error| codes.place(ErrorKind::Array(error).into()))?;
-                    schema.metadata.extend(metadata(attributes));
+                    schema.metadata = metadata(attributes)?;
                     schema
                 }
             },
@@ -174,7 +174,7 @@ impl Column {
             Some(values) => values.clone(),
             None => {
                 let all = Selection::new(categories.shape(), &[])?;
-                let read = categories.read(&all, interrupted)?;
+                let read = categories.read_with(&all, &interrupted.into())?;
                 let values = arrow::decoded_memory(read, ArrowForm::default()).map_err(place)?;
                 dictionary.get_or_make(|| values).clone()
             }
@@ -194,7 +194,7 @@ fn array_schema(array: &Array, form: ArrowForm, attributes: &Attributes) -> Resu
     let dtype: &DataType = array.data_type().without_optional();
     let field = ArrowField { dtype, shape: &shape, order: None, dimension_names: names.as_deref(), form };
     let mut schema = field.schema().map_err(ErrorKind::Array)?;
-    schema.metadata.extend(metadata(attributes));
+    schema.metadata.extend(metadata(attributes)?);
     if let Some(names) = names {
         schema.metadata.push(("zarr:dimension_names".into(), Value::from(names).to_string()));
     }
@@ -214,11 +214,20 @@ fn dimension_names(array: &Array) -> Option<Vec<Option<String>>> {
 
 /// Attributes as Arrow's metadata, which are text: strings as they are, all else as JSON. Keys that have a meaning to
 /// Arrow are its own.
-pub(super) fn metadata(attributes: &Attributes) -> impl Iterator<Item = (String, String)> {
-    attributes.members().filter(|(key, ..)| !key.starts_with("ARROW:")).map(
-        |(key, value, json)| match value {
+///
+/// # Errors
+/// [`ErrorKind::Array`] where there is no memory for the copies that are made of them, here and for Arrow. That is asked
+/// for at once, and given back: a check.
+pub(super) fn metadata(attributes: &Attributes) -> Result<Vec<(String, String)>> {
+    /// The places of keys, the texts of values, these as they are handed on, and Arrow's own form, as each grows.
+    const COPIES: usize = 8;
+    let asked = attributes.text().len().saturating_mul(COPIES);
+    drop(std::hint::black_box(allocation::with_capacity::<u8>(asked)?));
+    let members = attributes.members().filter(|(key, ..)| !key.starts_with("ARROW:"));
+    Ok(members
+        .map(|(key, value, json)| match value {
             Value::String(text) => (key.to_owned(), text.clone()),
             _ => (key.to_owned(), json),
-        },
-    )
+        })
+        .collect())
 }

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use zarrow_array::allocation;
 use zarrow_array::export::arrow::{ArrowForm, BoolForm};
 use zarrow_array::export::arrow_abi::{ArrowSchema, SchemaNode};
-use zarrow_array::export::arrow_stream::ArrowArrayStream;
+use zarrow_array::export::arrow_stream::{ArrowArrayStream, BatchSource};
 
 /// How a table is read.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TableOptions {
     /// Which of several Arrow types columns have. Bools are Arrow's own where nothing is said: what filters a table takes
     /// no other, and the rows are decoded for it anyway.
@@ -32,6 +33,32 @@ impl Default for TableOptions {
     fn default() -> TableOptions {
         let form = ArrowForm { bools: BoolForm::Bits, ..ArrowForm::default() };
         TableOptions { form, mask: None, rows: None, batch_rows: None }
+    }
+}
+
+impl TableOptions {
+    /// Which of several Arrow types columns have.
+    #[must_use]
+    pub fn form(self, form: ArrowForm) -> Self {
+        TableOptions { form, ..self }
+    }
+
+    /// Which values mean that an element is missing.
+    #[must_use]
+    pub fn mask(self, mask: Option<MaskChoice>) -> Self {
+        TableOptions { mask, ..self }
+    }
+
+    /// Which rows.
+    #[must_use]
+    pub fn rows(self, rows: Range<u64>) -> Self {
+        TableOptions { rows: Some(rows), ..self }
+    }
+
+    /// Rows of a batch.
+    #[must_use]
+    pub fn batch_rows(self, batch_rows: Option<NonZeroU64>) -> Self {
+        TableOptions { batch_rows, ..self }
     }
 }
 
@@ -70,13 +97,16 @@ impl Table {
     /// [`ErrorKind::Shape`] where they differ in length, or there is none.
     pub fn new(columns: Vec<Column>, options: TableOptions) -> Result<Table> {
         let Some(first) = columns.first() else {
-            return Err(ErrorKind::Shape("a table has a column".into()).into());
+            return Err(ErrorKind::Shape(
+                "there are no arrays of one or more axes to make a table of".into(),
+            )
+            .into());
         };
         let length = first.length();
         if let Some(other) = columns.iter().find(|column| column.length() != length) {
             let (name, other_name) = (first.name(), other.name());
             let text = format!(
-                "columns of a table have one length: {name:?} has {length} rows, {other_name:?} has {}",
+                "columns of a table need one length: {name:?} has {length} rows, {other_name:?} has {}; name those of one length",
                 other.length()
             );
             return Err(ErrorKind::Shape(text).into());
@@ -169,7 +199,7 @@ impl Table {
         if !self.is_struct {
             return Ok(children.pop().unwrap_or_default());
         }
-        let metadata = metadata(&self.attributes).collect();
+        let metadata = metadata(&self.attributes)?;
         Ok(SchemaNode { children, metadata, ..SchemaNode::plain(c"+s") })
     }
 
@@ -177,7 +207,13 @@ impl Table {
     /// the consumer; where it says true the stream ends in an error.
     #[must_use]
     pub fn stream(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> ArrowArrayStream {
-        ArrowArrayStream::new(Box::new(Batches::new(self, interrupted)))
+        ArrowArrayStream::new(Box::new(self.batches(interrupted)))
+    }
+
+    /// As [`stream`](Table::stream), for a caller that has something to do around each batch.
+    #[must_use]
+    pub fn batches(self: Arc<Self>, interrupted: Box<dyn Fn() -> bool + Send>) -> impl BatchSource + use<> {
+        Batches::new(self, interrupted)
     }
 }
 
@@ -185,14 +221,14 @@ impl Table {
 /// whole chunks of those that have the longest.
 fn sensible_rows(columns: &[Column]) -> NonZeroU64 {
     /// What a batch should decode to, at least, in bytes.
-    const WORTH: u64 = 32 << 20;
+    const BATCH_NBYTES: u64 = 32 << 20;
     /// What it may decode to so that no chunk is decoded twice.
-    const MOST: u64 = 256 << 20;
+    const MOST_NBYTES: u64 = 256 << 20;
     /// What an element of no fixed size is taken for.
-    const VARIABLE: u64 = 32;
+    const VARIABLE_NBYTES: u64 = 32;
     let arrays = || columns.iter().flat_map(Column::arrays);
     let row_nbytes = arrays().fold(0u64, |sum, array| {
-        let item_size = array.data_type().item_size().map_or(VARIABLE, |size| size as u64);
+        let item_size = array.data_type().item_size().map_or(VARIABLE_NBYTES, |size| size as u64);
         let row =
             array.shape().iter().skip(1).fold(item_size, |product, extent| product.saturating_mul(*extent));
         sum.saturating_add(row)
@@ -203,8 +239,8 @@ fn sensible_rows(columns: &[Column]) -> NonZeroU64 {
     let common =
         lengths().try_fold(1u64, |common, length| (common / gcd(common, length)).checked_mul(length));
     let longest = lengths().fold(1, u64::max);
-    let step = common.filter(|common| common.saturating_mul(row_nbytes) <= MOST).unwrap_or(longest);
-    let times = (WORTH / step.saturating_mul(row_nbytes)).max(1);
+    let step = common.filter(|common| common.saturating_mul(row_nbytes) <= MOST_NBYTES).unwrap_or(longest);
+    let times = (BATCH_NBYTES / step.saturating_mul(row_nbytes)).max(1);
     NonZeroU64::new(step.saturating_mul(times)).unwrap_or(NonZeroU64::MIN)
 }
 

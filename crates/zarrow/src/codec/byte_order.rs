@@ -1,17 +1,33 @@
-//! Byte order: what of each stored element is reversed to come to the machine's own.
+//! Byte order: which bytes of each stored element are reversed for this machine.
 //!
-//! 1. `endian` of the `bytes` codec is one order for all words of an element; in Zarr version 2 each field of a
-//!    structure has its own, for which the metadata hold a list: one entry for each run of
+//! 1. `endian` of the `bytes` codec is one order for all words of an element. In Zarr version 2 each field of a
+//!    structure has its own; the metadata then hold a list with one entry for each run of
 //!    [`DataType::words`](zarrow_array::DataType::words).
-//! 2. Where no word is stored the other way round nothing is reversed; where all are, whole elements are; else a list
-//!    says where in the element those words lie.
-//! 3. Reversing is its own inverse: encoding asks the same.
+//! 2. If no word has the other order, nothing is reversed. If all words have it, whole elements are reversed. Otherwise
+//!    a list says where in the element those words lie.
+//! 3. Reversing is its own inverse, so that encoding does the same.
 
-use crate::error::{ErrorKind, Result};
+use crate::codec::chain::ArrayToBytes;
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::error::Result;
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
+use serde_json::json;
 use std::sync::Arc;
-use zarrow_array::{DataType, Words};
+use zarrow_array::{DataType, WordRun};
+
+/// The codec `bytes`.
+pub const BYTES: Definition = Definition {
+    names: &["bytes"],
+    parameters: &[("endian", ParameterType::Text)],
+    defaults: |data_type| if data_type.word_size() > 1 { json!({ "endian": "little" }) } else { Value::Null },
+    stage: Stage::Serializer(|metadata, layout| {
+        layout.only_if(layout.has_fixed_elements())?;
+        Ok(Some(ArrayToBytes::Bytes { swap: Swap::new(metadata, layout.data_type)? }))
+    }),
+    ..Definition::PLAIN
+};
 
 /// What is reversed in each element.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +37,7 @@ pub enum Swap {
     /// Every word of so many bytes; an element is words of this size only.
     Words(usize),
     /// The words of a structure that lie in these places.
-    Fields(Arc<[Words]>),
+    Fields(Arc<[WordRun]>),
 }
 
 impl Swap {
@@ -30,7 +46,6 @@ impl Swap {
     /// # Errors
     /// [`ErrorKind::BadCodec`] where the codec does not say the order of elements that have one.
     pub fn new(metadata: &CodecMetadata, data_type: &DataType) -> Result<Swap> {
-        let refused = |text: &str| Err(ErrorKind::BadCodec(text.into()).into());
         let words = data_type.words();
         let is_foreign = |order: &Value| match order.as_str() {
             Some("little") => Some(cfg!(target_endian = "big")),
@@ -50,7 +65,7 @@ impl Swap {
         };
         match foreign {
             Some(foreign) if foreign.len() == words.len() => Ok(Swap::of(data_type, &words, &foreign)),
-            _ => refused("endian must be \"little\" or \"big\""),
+            _ => Err(wrong_parameter(&metadata.configuration, "endian", "\"little\" or \"big\"")),
         }
     }
 
@@ -65,7 +80,7 @@ impl Swap {
         match (self, other) {
             (Swap::None, swap) | (swap, Swap::None) => swap.clone(),
             (Swap::Fields(first), Swap::Fields(second)) => {
-                let only = |these: &[Words], others: &[Words]| {
+                let only = |these: &[WordRun], others: &[WordRun]| {
                     these.iter().filter(|words| !others.contains(words)).copied().collect::<Vec<_>>()
                 };
                 let fields = [only(first, second), only(second, first)].concat();
@@ -83,18 +98,18 @@ impl Swap {
         let inside = fields.iter().filter(|words| part.contains(&words.offset));
         Swap::of_fields(
             data_type,
-            inside.map(|words| Words { offset: words.offset - offset, ..*words }).collect(),
+            inside.map(|words| WordRun { offset: words.offset - offset, ..*words }).collect(),
         )
     }
 
     /// Step 2.
-    fn of(data_type: &DataType, words: &[Words], foreign: &[bool]) -> Swap {
-        let swapped = |(words, foreign): (&Words, &bool)| (*foreign && words.size > 1).then_some(*words);
+    fn of(data_type: &DataType, words: &[WordRun], foreign: &[bool]) -> Swap {
+        let swapped = |(words, foreign): (&WordRun, &bool)| (*foreign && words.size > 1).then_some(*words);
         Swap::of_fields(data_type, words.iter().zip(foreign).filter_map(swapped).collect())
     }
 
     /// These words of elements of `data_type`.
-    fn of_fields(data_type: &DataType, fields: Vec<Words>) -> Swap {
+    fn of_fields(data_type: &DataType, fields: Vec<WordRun>) -> Swap {
         match (fields.as_slice(), data_type) {
             ([], _) => Swap::None,
             ([words], data_type) if !matches!(data_type, DataType::Struct(_)) => Swap::Words(words.size),

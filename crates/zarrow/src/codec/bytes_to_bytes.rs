@@ -1,4 +1,4 @@
-//! Codecs from bytes to bytes: compressors and checksums, decoded into memory of a known size.
+//! Codecs from bytes to bytes, decoded into memory of a known size.
 //!
 //! 1. [`BytesToBytes::parse`] reads one codec of the metadata; what it does not know is the fallback's.
 //! 2. [`decode`] undoes a chain, the last codec first. Stages between have no known size: they grow with what
@@ -6,51 +6,124 @@
 //! 3. The stage next to the array writes [`Output::Exact`]ly the bytes that the metadata asks for, straight to
 //!    where they belong; or, for variable-length arrays, grows like a stage between.
 //!
-//! A codec that keeps nothing from chunk to chunk is a file of the folder beside: its names, settings and bounds, and both
-//! of its ways. It is registered by a variant here, and one in [`compress`](super::compress).
+//! Each codec is a file of the folder beside: names, parameters, bounds, and both of its ways. [`Decoder`] is what decodes,
+//! [`Encoder`] what [`compress`](super::compress) runs. Checksums leave the bytes where they are, and are taken off without
+//! a copy.
 
 pub mod base64;
+pub mod bz2;
 pub mod checksum;
+pub mod deflate;
 mod fletcher32;
 mod lookup3;
+pub mod lz4;
 pub mod lzma;
 pub mod setting;
 pub mod shuffle;
+pub mod zstd;
 
 use checksum::Checksum;
-use lzma::Lzma;
-use shuffle::Shuffle;
 
-use crate::codec::native::{self, BloscFrame, DeflateContainer, Failure};
+use crate::codec::built_in;
+use crate::codec::definition::Stage;
+use crate::codec::failure::{Failure, too_long};
+use crate::codec::registry::{CodecKind, Registered};
+use crate::codec::{Codecs, Scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::Codecs;
+use crate::memory::Lent;
 use crate::metadata::CodecMetadata;
+use std::fmt::Debug;
 use std::mem::MaybeUninit;
 
+/// Undoes a codec. It has written what it says: memory is taken for initialised by that.
+pub trait Decoder: Debug + Send + Sync {
+    /// Decompresses to the start of `destination`; returns the bytes written.
+    ///
+    /// # Errors
+    /// [`Failure::TooSmall`] where the destination has no room for all of it, and any other [`Failure`].
+    fn decode(
+        &self,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Result<usize, Failure>;
+
+    /// The most bytes that a byte can decompress to, by the codec's own format: what a corrupt stream claims beyond it is
+    /// not tried.
+    fn max_ratio(&self) -> usize;
+
+    /// A first guess of the decompressed size, never more than the compressed bytes can justify.
+    ///
+    /// # Errors
+    /// Any [`Failure`] that shows already.
+    fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
+        Ok(guess(source, None))
+    }
+
+    /// Bytes that `nbytes` are encoded to, where that does not depend on what they are.
+    fn encoded_size(&self, _nbytes: usize) -> Option<usize> {
+        None
+    }
+
+    /// Whether it can decode a part without the whole.
+    fn decodes_ranges(&self) -> bool {
+        false
+    }
+
+    /// Decompresses the bytes from `start` on of a chunk of `nbytes` bytes to all of `destination`; `None` where it
+    /// cannot do less than all.
+    fn decode_range(
+        &self,
+        _source: &[u8],
+        _nbytes: usize,
+        _start: usize,
+        _destination: &mut [MaybeUninit<u8>],
+        _codecs: &mut Codecs,
+    ) -> Option<Result<()>> {
+        None
+    }
+}
+
+/// A codec with what it was set to. As a [`Decoder`], it has written what it says.
+pub trait Encoder: Debug + Send + Sync {
+    /// Compresses all of `source` to the start of `scratch`; returns the bytes written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] where it does not take such bytes; [`zarrow_array::Error::OutOfMemory`].
+    fn encode(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize>;
+
+    /// Whether it reads each byte once, so that others may write to the source meanwhile.
+    fn reads_once(&self) -> bool {
+        false
+    }
+
+    /// As [`encode`](Encoder::encode), for one that reads each byte once.
+    ///
+    /// # Errors
+    /// As [`encode`](Encoder::encode).
+    fn encode_lent(&self, _source: Lent<'_>, _scratch: &mut Scratch, _codecs: &mut Codecs) -> Result<usize> {
+        Err(ErrorKind::Internal("a codec that reads its source twice".into()).into())
+    }
+}
+
 /// A codec from bytes to bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum BytesToBytes {
-    /// Zstandard frames.
-    Zstd,
-    /// A deflate stream in its container.
-    Deflate(DeflateContainer),
-    /// A Blosc 1 buffer.
-    Blosc,
-    /// An LZ4 block behind its size, as numcodecs writes it.
-    Lz4,
-    /// Bzip2 streams.
-    Bz2,
-    /// The formats of liblzma.
-    Lzma(Lzma),
-    /// The bytes of elements in another order.
-    Shuffle(Shuffle),
-    /// Text.
-    Base64,
+    /// One that makes other bytes.
+    Compressor {
+        /// The name that errors have.
+        name: &'static str,
+        /// What undoes it.
+        decoder: Box<dyn Decoder>,
+    },
     /// A checksum beside the bytes.
     Checksum(Checksum),
+    /// A codec of a user's own.
+    Registered(Registered),
 }
 
 /// Where a chain's last stage writes.
+#[derive(Debug)]
 pub enum Output<'a> {
     /// Memory to be filled, to the last byte.
     Exact(&'a mut [MaybeUninit<u8>]),
@@ -64,133 +137,41 @@ impl BytesToBytes {
     /// # Errors
     /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for settings that it cannot be read with; with the codec named.
     pub fn parse(metadata: &CodecMetadata) -> Result<Option<BytesToBytes>> {
-        Self::named(metadata).map_err(|error| error.in_codec(&metadata.name))
+        let Some(definition) = built_in::find(&metadata.name) else {
+            return Ok(Registered::of(metadata, CodecKind::BytesToBytes)?.map(BytesToBytes::Registered));
+        };
+        let in_codec = |error: Error| error.in_codec(&metadata.name);
+        Ok(match definition.stage {
+            Stage::Compressor { decoder, .. } => {
+                let (name, decoder) = (definition.name(), decoder(metadata).map_err(in_codec)?);
+                Some(BytesToBytes::Compressor { name, decoder })
+            }
+            Stage::Checksum(parse) => Some(BytesToBytes::Checksum(parse(metadata).map_err(in_codec)?)),
+            _ => None,
+        })
     }
 
-    fn named(metadata: &CodecMetadata) -> Result<Option<BytesToBytes>> {
-        Ok(Some(match metadata.name.as_str() {
-            "zstd" => BytesToBytes::Zstd,
-            "gzip" => BytesToBytes::Deflate(DeflateContainer::Gzip),
-            "zlib" | "numcodecs.zlib" => BytesToBytes::Deflate(DeflateContainer::Zlib),
-            "blosc" => BytesToBytes::Blosc,
-            "lz4" | "numcodecs.lz4" => BytesToBytes::Lz4,
-            "bz2" | "numcodecs.bz2" => BytesToBytes::Bz2,
-            lzma::NAME => BytesToBytes::Lzma(Lzma::parse(metadata)?),
-            Shuffle::NAME => BytesToBytes::Shuffle(Shuffle::parse(metadata)?),
-            base64::NAME => BytesToBytes::Base64,
-            _ => return Ok(Checksum::parse(metadata)?.map(BytesToBytes::Checksum)),
-        }))
-    }
-
-    /// The codec's name in metadata.
-    pub fn name(&self) -> &'static str {
+    /// The name that errors have.
+    pub fn name(&self) -> &str {
         match self {
-            BytesToBytes::Zstd => "zstd",
-            BytesToBytes::Deflate(DeflateContainer::Gzip) => "gzip",
-            BytesToBytes::Deflate(DeflateContainer::Zlib) => "zlib",
-            BytesToBytes::Blosc => "blosc",
-            BytesToBytes::Lz4 => "lz4",
-            BytesToBytes::Bz2 => "bz2",
-            BytesToBytes::Lzma(_) => lzma::NAME,
-            BytesToBytes::Shuffle(_) => Shuffle::NAME,
-            BytesToBytes::Base64 => base64::NAME,
+            BytesToBytes::Compressor { name, .. } => name,
             BytesToBytes::Checksum(checksum) => checksum.name(),
+            BytesToBytes::Registered(codec) => codec.name(),
         }
     }
 
     /// Bytes that `nbytes` are encoded to, where that does not depend on what they are.
     pub fn encoded_size(&self, nbytes: usize) -> Option<usize> {
         match self {
-            BytesToBytes::Shuffle(_) => Some(nbytes),
-            BytesToBytes::Base64 => base64::encoded_size(nbytes),
+            BytesToBytes::Compressor { decoder, .. } => decoder.encoded_size(nbytes),
             BytesToBytes::Checksum(_) => nbytes.checked_add(checksum::NBYTES),
-            _ => None,
+            BytesToBytes::Registered(_) => None,
         }
     }
 
-    /// Decompresses to the start of `destination`; returns the bytes written.
-    fn decompress(
-        &self,
-        source: &[u8],
-        destination: &mut [MaybeUninit<u8>],
-        codecs: &mut Codecs,
-    ) -> Result<usize, Failure> {
-        match self {
-            BytesToBytes::Zstd => codecs.zstd().ok_or(Failure::OutOfMemory)?.decompress(source, destination),
-            BytesToBytes::Deflate(container) => {
-                let deflate = codecs.deflate().ok_or(Failure::OutOfMemory)?;
-                let (mut read, mut written) = deflate.decompress(*container, source, destination)?;
-                // Behind it may be padding. A gzip file may have several members, and padding behind each.
-                while !native::is_padding(&source[read..]) {
-                    if *container == DeflateContainer::Zlib {
-                        return Err(Failure::Corrupt("bytes behind the end".into()));
-                    }
-                    read += source[read..].iter().take_while(|byte| **byte == 0).count();
-                    let (more_read, more) =
-                        deflate.decompress(*container, &source[read..], &mut destination[written..])?;
-                    (read, written) = (read + more_read, written + more);
-                }
-                Ok(written)
-            }
-            BytesToBytes::Blosc => BloscFrame::new(source)?.decompress(destination),
-            BytesToBytes::Lz4 => {
-                let (size, block) = lz4_parts(source)?;
-                let destination = destination.get_mut(..size).ok_or(Failure::TooSmall)?;
-                match native::lz4_decompress(block, destination)? {
-                    written if written == size => Ok(written),
-                    _ => Err(Failure::Corrupt("the block is smaller than its size says".into())),
-                }
-            }
-            BytesToBytes::Bz2 => native::bz2_decompress(source, destination),
-            BytesToBytes::Lzma(lzma) => lzma.decode(source, destination),
-            BytesToBytes::Shuffle(shuffle) => shuffle.decode(source, destination),
-            BytesToBytes::Base64 => base64::decode(source, destination),
-            BytesToBytes::Checksum(_) => Err(Failure::Corrupt("a checksum is no compressor".into())),
-        }
-    }
-
-    /// The most bytes that so many can decompress to, by the codec's own format: what a corrupt stream claims beyond it
-    /// is not tried.
-    fn most_expanded(&self, nbytes: usize) -> usize {
-        let ratio = match self {
-            // A repeated byte: blocks of 128 KiB in 4 bytes, and Blosc may have such blocks inside.
-            BytesToBytes::Zstd | BytesToBytes::Blosc => 1 << 16,
-            BytesToBytes::Deflate(_) => 1032,
-            BytesToBytes::Lz4 => 255,
-            // 900 kB of one byte in some 40 bytes.
-            BytesToBytes::Bz2 => 1 << 15,
-            // A match of 273 bytes takes 14 decisions, none of which takes less than 0.022 bits.
-            BytesToBytes::Lzma(_) => 1 << 13,
-            BytesToBytes::Shuffle(_) | BytesToBytes::Base64 | BytesToBytes::Checksum(_) => 1,
-        };
-        nbytes.saturating_mul(ratio).saturating_add(64 << 10)
-    }
-
-    /// A first guess of the decompressed size, never more than the compressed bytes can justify.
-    fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
-        match self {
-            // Both know their size. LZ4 cannot expand a byte to more than 255, and what Blosc claims is
-            // allocated but not touched before it is decompressed.
-            BytesToBytes::Blosc => Ok(BloscFrame::new(source)?.nbytes()),
-            BytesToBytes::Lz4 => match lz4_parts(source)? {
-                (size, block) if size <= block.len().saturating_mul(255) => Ok(size),
-                _ => Err(Failure::Corrupt("the block cannot be as large as its size says".into())),
-            },
-            BytesToBytes::Shuffle(_) | BytesToBytes::Base64 => Ok(source.len()),
-            _ => {
-                // What the bytes say they have, as far as such bytes can have it.
-                let usual = source.len().saturating_mul(4);
-                let most = source.len().saturating_mul(256);
-                let says = match self {
-                    BytesToBytes::Zstd => native::zstd_size(source),
-                    BytesToBytes::Deflate(DeflateContainer::Gzip) => {
-                        source.last_chunk::<4>().map(|size| u32::from_le_bytes(*size) as usize)
-                    }
-                    _ => None,
-                };
-                Ok(says.unwrap_or(usual).min(most).max(64 << 10))
-            }
-        }
+    /// Whether it can decode a part without the whole.
+    pub fn decodes_ranges(&self) -> bool {
+        matches!(self, BytesToBytes::Compressor { decoder, .. } if decoder.decodes_ranges())
     }
 }
 
@@ -248,21 +229,22 @@ pub fn decode_range(
     nbytes: usize,
     start: usize,
     destination: &mut [MaybeUninit<u8>],
+    codecs: &mut Codecs,
 ) -> Option<Result<()>> {
-    let [BytesToBytes::Blosc] = chain else { return None };
-    let range = match BloscFrame::new(encoded) {
-        Ok(frame) if frame.nbytes() == nbytes => frame.range(start, destination)?,
-        Ok(frame) => return Some(Err(wrong_size(nbytes, frame.nbytes()).in_codec("blosc"))),
-        Err(failure) => Err(failure),
-    };
-    Some(range.map_err(|failure| failure.into_error(nbytes).in_codec("blosc")))
+    let [BytesToBytes::Compressor { name, decoder }] = chain else { return None };
+    let range = decoder.decode_range(encoded, nbytes, start, destination, codecs)?;
+    Some(range.map_err(|error| error.in_codec(name)))
 }
 
 /// The most bytes that `chain` may encode `nbytes` to. No codec makes its input longer by more than an eighth and some
 /// headers, but for those that say by how much, and no chain does so at every codec.
 pub fn between_limit(chain: &[BytesToBytes], nbytes: usize) -> usize {
     let usual = nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10);
-    chain.iter().fold(usual, |nbytes, codec| codec.encoded_size(nbytes).unwrap_or(nbytes))
+    chain.iter().fold(usual, |nbytes, codec| match codec {
+        // Nobody knows what it does: text of numbers has some digits for each byte.
+        BytesToBytes::Registered(_) => nbytes.saturating_mul(4),
+        codec => codec.encoded_size(nbytes).unwrap_or(nbytes),
+    })
 }
 
 fn copy(bytes: &[u8], output: Output<'_>) -> Result<()> {
@@ -284,30 +266,32 @@ fn copy(bytes: &[u8], output: Output<'_>) -> Result<()> {
 }
 
 fn decompress(codec: &BytesToBytes, source: &[u8], output: Output<'_>, codecs: &mut Codecs) -> Result<()> {
-    decompress_stage(codec, source, output, codecs).map_err(|error| error.in_codec(codec.name()))
+    let decompressed = match codec {
+        BytesToBytes::Compressor { decoder, .. } => run(&**decoder, source, output, codecs),
+        BytesToBytes::Registered(codec) => codec.decode(source, None, output),
+        BytesToBytes::Checksum(checksum) => copy(checksum.check(source)?, output),
+    };
+    decompressed.map_err(|error| error.in_codec(codec.name()))
 }
 
-fn decompress_stage(
-    codec: &BytesToBytes,
-    source: &[u8],
-    output: Output<'_>,
-    codecs: &mut Codecs,
-) -> Result<()> {
+/// Steps 2 and 3, for one codec.
+fn run(decoder: &dyn Decoder, source: &[u8], output: Output<'_>, codecs: &mut Codecs) -> Result<()> {
     match output {
-        Output::Exact(destination) => match codec.decompress(source, destination, codecs) {
+        Output::Exact(destination) => match decoder.decode(source, destination, codecs) {
             Ok(written) if written == destination.len() => Ok(()),
             Ok(written) => Err(wrong_size(destination.len(), written)),
-            Err(Failure::TooSmall) => Err(counted(codec, source, destination.len(), codecs)),
+            Err(Failure::TooSmall) => Err(counted(decoder, source, destination.len(), codecs)),
             Err(failure) => Err(failure.into_error(destination.len())),
         },
         Output::Growing(destination, limit) => {
-            let limit = limit.min(codec.most_expanded(source.len()));
-            let mut space = codec.first_guess(source).map_err(|failure| failure.into_error(limit))?;
+            let most = source.len().saturating_mul(decoder.max_ratio()).saturating_add(64 << 10);
+            let limit = limit.min(most);
+            let mut space = decoder.first_guess(source).map_err(|failure| failure.into_error(limit))?;
             loop {
                 space = space.min(limit);
                 destination.clear();
                 reserve(destination, space)?;
-                match native::extend(destination, space, |spare| codec.decompress(source, spare, codecs)) {
+                match extend(destination, space, |spare| decoder.decode(source, spare, codecs)) {
                     Ok(()) => return Ok(()),
                     Err(Failure::TooSmall) if space < limit => space = space.saturating_mul(2),
                     Err(Failure::TooSmall) => return Err(over_limit(limit.saturating_add(1), limit)),
@@ -318,20 +302,46 @@ fn decompress_stage(
     }
 }
 
-fn wrong_size(expected: usize, actual: usize) -> Error {
-    ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 }.into()
+/// A first guess of what `source` decompresses to: what it says itself, as far as such bytes can have it.
+fn guess(source: &[u8], says: Option<usize>) -> usize {
+    let usual = source.len().saturating_mul(4);
+    let most = source.len().saturating_mul(256);
+    says.unwrap_or(usual).min(most).max(64 << 10)
 }
 
-fn too_long(expected: usize, least: usize) -> Error {
-    ErrorKind::TooLong { expected: expected as u64, least: least as u64 }.into()
+/// Whether there is nothing but zeros, with which some stores fill up their last block.
+fn is_padding(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Appends what `fill` writes to the vector's spare memory, which must have `space` bytes.
+fn extend(
+    vector: &mut Vec<u8>,
+    space: usize,
+    fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<usize, Failure>,
+) -> Result<(), Failure> {
+    let spare = vector.spare_capacity_mut().get_mut(..space).ok_or(Failure::TooSmall)?;
+    let written = fill(spare)?;
+    if written > space {
+        return Err(Failure::corrupt("the decompressor wrote too much"));
+    }
+    // SAFETY: `fill` has written `written` bytes from the end of the vector on, inside its spare memory: a decoder says
+    // what it has written.
+    unsafe { vector.set_len(vector.len() + written) };
+    Ok(())
+}
+
+/// Another size than the metadata say.
+pub fn wrong_size(expected: usize, actual: usize) -> Error {
+    ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 }.into()
 }
 
 /// The error of a chunk that is longer than `expected`, with its size: it is decompressed once more, to memory of its own,
 /// as far as an honest chunk of this size could be encoded to.
-fn counted(codec: &BytesToBytes, source: &[u8], expected: usize, codecs: &mut Codecs) -> Error {
+fn counted(decoder: &dyn Decoder, source: &[u8], expected: usize, codecs: &mut Codecs) -> Error {
     let (mut whole, most) =
         (Vec::new(), between_limit(&[], expected).saturating_mul(2).saturating_add(1 << 20));
-    match decompress_stage(codec, source, Output::Growing(&mut whole, most), codecs) {
+    match run(decoder, source, Output::Growing(&mut whole, most), codecs) {
         Ok(()) => wrong_size(expected, whole.len()),
         Err(error) => match error.kind() {
             ErrorKind::Limit { limit, .. } => {
@@ -349,25 +359,4 @@ fn over_limit(size: usize, limit: usize) -> Error {
 
 fn reserve(vector: &mut Vec<u8>, nbytes: usize) -> Result<()> {
     vector.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes }.into())
-}
-
-impl Failure {
-    /// The failure of a codec whose output was to be `expected` bytes.
-    pub fn into_error(self, expected: usize) -> Error {
-        match self {
-            Failure::TooSmall => too_long(expected, expected),
-            Failure::Corrupt(text) => ErrorKind::Corrupt(text).into(),
-            Failure::Unsupported(text) => ErrorKind::Unsupported(text).into(),
-            Failure::OutOfMemory => zarrow_array::Error::OutOfMemory { nbytes: expected }.into(),
-        }
-    }
-}
-
-/// The decompressed size and the block of numcodecs' LZ4 format.
-fn lz4_parts(source: &[u8]) -> Result<(usize, &[u8]), Failure> {
-    let (size, block) =
-        source.split_first_chunk::<4>().ok_or(Failure::Corrupt("shorter than its size".into()))?;
-    let size =
-        usize::try_from(i32::from_le_bytes(*size)).map_err(|_| Failure::Corrupt("negative size".into()))?;
-    Ok((size, block))
 }

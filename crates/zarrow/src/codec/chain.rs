@@ -1,27 +1,32 @@
 //! A list of codecs, compiled once when an array is opened.
 //!
-//! 1. Every codec is known, and stands on its side of the border between array and bytes. Transposes at the front
-//!    become one order of axes: reading them costs strides and no pass.
-//! 2. The codec from array to bytes follows; the byte order of `bytes` becomes a flag of the move.
-//! 3. What is left are codecs from bytes to bytes.
-//! 4. Another codec from array to array is a filter, and what follows it is a chain of its own (see
+//! 1. Every codec must be known, and stand on its side of the border between array and bytes. Transposes at the front
+//!    become one order of axes: reading them only changes strides.
+//! 2. The codec from array to bytes follows. The byte order of `bytes` becomes a flag of the move.
+//! 3. The rest are codecs from bytes to bytes.
+//! 4. Any other codec from array to array is a filter, and the codecs after it are a chain of their own (see
 //!    [`filter`](super::filter)).
-//! 5. A list with a codec that is not ours goes to the fallback as a whole, but for the compressors at its end:
-//!    those stay ours, since they are what bounds a decoded size.
+//! 5. A list with a codec that is not ours goes to the fallback as a whole, except for the compressors at its end: these
+//!    stay ours, since they bound the decoded size. The fallback is the feature `zarrs`; without it such a list is
+//!    refused.
 
+use crate::codec::built_in;
 use crate::codec::byte_order::Swap;
 use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::compress::Compressor;
+use crate::codec::definition::{ChunkLayout, Stage};
+#[cfg(feature = "zarrs")]
 use crate::codec::fallback::Fallback;
 use crate::codec::filter::Filtered;
-use crate::codec::indexed_vlen::{self, IndexedVlen};
+use crate::codec::indexed_vlen::IndexedVlen;
 use crate::codec::optional::OptionalCodec;
 use crate::codec::order;
 use crate::codec::packbits::PackBits;
-use crate::codec::pcodec::{self, Pcodec};
+use crate::codec::pcodec::Pcodec;
+use crate::codec::registry::{CodecKind, Registered};
 use crate::codec::sharding::Sharding;
 use crate::codec::transpose;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use zarrow_array::DataType;
@@ -52,7 +57,10 @@ pub enum ArrayToBytes {
     Sharding(Box<Sharding>),
     /// Other elements, or another shape, which have codecs of their own.
     Filtered(Box<Filtered>),
+    /// A codec of a user's own.
+    Registered(Registered),
     /// Another library's codecs.
+    #[cfg(feature = "zarrs")]
     Fallback(Box<Fallback>),
 }
 
@@ -98,7 +106,10 @@ impl Chain {
             None => chunk_shape.to_vec(),
         };
         let Some((array_to_bytes, bytes_to_bytes)) = rest.split_first() else {
-            return Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into());
+            return Err(ErrorKind::BadCodec(
+                "expected a codec from array to bytes (such as \"bytes\")".into(),
+            )
+            .into());
         };
         if let Some(filtered) =
             Filtered::new(array_to_bytes, bytes_to_bytes, data_type, &stored_shape, limits)?
@@ -114,7 +125,8 @@ impl Chain {
         }
         let ours = bytes_to_bytes.iter().map(BytesToBytes::parse).collect::<Result<Vec<_>>>()?;
         let ours = ours.into_iter().collect::<Option<Vec<_>>>();
-        let known = ArrayToBytes::new(array_to_bytes, data_type, &stored_shape, fill_value, limits)
+        let layout = ChunkLayout { data_type, shape: &stored_shape, fill_value, limits };
+        let known = ArrayToBytes::new(array_to_bytes, &layout)
             .map_err(|error| error.in_codec(&array_to_bytes.name))?;
         if let (Some(array_to_bytes), Some(bytes_to_bytes)) = (known, ours) {
             return Ok(Chain {
@@ -132,7 +144,7 @@ impl Chain {
         Ok(Chain {
             data_type: data_type.clone(),
             order: None,
-            array_to_bytes: ArrayToBytes::Fallback(Box::new(Fallback::new(foreign, data_type, fill_value)?)),
+            array_to_bytes: ArrayToBytes::foreign(foreign, data_type, fill_value)?,
             bytes_to_bytes: compressors.into_iter().rev().collect(),
             compressors: (ours.to_vec(), OnceCell::new()),
             limits: *limits,
@@ -201,51 +213,47 @@ impl Chain {
 }
 
 impl ArrayToBytes {
+    /// Codecs of another library (step 5).
+    #[cfg(feature = "zarrs")]
+    fn foreign(codecs: &[CodecMetadata], data_type: &DataType, fill: &FillValue) -> Result<ArrayToBytes> {
+        Ok(ArrayToBytes::Fallback(Box::new(Fallback::new(codecs, data_type, fill)?)))
+    }
+
+    /// The refusal of what only another library can do (step 5).
+    #[cfg(not(feature = "zarrs"))]
+    fn foreign(codecs: &[CodecMetadata], data_type: &DataType, _: &FillValue) -> Result<ArrayToBytes> {
+        let names = Chain::names(codecs);
+        let text = format!("{names} of {data_type}, which needs the feature \"zarrs\" of the crate zarrow");
+        Err(crate::Error::from(ErrorKind::Unsupported(text)).in_codec(&names))
+    }
+
     /// The codec that `metadata` names, `None` where it is not ours.
-    fn new(
-        metadata: &CodecMetadata,
-        data_type: &DataType,
-        shape: &[u64],
-        fill_value: &FillValue,
-        limits: &DecodeLimits,
-    ) -> Result<Option<ArrayToBytes>> {
-        let unfit = || Error::from(ErrorKind::BadCodec(format!("cannot encode {data_type}")));
-        let fixed = data_type.item_size().is_some() && !matches!(data_type, DataType::Optional(_));
-        let is_text = matches!(data_type, DataType::String | DataType::Bytes);
-        match metadata.name.as_str() {
-            "bytes" if fixed => Ok(Some(ArrayToBytes::Bytes { swap: Swap::new(metadata, data_type)? })),
-            pcodec::NAME if fixed => {
-                Ok(Some(ArrayToBytes::Pcodec(Box::new(Pcodec::parse(metadata, data_type)?))))
+    fn new(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Option<ArrayToBytes>> {
+        match built_in::find(&metadata.name).map(|codec| &codec.stage) {
+            Some(Stage::Serializer(compile)) => compile(metadata, layout),
+            Some(_) => Ok(None),
+            None => {
+                let Some(codec) = Registered::of(metadata, CodecKind::ArrayToBytes)? else { return Ok(None) };
+                layout.only_if(layout.has_fixed_elements())?;
+                Ok(Some(ArrayToBytes::Registered(codec)))
             }
-            indexed_vlen::NAME if is_text => {
-                Ok(Some(ArrayToBytes::IndexedVlen(Box::new(IndexedVlen::new(metadata, limits)?))))
-            }
-            "zarrs.vlen_v2" if is_text => Ok(Some(ArrayToBytes::Vlen)),
-            "vlen-utf8" if *data_type == DataType::String => Ok(Some(ArrayToBytes::Vlen)),
-            "vlen-bytes" if *data_type == DataType::Bytes => Ok(Some(ArrayToBytes::Vlen)),
-            "zarrs.optional" | "optional" => match (data_type, fill_value) {
-                (DataType::Optional(inner), _) => {
-                    Ok(Some(ArrayToBytes::Optional(Box::new(OptionalCodec::new(metadata, inner, limits)?))))
-                }
-                _ => Err(unfit()),
-            },
-            "sharding_indexed" => {
-                let sharding = Sharding::new(metadata, data_type, shape, fill_value, limits)?;
-                Ok(Some(ArrayToBytes::Sharding(Box::new(sharding))))
-            }
-            "packbits" if fixed => match PackBits::parse(metadata, data_type) {
-                Ok(packing) => Ok(Some(ArrayToBytes::PackBits(packing))),
-                Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(None),
-                Err(error) => Err(error),
-            },
-            "bytes"
-            | "vlen-utf8"
-            | "vlen-bytes"
-            | "zarrs.vlen_v2"
-            | "packbits"
-            | pcodec::NAME
-            | indexed_vlen::NAME => Err(unfit()),
-            _ => Ok(None),
         }
+    }
+}
+
+#[cfg(all(test, not(feature = "zarrs")))]
+mod tests {
+    use super::*;
+    use zarrow_array::Number;
+
+    #[test]
+    fn what_needs_a_feature_says_which() {
+        let (codec, data_type) =
+            (CodecMetadata::new("packbits", serde_json::Map::new()), Number::Int8.into());
+        let limits = DecodeLimits::default();
+        let error =
+            Chain::new(&[codec], &data_type, &[8], &FillValue::zero(&data_type), &limits).unwrap_err();
+        assert_eq!(error.kind().code(), "unsupported");
+        assert!(error.to_string().contains("needs the feature \"zarrs\""), "{error}");
     }
 }

@@ -1,46 +1,36 @@
-//! Compressing: codecs from bytes to bytes, the way that [`bytes_to_bytes`](super::bytes_to_bytes) undoes.
+//! Compressing: codecs from bytes to bytes, which [`bytes_to_bytes`](super::bytes_to_bytes) undoes.
 //!
-//! 1. [`Compressor::parse`] reads what a codec was set to: what would be refused only concerns who writes.
-//! 2. [`encode`] runs a chain on bytes that do not change. The first compressor reads them where they lie, and each writes
-//!    to memory that the thread keeps. [`FromLent`] is what runs on bytes that others may write to.
-//! 3. A checksum behind its bytes does not move them: it is kept apart, to be written behind them. One before its bytes
-//!    is of the copy that stands behind it.
+//! 1. [`Compressor::parse`] reads the parameters of a codec. Wrong ones concern writers alone.
+//! 2. [`encode`] runs a chain on bytes that do not change. The first compressor reads them where they lie, and each
+//!    writes to memory that the thread keeps. [`FromLent`] is for bytes that others may write to.
+//! 3. A checksum behind its bytes does not move them: it is kept apart, to be written behind them. A checksum before its
+//!    bytes is written before a copy of them.
 
+use crate::codec::built_in;
+use crate::codec::bytes_to_bytes::Encoder;
 use crate::codec::bytes_to_bytes::checksum::{self, Checksum};
-use crate::codec::bytes_to_bytes::lzma::LzmaEncoder;
-use crate::codec::bytes_to_bytes::setting;
-use crate::codec::bytes_to_bytes::shuffle::Shuffle;
-use crate::codec::bytes_to_bytes::{BytesToBytes, base64, lzma};
-use crate::codec::native::DeflateContainer;
-use crate::codec::native_compress::{self as native, Blosc, Refusal};
+use crate::codec::definition::Stage;
+use crate::codec::registry::{CodecKind, Registered};
+use crate::codec::{Codecs, Scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Codecs, Scratch};
 use crate::memory::Lent;
 use crate::metadata::CodecMetadata;
-use serde_json::Value;
 use zarrow_array::allocation;
 
 /// A codec from bytes to bytes, with what it was set to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Compressor {
-    /// Zstandard: the level, and whether a frame has a checksum.
-    Zstd(i32, bool),
-    /// Deflate in its container, with the level.
-    Deflate(DeflateContainer, i32),
-    /// Blosc.
-    Blosc(Blosc),
-    /// LZ4, with its acceleration.
-    Lz4(i32),
-    /// Bzip2, with its level.
-    Bz2(u32),
-    /// The formats of liblzma.
-    Lzma(LzmaEncoder),
-    /// The bytes of elements in another order.
-    Shuffle(Shuffle),
-    /// Text.
-    Base64,
+    /// One that makes other bytes.
+    Encoder {
+        /// The name that errors have.
+        name: &'static str,
+        /// What encodes.
+        encoder: Box<dyn Encoder>,
+    },
     /// A checksum beside the bytes.
     Checksum(Checksum),
+    /// A codec of a user's own.
+    Registered(Registered),
 }
 
 /// Encoded bytes: the body, and checksums behind it.
@@ -59,63 +49,29 @@ impl Compressor {
     /// [`ErrorKind::BadCodec`] where that is out of range, [`ErrorKind::Unsupported`] for a Blosc compressor that is not
     /// built in; with the codec named.
     pub fn parse(metadata: &CodecMetadata) -> Result<Compressor> {
-        let codec =
-            BytesToBytes::parse(metadata)?.ok_or_else(|| ErrorKind::UnknownCodec(metadata.name.clone()))?;
-        let name = codec.name();
-        Self::of(codec, metadata).map_err(|error| error.in_codec(name))
+        Self::of(metadata)?.ok_or_else(|| ErrorKind::UnknownCodec(metadata.name.clone()).into())
     }
 
-    fn of(codec: BytesToBytes, metadata: &CodecMetadata) -> Result<Compressor> {
-        let integer = |key: &str, default: i64, low: i64, high: i64| {
-            setting::integer(metadata, key, default, low, high).map(|value| value as i32)
+    fn of(metadata: &CodecMetadata) -> Result<Option<Compressor>> {
+        let in_codec = |error: Error| error.in_codec(&metadata.name);
+        let Some(definition) = built_in::find(&metadata.name) else {
+            return Ok(Registered::of(metadata, CodecKind::BytesToBytes)?.map(Compressor::Registered));
         };
-        Ok(match codec {
-            BytesToBytes::Zstd => {
-                let checksum = matches!(metadata.configuration.get("checksum"), Some(Value::Bool(true)));
-                let lowest = i64::from(zstd_safe::min_c_level());
-                Compressor::Zstd(integer("level", 0, lowest, i64::from(zstd_safe::max_c_level()))?, checksum)
+        Ok(match definition.stage {
+            Stage::Compressor { encoder, .. } => {
+                let (name, encoder) = (definition.name(), encoder(metadata).map_err(in_codec)?);
+                Some(Compressor::Encoder { name, encoder })
             }
-            BytesToBytes::Deflate(container) => match integer("level", 1, -1, 9)? {
-                // zlib's default.
-                -1 => Compressor::Deflate(container, 6),
-                level => Compressor::Deflate(container, level),
-            },
-            BytesToBytes::Blosc => {
-                let blocksize = integer("blocksize", 0, 0, i64::from(i32::MAX))?;
-                Compressor::Blosc(Blosc {
-                    compressor: blosc_compressor(metadata.text("cname"))?,
-                    level: integer("clevel", 5, 0, 9)?,
-                    shuffle: match metadata.text("shuffle") {
-                        None | Some("shuffle") => 1,
-                        Some("noshuffle") => 0,
-                        Some("bitshuffle") => 2,
-                        Some(other) => return Err(bad(format!("shuffle is {other:?}"))),
-                    },
-                    // Larger than a byte can say is no type at all, for Blosc.
-                    typesize: integer("typesize", 1, 1, i64::from(i32::MAX))?.unsigned_abs() as usize,
-                    blocksize: blocksize.unsigned_abs() as usize,
-                })
-            }
-            BytesToBytes::Lz4 => Compressor::Lz4(integer("acceleration", 1, 0, i64::from(i32::MAX))?.max(1)),
-            BytesToBytes::Bz2 => Compressor::Bz2(integer("level", 1, 1, 9)?.unsigned_abs()),
-            BytesToBytes::Lzma(_) => Compressor::Lzma(LzmaEncoder::parse(metadata)?),
-            BytesToBytes::Shuffle(shuffle) => Compressor::Shuffle(shuffle),
-            BytesToBytes::Base64 => Compressor::Base64,
-            BytesToBytes::Checksum(checksum) => Compressor::Checksum(checksum),
+            Stage::Checksum(parse) => Some(Compressor::Checksum(parse(metadata).map_err(in_codec)?)),
+            _ => None,
         })
     }
 
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         match self {
-            Compressor::Zstd(..) => BytesToBytes::Zstd.name(),
-            Compressor::Deflate(container, _) => BytesToBytes::Deflate(*container).name(),
-            Compressor::Blosc(_) => BytesToBytes::Blosc.name(),
-            Compressor::Lz4(_) => BytesToBytes::Lz4.name(),
-            Compressor::Bz2(_) => BytesToBytes::Bz2.name(),
-            Compressor::Lzma(_) => lzma::NAME,
-            Compressor::Shuffle(_) => Shuffle::NAME,
-            Compressor::Base64 => base64::NAME,
+            Compressor::Encoder { name, .. } => name,
             Compressor::Checksum(checksum) => checksum.name(),
+            Compressor::Registered(codec) => codec.name(),
         }
     }
 
@@ -126,71 +82,25 @@ impl Compressor {
 
     /// Compresses all of `source` to the start of `scratch`; returns the bytes written.
     fn compress(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
-        let no_memory = || ErrorKind::from(zarrow_array::Error::OutOfMemory { nbytes: source.len() });
         let written = match self {
-            Compressor::Zstd(level, checksum) => {
-                let memory = scratch.take(zstd_safe::compress_bound(source.len()))?;
-                codecs.zstd_compressor().ok_or_else(no_memory)?.compress(*level, *checksum, source, memory)
-            }
-            Compressor::Deflate(container, level) => {
-                let deflate = codecs.deflate_compressor(*level).ok_or_else(no_memory)?;
-                let bound = deflate.bound(source.len());
-                deflate.compress(*container, source, scratch.take(bound)?)
-            }
-            Compressor::Blosc(blosc) => {
-                let memory = scratch.take(native::blosc_bound(source.len()))?;
-                native::blosc_compress(blosc, source.into(), memory)
-            }
-            Compressor::Lz4(acceleration) => {
-                native::lz4_compress(*acceleration, source, scratch.take(native::lz4_bound(source.len())?)?)
-            }
-            Compressor::Bz2(level) => {
-                native::bz2_compress(*level, source, scratch.take(native::bz2_bound(source.len()))?)
-            }
-            Compressor::Lzma(lzma) => {
-                let memory = scratch.take(LzmaEncoder::bound(source.len()))?;
-                Ok(lzma.encode(source, memory).map_err(|failure| failure.into_error(source.len()))?)
-            }
-            Compressor::Shuffle(shuffle) => {
-                shuffle.encode(source, scratch.take(source.len())?).map_err(Refusal::from)
-            }
-            Compressor::Base64 => {
-                let bound = base64::encoded_size(source.len()).unwrap_or(usize::MAX);
-                base64::encode(source, scratch.take(bound)?).map_err(Refusal::from)
-            }
-            Compressor::Checksum(checksum) => {
-                let memory = scratch.take(source.len().saturating_add(checksum::NBYTES))?;
-                let (sum, copy) = memory.split_at_mut(checksum::NBYTES);
-                let copy = copy.write_copy_of_slice(source);
-                sum.write_copy_of_slice(&checksum.of(copy, &[])?.to_le_bytes());
-                Ok(source.len() + checksum::NBYTES)
-            }
+            Compressor::Encoder { encoder, .. } => encoder.encode(source, scratch, codecs),
+            Compressor::Checksum(checksum) => before_bytes(checksum, source, scratch),
+            Compressor::Registered(codec) => codec.encode(source, None).and_then(|encoded| {
+                scratch.take(encoded.len())?.write_copy_of_slice(&encoded);
+                Ok(encoded.len())
+            }),
         };
-        Ok(written.map_err(ErrorKind::from)?)
+        written.map_err(|error| error.in_codec(self.name()))
     }
 }
 
-impl Compressor {
-    fn compress_named(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
-        self.compress(source, scratch, codecs).map_err(|error| error.in_codec(self.name()))
-    }
-}
-
-fn bad(text: String) -> Error {
-    ErrorKind::BadCodec(text).into()
-}
-
-/// The compressor inside Blosc, as a C string that Blosc knows.
-fn blosc_compressor(name: Option<&str>) -> Result<&'static std::ffi::CStr> {
-    match name {
-        None | Some("lz4") => Ok(c"lz4"),
-        Some("lz4hc") => Ok(c"lz4hc"),
-        Some("blosclz") => Ok(c"blosclz"),
-        Some("zlib") => Ok(c"zlib"),
-        Some("zstd") => Ok(c"zstd"),
-        Some("snappy") => Err(ErrorKind::Unsupported("Blosc with snappy".into()).into()),
-        Some(other) => Err(bad(format!("cname is {other:?}"))),
-    }
+/// The checksum of a copy of `source`, and the copy behind it (step 3).
+fn before_bytes(checksum: &Checksum, source: &[u8], scratch: &mut Scratch) -> Result<usize> {
+    let memory = scratch.take(source.len().saturating_add(checksum::NBYTES))?;
+    let (sum, copy) = memory.split_at_mut(checksum::NBYTES);
+    let copy = copy.write_copy_of_slice(source);
+    sum.write_copy_of_slice(&checksum.of(copy, &[])?.to_le_bytes());
+    Ok(source.len() + checksum::NBYTES)
 }
 
 /// Encodes `source` by `chain` (step 2), with memory of the thread's; the result lies in the source where nothing
@@ -212,51 +122,46 @@ pub fn encode<'a>(
         return Ok(Encoded { body: source, tail: before });
     };
     let nbytes = match before.is_empty() {
-        true => compressor.compress_named(source, scratch, codecs)?,
+        true => compressor.compress(source, scratch, codecs)?,
         // Rare: what is compressed has to be in one place.
-        false => {
-            compressor.compress_named(&allocation::concatenated(&[source, &before])?, scratch, codecs)?
-        }
+        false => compressor.compress(&allocation::concatenated(&[source, &before])?, scratch, codecs)?,
     };
     encode_rest(rest, nbytes, scratch, codecs)
 }
 
 /// What a chain is to bytes that others may write to while they are encoded: only where it reads each of them once. There
-/// is no other way to encode [`Lent`] bytes, so that every other chain gets a copy.
+/// is no other way to encode [`Lent`] bytes, so that every other chain gets a copy of them.
 pub enum FromLent<'c> {
     /// Nothing is encoded: the bytes are written as they are.
     Plain,
-    /// Blosc reads them, and the rest of the chain what Blosc made of them.
-    Blosc(&'c Blosc, &'c [Compressor]),
+    /// The first codec reads them, and the rest of the chain what it made of them.
+    Encoder(&'c dyn Encoder, &'static str, &'c [Compressor]),
 }
 
 impl<'c> FromLent<'c> {
-    /// The way of `chain` for so many bytes, where it reads each once.
-    pub fn of(chain: &'c [Compressor], nbytes: usize) -> Option<FromLent<'c>> {
+    /// The way of `chain`, where it reads each byte once.
+    pub fn of(chain: &'c [Compressor]) -> Option<FromLent<'c>> {
         match chain {
             [] => Some(FromLent::Plain),
-            [Compressor::Blosc(blosc), rest @ ..] if blosc.reads_once(nbytes) => {
-                Some(FromLent::Blosc(blosc, rest))
+            [Compressor::Encoder { name, encoder }, rest @ ..] if encoder.reads_once() => {
+                Some(FromLent::Encoder(&**encoder, name, rest))
             }
             _ => None,
         }
     }
 }
 
-/// As [`encode`], for bytes that `blosc` reads once ([`FromLent::Blosc`]).
+/// As [`encode`], for bytes that the first codec reads once ([`FromLent::Encoder`]).
 ///
 /// # Errors
 /// As [`encode`].
 pub fn encode_lent<'a>(
-    (blosc, rest): (&Blosc, &[Compressor]),
+    (encoder, name, rest): (&dyn Encoder, &'static str, &[Compressor]),
     source: Lent<'_>,
     scratch: &'a mut Scratch,
     codecs: &mut Codecs,
 ) -> Result<Encoded<'a>> {
-    let memory = scratch.take(native::blosc_bound(source.nbytes()))?;
-    let written = native::blosc_compress(blosc, source, memory);
-    let nbytes = written
-        .map_err(|refusal| Error::from(ErrorKind::from(refusal)).in_codec(BytesToBytes::Blosc.name()))?;
+    let nbytes = encoder.encode_lent(source, scratch, codecs).map_err(|error| error.in_codec(name))?;
     encode_rest(rest, nbytes, scratch, codecs)
 }
 
@@ -275,7 +180,7 @@ fn encode_rest<'a>(
             codec if codec.is_tail() => tail = sealed(std::slice::from_ref(codec), body, tail)?,
             codec => {
                 let body = allocation::concatenated(&[body, &tail])?;
-                nbytes = codec.compress_named(&body, scratch, codecs)?;
+                nbytes = codec.compress(&body, scratch, codecs)?;
                 tail.clear();
             }
         }
@@ -299,9 +204,9 @@ fn sealed(checksums: &[Compressor], body: &[u8], mut tail: Vec<u8>) -> Result<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::bytes_to_bytes::{Output, decode};
+    use crate::codec::bytes_to_bytes::{BytesToBytes, Output, decode};
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn codec(value: &Value) -> CodecMetadata {
         let configuration = value["configuration"].as_object().cloned().unwrap_or_default();

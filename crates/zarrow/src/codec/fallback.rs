@@ -1,7 +1,8 @@
-//! Rare codecs, by the `zarrs` crate, decoding and encoding: one chunk at a time, on the calling thread, panics caught.
+//! Rare codecs, decoded and encoded by the `zarrs` crate: one chunk at a time, on the calling thread, with panics
+//! caught.
 //!
-//! Only codecs whose output is as large as their input are let through: nothing else bounds what they allocate.
-//! Compressors never come here.
+//! Only codecs whose output is as large as their input are allowed: nothing else bounds what they allocate. Compressors
+//! never come here.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};

@@ -5,12 +5,31 @@
 //!
 //! Source: the documentation of the codec `vlen` of zarrs.
 
+use crate::codec::chain::ArrayToBytes;
 use crate::codec::chain::Chain;
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use serde_json::Value;
 use zarrow_array::{DataType, Number};
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &[NAME],
+    parameters: &[
+        ("index_codecs", ParameterType::List),
+        ("data_codecs", ParameterType::List),
+        ("index_data_type", ParameterType::Text),
+        ("index_location", ParameterType::Text),
+    ],
+    stage: Stage::Serializer(|metadata, layout| {
+        layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
+        Ok(Some(ArrayToBytes::IndexedVlen(Box::new(IndexedVlen::new(metadata, layout.limits)?))))
+    }),
+    ..Definition::PLAIN
+};
 
 /// The name in metadata.
 pub const NAME: &str = "zarrs.vlen";
@@ -32,24 +51,24 @@ impl IndexedVlen {
     /// # Errors
     /// [`ErrorKind::BadCodec`], and what either chain refuses.
     pub fn new(metadata: &CodecMetadata, limits: &DecodeLimits) -> Result<IndexedVlen> {
-        let bad = |text: &str| Error::from(ErrorKind::BadCodec(text.into()));
+        let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let text = |key: &str| metadata.configuration.get(key).map(Value::as_str);
         let wide = match text("index_data_type") {
             Some(Some("uint64")) => true,
             Some(Some("uint32")) => false,
-            _ => return Err(bad("index_data_type must be \"uint32\" or \"uint64\"")),
+            _ => return Err(wrong("index_data_type", "\"uint32\" or \"uint64\"")),
         };
         let at_end = match text("index_location") {
             None | Some(Some("start")) => false,
             Some(Some("end")) => true,
-            _ => return Err(bad("index_location must be \"start\" or \"end\"")),
+            _ => return Err(wrong("index_location", "\"start\" or \"end\"")),
         };
         let chain = |key: &str, number: Number| {
             let data_type = DataType::from(number);
-            let value = metadata.configuration.get(key).ok_or_else(|| bad(&format!("{key} is missing")))?;
+            let value = metadata.configuration.get(key).ok_or_else(|| wrong(key, "a list of codecs"))?;
             let codecs = CodecMetadata::parse_chain(value, number.names().item_size)?;
             if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
-                return Err(bad(&format!("{key} cannot be sharded")));
+                return Err(wrong(key, "codecs without sharding"));
             }
             // One axis, whose extent differs from chunk to chunk.
             Chain::new(&codecs, &data_type, &[1], &FillValue::zero(&data_type), limits)
@@ -76,7 +95,7 @@ impl IndexedVlen {
                 false => rest.split_at_checked(length),
             }
         };
-        parts().ok_or_else(|| ErrorKind::Corrupt("the length of the offsets does not fit".into()).into())
+        parts().ok_or_else(|| ErrorKind::Corrupt("its index is longer than the chunk".into()).into())
     }
 
     /// The encoded chunk of both encoded parts.
@@ -96,7 +115,9 @@ impl IndexedVlen {
             match (self.wide, u32::try_from(offset)) {
                 (true, _) => bytes.extend_from_slice(&offset.to_ne_bytes()),
                 (false, Ok(offset)) => bytes.extend_from_slice(&offset.to_ne_bytes()),
-                (false, Err(_)) => return Err(ErrorKind::Unsupported("4 GiB of text in a chunk".into())),
+                (false, Err(_)) => {
+                    return Err(ErrorKind::Unsupported("more than 4 GiB of text in a chunk".into()));
+                }
             }
             Ok(())
         };
@@ -114,7 +135,7 @@ impl IndexedVlen {
     /// # Errors
     /// [`ErrorKind::Corrupt`], [`ErrorKind::Limit`].
     pub fn ends(&self, offsets: &[u8], limit: usize) -> Result<Vec<usize>> {
-        let corrupt = || Error::from(ErrorKind::Corrupt("offsets that run backwards".into()));
+        let corrupt = || Error::from(ErrorKind::Corrupt("its offsets decrease".into()));
         let offsets: Vec<u64> = match self.wide {
             true => offsets.as_chunks::<8>().0.iter().map(|offset| u64::from_ne_bytes(*offset)).collect(),
             false => {

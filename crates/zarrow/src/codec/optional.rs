@@ -6,14 +6,37 @@
 //!
 //! Source: zarr-extensions pull request 33; the form that the `zarrs` crate writes.
 
+use crate::codec::chain::ArrayToBytes;
 use crate::codec::chain::Chain;
-use crate::error::{Error, ErrorKind, Result};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
 use zarrow_array::{DataType, Number};
 
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["zarrs.optional", "optional"],
+    parameters: &[("mask_codecs", ParameterType::List), ("data_codecs", ParameterType::List)],
+    inner: |data_type| match data_type {
+        DataType::Optional(inner) => {
+            vec![("mask_codecs", Number::Bool.into()), ("data_codecs", (**inner).clone())]
+        }
+        _ => Vec::new(),
+    },
+    stage: Stage::Serializer(|metadata, layout| {
+        let DataType::Optional(inner) = layout.data_type else {
+            return layout.only_if(false).map(|()| None);
+        };
+        let codec = OptionalCodec::new(metadata, inner, layout.limits)?;
+        Ok(Some(ArrayToBytes::Optional(Box::new(codec))))
+    }),
+    ..Definition::PLAIN
+};
+
 /// Bytes before the mask.
-pub const HEADER: usize = 16;
+pub const HEADER_NBYTES: usize = 16;
 
 /// The codecs of both parts.
 #[derive(Debug)]
@@ -31,7 +54,7 @@ impl OptionalCodec {
     /// [`ErrorKind::BadCodec`], and what either chain refuses.
     pub fn new(metadata: &CodecMetadata, inner: &DataType, limits: &DecodeLimits) -> Result<OptionalCodec> {
         let codecs = |key: &str, data_type: &DataType| -> Result<Vec<CodecMetadata>> {
-            let missing = || Error::from(ErrorKind::BadCodec(format!("{key} is missing")));
+            let missing = || wrong_parameter(&metadata.configuration, key, "a list of codecs");
             let value = metadata.configuration.get(key).ok_or_else(missing)?;
             Ok(CodecMetadata::parse_chain(value, data_type.item_size().unwrap_or(1))?)
         };
@@ -40,7 +63,7 @@ impl OptionalCodec {
             let codecs = codecs(key, data_type)?;
             // Elements lie in one run, so that there is one axis; its extent differs from chunk to chunk.
             if codecs.iter().any(|codec| codec.name == "sharding_indexed") {
-                return Err(ErrorKind::BadCodec(format!("{key} cannot be sharded")).into());
+                return Err(wrong_parameter(&metadata.configuration, key, "codecs without sharding"));
             }
             Chain::new(&codecs, data_type, &[1], &placeholder(data_type), limits)
         };
@@ -55,10 +78,11 @@ impl OptionalCodec {
         let lengths = || {
             let [mask, data] = header.as_chunks::<8>().0 else { return None };
             let (mask, data) = (u64::from_le_bytes(*mask), u64::from_le_bytes(*data));
-            let sum = (HEADER as u64).checked_add(mask)?.checked_add(data)?;
+            let sum = (HEADER_NBYTES as u64).checked_add(mask)?.checked_add(data)?;
             (sum == nbytes).then_some((mask, data))
         };
-        lengths().ok_or_else(|| ErrorKind::Corrupt("the lengths of mask and data do not fit".into()).into())
+        lengths()
+            .ok_or_else(|| ErrorKind::Corrupt("the lengths of mask and data do not add up".into()).into())
     }
 }
 

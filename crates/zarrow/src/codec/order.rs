@@ -1,31 +1,23 @@
-//! On which side of the border between array and bytes each codec stands; a list of codecs crosses it once.
+//! Which kind each codec is. A list of codecs crosses the border from array to bytes once.
 //!
 //! Source: Zarr core 3.1, `codecs`: array to array, any number; array to bytes, one; bytes to bytes, any number.
 
-use crate::codec::bytes_to_bytes::BytesToBytes;
-use crate::codec::filter::is_filter;
+use crate::codec::built_in;
+use crate::codec::registry::{self, CodecKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
-    ArrayToArray,
-    ArrayToBytes,
-    BytesToBytes,
+/// From what to what a codec encodes that this engine has, or a user has registered.
+fn kind(codec: &CodecMetadata) -> Option<CodecKind> {
+    match built_in::find(&codec.name) {
+        Some(definition) => Some(definition.stage.kind()),
+        None => registry::kind_of(&codec.name),
+    }
 }
 
-impl Side {
-    /// The side of every codec that this engine or its fallback has.
-    fn of(codec: &CodecMetadata) -> Option<Side> {
-        match codec.name.as_str() {
-            "transpose" => Some(Side::ArrayToArray),
-            name if is_filter(name) => Some(Side::ArrayToArray),
-            "bytes" | "packbits" | "numcodecs.pcodec" | "vlen-utf8" | "vlen-bytes" | "zarrs.vlen_v2"
-            | "zarrs.vlen" | "zarrs.optional" | "optional" | "sharding_indexed" => Some(Side::ArrayToBytes),
-            // What is wrong with its settings is said where they are read.
-            _ => (!matches!(BytesToBytes::parse(codec), Ok(None))).then_some(Side::BytesToBytes),
-        }
-    }
+/// Whether this engine has a codec of that name.
+pub fn is_built_in(name: &str) -> bool {
+    built_in::find(name).is_some()
 }
 
 /// Checks that all codecs are known, and that each can follow the one before it.
@@ -36,22 +28,44 @@ pub fn check(codecs: &[CodecMetadata]) -> Result<()> {
     let refused = |text: &str, codec: &CodecMetadata| {
         Err(Error::from(ErrorKind::BadCodec(text.into())).in_codec(&codec.name))
     };
-    let mut before = Side::ArrayToArray;
+    let mut before = CodecKind::ArrayToArray;
     for codec in codecs {
         let unknown = || Error::from(ErrorKind::UnknownCodec(codec.name.clone())).in_codec(&codec.name);
-        let side = Side::of(codec).ok_or_else(unknown)?;
-        match (before, side) {
-            (Side::ArrayToArray, Side::BytesToBytes) => {
-                return refused("it takes bytes, and no codec made them", codec);
+        let kind = kind(codec).ok_or_else(unknown)?;
+        match (before, kind) {
+            (CodecKind::ArrayToArray, CodecKind::BytesToBytes) => {
+                return refused(
+                    "it encodes bytes, and follows no codec that makes bytes of the array (such as \"bytes\")",
+                    codec,
+                );
             }
-            (Side::ArrayToArray, _) | (_, Side::BytesToBytes) => before = side,
-            _ => return refused("it takes an array, and the codec before it made bytes", codec),
+            (CodecKind::ArrayToArray, _) | (_, CodecKind::BytesToBytes) => before = kind,
+            _ => return refused("it encodes an array, and follows a codec that made bytes", codec),
         }
     }
     match (before, codecs.last()) {
-        (Side::ArrayToArray, Some(last)) => refused("no codec behind it makes bytes", last),
-        (Side::ArrayToArray, None) => Err(ErrorKind::BadCodec("there are no codecs".into()).into()),
+        (CodecKind::ArrayToArray, Some(last)) => refused(
+            "it is the last codec, expected one behind it that makes bytes of the array (such as \"bytes\")",
+            last,
+        ),
+        (CodecKind::ArrayToArray, None) => Err(ErrorKind::BadCodec(
+            "the list of codecs is empty, expected one from array to bytes (such as \"bytes\")".into(),
+        )
+        .into()),
         _ => Ok(()),
+    }
+}
+
+/// The codecs before the one that makes bytes of an array, that one, and those behind it.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`] where there is none.
+pub fn stages(codecs: &[CodecMetadata]) -> Result<(&[CodecMetadata], &CodecMetadata, &[CodecMetadata])> {
+    let is_serializer = |codec: &CodecMetadata| kind(codec) == Some(CodecKind::ArrayToBytes);
+    let found = codecs.iter().position(is_serializer).and_then(|at| codecs.split_at_checked(at));
+    match found {
+        Some((filters, [serializer, compressors @ ..])) => Ok((filters, serializer, compressors)),
+        _ => Err(ErrorKind::BadCodec("no codec from array to bytes".into()).into()),
     }
 }
 

@@ -3,11 +3,33 @@
 //! Source: zarr-extensions `packbits`. Elements here are bytes in memory; a range of bits of wider elements
 //! (`first_bit`, `last_bit`) is refused but for the whole element.
 
+use crate::codec::chain::ArrayToBytes;
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use std::mem::MaybeUninit;
 use zarrow_array::allocation;
 use zarrow_array::{DataType, Number};
+
+/// The codec. What is no bool is another library's.
+pub const DEFINITION: Definition = Definition {
+    names: &["packbits"],
+    parameters: &[
+        ("padding_encoding", ParameterType::Text),
+        ("first_bit", ParameterType::Integer),
+        ("last_bit", ParameterType::Integer),
+    ],
+    stage: Stage::Serializer(|metadata, layout| {
+        layout.only_if(layout.has_fixed_elements())?;
+        match PackBits::parse(metadata, layout.data_type) {
+            Ok(packing) => Ok(Some(ArrayToBytes::PackBits(packing))),
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }),
+    ..Definition::PLAIN
+};
 
 /// Where the number of unused bits of the last byte is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,18 +58,16 @@ impl PackBits {
             None | Some(serde_json::Value::Null) => Some(0),
             Some(value) => value.as_u64(),
         };
-        if bit("first_bit") != Some(0) || bit("last_bit") != Some(0) {
-            return Err(ErrorKind::BadCodec("a bool has bit 0 only".into()).into());
+        let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
+        if let Some(key) = ["first_bit", "last_bit"].into_iter().find(|key| bit(key) != Some(0)) {
+            return Err(wrong(key, "0, the only bit of a bool"));
         }
         let padding = match metadata.configuration.get("padding_encoding").map(serde_json::Value::as_str) {
             None | Some(Some("none")) => Padding::None,
             Some(Some("first_byte" | "start_byte")) => Padding::FirstByte,
             Some(Some("last_byte" | "end_byte")) => Padding::LastByte,
             Some(_) => {
-                return Err(ErrorKind::BadCodec(
-                    "padding_encoding must be none, first_byte or last_byte".into(),
-                )
-                .into());
+                return Err(wrong("padding_encoding", "\"none\", \"first_byte\" or \"last_byte\""));
             }
         };
         Ok(PackBits { padding })
@@ -75,8 +95,10 @@ impl PackBits {
         };
         let unused = (8 - elements.len() % 8) % 8;
         if padding.is_some_and(|padding| usize::from(*padding) != unused) {
-            let kind =
-                ErrorKind::Corrupt(format!("says {} unused bits, there are {unused}", padding.unwrap_or(&0)));
+            let kind = ErrorKind::Corrupt(format!(
+                "its padding byte says {} unused bits, expected {unused}",
+                padding.unwrap_or(&0)
+            ));
             return Err(Error::from(kind).in_codec("packbits"));
         }
         for (element, at) in elements.iter_mut().zip(0usize..) {

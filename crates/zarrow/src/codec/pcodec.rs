@@ -3,12 +3,18 @@
 //! 1. The head of the file is read here: the magic bytes, the version, a type of number and a hint of their count, which
 //!    is not trusted.
 //! 2. Chunks follow, each behind a byte for its type and the count of its numbers, until a byte of 0 ends the file.
-//!    Together they have as many numbers as the metadata say.
-//! 3. What pco allocates follows from a dictionary and a window of numbers before. Neither is larger than the chunk in an
-//!    honest file, and no other is let through to it.
+//!    Together they must have as many numbers as the metadata say.
+//! 3. What pco allocates follows from a dictionary and a window of earlier numbers. In an honest file neither is larger
+//!    than the chunk; files with larger ones are refused.
+//! 4. pco ends the process where there is no memory. So as much as it may take is asked for first, and given back: a check
+//!    and no promise.
 //!
 //! Source: the format of pco 1, `standalone` in its documentation; numcodecs `PCodec`.
 
+use crate::codec::chain::ArrayToBytes;
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::number_type::with_type;
+use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use pco::metadata::DeltaEncoding;
@@ -16,13 +22,35 @@ use pco::wrapped::FileDecompressor;
 use pco::{ChunkConfig, DeltaSpec, FULL_BATCH_N, ModeSpec, PagingSpec};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use zarrow_array::{DataType, Number};
+use zarrow_array::{DataType, Number, allocation};
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &[NAME],
+    parameters: &[
+        ("level", ParameterType::Integer),
+        ("mode_spec", ParameterType::Text),
+        ("delta_spec", ParameterType::Text),
+        ("paging_spec", ParameterType::Text),
+        ("delta_encoding_order", ParameterType::Integer),
+        ("equal_pages_up_to", ParameterType::Integer),
+    ],
+    stage: Stage::Serializer(|metadata, layout| {
+        layout.only_if(layout.has_fixed_elements())?;
+        Ok(Some(ArrayToBytes::Pcodec(Box::new(Pcodec::parse(metadata, layout.data_type)?))))
+    }),
+    ..Definition::PLAIN
+};
 
 /// The name in metadata.
 pub const NAME: &str = "numcodecs.pcodec";
 const MAGIC: &[u8] = b"pco!";
 /// The newest version of the head.
 const VERSION: u8 = 3;
+/// More bytes than pco takes for each byte that it encodes: 11 were seen.
+const ENCODING: usize = 16;
+/// More bytes than its tables take, for encoding and for decoding.
+const TABLES: usize = 1 << 20;
 /// The mode whose dictionary is as long as it says.
 const DICTIONARY: u32 = 4;
 
@@ -35,26 +63,13 @@ pub struct Pcodec {
 
 /// Runs `$body` with `$type` standing for the Rust type of `$number`; gives `None` for a number that pco does not have.
 macro_rules! with_number {
-    ($number:expr, $type:ident => $body:expr) => {{
-        macro_rules! with {
-            ($element:ty) => {{
-                type $type = $element;
-                Some($body)
-            }};
-        }
-        match $number {
-            Number::Int16 => with!(i16),
-            Number::Int32 => with!(i32),
-            Number::Int64 => with!(i64),
-            Number::UInt16 => with!(u16),
-            Number::UInt32 => with!(u32),
-            Number::UInt64 => with!(u64),
-            Number::Float16 => with!(half::f16),
-            Number::Float32 => with!(f32),
-            Number::Float64 => with!(f64),
-            _ => None,
-        }
-    }};
+    ($number:expr, $type:ident => $body:expr) => {
+        with_type!($number, $type => $body;
+            Int16 i16, Int32 i32, Int64 i64,
+            UInt16 u16, UInt32 u32, UInt64 u64,
+            Float16 half::f16, Float32 f32, Float64 f64
+        )
+    };
 }
 
 fn corrupt(text: impl Into<String>) -> Error {
@@ -67,7 +82,7 @@ impl Pcodec {
     /// # Errors
     /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for types that pco does not have.
     pub fn parse(metadata: &CodecMetadata, data_type: &DataType) -> Result<Pcodec> {
-        let bad = |text: String| Error::from(ErrorKind::BadCodec(text));
+        let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let number =
             data_type.as_number().filter(|number| with_number!(*number, T => size_of::<T>()).is_some());
         let number = number.ok_or_else(|| ErrorKind::Unsupported(format!("pcodec of {data_type}")))?;
@@ -78,24 +93,30 @@ impl Pcodec {
                 .as_u64()
                 .and_then(|value| usize::try_from(value).ok())
                 .filter(|value| *value <= most)
-                .ok_or_else(|| bad(format!("{key} is {value}, not in 0..={most}"))),
+                .ok_or_else(|| wrong(key, &format!("an integer from 0 to {most}"))),
         };
         let order = get("delta_encoding_order").map(|_| integer("delta_encoding_order", 0, 7)).transpose()?;
         let text = |key: &str| get(key).map(|value| value.as_str().unwrap_or_default());
         let mode = match text("mode_spec") {
             None | Some("auto") => ModeSpec::Auto,
             Some("classic") => ModeSpec::Classic,
-            Some(other) => return Err(bad(format!("mode_spec is {other:?}"))),
+            Some(_) => return Err(wrong("mode_spec", "\"auto\" or \"classic\"")),
         };
         let delta = match (text("delta_spec"), order) {
             (None | Some("auto"), None) => DeltaSpec::Auto,
             (None | Some("auto" | "try_consecutive"), order) => DeltaSpec::TryConsecutive(order.unwrap_or(0)),
             (Some("none"), None) => DeltaSpec::NoOp,
             (Some("try_lookback"), None) => DeltaSpec::TryLookback,
-            (Some(other), _) => return Err(bad(format!("delta_spec is {other:?}"))),
+            (Some("none" | "try_lookback"), Some(_)) => {
+                return Err(wrong("delta_encoding_order", "none beside this delta_spec"));
+            }
+            (Some(_), _) => {
+                let known = "\"auto\", \"none\", \"try_consecutive\" or \"try_lookback\"";
+                return Err(wrong("delta_spec", known));
+            }
         };
         if text("paging_spec").is_some_and(|paging| paging != "equal_pages_up_to") {
-            return Err(bad("paging_spec is another than \"equal_pages_up_to\"".into()));
+            return Err(wrong("paging_spec", "\"equal_pages_up_to\""));
         }
         let page = integer("equal_pages_up_to", pco::DEFAULT_MAX_PAGE_N, 1 << 24)?.max(1);
         let config = ChunkConfig::default()
@@ -122,6 +143,7 @@ impl Pcodec {
             let (items, nbytes) = (elements.as_chunks::<{ size_of::<T>() }>().0, elements.len());
             let mut numbers: Vec<T> = Vec::new();
             numbers.try_reserve_exact(items.len()).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
+            ask(nbytes.saturating_mul(ENCODING))?;
             numbers.extend(items.iter().map(|item| T::from_ne_bytes(*item)));
             catch_unwind(AssertUnwindSafe(|| pco::standalone::simple_compress(&numbers, &self.config)))
         });
@@ -135,11 +157,17 @@ impl Pcodec {
     /// Decodes a file to all of `memory`, in the machine's byte order.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`], [`ErrorKind::WrongSize`], with the codec named.
+    /// [`ErrorKind::Corrupt`], [`ErrorKind::WrongSize`], with the codec named; [`zarrow_array::Error::OutOfMemory`].
     pub fn decode(&self, file: &[u8], memory: &mut [MaybeUninit<u8>]) -> Result<()> {
         let decoded = with_number!(self.number, T => catch_unwind(AssertUnwindSafe(|| decode::<T, { size_of::<T>() }>(file, memory, T::to_ne_bytes))));
         decoded.and_then(std::result::Result::ok).unwrap_or_else(|| Err(corrupt("the decoder panicked")))
     }
+}
+
+/// Step 4, for so many bytes beside pco's tables.
+fn ask(nbytes: usize) -> Result<()> {
+    drop(std::hint::black_box(allocation::with_capacity::<u8>(nbytes.saturating_add(TABLES))?));
+    Ok(())
 }
 
 /// What stands behind the head of a file (step 1).
@@ -169,21 +197,21 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
         let kind = ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 };
         Error::from(kind).in_codec(NAME)
     };
-    let rest = behind_head(file).ok_or_else(|| corrupt("no head of a pco file"))?;
+    let rest = behind_head(file).ok_or_else(|| corrupt("not a pco file: its first bytes are others"))?;
     let (format, mut rest) = FileDecompressor::new(rest).map_err(failed)?;
     let (nbytes, mut places) = (memory.len(), memory.as_chunks_mut::<SIZE>().0);
     let mut batch = [T::default(); FULL_BATCH_N];
     loop {
-        let (type_byte, behind) = rest.split_first().ok_or_else(|| corrupt("ends before its end"))?;
+        let (type_byte, behind) = rest.split_first().ok_or_else(|| corrupt("the file ends too early"))?;
         if *type_byte == 0 {
             return match (places.len(), behind.len()) {
                 (0, 0) => Ok(()),
-                (0, _) => Err(corrupt("bytes behind the end")),
+                (0, _) => Err(corrupt("there are bytes after its end")),
                 (missing, _) => Err(wrong_size(nbytes, nbytes - missing * SIZE)),
             };
         }
         if *type_byte != T::NUMBER_TYPE_BYTE {
-            return Err(corrupt("numbers of another type than the array's"));
+            return Err(corrupt("its numbers have another type than the array"));
         }
         let (count, chunk) = behind.split_first_chunk::<3>().ok_or_else(|| corrupt("ends inside a chunk"))?;
         let count = u32::from_le_bytes([count[0], count[1], count[2], 0]) as usize + 1;
@@ -192,14 +220,19 @@ fn decode<T: pco::data_types::Number + Default, const SIZE: usize>(
         }
         // Four bits of mode, then the 25 bits that count the words of a dictionary.
         let mode = chunk.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        if mode & 15 == DICTIONARY && (mode >> 4 & ((1 << 25) - 1)) as usize > count {
+        let words = if mode & 15 == DICTIONARY { (mode >> 4 & ((1 << 25) - 1)) as usize } else { 0 };
+        if words > count {
             return Err(corrupt("a dictionary of more words than there are numbers"));
         }
+        // As they are stored, and as they are used.
+        ask(words * 2 * size_of::<u64>())?;
         let (mut chunk, behind) = format.chunk_decompressor::<T, _>(chunk).map_err(failed)?;
-        if let DeltaEncoding::Lookback { config, .. } = &chunk.meta().delta_encoding
-            && 1usize << config.window_n_log > 2 * count.next_power_of_two().max(FULL_BATCH_N)
-        {
-            return Err(corrupt("a window of more numbers than there are"));
+        if let DeltaEncoding::Lookback { config, .. } = &chunk.meta().delta_encoding {
+            let window = 1usize << config.window_n_log;
+            if window > 2 * count.next_power_of_two().max(FULL_BATCH_N) {
+                return Err(corrupt("a window of more numbers than there are"));
+            }
+            ask(window * 2 * size_of::<u64>())?;
         }
         let mut page = chunk.page_decompressor(behind, count).map_err(failed)?;
         let (now, later) = places.split_at_mut(count);

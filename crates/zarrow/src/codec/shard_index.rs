@@ -1,21 +1,22 @@
-//! The index of a shard: an array of `u64` with the shape of the grid of inner chunks and one more axis, offset and length.
+//! The index of a shard: an array of `u64` with the shape of the grid of inner chunks and one more axis, for offset and
+//! length.
 //!
-//! 1. Its size has to be known before the shard is read, and follows from the grid: its codecs are transposes, `bytes`, and
-//!    those from bytes to bytes whose output has a size of its own (checksums, shuffle, base64), in any number.
-//! 2. Decoded, it is checked: every range lies inside the shard. 2⁶⁴ − 1 twice is an inner chunk that is not stored.
+//! 1. Its encoded size must be known before the shard is read, and follows from the grid. Its codecs are transposes,
+//!    `bytes`, and any number of codecs from bytes to bytes with a fixed output size (checksums, shuffle, base64).
+//! 2. After decoding it is checked: every range lies inside the shard. 2⁶⁴ − 1 twice stands for a missing inner chunk.
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
 use crate::codec::bytes_to_bytes::{BytesToBytes, Output, decode, decode_checksums};
 use crate::codec::compress::{Compressor, encode};
 use crate::codec::transpose;
+use crate::codec::{Codecs, Scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Codecs, Scratch};
 use crate::metadata::CodecMetadata;
 use zarrow_array::shape;
 
 /// Bytes of one entry.
-const ENTRY: usize = 16;
+const ENTRY_NBYTES: usize = 16;
 /// What stands in both places of an inner chunk that is not stored.
 const ABSENT: (u64, u64) = (u64::MAX, u64::MAX);
 
@@ -42,7 +43,7 @@ impl IndexCodecs {
     /// [`ErrorKind::Unsupported`] for a codec whose output has no size that is known beforehand, [`ErrorKind::BadCodec`].
     pub fn new(codecs: &[CodecMetadata], ndim: usize) -> Result<IndexCodecs> {
         let refused = |codec: &str| {
-            let text = format!("{codec:?} in index_codecs: an index has a size that is known beforehand");
+            let text = format!("{codec:?} in index_codecs: an index needs codecs of a known encoded size");
             Error::from(ErrorKind::Unsupported(text))
         };
         let transposes = codecs.iter().take_while(|codec| codec.name == "transpose").count();
@@ -53,11 +54,14 @@ impl IndexCodecs {
         let big_endian = match (bytes.name.as_str(), bytes.text("endian")) {
             ("bytes", Some("little")) => false,
             ("bytes", Some("big")) => true,
-            ("bytes", _) => return Err(ErrorKind::BadCodec("index_codecs has no byte order".into()).into()),
+            ("bytes", _) => {
+                return Err(ErrorKind::BadCodec("\"bytes\" in index_codecs needs an endian".into()).into());
+            }
             (other, _) => return Err(refused(other)),
         };
         let known = |codec: &CodecMetadata| {
-            let known = BytesToBytes::parse(codec)?.filter(|known| known.encoded_size(ENTRY).is_some());
+            let known =
+                BytesToBytes::parse(codec)?.filter(|known| known.encoded_size(ENTRY_NBYTES).is_some());
             known.ok_or_else(|| refused(&codec.name))
         };
         Ok(IndexCodecs {
@@ -73,9 +77,10 @@ impl IndexCodecs {
     /// # Errors
     /// [`zarrow_array::Error::ShapeOverflow`].
     pub fn nbytes(&self, grid: &[u64]) -> Result<usize> {
-        let plain = shape::nbytes(grid, ENTRY)?;
+        let plain = shape::nbytes(grid, ENTRY_NBYTES)?;
         let encoded = self.bytes_to_bytes.iter().try_fold(plain, |nbytes, codec| codec.encoded_size(nbytes));
-        let overflow = || zarrow_array::Error::ShapeOverflow { shape: grid.to_vec(), item_size: ENTRY };
+        let overflow =
+            || zarrow_array::Error::ShapeOverflow { shape: grid.to_vec(), item_size: ENTRY_NBYTES };
         Ok(encoded.ok_or_else(overflow)?)
     }
 
@@ -84,7 +89,7 @@ impl IndexCodecs {
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`], [`ErrorKind::Unsupported`] where a shuffle does not fit.
     pub fn encode(&self, entries: &[Option<(u64, u64)>], grid: &[u64]) -> Result<Vec<u8>> {
-        let nbytes = shape::nbytes(grid, ENTRY)?;
+        let nbytes = shape::nbytes(grid, ENTRY_NBYTES)?;
         let mut bytes = memory(self.nbytes(grid)?)?;
         bytes.resize(nbytes, 0);
         let words = bytes.as_chunks_mut::<8>().0;
@@ -114,12 +119,12 @@ impl IndexCodecs {
         let (rest, mut bytes) = decode_checksums(&self.bytes_to_bytes, encoded)?;
         let mut decoded = Vec::new();
         if !rest.is_empty() {
-            let limit = shape::nbytes(grid, ENTRY)?;
+            let limit = shape::nbytes(grid, ENTRY_NBYTES)?;
             decode(rest, bytes, Output::Growing(&mut decoded, limit), &mut Codecs::default())?;
             bytes = &decoded;
         }
         let words = bytes.as_chunks::<8>().0;
-        if words.len() as u64 != shape::nbytes(grid, ENTRY)? as u64 / 8 {
+        if words.len() as u64 != shape::nbytes(grid, ENTRY_NBYTES)? as u64 / 8 {
             return Err(ErrorKind::Corrupt("the index has another size".into()).into());
         }
         let word = |at: usize| {
@@ -128,7 +133,8 @@ impl IndexCodecs {
         };
         let count = words.len() / 2;
         let mut entries = Vec::new();
-        let out_of_memory = |_| zarrow_array::Error::OutOfMemory { nbytes: count.saturating_mul(ENTRY) };
+        let out_of_memory =
+            |_| zarrow_array::Error::OutOfMemory { nbytes: count.saturating_mul(ENTRY_NBYTES) };
         entries.try_reserve_exact(count).map_err(out_of_memory)?;
         let mut outside = None;
         self.places(grid, |number, offset, length| {
@@ -176,7 +182,7 @@ impl IndexCodecs {
 impl ShardIndex {
     /// Bytes that it takes in memory.
     pub fn nbytes(&self) -> usize {
-        self.entries.len() * ENTRY
+        self.entries.len() * ENTRY_NBYTES
     }
 
     /// Offset and length of the inner chunk `number` (in C order), `None` where it is not stored.

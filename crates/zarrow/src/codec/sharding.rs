@@ -4,13 +4,33 @@
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
+use crate::codec::chain::ArrayToBytes;
 use crate::codec::chain::Chain;
+use crate::codec::definition::{ChunkLayout, Definition, Stage};
+use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::codec::shard_index::{IndexCodecs, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{CodecMetadata, FillValue};
-use crate::options::DecodeLimits;
-use crate::store::First;
-use zarrow_array::DataType;
+use crate::metadata::CodecMetadata;
+use crate::store::remote::Span;
+use serde_json::json;
+use zarrow_array::Number;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["sharding_indexed"],
+    parameters: &[
+        ("chunk_shape", ParameterType::List),
+        ("codecs", ParameterType::List),
+        ("index_codecs", ParameterType::List),
+        ("index_location", ParameterType::Text),
+    ],
+    defaults: |_| json!({ "index_codecs": ["bytes", "crc32c"], "index_location": "end" }),
+    inner: |data_type| vec![("codecs", data_type.clone()), ("index_codecs", Number::UInt64.into())],
+    stage: Stage::Serializer(|metadata, layout| {
+        Ok(Some(ArrayToBytes::Sharding(Box::new(Sharding::new(metadata, layout)?))))
+    }),
+    ..Definition::PLAIN
+};
 
 /// The configuration, compiled.
 #[derive(Debug)]
@@ -24,33 +44,31 @@ pub struct Sharding {
 }
 
 impl Sharding {
-    /// Reads the configuration, for shards of `shard_shape`.
+    /// Reads the configuration, for such shards.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`], [`ErrorKind::Unsupported`] for an index of no fixed size, and what the inner chain refuses.
-    pub fn new(
-        metadata: &CodecMetadata,
-        data_type: &DataType,
-        shard_shape: &[u64],
-        fill_value: &FillValue,
-        limits: &DecodeLimits,
-    ) -> Result<Sharding> {
-        let bad = |text: &str| Error::from(ErrorKind::BadCodec(text.into()));
+    pub fn new(metadata: &CodecMetadata, layout: &ChunkLayout<'_>) -> Result<Sharding> {
+        let ChunkLayout { data_type, shape: shard_shape, fill_value, limits } = *layout;
+        let wrong = |key: &str, expected: &str| wrong_parameter(&metadata.configuration, key, expected);
         let get = |key: &str| metadata.configuration.get(key);
         let chunk_shape: Vec<u64> = get("chunk_shape")
             .and_then(|value| value.as_array()?.iter().map(serde_json::Value::as_u64).collect())
-            .ok_or_else(|| bad("chunk_shape must be a list of extents"))?;
+            .ok_or_else(|| wrong("chunk_shape", "a list of extents"))?;
         let divides = |(shard, chunk): (&u64, &u64)| *chunk > 0 && shard.is_multiple_of(*chunk);
         if chunk_shape.len() != shard_shape.len() || !shard_shape.iter().zip(&chunk_shape).all(divides) {
-            return Err(bad("chunk_shape must divide the shape of the shard"));
+            return Err(wrong(
+                "chunk_shape",
+                &format!("extents that divide those of the shard, {shard_shape:?}"),
+            ));
         }
         let at_end = match get("index_location").map(serde_json::Value::as_str) {
             None | Some(Some("end")) => true,
             Some(Some("start")) => false,
-            _ => return Err(bad("index_location must be \"start\" or \"end\"")),
+            _ => return Err(wrong("index_location", "\"start\" or \"end\"")),
         };
         let codecs = |key: &str, item_size| -> Result<Vec<CodecMetadata>> {
-            let value = get(key).ok_or_else(|| bad(&format!("{key} is missing")))?;
+            let value = get(key).ok_or_else(|| wrong(key, "a list of codecs"))?;
             Ok(CodecMetadata::parse_chain(value, item_size)?)
         };
         let index = IndexCodecs::new(&codecs("index_codecs", 8)?, shard_shape.len())?;
@@ -68,18 +86,26 @@ impl Sharding {
         let grid: Option<Vec<u64>> =
             axes.map(|(shard, chunk)| shard.is_multiple_of(*chunk).then(|| shard / chunk)).collect();
         grid.ok_or_else(|| {
-            Error::from(ErrorKind::BadCodec(format!("chunks do not divide a shard of {shard_shape:?}")))
-                .in_codec("sharding_indexed")
+            let text = format!(
+                "chunk_shape is {:?}, expected extents that divide those of the shard, {shard_shape:?}",
+                self.chunk_shape
+            );
+            Error::from(ErrorKind::BadCodec(text)).in_codec("sharding_indexed")
         })
     }
 
-    /// Where the index of a shard of `shard_shape` lies, before its size is known.
+    /// The request that brings the index of a shard of `shard_shape`, and how many bytes that is.
     ///
     /// # Errors
     /// As [`grid`](Sharding::grid).
-    pub fn index_place(&self, shard_shape: &[u64]) -> Result<First> {
+    pub fn index_span(&self, shard_shape: &[u64]) -> Result<(Span, u64)> {
         let length = self.index.nbytes(&self.grid(shard_shape)?)? as u64;
-        Ok(if self.at_end { First::End(length) } else { First::Range(0, length) })
+        Ok((if self.at_end { Span::Suffix(length) } else { Span::Range(0..length) }, length))
+    }
+
+    /// How many bytes a shard has at least whose index was found at `start`: all of them, where the index is at the end.
+    pub fn nbytes_by(&self, start: u64, length: usize) -> u64 {
+        start.saturating_add(length as u64)
     }
 
     /// Where the index of a shard of `nbytes` bytes and this grid lies: offset and length.

@@ -2,8 +2,18 @@
 //!
 //! Source: Zarr core 3.1, `transpose` codec: stored axis `i` is axis `order[i]` of what was encoded.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::{ParameterType, wrong_parameter};
+use crate::error::{ErrorKind, Result};
 use crate::metadata::CodecMetadata;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["transpose"],
+    parameters: &[("order", ParameterType::Any)],
+    stage: Stage::Transpose,
+    ..Definition::PLAIN
+};
 
 /// The order that several transposes have together; `None` where it changes nothing.
 ///
@@ -13,7 +23,10 @@ pub fn compose(transposes: &[CodecMetadata], ndim: usize) -> Result<Option<Vec<u
     let mut composed: Vec<usize> = (0..ndim).collect();
     for metadata in transposes {
         let order = order(metadata, ndim)
-            .ok_or_else(|| Error::from(ErrorKind::BadCodec(format!("order must permute {ndim} axes"))))
+            .ok_or_else(|| {
+                let expected = format!("each of the {ndim} axes once");
+                wrong_parameter(&metadata.configuration, "order", &expected)
+            })
             .map_err(|error| error.in_codec("transpose"))?;
         composed = order.into_iter().map(|axis| composed[axis]).collect();
     }
@@ -55,9 +68,11 @@ pub fn permuted(elements: &[u8], shape: &[u64], order: &[usize], item_size: usiz
     }
     let mut permuted = Vec::new();
     permuted.try_reserve_exact(nbytes).map_err(|_| zarrow_array::Error::OutOfMemory { nbytes })?;
-    // The product of the extents is checked above, and an extent is one of memory.
-    let strides = crate::exec::c_strides(shape, item_size);
-    let axes: Vec<(u64, isize)> = order.iter().map(|axis| (shape[*axis], strides[*axis])).collect();
+    // The product of the extents is checked above, so that every stride is one of memory.
+    let extents: Vec<i64> = shape.iter().map(|extent| *extent as i64).collect();
+    let strides = zarrow_array::shape::c_strides(&extents).unwrap_or_default();
+    let stride = |axis: usize| strides.get(axis).map_or(0, |stride| *stride as isize * item_size as isize);
+    let axes: Vec<(u64, isize)> = order.iter().map(|axis| (shape[*axis], stride(*axis))).collect();
     let mut position = vec![0; axes.len()];
     let mut at = 0isize;
     while permuted.len() < nbytes {

@@ -2,10 +2,45 @@
 //!
 //! Source: numcodecs `VLenUTF8`, zarr-extensions `vlen-utf8` and `vlen-bytes`.
 
+use crate::codec::chain::ArrayToBytes;
+use crate::codec::definition::{Definition, NumcodecsForm, Stage};
 use crate::error::{ErrorKind, Result};
 use std::mem::MaybeUninit;
+use zarrow_array::DataType;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::fork::OnceCell;
+
+/// Text.
+pub const UTF8: Definition = Definition {
+    names: &["vlen-utf8", "numcodecs.vlen-utf8"],
+    numcodecs: Some(NumcodecsForm::SAME),
+    stage: Stage::Serializer(|_, layout| {
+        layout.only_if(*layout.data_type == DataType::String)?;
+        Ok(Some(ArrayToBytes::Vlen))
+    }),
+    ..Definition::PLAIN
+};
+
+/// Bytes.
+pub const BYTES: Definition = Definition {
+    names: &["vlen-bytes", "numcodecs.vlen-bytes"],
+    numcodecs: Some(NumcodecsForm::SAME),
+    stage: Stage::Serializer(|_, layout| {
+        layout.only_if(*layout.data_type == DataType::Bytes)?;
+        Ok(Some(ArrayToBytes::Vlen))
+    }),
+    ..Definition::PLAIN
+};
+
+/// Text or bytes, as zarrs has them under one name.
+pub const EITHER: Definition = Definition {
+    names: &["zarrs.vlen_v2"],
+    stage: Stage::Serializer(|_, layout| {
+        layout.only_if(matches!(layout.data_type, DataType::String | DataType::Bytes))?;
+        Ok(Some(ArrayToBytes::Vlen))
+    }),
+    ..Definition::PLAIN
+};
 
 /// A decoded chunk of strings or bytes: the bytes as they are stored, checked.
 #[derive(Debug)]
@@ -32,7 +67,7 @@ impl VariableChunk {
         }
         let stored = read_length(&bytes, 0).ok_or_else(|| corrupt("shorter than its element count"))?;
         if stored != count {
-            return Err(corrupt(&format!("holds {stored} elements, its metadata says {count}")).into());
+            return Err(corrupt(&format!("holds {stored} elements, expected {count} by its metadata")).into());
         }
         let mut bytes = bytes;
         if bytes.capacity() / 2 > bytes.len() {
@@ -45,7 +80,7 @@ impl VariableChunk {
             at = (at + 4)
                 .checked_add(length)
                 .filter(|end| *end <= bytes.len())
-                .ok_or_else(|| corrupt(&format!("an element of {length} bytes reaches behind the end")))?;
+                .ok_or_else(|| corrupt(&format!("an element of {length} bytes reaches beyond the end")))?;
         }
         if at != bytes.len() {
             return Err(ErrorKind::WrongSize { expected: at as u64, actual: bytes.len() as u64 }.into());

@@ -1,24 +1,27 @@
 //! Reading many selections at once: every chunk is fetched and decoded once, however many want a part of it.
 //!
-//! 1. Each item's selection is cut along its array's chunk grid.
-//! 2. The pieces are numbered by chunk, and sorted by that number: each chunk is a task, with all that is wanted of it.
+//! 1. The [chunk list](super::chunk_list) has each chunk once, with all that is wanted of it.
+//! 2. Where all stores answer at once, each chunk is a task. Where one takes long, the read is [staged](super::staged).
 //! 3. Items of one type and shape lie side by side in one result; else each has its own.
 
-use crate::error::{ErrorKind, Result};
-use crate::exec::cells::Cells;
+use crate::error::{Error, Result};
+use crate::exec::chunk_list::ChunkList;
 use crate::exec::open_chunk::SharedChunk;
-use crate::exec::part::{PerAxis, whole_part};
+use crate::exec::output_claim::OutputClaim;
+use crate::exec::part::whole_part;
 use crate::exec::pool;
 use crate::exec::read::Reader;
 use crate::exec::result::ResultMemory;
 use crate::exec::sink::Sink;
-use crate::exec::want::Want;
+use crate::exec::staged;
 use crate::metadata::FillValue;
 use crate::selection::Selection;
+use std::sync::atomic::AtomicBool;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{DataType, DecodedArray};
 
 /// One selection of one array.
+#[derive(Clone, Copy)]
 pub struct Item<'a> {
     /// The array's number: items with the same number read the same array.
     pub array: usize,
@@ -29,6 +32,11 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
+    /// Whether the store's answers come by completion.
+    fn is_remote(&self) -> bool {
+        self.reader.store.remote().is_some()
+    }
+
     /// What one element is, and what it is where no chunk is stored.
     fn element(&self) -> (&'a DataType, &'a FillValue) {
         (&self.reader.metadata.data_type, &self.reader.metadata.fill_value)
@@ -36,6 +44,7 @@ impl<'a> Item<'a> {
 }
 
 /// The result of `read_many`.
+#[derive(Debug)]
 pub enum Batch {
     /// One array with a new first axis.
     Stacked(DecodedArray),
@@ -95,102 +104,94 @@ pub fn read_each(items: &[Item<'_>], interrupted: &dyn Fn() -> bool) -> Result<V
     allocation::try_collected(decoded)
 }
 
-/// What an item wants of a chunk. Sorted, those of one chunk follow one another.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Wanted {
-    /// The array's number, and the chunk's in the C order of its grid.
-    chunk: (usize, u64),
-    item: usize,
-    /// The chunk's number among those of the item.
-    at: u64,
-}
-
 /// Reads each item into the sink of its number (steps 1 and 2).
 ///
 /// # Errors
 /// As [`read_many`]; some elements may have been written then.
 pub fn read_into(items: &[Item<'_>], sinks: &[Sink<'_>], interrupted: &dyn Fn() -> bool) -> Result<()> {
-    let (mut threads, mut most) = (0usize, 1usize);
-    let mut plans: Vec<Option<Cells<'_>>> = allocation::with_capacity(items.len())?;
-    let mut wanted: Vec<Wanted> = Vec::new();
-    for (number, item) in items.iter().enumerate() {
-        let part = whole_part(item.selection);
-        plans.try_push(part.as_ref().map(|part| item.reader.cells(part)).transpose()?)?;
-        let (Some(part), Some(Some(cells))) = (&part, plans.last()) else { continue };
-        most = most.max(item.reader.most_threads());
-        threads = threads.saturating_add(item.reader.threads(part)).min(most);
-        gather(number, item, cells, &mut wanted)?;
+    let missed = AtomicBool::new(false);
+    let read = match items.iter().any(Item::is_remote) {
+        false => {
+            let sinks: Vec<&Sink<'_>> = allocation::collected(sinks)?;
+            read_local(items, &sinks, &missed, interrupted)
+        }
+        true => {
+            let of = |remote: bool| {
+                let pairs = items.iter().zip(sinks).filter(move |(item, _)| item.is_remote() == remote);
+                allocation::collected(pairs.map(|(item, sink)| (*item, sink)))
+            };
+            let (mut local, remote): (Vec<_>, Vec<_>) = (of(false)?, of(true)?);
+            let (items, sinks): (Vec<_>, Vec<_>) = local.drain(..).unzip();
+            read_local(&items, &sinks, &missed, interrupted)
+                .and_then(|()| staged::read_into(&remote, &missed, interrupted))
+        }
+    };
+    // Arrays are numbered as they come.
+    let arrays = items.iter().scan(0, |next, item| {
+        let is_first = item.array == *next;
+        *next += usize::from(is_first);
+        Some(is_first.then_some(&item.reader))
+    });
+    arrays.flatten().try_fold(read, |read, reader| {
+        let checked = reader.if_present(Ok(()), &missed);
+        checked.map_err(|error| error.in_array(reader.store.name(), reader.path)).map(|()| read)
+    })?
+}
+
+/// Reads from stores that answer at once: each task opens its chunk, and decodes it.
+fn read_local(
+    items: &[Item<'_>],
+    sinks: &[&Sink<'_>],
+    missed: &AtomicBool,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<()> {
+    let list = ChunkList::new(items)?;
+    let (count, most, mut threads) = (list.count(), pool::num_threads(), 0usize);
+    for item in items {
+        let Some(part) = whole_part(item.selection) else { continue };
+        threads = threads.saturating_add(item.reader.threads(&part)).min(most);
     }
     let threads = threads.max(1);
-    wanted.sort_unstable();
-    let chunks: Vec<&[Wanted]> = allocation::collected(wanted.chunk_by(|one, next| one.chunk == next.chunk))?;
-    let count = chunks.len() as u64;
-    let piece = |wanted: &Wanted| {
-        let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
-        if let Some(cells) = &plans[wanted.item] {
-            cells.get(wanted.at, &mut cell, &mut part);
-        }
-        (cell, part)
-    };
-    let shares = |wanted: &[Wanted]| {
-        let reader = items[wanted[0].item].reader;
+    let shares = |chunk: u64| {
+        let (_, pieces) = list.get(chunk)?;
+        let Some((item, part)) = pieces.first() else { return Ok(1) };
+        let reader = items[*item].reader;
         // Each share of a chunk that is no shard would decode all of it for more than one.
-        if wanted.len() > 1 && !reader.is_sharded() {
-            1
-        } else {
-            reader.shares(count, &piece(&wanted[0]).1, threads)
-        }
+        let is_one = pieces.len() > 1 && !reader.is_sharded();
+        Ok::<u64, Error>(if is_one { 1 } else { reader.shares(count, part, threads) })
     };
     // The tasks of each chunk, behind those of the chunks before it.
-    let mut tasks: Vec<(usize, (u64, u64))> = allocation::with_capacity(chunks.len())?;
-    for (chunk, wanted) in chunks.iter().enumerate() {
-        let shares = shares(wanted);
-        tasks.try_extend((0..shares).map(|share| (chunk, (share, shares))))?;
+    let mut tasks: Vec<(u64, (u64, u64))> = Vec::new();
+    for chunk in 0..count {
+        let shares = shares(chunk)?;
+        for share in 0..shares {
+            tasks.try_push((chunk, (share, shares)))?;
+        }
     }
     let first = tasks.iter().filter(|(_, (share, _))| *share == 0);
-    let shared: Vec<SharedChunk<'_>> = match tasks.len() > chunks.len() {
+    let shared: Vec<SharedChunk<'_>> = match tasks.len() as u64 > count {
         true => allocation::collected(first.map(|(_, (_, shares))| SharedChunk::new(*shares)))?,
         false => Vec::new(),
     };
     pool::run(tasks.len() as u64, threads, interrupted, &|task, worker, checkpoint| {
         let (chunk, share) = tasks[task as usize];
-        let wanted = chunks[chunk];
-        let reader = &items[wanted[0].item].reader;
-        let (cell, _) = piece(&wanted[0]);
-        let own = wanted.iter().filter_map(|one| Some((one.item, reader.own_part(piece(one).1, share)?)));
+        let (chunk_index, pieces) = list.get(chunk)?;
+        let Some((first, _)) = pieces.first() else { return Ok(()) };
+        let reader = Reader { missed: Some(missed), ..items[*first].reader };
+        let own = pieces.into_iter().filter_map(|(item, part)| Some((item, reader.own_part(part, share)?)));
         let own = allocation::collected(own)?;
-        // SAFETY: the pieces of one item have no place in common (a property test of `Cells` says so), nor have
+        // SAFETY: the pieces of one item have no place in common (a property test of `ChunkParts` says so), nor have
         // different shares of an uncompressed one (another says so), the items' sinks are different memory, and each is
         // one task. Shares of a shard claim the same parts, and write through claims on their own inner chunks only.
-        let wants = own.iter().map(|(number, part)| unsafe { Want::new(part, &sinks[*number]) });
-        let mut wants: Vec<Want<'_>> = allocation::collected(wants)?;
-        let shared = shared.get(chunk);
-        if !wants.is_empty() {
+        let claims = own.iter().map(|(number, part)| unsafe { OutputClaim::new(part, sinks[*number]) });
+        let mut claims: Vec<OutputClaim<'_>> = allocation::collected(claims)?;
+        let shared = shared.get(chunk as usize);
+        if !claims.is_empty() {
             reader
-                .chunk(&cell, &mut wants, shared.map(|shared| (share.0, shared)), worker, checkpoint)
+                .chunk(&chunk_index, &mut claims, shared.map(|shared| (share.0, shared)), worker, checkpoint)
                 .map_err(|error| error.in_array(reader.store.name(), reader.path))?;
         }
         shared.inspect(|shared| shared.leave());
         Ok(())
     })
-}
-
-/// Adds what an item, of which these are the cells, wants of each chunk.
-///
-/// # Errors
-/// [`ErrorKind::Unsupported`] for a grid of 2⁶⁴ chunks and more, [`zarrow_array::Error::OutOfMemory`].
-fn gather(number: usize, item: &Item<'_>, cells: &Cells<'_>, wanted: &mut Vec<Wanted>) -> Result<()> {
-    let metadata = item.reader.metadata;
-    let grid = metadata.chunk_grid.grid_shape(&metadata.shape);
-    let too_many = || ErrorKind::Unsupported("a batch over more chunks than can be counted".into());
-    grid.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent)).ok_or_else(too_many)?;
-    let count = usize::try_from(cells.count()).unwrap_or(usize::MAX);
-    wanted.make_room(count)?;
-    let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
-    for at in 0..cells.count() {
-        cells.get(at, &mut cell, &mut part);
-        let chunk = cell.iter().zip(&grid).fold(0, |number, (index, extent)| number * extent + index);
-        wanted.try_push(Wanted { chunk: (item.array, chunk), item: number, at })?;
-    }
-    Ok(())
 }

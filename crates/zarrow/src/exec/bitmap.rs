@@ -1,9 +1,9 @@
-//! Arrow's validity bitmap, made from a mask while that is still in the processor's caches.
+//! Arrow's validity bitmap, made from a mask while the mask is still in the processor's caches.
 //!
-//! 1. When the mask of a part has been written, each run of its bytes in the result that begins at a multiple of 8 elements,
-//!    and has a multiple of 8 or ends the result, has bytes of the bitmap to itself: they are packed, and the missing
-//!    elements counted.
-//! 2. Where a run is not so, two parts would share a byte: the bitmap is given up, and made when somebody asks for it.
+//! 1. When the mask of a part has been written, each run of its bytes in the result that begins at a multiple of 8
+//!    elements, and has a multiple of 8 or ends the result, owns whole bytes of the bitmap. They are packed, and the
+//!    missing elements counted.
+//! 2. Otherwise two parts would share a byte. Then the bitmap is given up, and made when somebody asks for it.
 
 use crate::exec::destination::{Destination, Disjoint};
 use crate::exec::part::AxisPart;
@@ -91,10 +91,21 @@ impl Bitmap<'_> {
     }
 }
 
+/// Packs the mask of `part`, which was just written.
+///
+/// # Safety
+/// As [`Bitmap::pack`].
+pub unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
+    if let Some(bitmap) = bitmap {
+        // SAFETY: the caller's contract.
+        unsafe { bitmap.pack(mask, part) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::cells::{AxisGrid, Cells};
+    use crate::exec::chunk_parts::{AxisGrid, ChunkParts};
     use crate::exec::part::{PerAxis, whole_part};
     use crate::selection::{Index, Selection};
     use proptest::prelude::*;
@@ -115,14 +126,14 @@ mod tests {
             let indices = [Index::Slice { start: None, stop: None, step: Some(step) }, Index::Ellipsis];
             let selection = Selection::new(&[rows, columns], &indices).unwrap();
             let whole = whole_part(&selection).unwrap();
-            let cells = Cells::new(&whole, |axis| AxisGrid::Equal(chunk[axis])).unwrap();
+            let chunk_parts = ChunkParts::new(&whole, |axis| AxisGrid::Equal(chunk[axis])).unwrap();
             let mut memory = BitmapMemory::new(mask.len()).unwrap();
             let destination = Destination::new(&mut mask, &[rows, columns], 1);
             {
                 let bitmap = memory.items(1, (rows * columns) as usize).next().unwrap().unwrap();
-                let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
-                for number in 0..cells.count() {
-                    cells.get(number, &mut cell, &mut part);
+                let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
+                for number in 0..chunk_parts.count() {
+                    chunk_parts.get(number, &mut chunk_index, &mut part);
                     // SAFETY: the mask is all written, and the parts are packed one after the other.
                     unsafe { bitmap.pack(&destination, &part) };
                 }

@@ -1,9 +1,10 @@
-//! A cache bounded by bytes, the least recently used going first: of shard indexes, and of decoded chunks.
+//! A least-recently-used cache that is bounded in bytes: for shard indexes, and for decoded chunks.
 //!
-//! A key ends with the version of the value that the entry came from, so that an entry of a value that was rewritten
-//! since is never found, and in time goes. The lock is only ever tried: who does not get it does without the cache.
+//! A key ends with the version of the value that the entry came from. An entry of a value that was rewritten is never
+//! found again, and is evicted in time. The lock is only ever tried: a thread that does not get it goes on without the
+//! cache.
 //!
-//! What counts is all that an entry holds: its value, its key, its places in table and order, and what the allocator adds
+//! Everything that an entry holds counts: its value, its key, its places in table and order, and what the allocator adds
 //! to each piece of memory. With small chunks that is many times the value.
 
 use std::collections::{BTreeMap, HashMap};
@@ -51,13 +52,14 @@ impl<V> Cache<V> {
     /// Bytes that an entry takes beside what its value holds.
     fn overhead(key: &[u64]) -> usize {
         /// What the allocator adds to a piece of memory, and what it rounds up.
-        const PIECE: usize = 32;
+        const PIECE_NBYTES: usize = 32;
         /// The two counts of an `Arc`.
-        const COUNTS: usize = 2 * size_of::<usize>();
+        const COUNTS_NBYTES: usize = 2 * size_of::<usize>();
         // A table is at least 7/16 full, with a byte for each place; nodes of the order at least 5/11.
         let place = (size_of::<(Arc<[u64]>, Entry<V>)>() + 1) * 16 / 7;
-        let node = (size_of::<(u64, Arc<[u64]>)>() + PIECE / 5) * 11 / 5;
-        let (key, value) = (size_of_val(key) + COUNTS + PIECE, size_of::<V>() + COUNTS + PIECE);
+        let node = (size_of::<(u64, Arc<[u64]>)>() + PIECE_NBYTES / 5) * 11 / 5;
+        let (key, value) =
+            (size_of_val(key) + COUNTS_NBYTES + PIECE_NBYTES, size_of::<V>() + COUNTS_NBYTES + PIECE_NBYTES);
         place + node + key + value
     }
 

@@ -9,21 +9,20 @@
 //! 5. Elements that may be missing are read as [`optional`](super::optional) says.
 //! 6. Other layouts are decoded whole, and handed on.
 
-use crate::codec::{ArrayToBytes, Chain, Output, Swap, between_limit, decode, decode_range};
+use crate::codec::{ArrayToBytes, Chain, Codecs, Output, Swap, between_limit, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::cache::{Cache, Key};
 use crate::exec::destination::Source;
 use crate::exec::elements::decode_elements;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
+use crate::exec::output_claim::OutputClaim;
+use crate::exec::output_strides::c_strides;
 use crate::exec::part::{AxisPart, PerAxis, run_of};
-use crate::exec::range::{first_range, read_range, small_span};
-use crate::exec::scratch::Worker;
+use crate::exec::range::{read_range, small_span};
 use crate::exec::shard::Share;
-use crate::exec::sink::c_strides;
-use crate::exec::want::Want;
+use crate::exec::worker::Worker;
 use crate::metadata::FillValue;
-use crate::store::First;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use zarrow_array::{Buffer, UninitBuffer, shape};
@@ -49,11 +48,14 @@ pub struct Slot<'a> {
     pub cache: &'a Cache<Buffer>,
     /// Where the chunk is, and which version of it.
     pub key: Key,
+    /// The elements, where they were found there already.
+    pub kept: Option<Arc<Buffer>>,
 }
 
-impl Slot<'_> {
-    fn get(&self) -> Option<Arc<Buffer>> {
-        self.cache.get(&self.key)
+impl<'a> Slot<'a> {
+    /// The elements, if they are there.
+    pub fn get(&self) -> Option<Arc<Buffer>> {
+        self.kept.clone().or_else(|| self.cache.get(&self.key))
     }
 
     fn keep(&self, buffer: Buffer) -> Arc<Buffer> {
@@ -62,14 +64,9 @@ impl Slot<'_> {
         buffer
     }
 
-    /// Whether the chunk is there.
-    pub fn has(&self) -> bool {
-        self.get().is_some()
-    }
-
     /// The slot of the inner chunk `number`.
-    pub fn inner(&self, number: u64) -> Slot<'_> {
-        Slot { cache: self.cache, key: [&self.key[..], &[number]].concat() }
+    pub fn inner(&self, number: u64) -> Slot<'a> {
+        Slot { cache: self.cache, key: [&self.key[..], &[number]].concat(), kept: None }
     }
 }
 
@@ -81,20 +78,21 @@ impl Chunk<'_> {
     pub fn read(
         &self,
         input: &Input<'_>,
-        wants: &mut [Want<'_>],
+        claims: &mut [OutputClaim<'_>],
         share: Option<Share<'_>>,
         worker: &mut Worker,
     ) -> Result<()> {
         if self.chain.order.is_none() {
-            return self.read_stored(input, wants, share, worker);
+            return self.read_stored(input, claims, share, worker);
         }
         let shape = self.stored_shape();
         let parts: Vec<PerAxis<AxisPart<'_>>> =
-            wants.iter().map(|want| stored_part(self.chain, want.part())).collect();
-        // SAFETY: each has the places of the want that it stands for, which is not used meanwhile.
-        let wants = parts.iter().zip(&*wants).map(|(part, want)| unsafe { Want::new(part, want.sink()) });
-        let mut wants: Vec<Want<'_>> = wants.collect();
-        Chunk { shape: &shape, ..*self }.read_stored(input, &mut wants, share, worker)
+            claims.iter().map(|claim| stored_part(self.chain, claim.part())).collect();
+        // SAFETY: each has the places of the claim that it stands for, which is not used meanwhile.
+        let claims =
+            parts.iter().zip(&*claims).map(|(part, claim)| unsafe { OutputClaim::new(part, claim.sink()) });
+        let mut claims: Vec<OutputClaim<'_>> = claims.collect();
+        Chunk { shape: &shape, ..*self }.read_stored(input, &mut claims, share, worker)
     }
 
     /// The shape in the order in which the axes are stored.
@@ -105,24 +103,6 @@ impl Chunk<'_> {
         }
     }
 
-    /// What a read of `wants` reads first of the stored bytes.
-    ///
-    /// # Errors
-    /// [`zarrow_array::Error::ShapeOverflow`], and what the codec of a shard gives.
-    pub fn first(&self, wants: &[Want<'_>]) -> Result<First> {
-        let shape = self.stored_shape();
-        match (&self.chain.array_to_bytes, self.chain.bytes_to_bytes.as_slice(), wants) {
-            (ArrayToBytes::Sharding(sharding), [], _) => sharding.index_place(&shape),
-            (ArrayToBytes::Bytes { .. }, [], [want]) if !want.is_whole(self.shape) => {
-                let part = stored_part(self.chain, want.part());
-                let (offset, length) =
-                    first_range(&part, &c_strides(&shape, self.item_size()), self.item_size())?;
-                Ok(First::Range(offset, length))
-            }
-            _ => Ok(First::Whole(self.encoded_limit()? as u64)),
-        }
-    }
-
     /// As [`read`](Chunk::read), for a chunk whose shape and parts are in the order of the stored axes.
     ///
     /// # Errors
@@ -130,18 +110,18 @@ impl Chunk<'_> {
     pub fn read_stored(
         &self,
         input: &Input<'_>,
-        wants: &mut [Want<'_>],
+        claims: &mut [OutputClaim<'_>],
         share: Option<Share<'_>>,
         worker: &mut Worker,
     ) -> Result<()> {
         let Chain { array_to_bytes, bytes_to_bytes, .. } = self.chain;
         match array_to_bytes {
             ArrayToBytes::Bytes { swap } if bytes_to_bytes.is_empty() => {
-                self.read_uncompressed(input, wants, swap, worker)?;
+                self.read_uncompressed(input, claims, swap, worker)?;
             }
-            ArrayToBytes::Bytes { swap } => self.read_compressed(input, wants, swap, worker)?,
+            ArrayToBytes::Bytes { swap } => self.read_compressed(input, claims, swap, worker)?,
             ArrayToBytes::Sharding(sharding) if bytes_to_bytes.is_empty() => {
-                return self.read_shard(sharding, input, wants, share, worker);
+                return self.read_shard(sharding, input, claims, share, worker);
             }
             ArrayToBytes::Sharding(sharding) => {
                 // A shard that was compressed as a whole has to be there as a whole.
@@ -149,21 +129,21 @@ impl Chunk<'_> {
                 let encoded = input.load(limit, &mut worker.encoded)?;
                 let mut shard = Vec::new();
                 decode(bytes_to_bytes, encoded, Output::Growing(&mut shard, limit), &mut worker.codecs)?;
-                return self.read_shard(sharding, &Input::of_bytes(&shard), wants, None, worker);
+                return self.read_shard(sharding, &Input::of_bytes(&shard), claims, None, worker);
             }
             ArrayToBytes::Optional(optional) => {
                 let input = input.within(self.encoded_limit()?)?;
-                self.read_optional(optional, &input, wants, worker)?;
+                self.read_optional(optional, &input, claims, worker)?;
             }
             _ => {
                 let input = input.within(self.encoded_limit()?)?;
                 let all = 0..shape::nbytes(self.shape, 1)?;
                 let decoded = decode_elements(self.chain, &input, self.shape, all, worker)?;
-                wants.iter_mut().try_for_each(|want| want.place(&decoded, 0, self.shape))?;
+                claims.iter_mut().try_for_each(|claim| claim.place(&decoded, 0, self.shape))?;
             }
         }
         // SAFETY: all of them were read without an error, and so their places written.
-        wants.iter_mut().try_for_each(|want| unsafe { want.mark() })
+        claims.iter_mut().try_for_each(|claim| unsafe { claim.mark() })
     }
 
     /// Bytes of one element; 0 where they have no fixed size.
@@ -193,16 +173,16 @@ impl Chunk<'_> {
     fn read_uncompressed(
         &self,
         input: &Input<'_>,
-        wants: &mut [Want<'_>],
+        claims: &mut [OutputClaim<'_>],
         swap: &Swap,
         worker: &mut Worker,
     ) -> Result<()> {
         let expected = shape::nbytes(self.shape, self.item_size())? as u64;
         let wrong_size =
             |actual: u64| Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes");
-        if let [want] = wants
-            && want.is_whole(self.shape)
-            && let Some(memory) = want.contiguous()
+        if let [claim] = claims
+            && claim.is_whole(self.shape)
+            && let Some(memory) = claim.contiguous()
         {
             let Some(filled) = input.read_whole(memory)? else { return Err(wrong_size(input.nbytes()?)) };
             swap.in_place(filled, self.item_size());
@@ -212,19 +192,19 @@ impl Chunk<'_> {
         if input.nbytes()? != expected {
             return Err(wrong_size(input.nbytes()?));
         }
-        if let [want] = wants
-            && let Some((first, _)) = run_of(want.part(), self.shape)
-            && let Some(memory) = want.contiguous()
+        if let [claim] = claims
+            && let Some((first, _)) = run_of(claim.part(), self.shape)
+            && let Some(memory) = claim.contiguous()
         {
             swap.in_place(input.read(first * self.item_size() as u64, memory)?, self.item_size());
             return Ok(());
         }
         let strides = c_strides(self.shape, self.item_size());
-        for want in wants {
+        for claim in claims {
             match input.bytes() {
-                Some(bytes) => want.scatter(&Source { bytes, origin: 0, strides: &strides, swap })?,
+                Some(bytes) => claim.scatter(&Source { bytes, origin: 0, strides: &strides, swap })?,
                 None => {
-                    read_range(want, &input, &strides, (self.item_size(), swap), worker, self.checkpoint)?
+                    read_range(claim, &input, &strides, (self.item_size(), swap), worker, self.checkpoint)?
                 }
             }
         }
@@ -235,7 +215,7 @@ impl Chunk<'_> {
     fn read_compressed(
         &self,
         input: &Input<'_>,
-        wants: &mut [Want<'_>],
+        claims: &mut [OutputClaim<'_>],
         swap: &Swap,
         worker: &mut Worker,
     ) -> Result<()> {
@@ -243,10 +223,13 @@ impl Chunk<'_> {
         let (chain, limit) = (&self.chain.bytes_to_bytes, self.encoded_limit()?);
         let nbytes = shape::nbytes(self.shape, self.item_size())?;
         let strides = c_strides(self.shape, self.item_size());
-        let mut decode_elements = |encoded: &[u8], memory: &mut [MaybeUninit<u8>]| {
+        let decode_elements = |encoded: &[u8], memory: &mut [MaybeUninit<u8>], codecs: &mut Codecs| {
             let limit = self.chain.ratio_limit(encoded.len());
             if nbytes > limit {
-                let (what, actual) = ("the size of a chunk that so few bytes decode to", nbytes as u64);
+                let (what, actual) = (
+                    "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)",
+                    nbytes as u64,
+                );
                 return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
             }
             // A fault of no compressor is one of the elements.
@@ -257,40 +240,40 @@ impl Chunk<'_> {
                 Some(buffer) => buffer,
                 None => {
                     let mut memory = UninitBuffer::new(nbytes)?;
-                    decode_elements(input.load(limit, encoded)?, memory.as_mut_slice())?;
+                    decode_elements(input.load(limit, encoded)?, memory.as_mut_slice(), codecs)?;
                     // SAFETY: a decoder that returns without an error has written every byte of `Output::Exact`.
                     slot.keep(unsafe { memory.assume_init() })
                 }
             };
             let source = Source { bytes: &buffer, origin: 0, strides: &strides, swap };
-            return wants.iter_mut().try_for_each(|want| want.scatter(&source));
+            return claims.iter_mut().try_for_each(|claim| claim.scatter(&source));
         }
         let encoded = input.load(limit, encoded)?;
-        if let [want] = wants
-            && want.is_whole(self.shape)
-            && let Some(memory) = want.contiguous()
+        if let [claim] = claims
+            && claim.is_whole(self.shape)
+            && let Some(memory) = claim.contiguous()
         {
-            decode_elements(encoded, memory)?;
+            decode_elements(encoded, memory, codecs)?;
             // SAFETY: as above.
             swap.in_place(unsafe { memory.assume_init_mut() }, self.item_size());
             return Ok(());
         }
-        if let [want] = wants
-            && let Some((low, length)) = small_span(want.part(), &strides, self.item_size(), nbytes)
-            && let Some(range) = decode_range(chain, encoded, nbytes, low, decoded.take(length)?)
+        if let [claim] = claims
+            && let Some((low, length)) = small_span(claim.part(), &strides, self.item_size(), nbytes)
+            && let Some(range) = decode_range(chain, encoded, nbytes, low, decoded.take(length)?, codecs)
         {
             range?;
             // SAFETY: `decode_range` has written every byte of the same memory.
             let bytes = unsafe { decoded.take(length)?.assume_init_ref() };
             let origin = -isize::try_from(low).unwrap_or(isize::MAX);
-            return want.scatter(&Source { bytes, origin, strides: &strides, swap });
+            return claim.scatter(&Source { bytes, origin, strides: &strides, swap });
         }
         let memory = decoded.take(nbytes)?;
-        decode_elements(encoded, memory)?;
+        decode_elements(encoded, memory, codecs)?;
         // SAFETY: as above.
         let bytes = unsafe { memory.assume_init_ref() };
         let source = Source { bytes, origin: 0, strides: &strides, swap };
-        wants.iter_mut().try_for_each(|want| want.scatter(&source))
+        claims.iter_mut().try_for_each(|claim| claim.scatter(&source))
     }
 }
 

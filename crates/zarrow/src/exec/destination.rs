@@ -3,20 +3,21 @@
 //! What makes the writes sound:
 //! 1. every range is checked here against the memory's length before a byte is written, so that no write leaves it;
 //! 2. no two writers have an element in common: the contract of every method that writes, which a
-//!    [`Want`](crate::exec::want::Want) keeps;
+//!    [`OutputClaim`](crate::exec::output_claim::OutputClaim) keeps;
 //! 3. nobody reads the memory before all writes are done.
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
 use crate::exec::field::FieldPlace;
+use crate::exec::nontemporal_copy;
 use crate::exec::output_strides::OutputStrides;
+use crate::exec::output_strides::c_strides;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
-use crate::exec::side::{Side, Steps};
-use crate::exec::sink::c_strides;
-use crate::exec::stream;
+use crate::exec::strided_layout::{Steps, StridedLayout};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use zarrow_array::FreshPages;
 
 /// Elements of one size, to be filled.
 pub struct Destination<'a> {
@@ -29,6 +30,8 @@ pub struct Destination<'a> {
     strides: OutputStrides,
     /// Which field of the stored elements goes here, where that is not all of each.
     field: Option<&'a FieldPlace>,
+    /// The pages of the memory, where these are fresh.
+    pages: Option<&'a FreshPages>,
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
@@ -55,7 +58,8 @@ impl<'a> Destination<'a> {
     pub fn new(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], item_size: usize) -> Destination<'a> {
         let strides = c_strides(shape, item_size).into();
         let (pointer, nbytes) = (memory.as_mut_ptr().cast(), memory.len());
-        Destination { pointer, nbytes, item_size, origin: 0, strides, field: None, memory: PhantomData }
+        let (origin, field, pages) = (0, None, None);
+        Destination { pointer, nbytes, item_size, origin, strides, field, pages, memory: PhantomData }
     }
 
     /// Elements in the caller's memory, as far apart as it says.
@@ -70,12 +74,33 @@ impl<'a> Destination<'a> {
         origin: isize,
         strides: OutputStrides,
     ) -> Destination<'a> {
-        Destination { pointer, nbytes, item_size, origin, strides, field: None, memory: PhantomData }
+        let (field, pages) = (None, None);
+        Destination { pointer, nbytes, item_size, origin, strides, field, pages, memory: PhantomData }
     }
 
     /// The same memory for one field of the stored elements, where one is given.
     pub fn of_field(self, field: Option<&'a FieldPlace>) -> Destination<'a> {
         Destination { field, ..self }
+    }
+
+    /// The same memory, whose pages may be these.
+    pub fn of_pages(self, pages: Option<&'a FreshPages>) -> Destination<'a> {
+        Destination { pages, ..self }
+    }
+
+    /// Provides fresh pages, as far as the elements of `part` reach; other threads do their share of it.
+    ///
+    /// # Errors
+    /// What `pass` gives between two pages; [`ErrorKind::Internal`] where the part lies outside the output.
+    pub fn provide_pages(&self, part: &[AxisPart<'_>], pass: &dyn Fn() -> Result<()>) -> Result<()> {
+        let Some(pages) = self.pages.filter(|pages| !pages.all_taken()) else { return Ok(()) };
+        let Some(range) = self.place(part)?.and_then(|layout| layout.range(self.item_size)) else {
+            return Ok(());
+        };
+        while pages.provide_next(self.pointer.wrapping_add(range.end)) {
+            pass()?;
+        }
+        Ok(())
     }
 
     /// Bytes of one element.
@@ -89,9 +114,9 @@ impl<'a> Destination<'a> {
     }
 
     /// Where the elements of `part` go, and the bytes that have them all; `None` where they would leave the memory.
-    fn place(&self, part: &[AxisPart<'_>]) -> Result<Option<Side>> {
-        let side = Side::in_output(part, self.origin, &self.strides)?;
-        Ok(side.filter(|side| side.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
+    fn place(&self, part: &[AxisPart<'_>]) -> Result<Option<StridedLayout>> {
+        let layout = StridedLayout::in_output(part, self.origin, &self.strides)?;
+        Ok(layout.filter(|layout| layout.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
     }
 
     /// The memory of `part`, where it is one run of bytes in which stored elements lie in the part's own C order.
@@ -114,8 +139,8 @@ impl<'a> Destination<'a> {
     #[allow(clippy::mut_from_ref, reason = "the contract rules out a second one")]
     unsafe fn run(&self, part: &[AxisPart<'_>]) -> Option<&mut [MaybeUninit<u8>]> {
         // Without memory to find out it is taken for none, and the next that places the part says so.
-        let side = self.place(part).ok()??;
-        let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
+        let layout = self.place(part).ok()??;
+        let (first, nbytes) = (usize::try_from(layout.first).ok()?, layout.run(self.item_size)?);
         // SAFETY: `place` checked that the part's elements, which here are one run of `nbytes` bytes from
         // `first`, lie inside the memory (point 1); no other part has them (point 2).
         Some(unsafe { std::slice::from_raw_parts_mut(self.pointer.add(first).cast(), nbytes) })
@@ -146,7 +171,7 @@ impl<'a> Destination<'a> {
     unsafe fn copy_from(&self, part: &[AxisPart<'_>], source: &Source<'_>) -> Result<()> {
         let outside = || ErrorKind::Internal("a part lies outside its chunk or output".into());
         let mut to = self.place(part)?.ok_or_else(outside)?;
-        let mut from = Side::in_chunk(part, source.origin, source.strides)?.ok_or_else(outside)?;
+        let mut from = StridedLayout::in_chunk(part, source.origin, source.strides)?.ok_or_else(outside)?;
         let inside = from.range(self.item_size).is_some_and(|range| range.end <= source.bytes.len());
         if !inside || source.strides.len() != part.len() {
             return Err(outside().into());
@@ -163,7 +188,7 @@ impl<'a> Destination<'a> {
                 &axes,
                 source.bytes.as_ptr().wrapping_offset(start),
                 self.pointer.wrapping_offset(first),
-                self.nbytes >= stream::RESULT_NBYTES,
+                self.nbytes >= nontemporal_copy::RESULT_NBYTES,
             );
         }
         Ok(())
@@ -194,12 +219,12 @@ impl<'a> Destination<'a> {
     /// # Safety
     /// The elements of the part have been written, and during the call nobody writes to them.
     pub unsafe fn each_run(&self, part: &[AxisPart<'_>], each: &mut dyn FnMut(usize, &[u8]) -> bool) -> bool {
-        let Ok(Some(side)) = self.place(part) else { return false };
-        let mut first = side.first;
+        let Ok(Some(layout)) = self.place(part) else { return false };
+        let mut first = layout.first;
         // Axes of several elements, the widest steps first, all of them forwards; and those whose elements lie anywhere.
         let mut axes: PerAxis<(usize, usize)> = PerAxis::new();
         let mut scattered: PerAxis<&[isize]> = PerAxis::new();
-        for steps in &side.axes {
+        for steps in &layout.axes {
             match steps {
                 // `place` checked that all of them lie in the memory.
                 Steps::Even { count, step } if *count > 1 => {
@@ -331,10 +356,10 @@ impl Disjoint<'_, MaybeUninit<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zarrow_array::{Number, Words};
+    use zarrow_array::{Number, WordRun};
 
     fn part(start: u64, count: u64, place: u64, output: usize) -> AxisPart<'static> {
-        AxisPart { start, step: 1, count, place, reversed: false, output: Some(output), picks: None }
+        AxisPart { start, step: 1, count, place, reversed: false, output: Some(output), list: None }
     }
 
     #[test]
@@ -363,7 +388,7 @@ mod tests {
         // SAFETY: one thread writes, one call after the other.
         assert!(unsafe { destination.contiguous(&[all]) }.is_none());
         let bytes: Vec<u8> = (0..15).collect();
-        let swap = Swap::Fields([Words { offset: 3, size: 2, count: 1 }].into());
+        let swap = Swap::Fields([WordRun { offset: 3, size: 2, count: 1 }].into());
         let source = |bytes, origin| Source { bytes, origin, strides: &[5], swap: &swap };
         // SAFETY: as above.
         unsafe {

@@ -1,15 +1,16 @@
 //! Decoding elements of any layout to memory of their own: for layouts whose size is not known before, for codecs that
 //! know no other way, and for runs of elements inside a chunk of another codec.
 
+use crate::codec::Codecs;
+use crate::codec::Decoded;
 use crate::codec::{
-    ArrayToBytes, Chain, Filtered, INDEXED_VLEN, IndexedVlen, Output, Pcodec, Swap, VariableChunk, decode,
-    decode_range, encode_variable,
+    ArrayToBytes, Chain, ChunkDescription, Filtered, INDEXED_VLEN, IndexedVlen, Output, Pcodec, Swap,
+    VariableChunk, decode, decode_range, encode_variable, most_encoded,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::input::Input;
 use crate::exec::optional::{decode_optional, open_optional};
-use crate::exec::scratch::{Codecs, Worker};
-use crate::exec::sink::Decoded;
+use crate::exec::worker::Worker;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
@@ -102,20 +103,25 @@ pub fn decode_fixed(
             let encoded = input.load(usize::MAX, encoded)?;
             let limit = chain.ratio_limit(encoded.len());
             if nbytes > limit {
-                let (what, actual) = ("the size of a chunk that so few bytes decode to", nbytes as u64);
+                let (what, actual) = (
+                    "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)",
+                    nbytes as u64,
+                );
                 return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
             }
-            let mut exactly = |memory: &mut [MaybeUninit<u8>]| {
+            let exactly = |memory: &mut [MaybeUninit<u8>], codecs: &mut Codecs| {
                 decode(codecs_after, encoded, Output::Exact(memory), codecs)
                     .map_err(|error| error.in_codec("bytes"))
             };
             if place.len() == nbytes {
-                exactly(memory)?;
-            } else if let Some(range) = decode_range(codecs_after, encoded, nbytes, place.start, memory) {
+                exactly(memory, codecs)?;
+            } else if let Some(range) =
+                decode_range(codecs_after, encoded, nbytes, place.start, memory, codecs)
+            {
                 range?;
             } else {
                 let all = decoded.take(nbytes)?;
-                exactly(all)?;
+                exactly(all, codecs)?;
                 memory.copy_from_slice(&all[place]);
             }
             Ok(swap.clone())
@@ -143,7 +149,10 @@ pub fn decode_fixed(
             let file = grow(chain, encoded, Pcodec::most_encoded(nbytes), codecs)?;
             let limit = chain.ratio_limit(file.len());
             if nbytes > limit {
-                let (what, actual) = ("the size of a chunk that so few bytes decode to", nbytes as u64);
+                let (what, actual) = (
+                    "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)",
+                    nbytes as u64,
+                );
                 return Err(ErrorKind::Limit { what, actual, limit: limit as u64 }.into());
             }
             if place.len() == nbytes {
@@ -162,6 +171,20 @@ pub fn decode_fixed(
             memory.write_copy_of_slice(bytes.get(place).ok_or_else(|| wrong_size(bytes.len() as u64))?);
             Ok(swap)
         }
+        (ArrayToBytes::Registered(codec), _) => {
+            let encoded = input.load(usize::MAX, encoded)?;
+            let bytes = grow(chain, encoded, most_encoded(nbytes), codecs)?;
+            let description = ChunkDescription { data_type: &chain.data_type, shape };
+            if place.len() == nbytes {
+                codec.decode(&bytes, Some(description), Output::Exact(memory))?;
+            } else {
+                let all = decoded.take(nbytes)?;
+                codec.decode(&bytes, Some(description), Output::Exact(all))?;
+                memory.copy_from_slice(&all[place]);
+            }
+            Ok(Swap::None)
+        }
+        #[cfg(feature = "zarrs")]
         (ArrayToBytes::Fallback(fallback), _) => {
             let encoded = input.load(usize::MAX, encoded)?;
             // Filters before a compressor may widen an element, a few times at most.

@@ -4,10 +4,10 @@
 //!    back afterwards. So there are never more workers than threads that worked at once, and an idle thread holds none.
 //! 2. Each place is one atomic pointer: there is no lock to wait for, and none that a fork could leave taken.
 //! 3. Together they keep as many bytes as dropped results may ([`zarrow_array::recycled_limit`]); a worker that would be
-//!    more is given back without its memory. Memory that recent jobs did not need is let go (`scratch.rs`).
+//!    more is given back without its memory. Memory that recent jobs did not need is let go (`codec/context.rs`).
 //! 4. [`release`] frees all.
 
-use crate::exec::scratch::Worker;
+use crate::exec::worker::Worker;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ const PLACES: usize = 64;
 static IDLE: [AtomicPtr<Worker>; PLACES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; PLACES];
 
 /// Bytes that the idle workers keep.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+static KEPT_NBYTES: AtomicUsize = AtomicUsize::new(0);
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
@@ -45,7 +45,7 @@ fn take_from(place: &AtomicPtr<Worker>) -> Option<Box<Worker>> {
     }
     // SAFETY: a pointer in a place is that of a box which `give` let go, and the swap above gave it to nobody else.
     let worker = unsafe { Box::from_raw(worker) };
-    KEPT.fetch_sub(worker.nbytes(), Ordering::Relaxed);
+    KEPT_NBYTES.fetch_sub(worker.nbytes(), Ordering::Relaxed);
     Some(worker)
 }
 
@@ -59,11 +59,13 @@ pub fn take() -> Box<Worker> {
 pub fn give(mut worker: Box<Worker>) {
     worker.trim();
     let mut nbytes = worker.nbytes();
-    if KEPT.fetch_add(nbytes, Ordering::Relaxed).saturating_add(nbytes) > zarrow_array::recycled_limit() {
-        KEPT.fetch_sub(nbytes, Ordering::Relaxed);
+    if KEPT_NBYTES.fetch_add(nbytes, Ordering::Relaxed).saturating_add(nbytes)
+        > zarrow_array::recycled_limit()
+    {
+        KEPT_NBYTES.fetch_sub(nbytes, Ordering::Relaxed);
         worker.free_memory();
         nbytes = worker.nbytes();
-        KEPT.fetch_add(nbytes, Ordering::Relaxed);
+        KEPT_NBYTES.fetch_add(nbytes, Ordering::Relaxed);
     }
     let (home, worker) = (home(), Box::into_raw(worker));
     let kept = (0..PLACES).any(|number| {
@@ -72,7 +74,7 @@ pub fn give(mut worker: Box<Worker>) {
         place.compare_exchange(std::ptr::null_mut(), worker, order, failed).is_ok()
     });
     if !kept {
-        KEPT.fetch_sub(nbytes, Ordering::Relaxed);
+        KEPT_NBYTES.fetch_sub(nbytes, Ordering::Relaxed);
         // SAFETY: it is the box that was let go above, and no place has it.
         drop(unsafe { Box::from_raw(worker) });
     }
@@ -85,5 +87,5 @@ pub fn release() -> usize {
 
 /// Bytes that idle workers keep.
 pub fn kept() -> usize {
-    KEPT.load(Ordering::Relaxed)
+    KEPT_NBYTES.load(Ordering::Relaxed)
 }

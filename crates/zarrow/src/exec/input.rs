@@ -1,46 +1,62 @@
 //! The stored bytes of a chunk: a value of the store, a range of one, or bytes that are in memory already.
-//!
-//! Here threads take their turns where the store is slow: one to ask it, and one to decode what it answered.
 
+use crate::codec::Scratch;
 use crate::error::{ErrorKind, Result};
-use crate::exec::job::Checkpoint;
-use crate::exec::scratch::Scratch;
-use crate::exec::turns::Turn;
+use crate::exec::range::Cuts;
+use crate::exec::staged::Bodies;
 use crate::store::Value;
 use std::mem::MaybeUninit;
 
 /// Where a chunk's encoded bytes are.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    place: Place<'a>,
+    bytes: EncodedBytes<'a>,
     /// `None` for a whole value that nobody asked yet.
     nbytes: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
-enum Place<'a> {
-    Value { value: &'a dyn Value, offset: u64, checkpoint: Option<&'a Checkpoint<'a>> },
+enum EncodedBytes<'a> {
+    Value {
+        value: &'a dyn Value,
+        offset: u64,
+    },
     Bytes(&'a [u8]),
+    /// What landed of a value, of which these bytes begin at `offset`.
+    Bodies {
+        bodies: &'a Bodies,
+        offset: u64,
+    },
 }
 
 impl<'a> Input<'a> {
-    /// A whole value, read by a task that stops at `checkpoint`.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::pass`].
-    pub fn of_value(value: &'a dyn Value, checkpoint: Option<&'a Checkpoint<'a>>) -> Result<Input<'a>> {
+    /// A whole value.
+    pub fn of_value(value: &'a dyn Value) -> Input<'a> {
         match value.bytes() {
-            Some(bytes) => {
-                take(checkpoint, Turn::Decode)?;
-                Ok(Input::of_bytes(bytes))
-            }
-            None => Ok(Input { place: Place::Value { value, offset: 0, checkpoint }, nbytes: None }),
+            Some(bytes) => Input::of_bytes(bytes),
+            None => Input { bytes: EncodedBytes::Value { value, offset: 0 }, nbytes: None },
         }
     }
 
     /// Bytes in memory.
     pub fn of_bytes(bytes: &'a [u8]) -> Input<'a> {
-        Input { place: Place::Bytes(bytes), nbytes: Some(bytes.len() as u64) }
+        Input { bytes: EncodedBytes::Bytes(bytes), nbytes: Some(bytes.len() as u64) }
+    }
+
+    /// So many bytes of a value from `offset` on, of which what will be read has landed.
+    pub fn of_bodies(bodies: &'a Bodies, offset: u64, nbytes: u64) -> Input<'a> {
+        match bodies.run(offset..offset.saturating_add(nbytes)) {
+            Some(bytes) => Input::of_bytes(bytes),
+            None => Input { bytes: EncodedBytes::Bodies { bodies, offset }, nbytes: Some(nbytes) },
+        }
+    }
+
+    /// How a part of uncompressed elements is cut into reads.
+    pub fn cuts(&self) -> Cuts {
+        match self.bytes {
+            EncodedBytes::Bodies { .. } => Cuts::REMOTE,
+            _ => Cuts::LOCAL,
+        }
     }
 
     /// How many bytes there are.
@@ -48,13 +64,11 @@ impl<'a> Input<'a> {
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn nbytes(&self) -> Result<u64> {
-        match (self.nbytes, self.place) {
+        match (self.nbytes, self.bytes) {
             (Some(nbytes), _) => Ok(nbytes),
-            (None, Place::Value { value, checkpoint, .. }) => {
-                take(checkpoint, Turn::Fetch)?;
-                value.nbytes()
-            }
-            (None, Place::Bytes(bytes)) => Ok(bytes.len() as u64),
+            (None, EncodedBytes::Value { value, .. }) => value.nbytes(),
+            (None, EncodedBytes::Bytes(bytes)) => Ok(bytes.len() as u64),
+            (None, EncodedBytes::Bodies { .. }) => Err(not_landed()),
         }
     }
 
@@ -82,9 +96,9 @@ impl<'a> Input<'a> {
 
     /// The bytes, where they are in memory.
     pub fn bytes(&self) -> Option<&'a [u8]> {
-        match self.place {
-            Place::Bytes(bytes) => Some(bytes),
-            Place::Value { .. } => None,
+        match self.bytes {
+            EncodedBytes::Bytes(bytes) => Some(bytes),
+            EncodedBytes::Value { .. } | EncodedBytes::Bodies { .. } => None,
         }
     }
 
@@ -94,16 +108,21 @@ impl<'a> Input<'a> {
     /// [`ErrorKind::Corrupt`] where it reaches behind the end.
     pub fn slice(&self, offset: u64, length: u64) -> Result<Input<'a>> {
         if offset.checked_add(length).is_none_or(|end| Some(end) > self.nbytes) {
-            return Err(ErrorKind::Corrupt("a range reaches behind the end".into()).into());
+            return Err(ErrorKind::Corrupt("a range reaches beyond the end".into()).into());
         }
-        let place = match self.place {
-            Place::Value { value, offset: start, checkpoint } => {
-                Place::Value { value, offset: start.saturating_add(offset), checkpoint }
+        let bytes = match self.bytes {
+            EncodedBytes::Value { value, offset: start } => {
+                EncodedBytes::Value { value, offset: start.saturating_add(offset) }
             }
             // The range lies inside a slice, so that both bounds fit.
-            Place::Bytes(bytes) => Place::Bytes(&bytes[offset as usize..(offset + length) as usize]),
+            EncodedBytes::Bytes(bytes) => {
+                EncodedBytes::Bytes(&bytes[offset as usize..(offset + length) as usize])
+            }
+            EncodedBytes::Bodies { bodies, offset: start } => {
+                return Ok(Input::of_bodies(bodies, start.saturating_add(offset), length));
+            }
         };
-        Ok(Input { place, nbytes: Some(length) })
+        Ok(Input { bytes, nbytes: Some(length) })
     }
 
     /// Reads from `offset` on to fill all of `memory`.
@@ -112,17 +131,21 @@ impl<'a> Input<'a> {
     /// [`ErrorKind::WrongSize`] where the value has become shorter, [`ErrorKind::Io`].
     pub fn read<'m>(&self, offset: u64, memory: &'m mut [MaybeUninit<u8>]) -> Result<&'m mut [u8]> {
         let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
-        let filled = match self.place {
-            Place::Value { value, offset: start, checkpoint } => {
-                take(checkpoint, Turn::Fetch)?;
-                let filled = value.read_at(start.saturating_add(offset), memory)?;
-                take(checkpoint, Turn::Decode)?;
-                filled
+        let filled = match self.bytes {
+            EncodedBytes::Value { value, offset: start } => {
+                value.read_at(start.saturating_add(offset), memory)?
             }
-            Place::Bytes(bytes) => {
+            EncodedBytes::Bytes(bytes) => {
                 let rest = bytes.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or(&[]);
                 let length = rest.len().min(expected);
                 memory[..length].write_copy_of_slice(&rest[..length])
+            }
+            EncodedBytes::Bodies { bodies, offset: start } => {
+                let filled = bodies.copy(start.saturating_add(offset), memory);
+                if filled.len() != expected {
+                    return Err(not_landed());
+                }
+                filled
             }
         };
         // What a store returns is initialised; that it is all of this memory is checked here, since whoever
@@ -139,11 +162,9 @@ impl<'a> Input<'a> {
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn read_whole<'m>(&self, memory: &'m mut [MaybeUninit<u8>]) -> Result<Option<&'m mut [u8]>> {
-        if let (Place::Value { value, offset: 0, checkpoint }, None) = (self.place, self.nbytes) {
+        if let (EncodedBytes::Value { value, offset: 0 }, None) = (self.bytes, self.nbytes) {
             let (start, expected) = (memory.as_ptr().cast::<u8>(), memory.len());
-            take(checkpoint, Turn::Fetch)?;
             let filled = value.read_whole(memory)?;
-            take(checkpoint, Turn::Decode)?;
             // As in `read`.
             return Ok(filled.filter(|filled| filled.len() == expected && filled.as_ptr() == start));
         }
@@ -156,9 +177,9 @@ impl<'a> Input<'a> {
     /// As [`read`](Input::read), [`ErrorKind::Limit`], [`zarrow_array::Error::OutOfMemory`].
     pub fn load<'s>(&'s self, limit: usize, scratch: &'s mut Scratch) -> Result<&'s [u8]> {
         let input = self.within(limit)?;
-        match input.place {
-            Place::Bytes(bytes) => Ok(bytes),
-            Place::Value { .. } => {
+        match input.bytes {
+            EncodedBytes::Bytes(bytes) => Ok(bytes),
+            EncodedBytes::Value { .. } | EncodedBytes::Bodies { .. } => {
                 let memory = scratch.take(usize::try_from(input.nbytes()?).unwrap_or(usize::MAX))?;
                 Ok(input.read(0, memory)?)
             }
@@ -166,6 +187,7 @@ impl<'a> Input<'a> {
     }
 }
 
-fn take(checkpoint: Option<&Checkpoint<'_>>, turn: Turn) -> Result<()> {
-    checkpoint.map_or(Ok(()), |checkpoint| checkpoint.take(turn))
+/// The error of a plan that did not ask for what is read.
+fn not_landed() -> crate::Error {
+    ErrorKind::Internal("a read needs bytes that were not fetched".into()).into()
 }

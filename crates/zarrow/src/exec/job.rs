@@ -3,13 +3,11 @@
 //! 1. Each thread takes the next number until there is none, a task has failed, or the caller was interrupted.
 //! 2. Long tasks pass their [`Checkpoint`] now and then, so that they stop too. On the calling thread it also asks
 //!    whether the caller was interrupted.
-//! 3. Where the store is slow a thread takes turns at fetching and decoding: see [`turns`](super::turns).
-//! 4. A panic, in a task or in the question, is caught and becomes an error.
+//! 3. A panic, in a task or in the question, is caught and becomes an error.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::idle;
-use crate::exec::scratch::Worker;
-use crate::exec::turns::{Turn, Turns};
+use crate::exec::worker::Worker;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,13 +22,19 @@ pub type Task<'a> = dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()> + Sy
 
 /// The tasks of one call.
 pub struct Job {
-    count: u64,
-    next: AtomicU64,
+    tasks: Tasks,
     stop: AtomicBool,
     error: Mutex<Option<Error>>,
-    turns: Option<Turns>,
     /// The process that began it: see step 4 of [`pool`](super::pool).
     generation: u64,
+}
+
+/// Which tasks there are.
+enum Tasks {
+    /// Those numbered below `count`, of which `next` is the next one.
+    Listed { count: u64, next: AtomicU64 },
+    /// So many that have come and that nobody has taken; others may come.
+    Coming(AtomicU64),
 }
 
 /// Where a task finds out that it should stop.
@@ -39,8 +43,6 @@ pub struct Checkpoint<'a> {
     interrupted: Option<&'a dyn Fn() -> bool>,
     /// When the caller was asked last, or the clock was first looked at: short work never does.
     asked: Cell<Option<Instant>>,
-    /// The turn that the thread has (step 3).
-    turn: Cell<Option<Turn>>,
 }
 
 impl Checkpoint<'_> {
@@ -61,45 +63,43 @@ impl Checkpoint<'_> {
         }
         if self.job.stop.load(Ordering::Relaxed) { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
-
-    /// Waits for a turn, where threads take turns.
-    ///
-    /// # Errors
-    /// As [`pass`](Checkpoint::pass).
-    pub fn take(&self, turn: Turn) -> Result<()> {
-        let Some(turns) = &self.job.turns else { return Ok(()) };
-        if self.turn.get() == Some(turn) {
-            return Ok(());
-        }
-        self.give_back();
-        while !turns.take(turn) {
-            self.pass()?;
-        }
-        self.turn.set(Some(turn));
-        // Much may have happened meanwhile.
-        self.pass()
-    }
-
-    /// Whether the store is slow, so that a request costs more than many bytes.
-    pub fn store_is_slow(&self) -> bool {
-        self.job.turns.is_some()
-    }
-
-    /// Ends the turn that the thread has.
-    fn give_back(&self) {
-        if let (Some(turns), Some(turn)) = (&self.job.turns, self.turn.take())
-            && !self.job.is_of_parent()
-        {
-            turns.give(turn);
-        }
-    }
 }
 
 impl Job {
     /// Tasks numbered below `count`.
-    pub fn new(count: u64, turns: Option<Turns>) -> Job {
-        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-        Job { count, next, stop, error: Mutex::new(None), turns, generation: generation() }
+    pub fn new(count: u64) -> Job {
+        Job::of(Tasks::Listed { count, next: AtomicU64::new(0) })
+    }
+
+    /// A job whose tasks are yet to [come](Job::add). Their numbers say nothing.
+    pub fn coming() -> Job {
+        Job::of(Tasks::Coming(AtomicU64::new(0)))
+    }
+
+    fn of(tasks: Tasks) -> Job {
+        let (stop, error) = (AtomicBool::new(false), Mutex::new(None));
+        Job { tasks, stop, error, generation: generation() }
+    }
+
+    /// Adds `count` tasks to a job whose tasks come.
+    pub fn add(&self, count: u64) {
+        if let Tasks::Coming(ready) = &self.tasks {
+            ready.fetch_add(count, Ordering::Release);
+        }
+    }
+
+    /// Whether a thread has something to do: a task, or to find out that the job has stopped.
+    pub fn is_ready(&self) -> bool {
+        let has_task = match &self.tasks {
+            Tasks::Listed { count, next } => next.load(Ordering::Relaxed) < *count,
+            Tasks::Coming(ready) => ready.load(Ordering::Acquire) > 0,
+        };
+        has_task || self.is_stopped()
+    }
+
+    /// Whether a task has failed, or the caller was interrupted.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Whether this process was forked from the one that began the job: then other threads' tasks are lost.
@@ -109,14 +109,28 @@ impl Job {
 
     /// The next task's number.
     fn claim(&self) -> Option<u64> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             return None;
         }
-        // Threads are few, so that the number cannot wrap once it is beyond the last.
-        Some(self.next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < self.count)
+        match &self.tasks {
+            // Threads are few, so that the number cannot wrap once it is beyond the last.
+            Tasks::Listed { count, next } => {
+                Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| number < count)
+            }
+            Tasks::Coming(ready) => {
+                let take = |ready: u64| ready.checked_sub(1);
+                ready.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).ok()
+            }
+        }
     }
 
-    fn fail(&self, error: Error) {
+    /// Whether `number` is the last of the tasks.
+    fn is_last(&self, number: u64) -> bool {
+        matches!(self.tasks, Tasks::Listed { count, .. } if number + 1 >= count)
+    }
+
+    /// Stops the job by an error, of which the first one counts.
+    pub fn fail(&self, error: Error) {
         self.stop.store(true, Ordering::Relaxed);
         let mut first = self.error.lock();
         let later = if first.is_some() { Some(error) } else { first.replace(error) };
@@ -148,7 +162,7 @@ impl Job {
     }
 
     fn work_with(&self, task: &Task<'_>, interrupted: Option<&dyn Fn() -> bool>, worker: &mut Worker) {
-        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(None), turn: Cell::new(None) };
+        let checkpoint = Checkpoint { job: self, interrupted, asked: Cell::new(None) };
         while let Some(number) = self.claim() {
             match catch_unwind(AssertUnwindSafe(|| task(number, worker, &checkpoint))) {
                 Ok(Ok(())) => {}
@@ -160,8 +174,7 @@ impl Job {
                     self.fail(caught(panic));
                 }
             }
-            checkpoint.give_back();
-            if number + 1 < self.count {
+            if !self.is_last(number) {
                 // What it finds is in the job.
                 let _ = checkpoint.pass();
             }

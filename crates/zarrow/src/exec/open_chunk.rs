@@ -15,12 +15,11 @@ use crate::error::Result;
 use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
+use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::PerAxis;
 use crate::exec::read::Reader;
-use crate::exec::scratch::Worker;
 use crate::exec::shard::Share;
-use crate::exec::turns::Turn;
-use crate::exec::want::Want;
+use crate::exec::worker::Worker;
 use crate::store::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,116 +92,112 @@ impl<'a> SharedChunk<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads what is wanted of the chunk at `cell`: all of that, or the share of one task, by number, among those that
+    /// Reads what is wanted of the chunk at `chunk_index`: all of that, or the share of one task, by number, among those that
     /// share the chunk.
     ///
     /// # Errors
     /// Any [`ErrorKind`](crate::ErrorKind), with chunk and codec.
     pub fn chunk(
         &self,
-        cell: &[u64],
-        wants: &mut [Want<'_>],
+        chunk_index: &[u64],
+        claims: &mut [OutputClaim<'_>],
         share: Option<(u64, &SharedChunk<'a>)>,
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<()> {
-        let shape = self.chunk_shape(cell);
+        let shape = self.chunk_shape(chunk_index);
         let chunk = self.chunk_of(&shape, checkpoint);
-        let read = |wants: &mut [Want<'_>], worker: &mut Worker| match share {
+        for claim in &*claims {
+            claim.sink().provide_pages(claim.part(), &|| checkpoint.pass())?;
+        }
+        let read = |claims: &mut [OutputClaim<'_>], worker: &mut Worker| match share {
             None => {
-                let open = self.open_chunk(&chunk, cell, Some(wants), worker)?;
-                self.read_open(&chunk, cell, &open, wants, (0, 1), worker)
+                let open = self.open_chunk(&chunk, chunk_index, worker)?;
+                self.read_open(&chunk, chunk_index, &open, claims, (0, 1), worker)
             }
             Some((number, shared)) => {
-                let open = shared.get(|| self.open_chunk(&chunk, cell, Some(wants), worker))?;
-                self.read_open(&chunk, cell, &open, wants, (number, shared.tasks), worker)
+                let open = shared.get(|| self.open_chunk(&chunk, chunk_index, worker))?;
+                self.read_open(&chunk, chunk_index, &open, claims, (number, shared.tasks), worker)
             }
         };
-        read(wants, worker).map_err(|error| error.in_chunk(cell))
+        read(claims, worker).map_err(|error| error.in_chunk(chunk_index))
     }
 
-    /// Opens the chunk at `cell`.
+    /// Opens the chunk at `chunk_index`.
     ///
     /// # Errors
     /// As [`chunk`](Reader::chunk).
     pub fn open(
         &self,
-        cell: &[u64],
+        chunk_index: &[u64],
         worker: &mut Worker,
         checkpoint: &Checkpoint<'_>,
     ) -> Result<OpenChunk<'a>> {
-        let shape = self.chunk_shape(cell);
+        let shape = self.chunk_shape(chunk_index);
         let chunk = self.chunk_of(&shape, checkpoint);
-        self.open_chunk(&chunk, cell, None, worker).map_err(|error| error.in_chunk(cell))
+        self.open_chunk(&chunk, chunk_index, worker).map_err(|error| error.in_chunk(chunk_index))
     }
 
-    /// The one place where a read opens a chunk. Where it is known what is wanted of it, a slow store fetches what is read
-    /// first along.
+    /// The one place where a read of a store that answers at once opens a chunk.
     fn open_chunk(
         &self,
         chunk: &Chunk<'_>,
-        cell: &[u64],
-        wants: Option<&[Want<'_>]>,
+        chunk_index: &[u64],
         worker: &mut Worker,
     ) -> Result<OpenChunk<'a>> {
-        let key = self.key(cell);
-        let value = match wants.filter(|_| chunk.checkpoint.store_is_slow()) {
-            None => self.store.open(&key)?,
-            Some(wants) => {
-                let first = chunk.first(wants)?;
-                chunk.checkpoint.take(Turn::Fetch)?;
-                self.store.open_for(&key, first)?
-            }
+        let key = self.key(chunk_index);
+        let value = self.store.open(&key)?;
+        let Some(value) = value else {
+            self.note_missing();
+            return Ok(OpenChunk(None));
         };
-        let Some(value) = value else { return Ok(OpenChunk(None)) };
         let index = match self.is_sharded() {
             true => {
                 let read = |input: &Input<'_>| chunk.shard_index(input, worker);
-                Some(self.index(cell, &*value, Some(chunk.checkpoint), read)?)
+                Some(self.index(chunk_index, &*value, read)?)
             }
             false => None,
         };
         Ok(OpenChunk(Some(Stored { value, index })))
     }
 
-    /// Reads what is wanted of an open chunk: a share, by number and count, of a shard; of another what `wants` say.
+    /// Reads what is wanted of an open chunk: a share, by number and count, of a shard; of another what `claims` say.
     fn read_open(
         &self,
         chunk: &Chunk<'_>,
-        cell: &[u64],
+        chunk_index: &[u64],
         open: &OpenChunk<'_>,
-        wants: &mut [Want<'_>],
+        claims: &mut [OutputClaim<'_>],
         (number, count): (u64, u64),
         worker: &mut Worker,
     ) -> Result<()> {
         let Some(Stored { value, index }) = &open.0 else {
             // Shares of a shard want the same.
             let is_first = number == 0 || !self.is_sharded();
-            let wants = if is_first { wants } else { &mut [] };
-            return wants.iter_mut().try_for_each(|want| want.fill(chunk.fill));
+            let claims = if is_first { claims } else { &mut [] };
+            return claims.iter_mut().try_for_each(|claim| claim.fill(chunk.fill));
         };
-        let slot = self.slot(cell, &**value)?;
-        let input = Input::of_value(&**value, Some(chunk.checkpoint))?;
+        let slot = self.slot(chunk_index, &**value)?;
+        let input = Input::of_value(&**value);
         let share = index.as_deref().map(|index| Share { number, count, index });
-        Chunk { slot: slot.as_ref(), ..*chunk }.read(&input, wants, share, worker)
+        Chunk { slot: slot.as_ref(), ..*chunk }.read(&input, claims, share, worker)
     }
 
-    /// The index of the shard `value` at `cell`: from the cache, where this very version was read before, else by `read`.
+    /// The index of the shard `value` at `chunk_index`: from the cache, where this very version was read before, else by `read`.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), and what `read` gives.
     pub fn index(
         &self,
-        cell: &[u64],
+        chunk_index: &[u64],
         value: &dyn Value,
-        checkpoint: Option<&Checkpoint<'_>>,
         read: impl FnOnce(&Input<'_>) -> Result<ShardIndex>,
     ) -> Result<Arc<ShardIndex>> {
-        let key = value.version()?.map(|version| [cell, &version].concat());
+        let key = value.version()?.map(|version| [chunk_index, &version].concat());
         if let Some(index) = key.as_ref().and_then(|key| self.indexes.get(key)) {
             return Ok(index);
         }
-        let index = Arc::new(read(&Input::of_value(value, checkpoint)?)?);
+        let index = Arc::new(read(&Input::of_value(value))?);
         if let Some(key) = key {
             self.indexes.insert(&key, Arc::clone(&index), index.nbytes());
         }
@@ -210,29 +205,31 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the decoded chunk of `value` is kept, if it is.
-    fn slot(&self, cell: &[u64], value: &dyn Value) -> Result<Option<Slot<'_>>> {
+    fn slot(&self, chunk_index: &[u64], value: &dyn Value) -> Result<Option<Slot<'_>>> {
         let Some(cache) = self.chunks else { return Ok(None) };
-        Ok(value.version()?.map(|version| Slot { cache, key: [cell, &version].concat() }))
+        Ok(value.version()?.map(|version| Slot { cache, key: [chunk_index, &version].concat(), kept: None }))
     }
 
-    /// The key of the chunk at `cell`.
-    pub fn key(&self, cell: &[u64]) -> String {
+    /// The key of the chunk at `chunk_index`.
+    pub fn key(&self, chunk_index: &[u64]) -> String {
         let mut key = String::with_capacity(self.path.len() + 32);
         if !self.path.is_empty() {
             key.push_str(self.path);
             key.push('/');
         }
-        self.metadata.chunk_key_encoding.encode(cell, &mut key);
+        self.metadata.chunk_key_encoding.encode(chunk_index, &mut key);
         key
     }
 
-    fn chunk_of<'c>(&'c self, shape: &'c [u64], checkpoint: &'c Checkpoint<'c>) -> Chunk<'c> {
+    /// The chunk of `shape`, before it is known where its elements are kept.
+    pub fn chunk_of<'c>(&'c self, shape: &'c [u64], checkpoint: &'c Checkpoint<'c>) -> Chunk<'c> {
         Chunk { chain: self.chain, fill: &self.metadata.fill_value, shape, slot: None, checkpoint }
     }
 
-    fn chunk_shape(&self, cell: &[u64]) -> PerAxis<u64> {
+    /// The shape of the chunk at `chunk_index`.
+    pub fn chunk_shape(&self, chunk_index: &[u64]) -> PerAxis<u64> {
         let grid = &self.metadata.chunk_grid;
-        cell.iter().enumerate().map(|(axis, index)| grid.chunk_extent(axis, *index).1).collect()
+        chunk_index.iter().enumerate().map(|(axis, index)| grid.chunk_extent(axis, *index).1).collect()
     }
 }
 

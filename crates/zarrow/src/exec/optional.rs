@@ -8,16 +8,17 @@
 //!    places, and the elements moved apart from the last to the first, zero bytes between them.
 //! 4. Otherwise both are decoded to memory of their own, and moved to their places.
 
-use crate::codec::{ArrayToBytes, Chain, OPTIONAL_HEADER, OptionalCodec, Swap};
+use crate::codec::Decoded;
+use crate::codec::{ArrayToBytes, Chain, OPTIONAL_HEADER_NBYTES, OptionalCodec, Swap};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk::Chunk;
 use crate::exec::elements::{decode_elements, decode_fixed, filled, grow};
 use crate::exec::input::Input;
+use crate::exec::output_claim::OutputClaim;
+use crate::exec::output_strides::c_strides;
 use crate::exec::part::run_of;
-use crate::exec::range::{FEW, span};
-use crate::exec::scratch::Worker;
-use crate::exec::sink::{Decoded, c_strides};
-use crate::exec::want::Want;
+use crate::exec::range::{COALESCE_NBYTES, span};
+use crate::exec::worker::Worker;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use zarrow_array::allocation;
@@ -32,28 +33,28 @@ impl Chunk<'_> {
         &self,
         optional: &OptionalCodec,
         input: &Input<'_>,
-        wants: &mut [Want<'_>],
+        claims: &mut [OutputClaim<'_>],
         worker: &mut Worker,
     ) -> Result<()> {
         let count = shape::nbytes(self.shape, 1)?;
         let run = if self.chain.data_type.without_optional().is_variable() {
             0..count
         } else {
-            run_of_all(wants, self.shape)?
+            run_of_all(claims, self.shape)?
         };
         open_optional(self.chain, input, worker, |input, worker| {
-            if let [want] = wants
-                && run_of(want.part(), self.shape).is_some()
+            if let [claim] = claims
+                && run_of(claim.part(), self.shape).is_some()
                 && optional.data.has_fixed_elements()
-                && let Some(memory) = want.contiguous_optional()
+                && let Some(memory) = claim.contiguous_optional()
             {
                 decode_in_place(optional, input, count, run, memory, worker)?;
                 // SAFETY: the mask was decoded to all of its places.
-                unsafe { want.pack() };
+                unsafe { claim.pack() };
                 return Ok(());
             }
             let decoded = decode_optional(optional, input, count, run.clone(), worker)?;
-            wants.iter_mut().try_for_each(|want| want.place(&decoded, run.start, self.shape))
+            claims.iter_mut().try_for_each(|claim| claim.place(&decoded, run.start, self.shape))
         })
         .map_err(|error| error.in_codec("zarrs.optional"))
     }
@@ -72,7 +73,7 @@ pub fn open_optional<T>(
 ) -> Result<T> {
     let input = input.measured()?;
     let plain = chain.bytes_to_bytes.is_empty();
-    if plain && (input.bytes().is_some() || input.nbytes()? > FEW) {
+    if plain && (input.bytes().is_some() || input.nbytes()? > COALESCE_NBYTES) {
         return read(&input, worker);
     }
     // Out of the worker's hands, which the parts are decoded with.
@@ -231,19 +232,19 @@ impl Given {
 /// The encoded mask and the encoded elements.
 fn parts<'a>(optional: &OptionalCodec, input: &Input<'a>) -> Result<(Input<'a>, Input<'a>)> {
     let nbytes = input.nbytes()?;
-    let mut header = [MaybeUninit::uninit(); OPTIONAL_HEADER];
-    let length = OPTIONAL_HEADER.min(usize::try_from(nbytes).unwrap_or(OPTIONAL_HEADER));
+    let mut header = [MaybeUninit::uninit(); OPTIONAL_HEADER_NBYTES];
+    let length = OPTIONAL_HEADER_NBYTES.min(usize::try_from(nbytes).unwrap_or(OPTIONAL_HEADER_NBYTES));
     let (mask, data) = optional.lengths(input.read(0, &mut header[..length])?, nbytes)?;
-    let start = OPTIONAL_HEADER as u64;
+    let start = OPTIONAL_HEADER_NBYTES as u64;
     Ok((input.slice(start, mask)?, input.slice(start.saturating_add(mask), data)?))
 }
 
 /// The run from the first element that is wanted to the last.
-fn run_of_all(wants: &[Want<'_>], extents: &[u64]) -> Result<Range<usize>> {
+fn run_of_all(claims: &[OutputClaim<'_>], extents: &[u64]) -> Result<Range<usize>> {
     let strides = c_strides(extents, 1);
     let mut run = None;
-    for want in wants {
-        let own = span(want.part(), &strides, 1)?;
+    for claim in claims {
+        let own = span(claim.part(), &strides, 1)?;
         run =
             Some(run.map_or(own.clone(), |run: Range<usize>| run.start.min(own.start)..run.end.max(own.end)));
     }

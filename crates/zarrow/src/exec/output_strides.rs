@@ -65,6 +65,17 @@ impl OutputStrides {
     }
 }
 
+/// The strides of a C-contiguous chunk, in bytes. A chunk fits into memory, so that its strides do.
+pub fn c_strides(shape: &[u64], item_size: usize) -> PerAxis<isize> {
+    let mut strides = PerAxis::from_elem(0isize, shape.len());
+    let mut stride = item_size as isize;
+    for (extent, place) in shape.iter().zip(&mut strides).rev() {
+        *place = stride;
+        stride = stride.saturating_mul(isize::try_from(*extent).unwrap_or(isize::MAX));
+    }
+    strides
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,9 @@
 //! The part of a chunk that a read wants, and where each of its elements goes.
 //!
-//! A selection is one [`AxisPart`] an axis: positions that are evenly spaced, or [`Picks`], one by one. What
-//! [`cells`](super::cells) cuts from it for a chunk is again one [`AxisPart`] an axis.
+//! A selection is one [`AxisPart`] an axis: positions that are evenly spaced, or [`IndexList`], one by one. What
+//! [`chunk_parts`](super::chunk_parts) cuts from it for a chunk is again one [`AxisPart`] an axis.
 //!
-//! Points have picks on several axes, which are taken together: the first pick of each, the second of each, and so on.
+//! Points have lists on several axes, which are taken together: the first position of each, the second of each, and so on.
 //! The axis that fills the output's axis counts them all, the others count one, so that counts multiply to the number
 //! of elements.
 
@@ -16,10 +16,10 @@ pub type PerAxis<T> = SmallVec<[T; 4]>;
 /// The axis of the output that an axis of the array fills; a dropped axis fills none.
 pub type OutputAxis = Option<usize>;
 
-/// What is taken along one axis: positions `start + k × step` go to `place + k × direction`, or what `picks` say.
+/// What is taken along one axis: positions `start + k × step` go to `place + k × direction`, or what `list` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisPart<'a> {
-    /// The first position, counted from the start of the array or chunk; the lowest one of picks.
+    /// The first position, counted from the start of the array or chunk; the lowest one of a list.
     pub start: u64,
     /// The distance of neighbours, at least 1.
     pub step: u64,
@@ -32,12 +32,12 @@ pub struct AxisPart<'a> {
     /// The output's axis.
     pub output: OutputAxis,
     /// The positions, where they are not evenly spaced.
-    pub picks: Option<Picks<'a>>,
+    pub list: Option<IndexList<'a>>,
 }
 
 /// Positions one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Picks<'a> {
+pub struct IndexList<'a> {
     /// The positions, counted `origin` before the start of the array or chunk; rising, but for points.
     pub positions: &'a [u64],
     /// Where each goes on the output's axis; `None` where they follow one another.
@@ -45,15 +45,15 @@ pub struct Picks<'a> {
     /// What is subtracted from each position.
     pub origin: u64,
     /// Whether they are taken together with those of other axes.
-    pub joined: bool,
+    pub vectorized: bool,
 }
 
-impl<'a> Picks<'a> {
+impl<'a> IndexList<'a> {
     /// `count` of them, after the first `skipped`.
-    pub fn skip(self, skipped: u64, count: u64) -> Picks<'a> {
-        // Picks are in memory, so that their numbers fit.
+    pub fn skip(self, skipped: u64, count: u64) -> IndexList<'a> {
+        // Lists are in memory, so that their numbers fit.
         let range = skipped as usize..(skipped + count) as usize;
-        Picks {
+        IndexList {
             positions: &self.positions[range.clone()],
             places: self.places.map(|places| &places[range]),
             ..self
@@ -67,13 +67,13 @@ impl<'a> Picks<'a> {
 
     /// The lowest position.
     fn first(self) -> u64 {
-        let first = if self.joined { self.positions.iter().min() } else { self.positions.first() };
+        let first = if self.vectorized { self.positions.iter().min() } else { self.positions.first() };
         first.map_or(0, |first| first - self.origin)
     }
 
     /// The highest position.
     fn last(self) -> u64 {
-        let last = if self.joined { self.positions.iter().max() } else { self.positions.last() };
+        let last = if self.vectorized { self.positions.iter().max() } else { self.positions.last() };
         last.map_or(0, |last| last - self.origin)
     }
 }
@@ -81,11 +81,11 @@ impl<'a> Picks<'a> {
 impl<'a> AxisPart<'a> {
     /// `selection` of an axis, seen from its lowest position; `None` where it is empty.
     fn new(selection: &'a AxisSelection, output: OutputAxis) -> Option<AxisPart<'a>> {
-        let picked = |positions: &'a [u64], places, joined| {
-            let picks = Picks { positions, places, origin: 0, joined };
-            let count = if joined && output.is_none() { 1 } else { positions.len() as u64 };
-            let part = AxisPart { start: 0, step: 1, count, place: 0, reversed: false, output, picks: None };
-            (!positions.is_empty()).then(|| part.picking(picks))
+        let listed = |positions: &'a [u64], places, vectorized| {
+            let list = IndexList { positions, places, origin: 0, vectorized };
+            let count = if vectorized && output.is_none() { 1 } else { positions.len() as u64 };
+            let part = AxisPart { start: 0, step: 1, count, place: 0, reversed: false, output, list: None };
+            (!positions.is_empty()).then(|| part.with_list(list))
         };
         match selection {
             AxisSelection::Even { start, step, count, .. } => {
@@ -94,46 +94,46 @@ impl<'a> AxisPart<'a> {
                 let (start, place) =
                     if reversed { (start.checked_sub(reach)?, count - 1) } else { (*start, 0) };
                 let (step, count) = (step.unsigned_abs(), *count);
-                Some(AxisPart { start, step, count, place, reversed, output, picks: None })
+                Some(AxisPart { start, step, count, place, reversed, output, list: None })
             }
             AxisSelection::List(list) => {
                 let (positions, places) = list.sorted();
-                picked(positions, places, false)
+                listed(positions, places, false)
             }
-            AxisSelection::Points(coordinates) => picked(coordinates, None, true),
+            AxisSelection::Points(coordinates) => listed(coordinates, None, true),
         }
     }
 
-    /// The same part with these picks, of which there is at least one.
-    pub fn picking(self, picks: Picks<'a>) -> AxisPart<'a> {
-        AxisPart { start: picks.first(), picks: Some(picks), ..self }
+    /// The same part with this list, which has at least one position.
+    pub fn with_list(self, list: IndexList<'a>) -> AxisPart<'a> {
+        AxisPart { start: list.first(), list: Some(list), ..self }
     }
 
     /// Whether its positions are taken together with those of other axes.
-    pub fn is_joined(&self) -> bool {
-        self.picks.is_some_and(|picks| picks.joined)
+    pub fn is_vectorized(&self) -> bool {
+        self.list.is_some_and(|list| list.vectorized)
     }
 
     /// The last position.
     pub fn last(&self) -> u64 {
-        match self.picks {
+        match self.list {
             None => self.start + (self.count - 1) * self.step,
-            Some(picks) => picks.last(),
+            Some(list) => list.last(),
         }
     }
 
-    /// `count` of its positions, after the first `skipped`; an axis that is joined is not skipped by itself.
+    /// `count` of its positions, after the first `skipped`; an axis that is vectorized is not skipped by itself.
     pub fn skip(&self, skipped: u64, count: u64) -> AxisPart<'a> {
         let place = if self.reversed { self.place - skipped } else { self.place + skipped };
-        match self.picks {
+        match self.list {
             None => AxisPart { start: self.start + skipped * self.step, count, place, ..*self },
-            Some(picks) => AxisPart { count, place, ..*self }.picking(picks.skip(skipped, count)),
+            Some(list) => AxisPart { count, place, ..*self }.with_list(list.skip(skipped, count)),
         }
     }
 
-    /// The same part without picks, where these turn out to be evenly spaced: what is regular is read faster.
+    /// The same part without its list, where the positions turn out to be evenly spaced: what is regular is read faster.
     pub fn evened(self) -> AxisPart<'a> {
-        let Some(Picks { positions, places, origin, joined: false }) = self.picks else { return self };
+        let Some(IndexList { positions, places, origin, vectorized: false }) = self.list else { return self };
         let rises =
             |values: &[u64], by: u64| values.windows(2).all(|pair| pair[0].checked_add(by) == Some(pair[1]));
         let step = positions.get(..2).map_or(1, |pair| pair[1] - pair[0]);
@@ -148,7 +148,7 @@ impl<'a> AxisPart<'a> {
             return self;
         }
         let place = places.map_or(self.place, |places| places[0]);
-        AxisPart { start: positions[0] - origin, step, place, reversed, picks: None, ..self }
+        AxisPart { start: positions[0] - origin, step, place, reversed, list: None, ..self }
     }
 }
 
@@ -157,10 +157,10 @@ impl<'a> AxisPart<'a> {
 pub fn narrowed<'a>(part: &[AxisPart<'a>], axis: usize, skipped: u64, count: u64) -> PerAxis<AxisPart<'a>> {
     let mut narrowed = PerAxis::from_slice(part);
     narrowed[axis] = part[axis].skip(skipped, count);
-    if part[axis].is_joined() {
+    if part[axis].is_vectorized() {
         for (other, piece) in narrowed.iter_mut().enumerate() {
-            if let Some(picks) = piece.picks.filter(|picks| picks.joined && other != axis) {
-                *piece = piece.picking(picks.skip(skipped, count));
+            if let Some(list) = piece.list.filter(|list| list.vectorized && other != axis) {
+                *piece = piece.with_list(list.skip(skipped, count));
             }
         }
     }
@@ -186,7 +186,7 @@ pub fn run_of(part: &[AxisPart<'_>], shape: &[u64]) -> Option<(u64, u64)> {
     let (mut first, mut count, mut stride) = (0u64, 1u64, 1u64);
     let mut whole = true;
     for (axis, extent) in part.iter().zip(shape).rev() {
-        if axis.picks.is_some() || axis.count > 1 && (!whole || axis.step != 1) {
+        if axis.list.is_some() || axis.count > 1 && (!whole || axis.step != 1) {
             return None;
         }
         whole &= axis.count == *extent;
@@ -200,7 +200,7 @@ pub fn run_of(part: &[AxisPart<'_>], shape: &[u64]) -> Option<(u64, u64)> {
 /// Whether a part is a whole chunk of `shape`, in its order.
 pub fn is_whole(part: &[AxisPart<'_>], shape: &[u64]) -> bool {
     let whole = |(axis, extent): (&AxisPart<'_>, &u64)| {
-        axis.step == 1 && axis.count == *extent && axis.picks.is_none()
+        axis.step == 1 && axis.count == *extent && axis.list.is_none()
     };
     part.iter().zip(shape).all(whole)
 }
@@ -227,9 +227,9 @@ pub mod oracle {
     pub fn elements(part: &[AxisPart<'_>]) -> Vec<(PerAxis<u64>, PerAxis<u64>)> {
         let outputs = part.iter().filter_map(|axis| axis.output).max().map_or(0, |last| last + 1);
         let mut elements = vec![(PerAxis::from_elem(0, part.len()), PerAxis::from_elem(0, outputs))];
-        let counting = part.iter().position(|axis| axis.is_joined() && axis.output.is_some());
+        let counting = part.iter().position(|axis| axis.is_vectorized() && axis.output.is_some());
         for (number, axis) in part.iter().enumerate() {
-            if axis.is_joined() && Some(number) != counting {
+            if axis.is_vectorized() && Some(number) != counting {
                 continue;
             }
             elements = elements
@@ -238,13 +238,18 @@ pub mod oracle {
                     (0..axis.count).map(move |at| {
                         let (mut position, mut place) = (position.clone(), place.clone());
                         let mut to = if axis.reversed { axis.place - at } else { axis.place + at };
-                        for (other, joined) in part.iter().enumerate() {
-                            match joined.picks {
-                                Some(picks) if other == number || axis.is_joined() && joined.is_joined() => {
-                                    position[other] = picks.positions[at as usize] - picks.origin;
-                                    to = picks.places.map_or(to, |places| places[at as usize]);
+                        for (other, vectorized) in part.iter().enumerate() {
+                            match vectorized.list {
+                                Some(list)
+                                    if other == number
+                                        || axis.is_vectorized() && vectorized.is_vectorized() =>
+                                {
+                                    position[other] = list.positions[at as usize] - list.origin;
+                                    to = list.places.map_or(to, |places| places[at as usize]);
                                 }
-                                None if other == number => position[other] = joined.start + at * joined.step,
+                                None if other == number => {
+                                    position[other] = vectorized.start + at * vectorized.step
+                                }
                                 _ => {}
                             }
                         }
@@ -344,7 +349,7 @@ mod tests {
             match run_of(&part, &shape) {
                 Some((first, count)) => prop_assert_eq!((first, count, is_run), (number(&all[0].0), all.len() as u64, true)),
                 // A run may be missed where an axis that is cut is followed by axes of one position only, and of points.
-                None => prop_assert!(all.len() > 1 || part.iter().any(AxisPart::is_joined)),
+                None => prop_assert!(all.len() > 1 || part.iter().any(AxisPart::is_vectorized)),
             }
             let whole = all.len() as u64 == shape.iter().product::<u64>() && is_run;
             prop_assert!(!is_whole(&part, &shape) || whole);
@@ -363,11 +368,11 @@ mod tests {
             }
             positions.sort_unstable();
             for places in [Some(&places[..]), None] {
-                let picks = Picks { positions: &positions, places, origin: 0, joined: false };
-                let part = AxisPart { start: 0, step: 1, count, place: 3, reversed: false, output: Some(0), picks: None }.picking(picks);
+                let list = IndexList { positions: &positions, places, origin: 0, vectorized: false };
+                let part = AxisPart { start: 0, step: 1, count, place: 3, reversed: false, output: Some(0), list: None }.with_list(list);
                 prop_assert_eq!(elements(&[part.evened()]), elements(&[part]));
                 let even = odd as u64 >= count && step > 0;
-                prop_assert!(!even || part.evened().picks.is_none());
+                prop_assert!(!even || part.evened().list.is_none());
             }
         }
     }

@@ -10,15 +10,15 @@
 //!    byte.
 //! 5. A change of byte order is part of the move and costs no pass of its own; but for structures, of which the fields
 //!    that are stored the other way round are moved once more, reversed.
-//! 6. Rows of a result that no cache holds are written past the caches (`stream`): an ordinary store would first read
+//! 6. Rows of a result that no cache holds are written past the caches (`nontemporal_copy`): an ordinary store would first read
 //!    from memory each line that it is about to overwrite.
 
 use crate::codec::Swap;
+use crate::exec::nontemporal_copy;
 use crate::exec::part::PerAxis;
-use crate::exec::stream;
 use crate::exec::transposition::{self, Plane, transpose};
 use std::ops::Range;
-use zarrow_array::Words;
+use zarrow_array::WordRun;
 
 /// One axis of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub unsafe fn copy(
             Swap::Words(size) => copy_words(item_size, *size, axes, source, destination, past_caches),
             Swap::Fields(fields) => {
                 copy_words(item_size, 1, axes, source, destination, false);
-                for Words { offset, size, count } in &**fields {
+                for WordRun { offset, size, count } in &**fields {
                     let (source, destination) = (source.add(*offset), destination.add(*offset));
                     copy_words(size * count, *size, axes, source, destination, false);
                 }
@@ -126,9 +126,9 @@ unsafe fn copy_words(
                     && inner.is_run(size) =>
             {
                 let row = count * size;
-                if past_caches && row >= stream::LINE {
-                    rows(outer, source, destination, &|from, to| stream::copy(from, to, row));
-                    stream::finish();
+                if past_caches && row >= nontemporal_copy::LINE_NBYTES {
+                    rows(outer, source, destination, &|from, to| nontemporal_copy::copy(from, to, row));
+                    nontemporal_copy::finish();
                 } else {
                     rows(outer, source, destination, &|from, to| {
                         std::ptr::copy_nonoverlapping(from, to, row)
@@ -159,6 +159,35 @@ unsafe fn copy_words(
             }),
         }
     }
+}
+
+/// Calls `item` with both sides' addresses at all positions of `axes`; `sizes` are those of an element on each side.
+///
+/// # Safety
+/// For every position the addresses lie inside both memories.
+#[inline(always)]
+pub unsafe fn visit(
+    (source_size, destination_size): (usize, usize),
+    axes: &[Axis<'_>],
+    source: *const u8,
+    destination: *mut u8,
+    item: &impl Fn(*const u8, *mut u8),
+) {
+    let axes = merge(axes, 0, 0);
+    let Some((inner, outer)) = axes.split_last() else { return item(source, destination) };
+    let row = |from: *const u8, to: *mut u8| match *inner {
+        // Distances that the compiler knows, for a loop of vectors.
+        Axis::Even { count, source, destination }
+            if source == source_size as isize && destination == destination_size as isize =>
+        {
+            for number in 0..count {
+                item(from.wrapping_add(number * source_size), to.wrapping_add(number * destination_size));
+            }
+        }
+        _ => each(*inner, from, to, item),
+    };
+    // SAFETY: passed on from the caller.
+    unsafe { rows(outer, source, destination, &row) }
 }
 
 /// The same positions on fewer axes.

@@ -7,12 +7,12 @@
 //! 4. A forked child has none of the parent's threads. A pool therefore belongs to one process: the child makes one of its
 //!    own at need, and forgets the parent's, unfreed. Where the fork happened inside a read, the child's copy of that read
 //!    fails.
-//! 5. A read from a slow store has more threads than [`num_threads`], which take turns: see
-//!    [`turns`](super::turns). Those that are more end when they have had nothing to do for some time.
+//! 5. The tasks of an [`OpenJob`] come while it runs. A thread joins when one comes, and leaves when there is none.
 
-use crate::error::Result;
-use crate::exec::job::{INTERRUPT_INTERVAL, Job, Task};
-use crate::exec::turns::Turns;
+use crate::error::{ErrorKind, Result};
+use crate::exec::job::{Checkpoint, INTERRUPT_INTERVAL, Job, Task};
+use crate::exec::worker::Worker;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub fn num_threads() -> usize {
     threads.min(MAX_THREADS)
 }
 
-/// How long a thread that only slow stores need waits for work before it ends.
+/// How long a thread waits for work before it ends, where there are more than [`num_threads`] since fewer were asked for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// More threads than any machine has, which a mistyped number shall not start.
@@ -62,7 +62,7 @@ pub fn set_num_threads(threads: usize) {
 }
 
 /// Runs `task` for every number below `count` on at most `threads` threads, the caller's included, and returns the
-/// first error. Where that is more than [`num_threads`], no more than these decode, and the others wait for the store.
+/// first error.
 ///
 /// `interrupted` is asked on the calling thread alone.
 ///
@@ -70,9 +70,7 @@ pub fn set_num_threads(threads: usize) {
 /// What a task returned; [`ErrorKind::Interrupted`].
 pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Task<'_>) -> Result<()> {
     let helpers = (threads as u64).min(count).saturating_sub(1) as usize;
-    let decoding = if threads > 1 { num_threads() } else { 1 };
-    let turns = (threads > decoding).then(|| Turns::new(threads - decoding, decoding));
-    let job = Job::new(count, turns);
+    let job = Job::new(count);
     if helpers == 0 {
         job.work(task, Some(interrupted));
         return job.result();
@@ -82,11 +80,136 @@ pub fn run(count: u64, threads: usize, interrupted: &dyn Fn() -> bool, task: &Ta
     // dropped before `task` goes out of the caller's hands, also where a panic unwinds.
     let task_of_threads = unsafe { erase(task) };
     let pool = Pool::get();
-    pool.enter(Entry { job: Arc::clone(&job), task: task_of_threads }, helpers);
+    pool.enter(Entry { job: Arc::clone(&job), task: TaskOfJob::Lent(task_of_threads) }, helpers);
     let guard = Leave { pool, job: &job, interrupted };
     job.work(task, Some(interrupted));
     drop(guard);
     job.result()
+}
+
+/// A job whose tasks come while it runs, from any thread: what answers of a store bring.
+///
+/// A thread of the pool joins when a task comes, and leaves when there is none, so that it can work for other callers.
+/// The caller waits meanwhile.
+#[derive(Clone)]
+pub struct OpenJob(Arc<OpenState>);
+
+struct OpenState {
+    job: Arc<Job>,
+    /// Whether no more tasks will come.
+    is_finished: Mutex<bool>,
+    /// A task has come, or the last one has ended.
+    news: Condvar,
+}
+
+impl OpenJob {
+    /// A job without tasks.
+    pub fn new() -> OpenJob {
+        let (is_finished, news) = (Mutex::new(false), Condvar::default());
+        OpenJob(Arc::new(OpenState { job: Arc::new(Job::coming()), is_finished, news }))
+    }
+
+    /// Adds `count` tasks, and wakes threads for them.
+    pub fn add(&self, count: u64) {
+        if self.0.job.is_of_parent() {
+            return;
+        }
+        self.0.job.add(count);
+        self.tell(false);
+        Pool::get().summon(&self.0.job, usize::try_from(count).unwrap_or(usize::MAX));
+    }
+
+    /// Says that no more tasks will come.
+    pub fn finish(&self) {
+        self.tell(true);
+    }
+
+    fn tell(&self, finished: bool) {
+        *self.0.is_finished.lock() |= finished;
+        self.0.news.notify_all();
+    }
+
+    /// Stops the job, as an interruption does.
+    pub fn cancel(&self) {
+        if !self.0.job.is_of_parent() {
+            self.0.job.fail(ErrorKind::Interrupted.into());
+            // A thread has to see it.
+            self.add(1);
+        }
+    }
+
+    /// Whether nothing more is done: all tasks have ended, or one has failed.
+    pub fn is_over(&self) -> bool {
+        *self.0.is_finished.lock() || self.0.job.is_stopped()
+    }
+
+    /// Runs `task` for each task that comes, on the threads of the pool, until the job is finished or has failed; then tells
+    /// `on_end` on one of them. Nobody waits meanwhile.
+    pub fn spawn(&self, task: OwnedTask, on_end: OnEnd) {
+        let entry = Entry { job: Arc::clone(&self.0.job), task: TaskOfJob::Owned(task) };
+        let ending = Ending { open: self.clone(), on_end };
+        Pool::get().enter_open(entry, num_threads().max(1), Some(ending));
+    }
+
+    /// Runs `task` for each task that comes, on at most `threads` threads, the caller's included, until the job is finished;
+    /// returns the first error, after which no task begins.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(&self, threads: usize, interrupted: &dyn Fn() -> bool, task: &Task<'_>) -> Result<()> {
+        let OpenState { job, is_finished, news } = &*self.0;
+        let helpers = threads.saturating_sub(1);
+        // SAFETY: as in `run`.
+        let task_of_threads = unsafe { erase(task) };
+        let pool = Pool::get();
+        pool.enter_open(
+            Entry { job: Arc::clone(job), task: TaskOfJob::Lent(task_of_threads) },
+            helpers,
+            None,
+        );
+        let guard = Leave { pool, job, interrupted };
+        loop {
+            job.work(task, Some(interrupted));
+            let finished = is_finished.lock();
+            if *finished || job.is_stopped() || job.is_of_parent() {
+                break;
+            }
+            if !job.is_ready() {
+                let (finished, woken) = news.wait(finished, Some(INTERRUPT_INTERVAL));
+                drop(finished);
+                if !woken {
+                    job.ask(interrupted);
+                }
+            }
+        }
+        drop(guard);
+        job.result()
+    }
+}
+
+/// Runs `work` on a thread of the pool, and tells `done` there; `work` is given what says whether to stop.
+pub fn spawn<T: Send + 'static>(
+    work: impl FnOnce(&dyn Fn() -> bool) -> Result<T> + Send + 'static,
+    done: impl FnOnce(Result<T>) + Send + 'static,
+) -> OpenJob {
+    let open = OpenJob::new();
+    let (work, result) = (Mutex::new(Some(work)), Arc::new(Mutex::new(None)));
+    let (own, kept) = (open.clone(), Arc::clone(&result));
+    let task: OwnedTask = Arc::new(move |_, _, _| {
+        let Some(work) = work.lock().take() else { return Ok(()) };
+        let result = work(&|| own.0.job.is_stopped())?;
+        *kept.lock() = Some(result);
+        own.finish();
+        Ok(())
+    });
+    let on_end = move |ended: Result<()>| {
+        let result = result.lock().take();
+        let lost = || ErrorKind::Internal("the work left no result".into()).into();
+        done(ended.and_then(|()| result.ok_or_else(lost)));
+    };
+    open.spawn(task, Box::new(on_end));
+    open.add(1);
+    open
 }
 
 /// Takes a job out of the queue when it is dropped, and waits until no other thread works on it (step 3).
@@ -117,7 +240,26 @@ unsafe fn erase<'a>(task: &'a Task<'a>) -> &'static Task<'static> {
 #[derive(Clone)]
 struct Entry {
     job: Arc<Job>,
-    task: &'static Task<'static>,
+    task: TaskOfJob,
+}
+
+/// A task of a caller who waits, or one that nobody waits for.
+#[derive(Clone)]
+enum TaskOfJob {
+    Lent(&'static Task<'static>),
+    Owned(OwnedTask),
+}
+
+/// A task that borrows nothing.
+pub type OwnedTask = Arc<dyn Fn(u64, &mut Worker, &Checkpoint<'_>) -> Result<()> + Send + Sync>;
+
+/// Told once, when no thread is at a job any more: its first error, if any.
+pub type OnEnd = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// What ends a job that nobody waits for.
+struct Ending {
+    open: OpenJob,
+    on_end: OnEnd,
 }
 
 /// The queue and the threads that look at it.
@@ -141,8 +283,12 @@ struct QueuedJob {
     entry: Entry,
     /// How many more threads may join.
     wanted: usize,
+    /// How many may join at once.
+    most: usize,
     /// How many threads are at work on it.
     active: usize,
+    /// What is told at its end, where nobody waits for it.
+    ending: Option<Ending>,
 }
 
 impl Pool {
@@ -172,18 +318,47 @@ impl Pool {
     /// Queues a job for `helpers` threads.
     fn enter(&'static self, entry: Entry, helpers: usize) {
         let mut state = self.state.lock();
-        state.jobs.push(QueuedJob { entry, wanted: helpers, active: 0 });
-        while state.threads < helpers {
+        state.jobs.push(QueuedJob { entry, wanted: helpers, most: helpers, active: 0, ending: None });
+        self.start_threads(&mut state, helpers);
+        drop(state);
+        for _ in 0..helpers {
+            self.work.notify_one();
+        }
+    }
+
+    /// Queues a job whose tasks are yet to come, for which at most `helpers` threads are [summoned](Pool::summon).
+    fn enter_open(&'static self, entry: Entry, helpers: usize, ending: Option<Ending>) {
+        self.state.lock().jobs.push(QueuedJob { entry, wanted: 0, most: helpers, active: 0, ending });
+    }
+
+    /// Lets so many more threads join a job, if it is in the queue. One that finds no task leaves at once.
+    fn summon(&'static self, job: &Arc<Job>, count: usize) {
+        let mut state = self.state.lock();
+        let Some(queued) = state.jobs.iter_mut().find(|queued| Arc::ptr_eq(&queued.entry.job, job)) else {
+            return;
+        };
+        // Threads that are leaving count among the active ones, and may have missed the task.
+        let before = queued.wanted;
+        queued.wanted = queued.wanted.saturating_add(count).min(queued.most);
+        let (more, most) = (queued.wanted - before, queued.most);
+        if more > 0 {
+            self.start_threads(&mut state, most);
+        }
+        drop(state);
+        for _ in 0..more {
+            self.work.notify_one();
+        }
+    }
+
+    /// Starts threads until there are so many.
+    fn start_threads(&'static self, state: &mut State, count: usize) {
+        while state.threads < count {
             let thread = std::thread::Builder::new().name("zarrow".into()).spawn(move || self.serve());
             match thread {
                 Ok(_) => state.threads += 1,
                 // The machine has no more threads: those that there are do the work.
                 Err(_) => break,
             }
-        }
-        drop(state);
-        for _ in 0..helpers {
-            self.work.notify_one();
         }
     }
 
@@ -233,7 +408,11 @@ impl Pool {
             let entry = queued.entry.clone();
             drop(state);
             let done = Done { pool: self, job: Arc::clone(&entry.job) };
-            entry.job.work(entry.task, None);
+            match &entry.task {
+                TaskOfJob::Lent(task) => entry.job.work(*task, None),
+                TaskOfJob::Owned(task) => entry.job.work(&**task, None),
+            }
+            drop(entry);
             drop(done);
             state = self.state.lock();
         }
@@ -249,21 +428,33 @@ struct Done<'a> {
 impl Drop for Done<'_> {
     fn drop(&mut self) {
         let mut state = self.pool.state.lock();
-        if let Some(queued) = state.jobs.iter_mut().find(|queued| Arc::ptr_eq(&queued.entry.job, &self.job)) {
+        let at = state.jobs.iter().position(|queued| Arc::ptr_eq(&queued.entry.job, &self.job));
+        let mut ended = None;
+        if let Some(at) = at {
+            let queued = &mut state.jobs[at];
             queued.active -= 1;
+            if queued.active == 0 && queued.ending.as_ref().is_some_and(|ending| ending.open.is_over()) {
+                ended = Some(state.jobs.swap_remove(at));
+            }
         }
         drop(state);
         self.pool.left.notify_all();
+        if let Some(QueuedJob { entry, ending: Some(Ending { on_end, .. }), .. }) = ended {
+            // What the task has goes before the end is told.
+            let Entry { job, task } = entry;
+            drop(task);
+            let result = job.result();
+            // A payload may panic again when it is dropped.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| on_end(result))) {
+                std::mem::forget(panic);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
-    use crate::exec::job::Checkpoint;
-    use crate::exec::scratch::Worker;
-    use crate::exec::turns::Turn;
     use std::sync::atomic::AtomicU64;
     use std::time::Duration;
 
@@ -333,25 +524,6 @@ mod tests {
             let result = run(3, threads, &|| true, &endless);
             assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted));
         }
-    }
-
-    #[test]
-    fn no_more_decode_than_there_are_processors() {
-        let decoding = num_threads();
-        let (now, most) =
-            ([AtomicUsize::new(0), AtomicUsize::new(0)], [AtomicUsize::new(0), AtomicUsize::new(0)]);
-        run(200, decoding + 7, &never, &|_, _, checkpoint| {
-            for (turn, kind) in [(Turn::Fetch, 0), (Turn::Decode, 1), (Turn::Fetch, 0)] {
-                checkpoint.take(turn)?;
-                most[kind].fetch_max(now[kind].fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                std::thread::yield_now();
-                now[kind].fetch_sub(1, Ordering::SeqCst);
-            }
-            Ok(())
-        })
-        .unwrap();
-        assert!(most[0].load(Ordering::SeqCst) <= 7);
-        assert!(most[1].load(Ordering::SeqCst) <= decoding);
     }
 
     #[test]

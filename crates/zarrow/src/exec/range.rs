@@ -1,38 +1,38 @@
 //! Reading a part of uncompressed elements: only the bytes that are wanted, in few requests.
 //!
-//! 1. Where the bytes from the first wanted element to the last are few, or most of them are wanted, they are read at
-//!    once to the worker's memory, and the elements are moved from there.
-//! 2. Otherwise the outermost axis of several positions is cut: between positions, where what lies between them is
-//!    worth a request of its own; else into groups whose bytes are few.
-//! 3. Picks are grouped the same way, one by one. Points are sorted for that by where they lie in the chunk.
+//! 1. If the bytes from the first wanted element to the last are few, or most of them are wanted, they are read at once
+//!    into the worker's memory, and the elements are moved from there.
+//! 2. Otherwise the outermost axis with several positions is cut: between neighbouring positions, where the gap is worth
+//!    a request of its own; else into groups of few bytes.
+//! 3. Positions of a list are grouped in the same way. Points are first sorted by where they lie in the chunk.
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
 use crate::exec::destination::Source;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
-use crate::exec::part::{AxisPart, PerAxis, Picks, narrowed};
-use crate::exec::scratch::Worker;
-use crate::exec::side::{Side, offsets};
-use crate::exec::want::Want;
+use crate::exec::output_claim::OutputClaim;
+use crate::exec::part::{AxisPart, IndexList, PerAxis, narrowed};
+use crate::exec::strided_layout::{StridedLayout, offsets};
+use crate::exec::worker::Worker;
 use std::ops::Range;
 use zarrow_array::allocation;
 
 /// Bytes that are read at once, whatever of them is wanted: another request would cost as much.
-pub const FEW: u64 = 256 << 10;
+pub const COALESCE_NBYTES: u64 = 256 << 10;
 
 /// Bytes between two positions that are worth a request.
-const GAP: u64 = 32 << 10;
+const GAP_NBYTES: u64 = 32 << 10;
 
-/// How many times as many both are where the store is slow.
-const SLOW: u64 = 16;
+/// How many times as many both are where a request takes long.
+const REMOTE_FACTOR: u64 = 16;
 
 /// The range of bytes from the first element of a part to its last.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] where it begins before the chunk, which a checked plan rules out.
 pub fn span(part: &[AxisPart<'_>], strides: &[isize], item_size: usize) -> Result<Range<usize>> {
-    let range = Side::in_chunk(part, 0, strides)?.and_then(|side| side.range(item_size));
+    let range = StridedLayout::in_chunk(part, 0, strides)?.and_then(|layout| layout.range(item_size));
     Ok(range.ok_or_else(outside)?)
 }
 
@@ -51,22 +51,29 @@ pub fn small_span(
     (range.len() < nbytes / 2).then_some((range.start, range.len()))
 }
 
-/// Where a read of a part begins, and how many bytes it reads at once where the store is slow.
-///
-/// # Errors
-/// As [`read_range`].
-pub fn first_range(part: &[AxisPart<'_>], strides: &[isize], item_size: usize) -> Result<(u64, u64)> {
-    let range = span(part, strides, item_size)?;
-    Ok((range.start as u64, (range.len() as u64).min(FEW * SLOW)))
+/// How many bytes are read at once, and how many between two positions are worth a request of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cuts {
+    /// Bytes that are read at once, whatever of them is wanted.
+    pub few: u64,
+    /// Bytes between two positions that are worth a request.
+    pub gap: u64,
 }
 
-/// Reads the elements of `want` from a chunk whose axes have these strides; `format` is the bytes of an element and
+impl Cuts {
+    /// Where a request is a system call.
+    pub const LOCAL: Cuts = Cuts { few: COALESCE_NBYTES, gap: GAP_NBYTES };
+    /// Where a request takes long.
+    pub const REMOTE: Cuts = Cuts { few: COALESCE_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR };
+}
+
+/// Reads the elements of `claim` from a chunk whose axes have these strides; `format` is the bytes of an element and
 /// what of it is reversed.
 ///
 /// # Errors
 /// What the store gives; [`ErrorKind::Interrupted`].
 pub fn read_range(
-    want: &Want<'_>,
+    claim: &OutputClaim<'_>,
     input: &Input<'_>,
     strides: &[isize],
     format: (usize, &Swap),
@@ -74,58 +81,77 @@ pub fn read_range(
     checkpoint: &Checkpoint<'_>,
 ) -> Result<()> {
     let (item_size, swap) = format;
-    let part = want.part();
-    let range = span(part, strides, item_size)?;
-    let nbytes = range.len() as u64;
-    let wanted = part.iter().map(|axis| axis.count).product::<u64>() * item_size as u64;
-    let (few, gap) = if checkpoint.store_is_slow() { (FEW * SLOW, GAP * SLOW) } else { (FEW, GAP) };
-    let cut = part.iter().position(|axis| axis.start < axis.last());
-    let (Some(axis), true) = (cut, nbytes > few && wanted < nbytes / 2) else {
+    each_range(claim.part(), strides, item_size, input.cuts(), &mut |part, range| {
         checkpoint.pass()?;
         let memory = worker.decoded.take(range.len())?;
         let bytes = &*input.read(range.start as u64, memory)?;
         let origin = -isize::try_from(range.start).unwrap_or(isize::MAX);
-        // SAFETY: it is the caller's want, which is not used meanwhile.
-        let mut want = unsafe { Want::new(part, want.sink()) };
-        return want.scatter(&Source { bytes, origin, strides, swap });
-    };
-    let mut read = |part: &[AxisPart<'_>], axis: usize, taken: u64, count: u64| {
-        let piece = narrowed(part, axis, taken, count);
-        // SAFETY: the piece has places of the caller's want only, which is not used meanwhile, and no two pieces have
+        // SAFETY: the piece has places of the caller's claim only, which is not used meanwhile, and no two pieces have
         // one in common.
-        let want = unsafe { Want::new(&piece, want.sink()) };
-        read_range(&want, input, strides, format, worker, checkpoint)
+        let mut claim = unsafe { OutputClaim::new(part, claim.sink()) };
+        claim.scatter(&Source { bytes, origin, strides, swap })
+    })
+}
+
+/// Reads a piece of a part from a range of bytes.
+type ReadPiece<'a> = dyn FnMut(&[AxisPart<'_>], Range<usize>) -> Result<()> + 'a;
+
+/// Calls `read` with the pieces of `part` that are read at once, and the range of bytes that holds each (steps 1 to 3).
+///
+/// It is a pure function of what is wanted: a read that fetches first asks it what to fetch, and asks it again for what to
+/// read of that.
+///
+/// # Errors
+/// What `read` gives; [`ErrorKind::Internal`] where the part lies outside its chunk, [`zarrow_array::Error::OutOfMemory`].
+pub fn each_range(
+    part: &[AxisPart<'_>],
+    strides: &[isize],
+    item_size: usize,
+    cuts: Cuts,
+    read: &mut ReadPiece<'_>,
+) -> Result<()> {
+    let range = span(part, strides, item_size)?;
+    let nbytes = range.len() as u64;
+    let wanted = part.iter().map(|axis| axis.count).product::<u64>() * item_size as u64;
+    let Cuts { few, gap } = cuts;
+    let cut = part.iter().position(|axis| axis.start < axis.last());
+    let (Some(axis), true) = (cut, nbytes > few && wanted < nbytes / 2) else {
+        return read(part, range);
     };
-    if part[axis].picks.is_none() {
+    let mut each = |part: &[AxisPart<'_>], axis: usize, taken: u64, count: u64| {
+        each_range(&narrowed(part, axis, taken, count), strides, item_size, cuts, read)
+    };
+    if part[axis].list.is_none() {
         let distance = strides[axis].unsigned_abs() as u64 * part[axis].step;
         let group = if distance >= gap { 1 } else { (few / distance.max(1)).max(1) };
         return (0..part[axis].count)
             .step_by(usize::try_from(group).unwrap_or(usize::MAX))
-            .try_for_each(|taken| read(part, axis, taken, group.min(part[axis].count - taken)));
+            .try_for_each(|taken| each(part, axis, taken, group.min(part[axis].count - taken)));
     }
     // Of points, the axis that counts them.
-    let counts = |other: &AxisPart<'_>| part[axis].is_joined() && other.is_joined() && other.output.is_some();
+    let counts =
+        |other: &AxisPart<'_>| part[axis].is_vectorized() && other.is_vectorized() && other.output.is_some();
     let axis = part.iter().position(counts).unwrap_or(axis);
     let offsets = offsets(part, axis, strides)?.ok_or_else(outside)?;
     let sorted = Sorted::new(part, offsets)?;
     let part = sorted.part(part);
-    // What each pick takes with it on the other axes.
+    // What each position takes with it on the other axes.
     let own = sorted.distance(0, sorted.offsets.len() - 1);
-    let each = nbytes.saturating_sub(own);
+    let around = nbytes.saturating_sub(own);
     let mut taken = 0usize;
     while taken < sorted.offsets.len() {
         let next = (taken + 1..sorted.offsets.len()).find(|next| {
             let distance = sorted.distance(next - 1, *next);
-            distance > 0 && (distance >= gap || sorted.distance(taken, *next) + each > few)
+            distance > 0 && (distance >= gap || sorted.distance(taken, *next) + around > few)
         });
         let end = next.unwrap_or(sorted.offsets.len());
-        read(&part, axis, taken as u64, (end - taken) as u64)?;
+        each(&part, axis, taken as u64, (end - taken) as u64)?;
         taken = end;
     }
     Ok(())
 }
 
-/// The picks of one axis, or of points, in the order in which they lie in the chunk (step 3).
+/// The positions of one axis, or of points, in the order in which they lie in the chunk (step 3).
 struct Sorted {
     /// Where they lie, rising.
     offsets: Vec<isize>,
@@ -134,7 +160,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// Sorts the points of `part`, which lie at `offsets`; other picks are sorted.
+    /// Sorts the points of `part`, which lie at `offsets`; other lists are sorted.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -145,27 +171,29 @@ impl Sorted {
         let mut order: Vec<usize> = allocation::collected(0..offsets.len())?;
         order.sort_unstable_by_key(|number| offsets[*number]);
         let in_order =
-            |picks: Picks<'_>| allocation::collected(order.iter().map(|number| picks.positions[*number]));
-        let of_points = part.iter().map(|axis| axis.picks.filter(|picks| picks.joined));
+            |list: IndexList<'_>| allocation::collected(order.iter().map(|number| list.positions[*number]));
+        let of_points = part.iter().map(|axis| axis.list.filter(|list| list.vectorized));
         let positions =
-            of_points.map(|picks| picks.map_or(Ok(Vec::new()), in_order)).collect::<Result<_, _>>()?;
-        let counting = part.iter().find(|axis| axis.is_joined() && axis.output.is_some());
+            of_points.map(|list| list.map_or(Ok(Vec::new()), in_order)).collect::<Result<_, _>>()?;
+        let counting = part.iter().find(|axis| axis.is_vectorized() && axis.output.is_some());
         let place = |number: &usize| {
-            let places = counting.and_then(|axis| axis.picks?.places);
+            let places = counting.and_then(|axis| axis.list?.places);
             places.map_or(counting.map_or(0, |axis| axis.place) + *number as u64, |places| places[*number])
         };
         let points = Some((positions, allocation::collected(order.iter().map(place))?));
         Ok(Sorted { offsets: allocation::collected(order.iter().map(|number| offsets[*number]))?, points })
     }
 
-    /// The part with its picks in this order.
+    /// The part with its positions in this order.
     fn part<'a>(&'a self, part: &[AxisPart<'a>]) -> PerAxis<AxisPart<'a>> {
         let Some((positions, places)) = &self.points else { return PerAxis::from_slice(part) };
-        let pick = |(axis, positions): (&AxisPart<'a>, &'a Vec<u64>)| match axis.picks {
-            Some(picks) if picks.joined => axis.picking(Picks { positions, places: Some(places), ..picks }),
+        let reorder = |(axis, positions): (&AxisPart<'a>, &'a Vec<u64>)| match axis.list {
+            Some(list) if list.vectorized => {
+                axis.with_list(IndexList { positions, places: Some(places), ..list })
+            }
             _ => *axis,
         };
-        part.iter().zip(positions).map(pick).collect()
+        part.iter().zip(positions).map(reorder).collect()
     }
 
     /// Bytes from one to a later one.

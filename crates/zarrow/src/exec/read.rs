@@ -5,24 +5,29 @@
 //!    chunks and they are shards, a task is a share of a shard's inner chunks.
 //! 3. A chunk is opened once, as [`open_chunk`](super::open_chunk) says. One that is not stored gives the fill value; any
 //!    other is read as [`chunk`](super::chunk) says.
-//! 4. When all tasks have succeeded the memory is filled, and becomes the result.
+//! 4. Where a chunk was missing, the array may have gone: [`presence`](super::presence).
+//! 5. When all tasks have succeeded the memory is filled, and becomes the result.
 
-use crate::codec::{ArrayToBytes, BytesToBytes, Chain, ShardIndex};
+use crate::codec::{ArrayToBytes, Chain, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
+use crate::exec::batch::Item;
 use crate::exec::cache::Cache;
-use crate::exec::cells::{AxisGrid, Cells};
+use crate::exec::chunk_parts::{AxisGrid, ChunkParts};
 use crate::exec::field::FieldPlace;
 use crate::exec::open_chunk::SharedChunk;
+use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::{AxisPart, PerAxis, share_of, whole_part};
 use crate::exec::pool;
+use crate::exec::presence::Presence;
 use crate::exec::result::ResultMemory;
-use crate::exec::shard::{GROUP, inner_count};
+use crate::exec::shard::inner_count;
 use crate::exec::sink::Sink;
-use crate::exec::want::Want;
+use crate::exec::staged::{self, SeenVersion};
 use crate::metadata::{ArrayMetadata, ChunkGrid};
 use crate::missing::MissingValues;
 use crate::selection::Selection;
 use crate::store::Store;
+use std::sync::atomic::AtomicBool;
 use zarrow_array::allocation;
 use zarrow_array::{Buffer, DecodedArray};
 
@@ -31,10 +36,6 @@ pub const TASKS_PER_THREAD: u64 = 4;
 
 /// Bytes that a share of an uncompressed chunk has at least.
 const SHARE_NBYTES: u64 = 1 << 20;
-
-/// The most bytes of chunks that are fetched and not decoded yet, taken for as large as they decode to, unless it is a
-/// single one: where the store is slow.
-const UNDER_WAY: u64 = 256 << 20;
 
 /// What a read reads from.
 #[derive(Clone, Copy)]
@@ -49,6 +50,8 @@ pub struct Reader<'a> {
     pub chain: &'a Chain,
     /// The indexes of its shards.
     pub indexes: &'a Cache<ShardIndex>,
+    /// The versions of shards of a remote store whose indexes are kept.
+    pub versions: &'a Cache<SeenVersion>,
     /// Its decoded chunks, where they are kept.
     pub chunks: Option<&'a Cache<Buffer>>,
     /// The field of each element that is read or written, where that is not all of it. For a read, `metadata` tell of the
@@ -56,6 +59,10 @@ pub struct Reader<'a> {
     pub field: Option<&'a FieldPlace>,
     /// Which values mean that an element is missing, where some do.
     pub missing: Option<&'a MissingValues>,
+    /// The array, which may be gone.
+    pub presence: &'a dyn Presence,
+    /// Where a read notes that a chunk is missing.
+    pub missed: Option<&'a AtomicBool>,
 }
 
 /// Reads `selection` into fresh memory.
@@ -71,7 +78,7 @@ pub fn read(
     for sink in memory.sinks(&[selection.flat_shape()])? {
         reader.read_into(selection, &sink.of_field(reader.field), interrupted)?;
     }
-    // SAFETY: the parts of all chunks cover the selection (a property test of `Cells` says so), and every part was
+    // SAFETY: the parts of all chunks cover the selection (a property test of `ChunkParts` says so), and every part was
     // placed or filled, else there was an error.
     let decoded = unsafe { memory.finish(&reader.metadata.fill_value, interrupted) };
     decoded.map_err(|error| match error.kind() {
@@ -102,7 +109,7 @@ impl<'a> Reader<'a> {
         chunk.collect()
     }
 
-    /// Reads `selection` into a sink of its shape (steps 2 and 3).
+    /// Reads `selection` into a sink of its shape (steps 2 to 4).
     ///
     /// # Errors
     /// Any [`ErrorKind`], with chunk and codec; some elements may have been written then.
@@ -112,84 +119,113 @@ impl<'a> Reader<'a> {
         sink: &Sink<'_>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
+        let missed = AtomicBool::new(false);
+        let read = match self.store.remote() {
+            Some(_) => {
+                let item = Item { array: 0, reader: *self, selection };
+                staged::read_into(&[(item, sink)], &missed, interrupted)
+            }
+            None => {
+                let reader = Reader { missed: Some(&missed), ..*self };
+                reader.read_chunks(selection, sink, interrupted)
+            }
+        };
+        self.if_present(read, &missed)
+    }
+
+    fn read_chunks(
+        &self,
+        selection: &Selection,
+        sink: &Sink<'_>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
         let Some(mut part) = whole_part(selection) else { return Ok(()) };
         let threads = self.threads(&part);
         if threads == 1
-            && let Some(cell) = self.single_cell(&mut part)
+            && let Some(chunk_index) = self.single_chunk(&mut part)
         {
             return pool::run(1, 1, interrupted, &|_, worker, checkpoint| {
                 // SAFETY: it is the only claim on the sink.
-                self.chunk(&cell, &mut [unsafe { Want::new(&part, sink) }], None, worker, checkpoint)
+                self.chunk(
+                    &chunk_index,
+                    &mut [unsafe { OutputClaim::new(&part, sink) }],
+                    None,
+                    worker,
+                    checkpoint,
+                )
             });
         }
-        let cells = self.cells(&part)?;
+        let chunk_parts = self.chunk_parts(&part)?;
         let shares = match threads {
             1 => 1,
             _ => {
                 // A chunk in the middle is no edge, where there is one that is not.
-                let (mut cell, mut middle) = (PerAxis::new(), PerAxis::new());
-                cells.get(cells.count() / 2, &mut cell, &mut middle);
-                self.shares(cells.count(), &middle, threads)
+                let (mut chunk_index, mut middle) = (PerAxis::new(), PerAxis::new());
+                chunk_parts.get(chunk_parts.count() / 2, &mut chunk_index, &mut middle);
+                self.shares(chunk_parts.count(), &middle, threads)
             }
         };
         let shared: Vec<SharedChunk<'_>> = match shares {
             1 => Vec::new(),
-            _ => allocation::collected((0..cells.count()).map(|_| SharedChunk::new(shares)))?,
+            _ => allocation::collected((0..chunk_parts.count()).map(|_| SharedChunk::new(shares)))?,
         };
-        let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
+        let tasks = chunk_parts.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
-            let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
-            cells.get(task / shares, &mut cell, &mut part);
+            let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
+            chunk_parts.get(task / shares, &mut chunk_index, &mut part);
             let share = task % shares;
             let shared = shared.get((task / shares) as usize);
             if let Some(part) = self.own_part(part, (share, shares)) {
-                // SAFETY: the pieces of different chunks have no place in common (a property test of `Cells` says
+                // SAFETY: the pieces of different chunks have no place in common (a property test of `ChunkParts` says
                 // so), nor have different shares of an uncompressed one (another says so), and each is one task. Shares
                 // of a shard claim the same part, and write through claims on their own inner chunks only.
-                let mut want = [unsafe { Want::new(&part, sink) }];
-                self.chunk(&cell, &mut want, shared.map(|shared| (share, shared)), worker, checkpoint)?;
+                let mut claim = [unsafe { OutputClaim::new(&part, sink) }];
+                self.chunk(
+                    &chunk_index,
+                    &mut claim,
+                    shared.map(|shared| (share, shared)),
+                    worker,
+                    checkpoint,
+                )?;
             }
             shared.inspect(|shared| shared.leave());
             Ok(())
         })
     }
 
-    /// The one cell of a grid of equal chunks that `part` touches, from whose start the part is counted then: the plan of
+    /// The index of the one chunk that `part` touches on a grid of equal chunks, from whose start the part is counted then: the plan of
     /// a small read, which is worth no other.
-    fn single_cell(&self, part: &mut [AxisPart<'_>]) -> Option<PerAxis<u64>> {
+    fn single_chunk(&self, part: &mut [AxisPart<'_>]) -> Option<PerAxis<u64>> {
         let ChunkGrid::Regular { chunk_shape } = &self.metadata.chunk_grid else { return None };
-        let mut cell = PerAxis::new();
+        let mut chunk_index = PerAxis::new();
         for (axis, extent) in part.iter().zip(chunk_shape) {
             let index = axis.start / extent;
-            if axis.picks.is_some() || axis.last() / extent != index {
+            if axis.list.is_some() || axis.last() / extent != index {
                 return None;
             }
-            cell.push(index);
+            chunk_index.push(index);
         }
-        for ((axis, extent), index) in part.iter_mut().zip(chunk_shape).zip(&cell) {
+        for ((axis, extent), index) in part.iter_mut().zip(chunk_shape).zip(&chunk_index) {
             axis.start -= extent * index;
         }
-        Some(cell)
+        Some(chunk_index)
     }
 
     /// The chunks that `part` of the array touches.
     ///
     /// # Errors
-    /// As [`Cells::new`].
-    pub fn cells(&self, part: &[AxisPart<'a>]) -> Result<Cells<'a>> {
-        Cells::new(part, |axis| AxisGrid::new(&self.metadata.chunk_grid, axis))
+    /// As [`ChunkParts::new`].
+    pub fn chunk_parts(&self, part: &[AxisPart<'a>]) -> Result<ChunkParts<'a>> {
+        ChunkParts::new(part, |axis| AxisGrid::new(&self.metadata.chunk_grid, axis))
     }
 
     /// How many threads `part` is worth: waking one costs as much as decoding some elements. Those that are decoded count,
     /// which may be many more than are selected: a line through compressed chunks decodes all of them.
     pub fn threads(&self, part: &[AxisPart<'_>]) -> usize {
         /// Bytes that a thread should have to do.
-        const WORTH: u64 = 128 << 10;
-        if self.store.concurrency().is_some() {
-            return self.most_threads();
-        }
+        const THREAD_NBYTES: u64 = 128 << 10;
         let selected = self.nbytes(part.iter().map(|axis| axis.count));
-        let worth = selected.max(self.decoded_nbytes(part)) / WORTH + 1;
+        let worth = selected.max(self.decoded_nbytes(part)) / THREAD_NBYTES + 1;
         usize::try_from(worth).unwrap_or(usize::MAX).min(pool::num_threads())
     }
 
@@ -207,34 +243,21 @@ impl<'a> Reader<'a> {
             return 0;
         }
         let touched = part.iter().zip(chunk).fold(1, |touched: u64, (axis, extent)| {
-            touched.saturating_mul(match axis.picks {
+            touched.saturating_mul(match axis.list {
                 // Points count on the axis where their output is.
-                Some(picks) if picks.joined && axis.output.is_none() => 1,
-                Some(picks) if picks.joined => axis.count,
+                Some(list) if list.vectorized && axis.output.is_none() => 1,
+                Some(list) if list.vectorized => axis.count,
                 _ => (axis.last() / extent - axis.start / extent + 1).min(axis.count),
             })
         });
         if touched == 1 { 0 } else { self.nbytes(chunk.iter().copied()).saturating_mul(touched) }
     }
 
-    /// The most threads that a read has use for: those that decode, and where the store is slow those that wait for it.
-    pub fn most_threads(&self) -> usize {
-        let Some(requests) = self.store.concurrency() else { return pool::num_threads() };
-        let fetched = match &self.chain.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) if self.is_sharded() => {
-                self.nbytes(sharding.chunk_shape.iter().copied()).saturating_add(GROUP)
-            }
-            _ => self.nbytes(self.metadata.chunk_grid.largest_chunk().into_iter()),
-        };
-        let most = usize::try_from(UNDER_WAY / fetched.max(1)).unwrap_or(usize::MAX).max(1);
-        pool::num_threads().saturating_add(requests.get().min(most))
-    }
-
     /// The bytes that elements of such extents decode to.
     fn nbytes(&self, extents: impl Iterator<Item = u64>) -> u64 {
         /// What an element of no fixed size is taken for, in bytes.
-        const VARIABLE: u64 = 16;
-        let item_size = self.chain.item_size().map_or(VARIABLE, |size| size as u64);
+        const VARIABLE_NBYTES: u64 = 16;
+        let item_size = self.chain.item_size().map_or(VARIABLE_NBYTES, |size| size as u64);
         extents.fold(item_size, u64::saturating_mul)
     }
 
@@ -248,6 +271,19 @@ impl<'a> Reader<'a> {
         if count == 1 || self.is_sharded() { Some(part) } else { share_of(&part, number, count) }
     }
 
+    /// How many bytes a chunk of `shape` decodes to, or about as many.
+    pub fn likely_nbytes(&self, shape: &[u64]) -> u64 {
+        self.nbytes(shape.iter().copied())
+    }
+
+    /// The codec of shards, where chunks are shards that were not compressed as a whole.
+    pub fn sharding(&self) -> Option<&'a Sharding> {
+        match &self.chain.array_to_bytes {
+            ArrayToBytes::Sharding(sharding) if self.is_sharded() => Some(sharding),
+            _ => None,
+        }
+    }
+
     /// Whether chunks are shards that were not compressed as a whole.
     pub fn is_sharded(&self) -> bool {
         matches!(self.chain.array_to_bytes, ArrayToBytes::Sharding(_)) && self.chain.bytes_to_bytes.is_empty()
@@ -256,23 +292,18 @@ impl<'a> Reader<'a> {
     /// How many tasks each of `chunks` chunks is, of which `part` is a typical piece: one, unless there are few and a
     /// part of each can be read by itself.
     pub fn shares(&self, chunks: u64, part: &[AxisPart<'_>], threads: usize) -> u64 {
-        // Threads that wait for a store have nothing else to do, and a task is a request at least.
-        let slow = self.store.concurrency().is_some();
-        let wanted = threads as u64 * if slow { 1 } else { TASKS_PER_THREAD };
+        let wanted = threads as u64 * TASKS_PER_THREAD;
         let large = self.nbytes(part.iter().map(|axis| axis.count)) / SHARE_NBYTES;
         if threads == 1 || chunks >= wanted {
             return 1;
         }
         let shares = wanted.div_ceil(chunks.max(1));
         match (&self.chain.array_to_bytes, self.chain.bytes_to_bytes.as_slice()) {
-            (ArrayToBytes::Sharding(_), []) if slow => {
-                shares.min(inner_count(self.chain, part)).min(large).max(1)
-            }
             (ArrayToBytes::Sharding(_), []) => shares.min(inner_count(self.chain, part)).max(1),
             (ArrayToBytes::Bytes { .. }, []) => shares.min(large).max(1),
             // Each share decompresses its blocks, and loads the others: worth it only where threads would do nothing.
-            (ArrayToBytes::Bytes { .. }, [BytesToBytes::Blosc])
-                if chunks < threads as u64 && self.chunks.is_none() && !slow =>
+            (ArrayToBytes::Bytes { .. }, [only])
+                if only.decodes_ranges() && chunks < threads as u64 && self.chunks.is_none() =>
             {
                 (threads as u64).div_ceil(chunks.max(1))
             }

@@ -7,14 +7,15 @@
 use crate::error::Result;
 use crate::exec::bitmap::{Bitmap, BitmapMemory};
 use crate::exec::destination::Destination;
-use crate::exec::marked::Marked;
+use crate::exec::sentinel_masked::SentinelMasked;
 use crate::exec::sink::Sink;
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
 use crate::missing::MissingValues;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{
-    Buffer, DataType, DecodedArray, Mask, MaskedTensor, MaskedVariable, Tensor, UninitBuffer, shape,
+    Buffer, DataType, DecodedArray, FreshPages, Mask, MaskedTensor, MaskedVariable, Tensor, UninitBuffer,
+    shape,
 };
 
 /// Memory for elements of one type and shape.
@@ -27,6 +28,8 @@ pub struct ResultMemory<'v> {
     /// Of the one mask; several are joined only when all are there.
     bitmap: Option<BitmapMemory>,
     data: UninitBuffer,
+    /// Of the data, where its memory is fresh.
+    pages: Option<FreshPages>,
     variable: Option<VariableSink>,
 }
 
@@ -56,15 +59,12 @@ impl<'v> ResultMemory<'v> {
         };
         let nbytes = element.item_size().map_or(Ok(0), |size| shape::nbytes(&shape, size))?;
         let variable = element.item_size().is_none().then(VariableSink::default);
-        Ok(ResultMemory {
-            shape,
-            element,
-            missing,
-            masks,
-            bitmap,
-            data: UninitBuffer::new(nbytes)?,
-            variable,
-        })
+        if variable.is_some() {
+            offsets_fit(&shape)?;
+        }
+        let data = UninitBuffer::new(nbytes)?;
+        let pages = data.fresh_pages();
+        Ok(ResultMemory { shape, element, missing, masks, bitmap, data, pages, variable })
     }
 
     /// One sink for each item, which have as many elements each, by the shape that it is filled in.
@@ -86,7 +86,7 @@ impl<'v> ResultMemory<'v> {
                 (None, Some(item_size)) => {
                     let (own, rest) = std::mem::take(&mut data).split_at_mut(elements * item_size);
                     data = rest;
-                    Sink::Fixed(Destination::new(own, item, item_size))
+                    Sink::Fixed(Destination::new(own, item, item_size).of_pages(self.pages.as_ref()))
                 }
                 (variable, _) => {
                     let of_batch = variable.as_ref().map(|variable| variable.at(number * elements, item));
@@ -102,7 +102,7 @@ impl<'v> ResultMemory<'v> {
                 let (missing, bitmap) = (Destination::new(own, item, 1), bitmap.take());
                 sink = match (sink, values.take()) {
                     (Sink::Fixed(data), Some(values)) => {
-                        Sink::Marked(Marked { data, missing, bitmap, values })
+                        Sink::SentinelMasked(SentinelMasked { data, missing, bitmap, values })
                     }
                     (inner, _) => Sink::Optional { missing, bitmap, inner: Box::new(inner) },
                 };
@@ -121,7 +121,7 @@ impl<'v> ResultMemory<'v> {
     /// # Safety
     /// Every element of every sink has been placed or filled.
     pub unsafe fn finish(self, fill: &FillValue, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
-        let ResultMemory { shape, element, missing, masks, bitmap, data, variable } = self;
+        let ResultMemory { shape, element, missing, masks, bitmap, data, variable, pages: _ } = self;
         // SAFETY: the caller's contract.
         let mut masks: Vec<Buffer> = unsafe { masks.into_iter().map(|mask| mask.assume_init()).collect() };
         // SAFETY: as above; who writes a mask packs it.
@@ -147,6 +147,17 @@ impl<'v> ResultMemory<'v> {
             None => DecodedArray::Variable(variable),
         })
     }
+}
+
+/// Refuses elements of no fixed size whose offsets alone find no memory, before any of them is read.
+fn offsets_fit(shape: &[u64]) -> Result<()> {
+    /// Less is looked at when it is needed.
+    const LARGE_NBYTES: usize = 1 << 30;
+    let nbytes = shape::nbytes(shape, size_of::<i64>())?;
+    if nbytes >= LARGE_NBYTES {
+        drop(UninitBuffer::new(nbytes)?);
+    }
+    Ok(())
 }
 
 /// The bytes of a variable-length fill value.

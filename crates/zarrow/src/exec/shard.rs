@@ -1,29 +1,21 @@
-//! Reading what is wanted of a shard: its index, and inner chunks by it.
+//! Reading what is wanted of a shard: its index, and then inner chunks.
 //!
-//! 1. The inner chunks that a part touches are those of its cells; where there are several parts they are gathered, so
-//!    that each is decoded once. One that is not stored gives the fill value.
+//! 1. The inner chunks that a part touches are found as the chunks of an array are. Where there are several parts they
+//!    are gathered, so that each inner chunk is decoded once. A missing inner chunk gives the fill value.
 //! 2. Each inner chunk is read from its range of the shard, as a chunk is.
-//! 3. Where the store is slow the ranges are sorted first, since inner chunks often lie in another order than C; each
-//!    share takes its part of the sorted ones, and fetches those with few bytes between them at once.
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
-use crate::exec::cells::{AxisGrid, Cells};
 use crate::exec::chunk::{Chunk, stored_part};
+use crate::exec::chunk_parts::{AxisGrid, ChunkParts};
 use crate::exec::input::Input;
+use crate::exec::output_claim::OutputClaim;
 use crate::exec::part::{AxisPart, PerAxis};
-use crate::exec::scratch::Worker;
 use crate::exec::sink::Sink;
-use crate::exec::want::Want;
+use crate::exec::worker::Worker;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use zarrow_array::allocation::{self, Grow};
-
-/// Bytes between two ranges that are fetched along, where the store is slow.
-const GAP: u64 = 512 << 10;
-
-/// Bytes that are fetched at once at most, unless one inner chunk has more.
-pub const GROUP: u64 = 8 << 20;
+use zarrow_array::allocation::Grow;
 
 /// A share of a shard's inner chunks: the `number`th of `count`, by an index that all shares have in common.
 #[derive(Clone, Copy)]
@@ -54,29 +46,14 @@ struct Piece<'a> {
     part: PerAxis<AxisPart<'a>>,
 }
 
-/// Where each of a chunk's wants goes, and the inner chunks that it touches.
-type Plans<'a> = SmallVec<[(&'a Sink<'a>, Cells<'a>); 1]>;
+/// Where each of a chunk's claims goes, and the inner chunks that it touches.
+type Plans<'a> = SmallVec<[(&'a Sink<'a>, ChunkParts<'a>); 1]>;
 
 /// # Safety
-/// As [`Want::new`]; the wants that the pieces were made from are not used meanwhile.
-unsafe fn claim<'a>(pieces: &'a [Piece<'_>]) -> SmallVec<[Want<'a>; 1]> {
+/// As [`OutputClaim::new`]; the claims that the pieces were made from are not used meanwhile.
+unsafe fn claims_of<'a>(pieces: &'a [Piece<'_>]) -> SmallVec<[OutputClaim<'a>; 1]> {
     // SAFETY: the caller's contract.
-    pieces.iter().map(|piece| unsafe { Want::new(&piece.part, piece.sink) }).collect()
-}
-
-/// An inner chunk that is stored.
-struct Stored<'a> {
-    offset: u64,
-    length: u64,
-    number: u64,
-    pieces: Vec<Piece<'a>>,
-}
-
-impl Stored<'_> {
-    fn end(&self) -> u64 {
-        // An index that was parsed has no range that wraps.
-        self.offset + self.length
-    }
+    pieces.iter().map(|piece| unsafe { OutputClaim::new(&piece.part, piece.sink) }).collect()
 }
 
 impl Chunk<'_> {
@@ -88,7 +65,7 @@ impl Chunk<'_> {
         &self,
         sharding: &Sharding,
         input: &Input<'_>,
-        wants: &[Want<'_>],
+        claims: &[OutputClaim<'_>],
         share: Option<Share<'_>>,
         worker: &mut Worker,
     ) -> Result<()> {
@@ -101,19 +78,16 @@ impl Chunk<'_> {
                 &own_index
             }
         };
-        let plans = wants.iter().map(|want| Ok((want.sink(), inner_cells(sharding, want.part())?)));
+        let plans = claims.iter().map(|claim| Ok((claim.sink(), inner_chunk_parts(sharding, claim.part())?)));
         let plans: Plans<'_> = plans.collect::<Result<_>>()?;
-        if input.bytes().is_none() && self.checkpoint.store_is_slow() {
-            return self.read_grouped(sharding, &input, index, &plans, share, worker);
-        }
         self.each_inner(sharding, &plans, share, |number, pieces| {
             self.checkpoint.pass()?;
-            // SAFETY: no two pieces of the wants, which are not used meanwhile, have a place in common.
-            let mut wants = unsafe { claim(pieces) };
+            // SAFETY: no two pieces of the claims, which are not used meanwhile, have a place in common.
+            let mut claims = unsafe { claims_of(pieces) };
             match index.get(number as usize) {
-                None => wants.iter_mut().try_for_each(|want| want.fill(self.fill)),
+                None => claims.iter_mut().try_for_each(|claim| claim.fill(self.fill)),
                 Some((offset, length)) => {
-                    self.read_inner(sharding, number, &input.slice(offset, length)?, &mut wants, worker)
+                    self.read_inner(sharding, number, &input.slice(offset, length)?, &mut claims, worker)
                 }
             }
         })
@@ -125,19 +99,19 @@ impl Chunk<'_> {
         sharding: &Sharding,
         number: u64,
         input: &Input<'_>,
-        wants: &mut [Want<'_>],
+        claims: &mut [OutputClaim<'_>],
         worker: &mut Worker,
     ) -> Result<()> {
         let slot = self.slot.map(|slot| slot.inner(number));
         let slot = slot.as_ref();
         let chunk = Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot, ..*self };
-        chunk.read(input, wants, None, worker)
+        chunk.read(input, claims, None, worker)
     }
 
     /// Calls `read` with the number of each inner chunk and what is wanted of it (step 1).
     ///
     /// No two of the pieces have a place in common, nor have those of different shares: their inner chunks differ, or
-    /// the wants do.
+    /// the claims do.
     fn each_inner<'w>(
         &self,
         sharding: &Sharding,
@@ -147,89 +121,30 @@ impl Chunk<'_> {
     ) -> Result<()> {
         let grid = sharding.grid(self.shape)?;
         // The grid's product fitted the index, which is in memory.
-        let number =
-            |cell: &[u64]| cell.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index);
-        let mut cell = PerAxis::new();
-        if let [(sink, cells)] = &plans[..] {
+        let number = |chunk_index: &[u64]| {
+            chunk_index.iter().zip(&grid).fold(0u64, |at, (index, extent)| at * extent + index)
+        };
+        let mut chunk_index = PerAxis::new();
+        if let [(sink, chunk_parts)] = &plans[..] {
             let mut piece = [Piece { sink, part: PerAxis::new() }];
-            for at in share.map_or(0..cells.count(), |share| share.range(cells.count())) {
-                cells.get(at, &mut cell, &mut piece[0].part);
-                read(number(&cell), &piece)?;
+            for at in share.map_or(0..chunk_parts.count(), |share| share.range(chunk_parts.count())) {
+                chunk_parts.get(at, &mut chunk_index, &mut piece[0].part);
+                read(number(&chunk_index), &piece)?;
             }
             return Ok(());
         }
         let mut gathered: BTreeMap<u64, Vec<Piece<'w>>> = BTreeMap::new();
-        for (sink, cells) in plans {
-            for at in 0..cells.count() {
+        for (sink, chunk_parts) in plans {
+            for at in 0..chunk_parts.count() {
                 let mut part = PerAxis::new();
-                cells.get(at, &mut cell, &mut part);
-                gathered.entry(number(&cell)).or_default().try_push(Piece { sink, part })?;
+                chunk_parts.get(at, &mut chunk_index, &mut part);
+                gathered.entry(number(&chunk_index)).or_default().try_push(Piece { sink, part })?;
             }
         }
         let all = 0..gathered.len() as u64;
         let own = share.map_or(all.clone(), |share| share.range(all.end));
         let mut own = gathered.iter().skip(own.start as usize).take((own.end - own.start) as usize);
         own.try_for_each(|(at, pieces)| read(*at, pieces))
-    }
-
-    /// Step 3.
-    fn read_grouped(
-        &self,
-        sharding: &Sharding,
-        input: &Input<'_>,
-        index: &ShardIndex,
-        plans: &Plans<'_>,
-        share: Option<Share<'_>>,
-        worker: &mut Worker,
-    ) -> Result<()> {
-        let mut stored: Vec<Stored<'_>> = Vec::new();
-        self.each_inner(sharding, plans, None, |number, pieces| {
-            if let Some((offset, length)) = index.get(number as usize) {
-                let pieces = allocation::collected(pieces.iter().cloned())?;
-                stored.try_push(Stored { offset, length, number, pieces })?;
-            } else if share.is_none_or(|share| number % share.count == share.number) {
-                // SAFETY: as in `read_shard`; each number is of one share.
-                unsafe { claim(pieces) }.iter_mut().try_for_each(|want| want.fill(self.fill))?;
-            }
-            Ok(())
-        })?;
-        // Every share sorts all of them, and to the same order, so that each is of one share.
-        stored.sort_unstable_by_key(|stored| (stored.offset, stored.number));
-        let own = share.map_or(0..stored.len() as u64, |share| share.range(stored.len() as u64));
-        let own = &stored[own.start as usize..own.end as usize];
-        let is_kept = |inner: &&Stored<'_>| self.slot.is_some_and(|slot| slot.inner(inner.number).has());
-        let (mut kept, mut rest) = (Vec::new(), Vec::new());
-        for inner in own {
-            if is_kept(&inner) { kept.try_push(inner)? } else { rest.try_push(inner)? }
-        }
-        let own = rest;
-        for inner in kept {
-            let input = input.slice(inner.offset, inner.length)?;
-            // SAFETY: as above.
-            let mut wants = unsafe { claim(&inner.pieces) };
-            self.read_inner(sharding, inner.number, &input, &mut wants, worker)?;
-        }
-        let mut rest = &own[..];
-        while let Some(first) = rest.first() {
-            let (count, end) = group(rest);
-            let (group, more) = rest.split_at(count);
-            rest = more;
-            let range = input.slice(first.offset, end - first.offset)?;
-            // Out of the worker's hands, which the inner chunks work with.
-            let mut scratch = std::mem::take(&mut worker.encoded);
-            let read = range.load(usize::MAX, &mut scratch).and_then(|bytes| {
-                group.iter().try_for_each(|inner| {
-                    self.checkpoint.pass()?;
-                    let input = Input::of_bytes(bytes).slice(inner.offset - first.offset, inner.length)?;
-                    // SAFETY: as above.
-                    let mut wants = unsafe { claim(&inner.pieces) };
-                    self.read_inner(sharding, inner.number, &input, &mut wants, worker)
-                })
-            });
-            worker.encoded = scratch;
-            read?;
-        }
-        Ok(())
     }
 
     /// The index of this chunk, where it is a shard that was not compressed as a whole.
@@ -244,32 +159,18 @@ impl Chunk<'_> {
     }
 }
 
-/// How many of these, which are sorted, are fetched at once, and where the last of their bytes ends.
-fn group(stored: &[&Stored<'_>]) -> (usize, u64) {
-    let mut end = stored[0].end();
-    let mut count = 1;
-    for next in &stored[1..] {
-        let further = end.max(next.end());
-        if next.offset > end.saturating_add(GAP) || further - stored[0].offset > GROUP {
-            break;
-        }
-        (count, end) = (count + 1, further);
-    }
-    (count, end)
-}
-
 /// How many inner chunks `part` of a chunk touches; 1 where it is no shard.
 pub fn inner_count(chain: &Chain, part: &[AxisPart<'_>]) -> u64 {
     let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes else { return 1 };
-    inner_cells(sharding, &stored_part(chain, part)).map_or(u64::MAX, |cells| cells.count())
+    inner_chunk_parts(sharding, &stored_part(chain, part)).map_or(u64::MAX, |chunk_parts| chunk_parts.count())
 }
 
 /// The inner chunks that a part of a shard touches.
 ///
 /// # Errors
-/// As [`Cells::new`].
-pub fn inner_cells<'a>(sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<Cells<'a>> {
-    Cells::new(part, |axis| AxisGrid::Equal(sharding.chunk_shape[axis]))
+/// As [`ChunkParts::new`].
+pub fn inner_chunk_parts<'a>(sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<ChunkParts<'a>> {
+    ChunkParts::new(part, |axis| AxisGrid::Equal(sharding.chunk_shape[axis]))
 }
 
 /// Reads the index of a shard of `shape`.

@@ -1,44 +1,23 @@
 //! Where decoded elements go: the memory of the result, one piece for each part of its layout.
 
-use crate::codec::{Swap, VariableChunk};
-use crate::error::{Error, ErrorKind, Result};
-use crate::exec::bitmap::Bitmap;
+use crate::codec::{Decoded, Swap};
+use crate::error::{ErrorKind, Result};
+use crate::exec::bitmap::{Bitmap, pack};
 use crate::exec::destination::{Destination, Source};
 use crate::exec::field::FieldPlace;
-use crate::exec::marked::Marked;
-use crate::exec::part::{AxisPart, PerAxis};
+use crate::exec::output_strides::c_strides;
+use crate::exec::part::AxisPart;
+use crate::exec::sentinel_masked::SentinelMasked;
 use crate::exec::variable::VariableSink;
 use crate::metadata::FillValue;
-use std::sync::Arc;
 use zarrow_array::allocation;
-
-/// A decoded chunk, in the C order of its stored axes.
-#[derive(Debug)]
-pub enum Decoded {
-    /// Elements of a fixed size, still in the byte order of the store.
-    Fixed {
-        /// The elements.
-        bytes: Vec<u8>,
-        /// What of each element is reversed by the move.
-        swap: Swap,
-    },
-    /// Strings or bytes, kept until all chunks are there.
-    Variable(Arc<VariableChunk>),
-    /// Elements of which some are missing.
-    Optional {
-        /// 1 where an element is missing.
-        missing: Vec<u8>,
-        /// The elements, with room for the missing ones.
-        data: Box<Decoded>,
-    },
-}
 
 /// The memory that a read fills.
 pub enum Sink<'a> {
     /// Elements of a fixed size.
     Fixed(Destination<'a>),
     /// Elements of a fixed size, of which some values mean that one is missing.
-    Marked(Marked<'a>),
+    SentinelMasked(SentinelMasked<'a>),
     /// Strings or bytes, gathered until all are there.
     Variable(VariableSink),
     /// A mask, and what it is the mask of.
@@ -62,11 +41,27 @@ impl<'a> Sink<'a> {
     pub fn of_field(self, field: Option<&'a FieldPlace>) -> Sink<'a> {
         match self {
             Sink::Fixed(data) => Sink::Fixed(data.of_field(field)),
-            Sink::Marked(marked) => Sink::Marked(Marked { data: marked.data.of_field(field), ..marked }),
+            Sink::SentinelMasked(marked) => {
+                Sink::SentinelMasked(SentinelMasked { data: marked.data.of_field(field), ..marked })
+            }
             Sink::Optional { missing, bitmap, inner } => {
                 Sink::Optional { missing, bitmap, inner: Box::new(inner.of_field(field)) }
             }
             Sink::Variable(_) => self,
+        }
+    }
+
+    /// Provides fresh pages for the elements of `part`: see [`Destination::provide_pages`].
+    ///
+    /// # Errors
+    /// As [`Destination::provide_pages`].
+    pub fn provide_pages(&self, part: &[AxisPart<'_>], pass: &dyn Fn() -> Result<()>) -> Result<()> {
+        match self {
+            Sink::Fixed(data) | Sink::SentinelMasked(SentinelMasked { data, .. }) => {
+                data.provide_pages(part, pass)
+            }
+            Sink::Optional { inner, .. } => inner.provide_pages(part, pass),
+            Sink::Variable(_) => Ok(()),
         }
     }
 
@@ -88,7 +83,7 @@ impl<'a> Sink<'a> {
         let origin = |item_size: usize| -((first * item_size) as isize);
         match (self, decoded) {
             (
-                Sink::Fixed(destination) | Sink::Marked(Marked { data: destination, .. }),
+                Sink::Fixed(destination) | Sink::SentinelMasked(SentinelMasked { data: destination, .. }),
                 Decoded::Fixed { bytes, swap },
             ) => {
                 let strides = c_strides(shape, destination.stored_size());
@@ -125,7 +120,7 @@ impl<'a> Sink<'a> {
             // SAFETY: the caller's contract.
             (Sink::Fixed(destination), FillValue::Fixed(item)) => unsafe { destination.fill(part, item) },
             // SAFETY: the caller's contract.
-            (Sink::Marked(marked), FillValue::Fixed(item)) => unsafe { marked.fill(part, item) },
+            (Sink::SentinelMasked(marked), FillValue::Fixed(item)) => unsafe { marked.fill(part, item) },
             (Sink::Variable(sink), FillValue::Variable(_)) => sink.add_fill(part),
             (Sink::Optional { missing, bitmap, inner }, FillValue::Present(value)) => {
                 // SAFETY: the caller's contract.
@@ -157,7 +152,7 @@ impl<'a> Sink<'a> {
     pub unsafe fn mark(&self, part: &[AxisPart<'_>]) -> Result<()> {
         match self {
             // SAFETY: the caller's contract.
-            Sink::Marked(marked) => unsafe { marked.mark(part) },
+            Sink::SentinelMasked(marked) => unsafe { marked.mark(part) },
             // SAFETY: as above.
             Sink::Optional { inner, .. } => unsafe { inner.mark(part) },
             Sink::Fixed(_) | Sink::Variable(_) => Ok(()),
@@ -175,7 +170,7 @@ impl<'a> Sink<'a> {
                 destination.fill(part, &allocation::filled(0, destination.item_size())?)
             },
             // SAFETY: the caller's contract.
-            Sink::Marked(marked) => unsafe {
+            Sink::SentinelMasked(marked) => unsafe {
                 marked.fill(part, &allocation::filled(0, marked.data.item_size())?)
             },
             Sink::Variable(sink) => sink.add_empty(part),
@@ -183,68 +178,4 @@ impl<'a> Sink<'a> {
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
         }
     }
-}
-
-/// Packs the mask of `part`, which was just written.
-///
-/// # Safety
-/// As [`Bitmap::pack`].
-pub unsafe fn pack(bitmap: &Option<Bitmap<'_>>, mask: &Destination<'_>, part: &[AxisPart<'_>]) {
-    if let Some(bitmap) = bitmap {
-        // SAFETY: the caller's contract.
-        unsafe { bitmap.pack(mask, part) }
-    }
-}
-
-impl Decoded {
-    /// The elements spread to where `missing` has a 0, and zero bytes, nothing or missing where it has a 1.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] where there are not as many elements as zeros.
-    pub fn spread(self, missing: &[u8], item_size: usize) -> Result<Decoded> {
-        let differ = || ErrorKind::Corrupt("the mask and the data differ in length".into());
-        match self {
-            Decoded::Fixed { bytes, swap } => {
-                let nbytes = missing.len().checked_mul(item_size).ok_or_else(differ)?;
-                // Missing elements have a size that no stored byte stands for.
-                let mut spread = allocation::filled(0u8, nbytes)?;
-                let mut given = bytes.chunks_exact(item_size.max(1));
-                for (place, missing) in spread.chunks_exact_mut(item_size.max(1)).zip(missing) {
-                    if *missing == 0 {
-                        place.copy_from_slice(given.next().ok_or_else(differ)?);
-                    }
-                }
-                if given.next().is_some() {
-                    Err(differ().into())
-                } else {
-                    Ok(Decoded::Fixed { bytes: spread, swap })
-                }
-            }
-            Decoded::Variable(chunk) => {
-                let chunk =
-                    Arc::try_unwrap(chunk).map_err(|_| ErrorKind::Internal("a shared chunk".into()))?;
-                Ok(Decoded::Variable(Arc::new(chunk.spread(missing)?)))
-            }
-            Decoded::Optional { missing: inner, data } => {
-                let mut given = inner.iter();
-                let given = |missing: &u8| match *missing {
-                    0 => given.next().copied().ok_or_else(|| Error::from(differ())),
-                    _ => Ok(1),
-                };
-                let spread: Vec<u8> = allocation::try_collected(missing.iter().map(given))?;
-                Ok(Decoded::Optional { missing: spread, data: Box::new(data.spread(missing, item_size)?) })
-            }
-        }
-    }
-}
-
-/// The strides of a C-contiguous chunk, in bytes. A chunk fits into memory, so that its strides do.
-pub fn c_strides(shape: &[u64], item_size: usize) -> PerAxis<isize> {
-    let mut strides = PerAxis::from_elem(0isize, shape.len());
-    let mut stride = item_size as isize;
-    for (extent, place) in shape.iter().zip(&mut strides).rev() {
-        *place = stride;
-        stride = stride.saturating_mul(isize::try_from(*extent).unwrap_or(isize::MAX));
-    }
-    strides
 }

@@ -1,15 +1,15 @@
-//! Transposing: moves where another axis is contiguous in the source than in the destination.
+//! Transposing: moves whose source and destination are contiguous along different axes.
 //!
-//! 1. The two axes are cut into square tiles, with as many elements a side as fill a line of the cache. A tile's rows are
-//!    whole lines of the source, its columns whole lines of the destination.
-//! 2. The rows are copied side by side, and turned from there in registers: each line is touched once on either side,
-//!    so that it does not matter whether a cache could hold lines that lie a power of two apart.
+//! 1. The two axes are cut into square tiles, with as many elements on a side as fill a cache line. The rows of a tile
+//!    are whole lines of the source, its columns whole lines of the destination.
+//! 2. The rows are copied next to each other and transposed in registers. Each line is touched once on either side, so
+//!    that lines a power of two apart do not evict each other.
 //! 3. Tiles go along the axis that is contiguous in the larger memory.
-//! 4. Columns that begin at lines go past the caches, where the result is too large for them.
+//! 4. Columns that begin at a line are written past the caches, if the result is too large for them.
 //! 5. What does not fill a tile is left to the caller.
 
+use crate::exec::nontemporal_copy::{self, LINE_NBYTES};
 use crate::exec::placement::Axis;
-use crate::exec::stream::{self, LINE};
 use std::ops::Range;
 
 /// Two axes, of which one is contiguous in the destination and the other in the source.
@@ -31,7 +31,7 @@ impl Plane {
         if !item_size.is_power_of_two() || item_size > 16 {
             return None;
         }
-        let (step, side) = (item_size as isize, LINE / item_size);
+        let (step, side) = (item_size as isize, LINE_NBYTES / item_size);
         let row = axes.iter().position(
             |axis| matches!(axis, Axis::Even { count, destination, .. } if *destination == step && *count >= side),
         )?;
@@ -53,9 +53,9 @@ impl Plane {
     /// The part of the plane that tiles cover when the first is to begin at a line of the `destination` (step 4), or at
     /// its start where that cannot be for all columns; and whether they begin at lines.
     pub fn tiled(&self, item_size: usize, destination: *const u8) -> (Range<usize>, Range<usize>, bool) {
-        let side = LINE / item_size;
-        let head = destination.align_offset(LINE);
-        let on_lines = self.column_step % LINE as isize == 0 && head.is_multiple_of(item_size);
+        let side = LINE_NBYTES / item_size;
+        let head = destination.align_offset(LINE_NBYTES);
+        let on_lines = self.column_step % LINE_NBYTES as isize == 0 && head.is_multiple_of(item_size);
         let first = if on_lines { (head / item_size).min(self.rows) } else { 0 };
         let last = first + (self.rows - first) / side * side;
         (first..last, 0..self.columns / side * side, on_lines)
@@ -67,7 +67,7 @@ impl Plane {
 ///
 /// # Safety
 /// `SIZE` bytes are readable in the source and writable in the destination at all positions of the plane; the memories do
-/// not overlap. Where `past_caches` is set, every column begins at a line for `rows`, and [`stream::finish`] is called
+/// not overlap. Where `past_caches` is set, every column begins at a line for `rows`, and [`nontemporal_copy::finish`] is called
 /// before another thread reads the destination.
 pub unsafe fn transpose<const SIZE: usize, const SWAPPED: bool>(
     plane: &Plane,
@@ -76,7 +76,7 @@ pub unsafe fn transpose<const SIZE: usize, const SWAPPED: bool>(
     destination: *mut u8,
     past_caches: bool,
 ) {
-    let side = LINE / SIZE;
+    let side = LINE_NBYTES / SIZE;
     let tile = |row: usize, column: usize| {
         let from = source.wrapping_offset(row as isize * plane.row_step).wrapping_add(column * SIZE);
         let to = destination.wrapping_offset(column as isize * plane.column_step).wrapping_add(row * SIZE);
@@ -96,11 +96,11 @@ pub unsafe fn transpose<const SIZE: usize, const SWAPPED: bool>(
 }
 
 /// The most lines that a tile has.
-const MOST_LINES: usize = LINE;
+const MOST_LINES: usize = LINE_NBYTES;
 
 /// A tile's rows, one line behind the other.
 #[repr(C, align(64))]
-struct Lines([[u8; LINE]; MOST_LINES]);
+struct Lines([[u8; LINE_NBYTES]; MOST_LINES]);
 
 /// Step 2.
 ///
@@ -114,14 +114,14 @@ unsafe fn move_tile<const SIZE: usize, const SWAPPED: bool>(
     column_step: isize,
     past_caches: bool,
 ) {
-    let side = LINE / SIZE;
+    let side = LINE_NBYTES / SIZE;
     let mut lines = std::mem::MaybeUninit::<Lines>::uninit();
-    let start = lines.as_mut_ptr().cast::<[u8; LINE]>();
+    let start = lines.as_mut_ptr().cast::<[u8; LINE_NBYTES]>();
     for row in 0..side {
         // SAFETY: the row is a line's worth of elements of the source, and `side` lines fit.
         unsafe {
             let mut line =
-                source.wrapping_offset(row as isize * row_step).cast::<[u8; LINE]>().read_unaligned();
+                source.wrapping_offset(row as isize * row_step).cast::<[u8; LINE_NBYTES]>().read_unaligned();
             if SWAPPED {
                 line.as_chunks_mut::<SIZE>().0.iter_mut().for_each(|item| item.reverse());
             }
@@ -134,7 +134,7 @@ unsafe fn move_tile<const SIZE: usize, const SWAPPED: bool>(
 
 #[cfg(target_arch = "x86_64")]
 mod registers {
-    use super::LINE;
+    use super::LINE_NBYTES;
     use std::arch::x86_64::*;
 
     /// Bytes of a register.
@@ -143,21 +143,21 @@ mod registers {
     /// Writes the columns of the tile, a line each.
     ///
     /// # Safety
-    /// `LINE / SIZE` lines can be read, and as many written, `column_step` bytes apart; to multiples of 64 where they go
+    /// `LINE_NBYTES / SIZE` lines can be read, and as many written, `column_step` bytes apart; to multiples of 64 where they go
     /// past the caches.
     #[inline(always)]
     pub unsafe fn columns<const SIZE: usize>(
-        lines: *const [u8; LINE],
+        lines: *const [u8; LINE_NBYTES],
         destination: *mut u8,
         column_step: isize,
         past_caches: bool,
     ) {
         // Squares of as many elements a side as fill a register: four of them make the width of a line.
         let side = WIDTH / SIZE;
-        for across in 0..LINE / WIDTH {
+        for across in 0..LINE_NBYTES / WIDTH {
             // SAFETY: all registers are read and written within the lines.
             unsafe {
-                let mut squares = [[_mm_setzero_si128(); WIDTH]; LINE / WIDTH];
+                let mut squares = [[_mm_setzero_si128(); WIDTH]; LINE_NBYTES / WIDTH];
                 for (down, square) in squares.iter_mut().enumerate() {
                     for (row, register) in square.iter_mut().take(side).enumerate() {
                         *register =
@@ -211,21 +211,21 @@ mod registers {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod registers {
-    use super::LINE;
+    use super::LINE_NBYTES;
 
     /// Writes the columns of the tile, a line each.
     ///
     /// # Safety
-    /// `LINE / SIZE` lines can be read, and as many written, `column_step` bytes apart.
+    /// `LINE_NBYTES / SIZE` lines can be read, and as many written, `column_step` bytes apart.
     #[inline(always)]
     pub unsafe fn columns<const SIZE: usize>(
-        lines: *const [u8; LINE],
+        lines: *const [u8; LINE_NBYTES],
         destination: *mut u8,
         column_step: isize,
         _past_caches: bool,
     ) {
         let items = lines.cast::<[u8; SIZE]>();
-        let side = LINE / SIZE;
+        let side = LINE_NBYTES / SIZE;
         for column in 0..side {
             let line = destination.wrapping_offset(column as isize * column_step).cast::<[u8; SIZE]>();
             for row in 0..side {
@@ -239,6 +239,6 @@ mod registers {
 /// Orders stores that went past the caches before all that follow.
 pub fn finish(past_caches: bool) {
     if past_caches {
-        stream::finish();
+        nontemporal_copy::finish();
     }
 }

@@ -1,20 +1,20 @@
 //! Strings and bytes from many chunks into one pair of buffers.
 //!
-//! 1. While chunks are decoded, each is kept with the part of it that is wanted: how long the result is is not
-//!    known before all are there.
-//! 2. Mostly, each chunk gives one run of the result. Then the runs' sizes say where each begins, and one pass over
-//!    all chunks at once writes offsets and bytes, and checks the text.
-//! 3. Otherwise a first pass writes each element's length to its place among the offsets, these are summed up, and
+//! 1. Each decoded chunk is kept with the part of it that is wanted: the size of the result is unknown until all are
+//!    there.
+//! 2. Usually each chunk gives one run of the result. Then the sizes of the runs say where each begins, and one parallel
+//!    pass over all chunks writes offsets and bytes, and checks the text.
+//! 3. Otherwise a first pass writes the length of each element to its place among the offsets, these are summed up, and
 //!    a second pass copies the bytes.
 
 use crate::codec::VariableChunk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::destination::Disjoint;
 use crate::exec::output_strides::OutputStrides;
+use crate::exec::output_strides::c_strides;
 use crate::exec::part::{AxisPart, is_whole};
 use crate::exec::pool;
-use crate::exec::side::Side;
-use crate::exec::sink::c_strides;
+use crate::exec::strided_layout::StridedLayout;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use zarrow_array::allocation::{self, Grow};
@@ -22,7 +22,7 @@ use zarrow_array::fork::{Mutex, ProcessMutex};
 use zarrow_array::{Buffer, DataType, UninitBuffer, Variable};
 
 /// Bytes of an offset.
-const WORD: usize = size_of::<i64>();
+const OFFSET_NBYTES: usize = size_of::<i64>();
 
 /// Gathers the chunks of a read. The items of a batch share what they gather.
 #[derive(Default)]
@@ -36,19 +36,19 @@ pub struct VariableSink {
 
 /// What one chunk gives: elements in the C order of its part.
 struct Piece {
-    elements: Elements,
+    elements: PieceElements,
     /// Which elements of the result they are.
-    places: Side,
+    places: StridedLayout,
     count: usize,
     /// The first element, where they are one run of the result.
     run: Option<usize>,
 }
 
-enum Elements {
+enum PieceElements {
     /// All of a chunk.
     Stored(Arc<VariableChunk>),
     /// Some of a chunk, whose others are not kept.
-    Picked { data: Vec<u8>, lengths: Vec<u32> },
+    Selected { data: Vec<u8>, lengths: Vec<u32> },
     /// The fill value, for a chunk that is not stored.
     Fill,
     /// Nothing, for elements that are missing.
@@ -67,10 +67,10 @@ impl VariableSink {
     /// [`ErrorKind::Internal`] where chunk or result do not have them, which a checked plan rules out.
     pub fn add(&self, chunk: &Arc<VariableChunk>, shape: &[u64], part: &[AxisPart<'_>]) -> Result<()> {
         if is_whole(part, shape) && chunk.is_sequential() {
-            return self.push(Elements::Stored(Arc::clone(chunk)), part);
+            return self.push(PieceElements::Stored(Arc::clone(chunk)), part);
         }
         let (mut data, mut lengths) = (Vec::new(), Vec::new());
-        let positions = Side::in_chunk(part, 0, &c_strides(shape, 1))?.ok_or_else(outside)?;
+        let positions = StridedLayout::in_chunk(part, 0, &c_strides(shape, 1))?.ok_or_else(outside)?;
         lengths.make_room(element_count(part))?;
         for position in positions.iter().take(element_count(part)) {
             let element = chunk.element(position.unsigned_abs())?;
@@ -78,7 +78,7 @@ impl VariableSink {
             // A chunk has less than 4 GiB.
             lengths.try_push(element.len() as u32)?;
         }
-        self.push(Elements::Picked { data, lengths }, part)
+        self.push(PieceElements::Selected { data, lengths }, part)
     }
 
     /// Keeps the fill value for `part`.
@@ -86,7 +86,7 @@ impl VariableSink {
     /// # Errors
     /// As [`add`](VariableSink::add).
     pub fn add_fill(&self, part: &[AxisPart<'_>]) -> Result<()> {
-        self.push(Elements::Fill, part)
+        self.push(PieceElements::Fill, part)
     }
 
     /// Keeps elements without bytes.
@@ -94,12 +94,13 @@ impl VariableSink {
     /// # Errors
     /// As [`add`](VariableSink::add).
     pub fn add_empty(&self, part: &[AxisPart<'_>]) -> Result<()> {
-        self.push(Elements::Empty, part)
+        self.push(PieceElements::Empty, part)
     }
 
-    fn push(&self, elements: Elements, part: &[AxisPart<'_>]) -> Result<()> {
+    fn push(&self, elements: PieceElements, part: &[AxisPart<'_>]) -> Result<()> {
         let base = isize::try_from(self.base).ok();
-        let places = Side::in_output(part, base.ok_or_else(outside)?, &self.strides)?.ok_or_else(outside)?;
+        let places =
+            StridedLayout::in_output(part, base.ok_or_else(outside)?, &self.strides)?.ok_or_else(outside)?;
         let (count, run) = (element_count(part), places.run(1).map(|_| places.first.unsigned_abs()));
         let piece = Piece { elements, places, count, run };
         Ok(self.pieces.lock().try_push(piece)?)
@@ -134,7 +135,7 @@ impl VariableSink {
 }
 
 /// A result's bytes for one piece: its offsets (but the first) and its data.
-type Places<'a> = (&'a mut [[MaybeUninit<u8>; WORD]], &'a mut [MaybeUninit<u8>]);
+type Places<'a> = (&'a mut [[MaybeUninit<u8>; OFFSET_NBYTES]], &'a mut [MaybeUninit<u8>]);
 
 /// Step 2.
 fn join(
@@ -147,10 +148,10 @@ fn join(
     let too_long = || zarrow_array::Error::OutOfMemory { nbytes: usize::MAX };
     let add = |sum: usize, piece: &Piece| sum.checked_add(piece.payload_nbytes(fill)?);
     let total = pieces.iter().try_fold(0usize, add).ok_or_else(too_long)?;
-    let mut offsets = UninitBuffer::new(zarrow_array::shape::nbytes(&[count as u64 + 1], WORD)?)?;
+    let mut offsets = UninitBuffer::new(zarrow_array::shape::nbytes(&[count as u64 + 1], OFFSET_NBYTES)?)?;
     let mut data = UninitBuffer::new(total)?;
 
-    let (first, mut words) = offsets.as_mut_slice().as_chunks_mut::<WORD>().0.split_at_mut(1);
+    let (first, mut words) = offsets.as_mut_slice().as_chunks_mut::<OFFSET_NBYTES>().0.split_at_mut(1);
     first[0] = 0i64.to_ne_bytes().map(MaybeUninit::new);
     let mut bytes = data.as_mut_slice();
     let mut places: Vec<ProcessMutex<Option<(usize, Places<'_>)>>> = allocation::with_capacity(pieces.len())?;
@@ -188,7 +189,9 @@ fn join(
 
 /// Checks that the elements of a piece are UTF-8, each by itself: the whole is, and none starts inside a character.
 fn check_utf8(bytes: &[u8], words: &[u8], start: usize, first: usize) -> Result<()> {
-    let ends = || words.as_chunks::<WORD>().0.iter().map(|word| (i64::from_ne_bytes(*word) as usize) - start);
+    let ends = || {
+        words.as_chunks::<OFFSET_NBYTES>().0.iter().map(|word| (i64::from_ne_bytes(*word) as usize) - start)
+    };
     let refused = |byte: usize| {
         let index = first + ends().take_while(|end| *end <= byte).count();
         Error::from(zarrow_array::Error::NotUtf8 { index })
@@ -216,13 +219,13 @@ fn scatter(
             task(&pieces[number as usize])
         })
     };
-    let mut offsets = Buffer::zeroed(zarrow_array::shape::nbytes(&[count as u64 + 1], WORD)?)?;
-    let words = &mut offsets.as_chunks_mut::<WORD>().0[1..];
+    let mut offsets = Buffer::zeroed(zarrow_array::shape::nbytes(&[count as u64 + 1], OFFSET_NBYTES)?)?;
+    let words = &mut offsets.as_chunks_mut::<OFFSET_NBYTES>().0[1..];
     let places = Disjoint::new(words);
     each(&|piece| {
         piece.for_each(fill, &mut |element, output| {
             let length = (element.len() as i64).to_ne_bytes();
-            // SAFETY: each element of the result belongs to one piece, since the wants that gave them had none in
+            // SAFETY: each element of the result belongs to one piece, since the claims that gave them had none in
             // common, and each piece is one task.
             unsafe { places.set(output, length) }
         })
@@ -250,33 +253,33 @@ impl Piece {
     /// The bytes of all elements; `None` where they are more than can be counted.
     fn payload_nbytes(&self, fill: &[u8]) -> Option<usize> {
         match &self.elements {
-            Elements::Stored(chunk) => Some(chunk.payload_nbytes()),
-            Elements::Picked { data, .. } => Some(data.len()),
-            Elements::Fill => fill.len().checked_mul(self.count),
-            Elements::Empty => Some(0),
+            PieceElements::Stored(chunk) => Some(chunk.payload_nbytes()),
+            PieceElements::Selected { data, .. } => Some(data.len()),
+            PieceElements::Fill => fill.len().checked_mul(self.count),
+            PieceElements::Empty => Some(0),
         }
     }
 
     /// Writes all elements side by side to `data`, which has their bytes, and calls `end` with where each ends.
     fn unpack(&self, fill: &[u8], data: &mut [MaybeUninit<u8>], mut end: impl FnMut(usize)) {
         match &self.elements {
-            Elements::Stored(chunk) => chunk.unpack(data, end),
-            Elements::Picked { data: picked, lengths } => {
-                data.write_copy_of_slice(picked);
+            PieceElements::Stored(chunk) => chunk.unpack(data, end),
+            PieceElements::Selected { data: selected, lengths } => {
+                data.write_copy_of_slice(selected);
                 let mut at = 0usize;
                 for length in lengths {
                     at += *length as usize;
                     end(at);
                 }
             }
-            Elements::Fill => {
+            PieceElements::Fill => {
                 for number in 0..self.count {
                     let at = number * fill.len();
                     data[at..at + fill.len()].write_copy_of_slice(fill);
                     end(at + fill.len());
                 }
             }
-            Elements::Empty => (0..self.count).for_each(|_| end(0)),
+            PieceElements::Empty => (0..self.count).for_each(|_| end(0)),
         }
     }
 
@@ -288,8 +291,8 @@ impl Piece {
             each(element, place)
         };
         match &self.elements {
-            Elements::Stored(chunk) => chunk.for_each(&mut each),
-            Elements::Picked { data, lengths } => {
+            PieceElements::Stored(chunk) => chunk.for_each(&mut each),
+            PieceElements::Selected { data, lengths } => {
                 let mut rest = &data[..];
                 lengths.iter().try_for_each(|length| {
                     let (element, more) = rest.split_at(*length as usize);
@@ -297,8 +300,8 @@ impl Piece {
                     each(element)
                 })
             }
-            Elements::Fill => (0..self.count).try_for_each(|_| each(fill)),
-            Elements::Empty => (0..self.count).try_for_each(|_| each(&[])),
+            PieceElements::Fill => (0..self.count).try_for_each(|_| each(fill)),
+            PieceElements::Empty => (0..self.count).try_for_each(|_| each(&[])),
         }
     }
 }

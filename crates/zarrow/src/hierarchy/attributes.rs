@@ -94,7 +94,7 @@ impl StoredNode<'_> {
     pub(super) fn update_node(
         &self,
         held: &NodeLock<'_>,
-        change: impl FnOnce(&mut JsonText) -> Result<()>,
+        mut change: impl FnMut(&mut JsonText) -> Result<()>,
     ) -> Result<()> {
         let limits = &self.options.limits.metadata;
         // That of a group may have consolidated metadata in it, and only then may it be so large.

@@ -32,6 +32,7 @@ pub struct ArrayBuilder {
     data_type: DataType,
     chunk_shape: Option<Vec<u64>>,
     shard_shape: Option<Vec<u64>>,
+    has_automatic_shards: bool,
     fill_value: Option<FillValue>,
     filters: Vec<CodecMetadata>,
     serializer: Option<CodecMetadata>,
@@ -54,6 +55,7 @@ impl ArrayBuilder {
             data_type: data_type.into(),
             chunk_shape: None,
             shard_shape: None,
+            has_automatic_shards: false,
             fill_value: None,
             filters: Vec::new(),
             serializer: None,
@@ -87,7 +89,13 @@ impl ArrayBuilder {
         ArrayBuilder { shard_shape: Some(shard_shape.into()), ..self }
     }
 
-    /// What an element is that was not written: without it zero, the empty string, or missing.
+    /// Whether there are shards where their shape is not said: of 64 MiB of elements or less, in whole chunks.
+    #[must_use]
+    pub fn automatic_shards(self, has_automatic_shards: bool) -> Self {
+        ArrayBuilder { has_automatic_shards, ..self }
+    }
+
+    /// What an element is that was not written: without it zero, NaT of times, the empty string, or missing.
     #[must_use]
     pub fn fill_value(self, fill_value: FillValue) -> Self {
         ArrayBuilder { fill_value: Some(fill_value), ..self }
@@ -162,6 +170,11 @@ impl ArrayBuilder {
     pub fn build(&self) -> Result<ArrayMetadata> {
         // Step 1.
         let chunk_shape = self.inner_chunk_shape()?;
+        if self.has_automatic_shards && self.shard_shape.is_none() {
+            let item_nbytes = self.item_nbytes();
+            let shard_shape = chunk_shape::shards(&self.shape, &chunk_shape, item_nbytes);
+            return self.clone().chunk_shape(chunk_shape).shard_shape(shard_shape).build();
+        }
         let outer_shape = self.shard_shape.as_ref().unwrap_or(&chunk_shape);
         let metadata = ArrayMetadata {
             has_fill_value: true,
@@ -173,7 +186,7 @@ impl ArrayBuilder {
                 ZarrFormat::V2 => ChunkKeyEncoding::V2 { separator: '.' },
                 ZarrFormat::V3 => ChunkKeyEncoding::Default { separator: '/' },
             }),
-            fill_value: self.fill_value.clone().unwrap_or_else(|| FillValue::zero(&self.data_type)),
+            fill_value: self.fill_value.clone().unwrap_or_else(|| FillValue::open(&self.data_type)),
             codecs: self.chain(&chunk_shape)?,
             attributes: self.attributes.clone(),
             dimension_names: self.dimension_names.clone(),
@@ -186,11 +199,17 @@ impl ArrayBuilder {
         Ok(metadata)
     }
 
+    /// The bytes of an element. Strings and bytes are of any length: this is what a short one takes.
+    fn item_nbytes(&self) -> u64 {
+        self.data_type.item_size().unwrap_or(32) as u64
+    }
+
     /// The chunks that are encoded each by itself: inside the shards, where there are any.
     fn inner_chunk_shape(&self) -> Result<Vec<u64>> {
-        // Strings and bytes are of any length: this is what a short one takes.
-        let item_nbytes = self.data_type.item_size().unwrap_or(32) as u64;
-        let is_raw = self.codecs.is_none() && self.compressors.as_ref().is_some_and(Vec::is_empty);
+        let item_nbytes = self.item_nbytes();
+        let is_raw = self.codecs.is_none()
+            && !self.has_automatic_shards
+            && self.compressors.as_ref().is_some_and(Vec::is_empty);
         let Some(shards) = &self.shard_shape else {
             return Ok(match &self.chunk_shape {
                 Some(chunk_shape) => chunk_shape.clone(),
@@ -203,8 +222,13 @@ impl ArrayBuilder {
         let divides = |(shard, chunk): (&u64, &u64)| *chunk > 0 && shard.is_multiple_of(*chunk) && *shard > 0;
         if self.codecs.is_some() || chunks.len() != shards.len() || !shards.iter().zip(&chunks).all(divides) {
             let text = match &self.codecs {
-                Some(_) => "a list of codecs says itself whether there are shards".to_owned(),
-                None => format!("shards of {shards:?} do not consist of whole chunks of {chunks:?}"),
+                Some(_) => {
+                    "codecs= and shards= exclude each other: list \"sharding_indexed\" among the codecs"
+                        .to_owned()
+                }
+                None => format!(
+                    "shards is {shards:?}, expected a multiple of the chunks {chunks:?} along each axis"
+                ),
             };
             return Err(ErrorKind::BadCodec(text).into());
         }

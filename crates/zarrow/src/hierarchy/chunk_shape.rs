@@ -1,19 +1,24 @@
 //! Chunk shapes for arrays whose creator names none.
 //!
-//! - Compressed: the longest axis is halved until a chunk has no more than [`NBYTES`]. Chunks come out nearly cubic, so
+//! - Compressed: the longest axis is halved until a chunk has no more than [`CHUNK_NBYTES`]. Chunks come out nearly cubic, so
 //!   that a crop along any axes needs few of them, and large enough that a thread is busy for about a millisecond.
-//! - Raw: as many whole rows as have [`RAW_NBYTES`]. Such chunks lie in their files as the array does in memory, and are
+//! - Raw: as many whole rows as have [`RAW_CHUNK_NBYTES`]. Such chunks lie in their files as the array does in memory, and are
 //!   mapped side by side; a read of less than a chunk reads only its range, so that larger ones cost nothing, and fewer
 //!   are fewer files. Their size is a multiple of the page where the rows allow it, which mapping side by side needs.
+//!
+//! - Shards: the axis with the most chunks outside of the shard is doubled until a shard has [`SHARD_NBYTES`] or the array
+//!   has no more.
 //!
 //! An empty axis is one that will grow, and counts as a long one.
 
 /// The most bytes of a chunk that is compressed.
-const NBYTES: u64 = 1 << 20;
+const CHUNK_NBYTES: u64 = 1 << 20;
 /// About the bytes of a chunk that is raw.
-const RAW_NBYTES: u64 = 4 << 20;
+const RAW_CHUNK_NBYTES: u64 = 4 << 20;
+/// The most bytes of the elements of a shard.
+const SHARD_NBYTES: u64 = 64 << 20;
 /// The extent that an empty axis counts as.
-const GROWING: u64 = 1 << 20;
+const GROWING_EXTENT: u64 = 1 << 20;
 /// The pages of machines, the largest first.
 const PAGES: [u64; 3] = [1 << 16, 1 << 14, 1 << 12];
 
@@ -32,7 +37,7 @@ pub(super) fn raw(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     let mut chunk = grown(shape);
     let Some((rows, row)) = chunk.split_first_mut() else { return chunk };
     let row_nbytes = row.iter().fold(item_nbytes.max(1), |nbytes, extent| nbytes.saturating_mul(*extent));
-    let fitting = (RAW_NBYTES / row_nbytes).max(1);
+    let fitting = (RAW_CHUNK_NBYTES / row_nbytes).max(1);
     if fitting < *rows {
         let aligned = PAGES.map(|page| page / greatest_common_divisor(row_nbytes, page));
         let unit = aligned.into_iter().find(|rows| *rows <= fitting).unwrap_or(1);
@@ -41,16 +46,37 @@ pub(super) fn raw(shape: &[u64], item_nbytes: u64) -> Vec<u64> {
     chunk
 }
 
+/// The shape of shards for an array of `shape` in chunks of `chunk_shape`: a multiple of it along each axis.
+pub(super) fn shards(shape: &[u64], chunk_shape: &[u64], item_nbytes: u64) -> Vec<u64> {
+    let mut counts: Vec<u64> = chunk_shape.iter().map(|_| 1).collect();
+    let chunk_nbytes = nbytes(chunk_shape, item_nbytes);
+    let needed: Vec<u64> = grown(shape)
+        .iter()
+        .zip(chunk_shape)
+        .map(|(extent, chunk)| extent.div_ceil((*chunk).max(1)))
+        .collect();
+    while nbytes(&counts, chunk_nbytes) <= SHARD_NBYTES / 2
+        && let Some((count, needed)) =
+            counts.iter_mut().zip(&needed).rev().max_by_key(|(count, needed)| needed.div_ceil(**count))
+        && *count < *needed
+    {
+        *count = count.saturating_mul(2).min(*needed);
+    }
+    counts.iter().zip(chunk_shape).map(|(count, chunk)| count.saturating_mul(*chunk)).collect()
+}
+
+/// The bytes of `shape` in elements of `item_nbytes`.
+fn nbytes(shape: &[u64], item_nbytes: u64) -> u64 {
+    shape.iter().fold(item_nbytes.max(1), |nbytes, extent| nbytes.saturating_mul(*extent))
+}
+
 fn grown(shape: &[u64]) -> Vec<u64> {
-    shape.iter().map(|extent| if *extent == 0 { GROWING } else { *extent }).collect()
+    shape.iter().map(|extent| if *extent == 0 { GROWING_EXTENT } else { *extent }).collect()
 }
 
 /// Makes the longest axis shorter until a chunk is small enough.
 fn split(mut chunk: Vec<u64>, item_nbytes: u64, shorter: impl Fn(u64) -> u64) -> Vec<u64> {
-    let nbytes = |chunk: &[u64]| {
-        chunk.iter().fold(item_nbytes.max(1), |nbytes, extent| nbytes.saturating_mul(*extent))
-    };
-    while nbytes(&chunk) > NBYTES
+    while nbytes(&chunk, item_nbytes) > CHUNK_NBYTES
         && let Some(longest) = chunk.iter_mut().rev().max_by_key(|extent| **extent)
         && *longest > 1
     {
@@ -91,6 +117,11 @@ mod tests {
         assert_eq!(raw(&[5, 1 << 40], 1), [1, 1 << 40]);
         assert_eq!(inside_shards(&[1024, 1024], 8), [256, 512]);
         assert_eq!(inside_shards(&[999_983 * 2], 8), [1]);
+        assert_eq!(shards(&[512, 512, 512], &[64, 64, 64], 4), [256, 256, 256]);
+        assert_eq!(shards(&[10, 3], &[10, 3], 8), [10, 3]);
+        assert_eq!(shards(&[1000], &[300], 8), [1200]);
+        assert_eq!(shards(&[0, 100], &[1024, 100], 8), [65_536, 100]);
+        assert_eq!(shards(&[], &[], 8), [0; 0]);
     }
 
     proptest! {
@@ -100,13 +131,18 @@ mod tests {
             item_nbytes in 1..70_000u64,
         ) {
             let chunk = compressed(&shape, item_nbytes);
-            let nbytes: u64 = chunk.iter().product::<u64>() * item_nbytes;
-            prop_assert!(nbytes <= NBYTES || chunk.iter().all(|extent| *extent == 1));
-            for chunk in [chunk, raw(&shape, item_nbytes)] {
+            prop_assert!(nbytes(&chunk, item_nbytes) <= CHUNK_NBYTES || chunk.iter().all(|extent| *extent == 1));
+            for chunk in [chunk.clone(), raw(&shape, item_nbytes)] {
                 let fits = |(chunk, extent): (&u64, &u64)| *chunk > 0 && (chunk <= extent || *extent == 0);
                 prop_assert!(chunk.iter().zip(&shape).all(fits));
                 prop_assert_eq!(chunk.len(), shape.len());
             }
+            let whole = shards(&shape, &chunk, item_nbytes);
+            prop_assert!(nbytes(&whole, item_nbytes) <= SHARD_NBYTES.max(nbytes(&chunk, item_nbytes)));
+            let fits = |((shard, chunk), extent): ((&u64, &u64), &u64)| {
+                shard.is_multiple_of(*chunk) && (*extent == 0 || shard - chunk < *extent)
+            };
+            prop_assert!(whole.iter().zip(&chunk).zip(&shape).all(fits));
             let shards: Vec<u64> = shape.iter().map(|extent| extent % 5000 + 1).collect();
             let inner = inside_shards(&shards, item_nbytes);
             prop_assert!(inner.iter().zip(&shards).all(|(inner, outer)| outer.is_multiple_of(*inner)));

@@ -1,6 +1,6 @@
 //! Codecs as users choose them, with every parameter that readers want to see.
 
-use crate::codec::number_named;
+use crate::codec::{check_parameters, definition, number_named};
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, numpy_name};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,8 @@ impl CodecMetadata {
     /// for `data_type`, zstd and crc32c among them a checksum; codecs inside of it are choices as well.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] where it is none of these.
+    /// [`ErrorKind::BadCodec`] where it is none of these, for a parameter that the codec does not have, and for one of
+    /// another type: numbers as text, which are read, are not chosen.
     ///
     /// ```
     /// use serde_json::json;
@@ -21,6 +22,8 @@ impl CodecMetadata {
     /// let codec = CodecMetadata::from_choice(&json!("zstd"), &float32)?;
     /// assert_eq!(codec.configuration["level"], 3);
     /// assert_eq!(codec, CodecMetadata::from_choice(&json!({"id": "zstd", "level": 3}), &float32)?);
+    /// let error = CodecMetadata::from_choice(&json!({"id": "zstd", "lvl": 3}), &float32).unwrap_err();
+    /// assert!(error.to_string().contains("no parameter \"lvl\": the codec has level, checksum"));
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     pub fn from_choice(choice: &Value, data_type: &DataType) -> Result<CodecMetadata> {
@@ -35,8 +38,10 @@ impl CodecMetadata {
             CodecMetadata::parse_chain(&json!([choice]), item_size).map(|mut chain| chain.swap_remove(0))
         };
         let mut codec = codec.map_err(|error| ErrorKind::BadCodec(error.to_string()))?;
-        complete(&mut codec.configuration, &codec.name, data_type);
-        for (key, data_type) in nested(&codec.name, data_type) {
+        check_parameters(&codec.name, &codec.configuration)?;
+        complete(&mut codec, data_type);
+        let inner = definition(&codec.name).map_or(Vec::new(), |codec| (codec.inner)(data_type));
+        for (key, data_type) in inner {
             if let Some(Value::Array(choices)) = codec.configuration.get_mut(key) {
                 for choice in choices {
                     *choice = CodecMetadata::from_choice(choice, &data_type)?.document();
@@ -77,9 +82,9 @@ impl CodecMetadata {
     /// The compressor of arrays whose creator names none: zstd, whose frames carry a checksum.
     #[must_use]
     pub fn default_compressor() -> CodecMetadata {
-        let mut configuration = Map::new();
-        complete(&mut configuration, "zstd", &DataType::Bytes);
-        CodecMetadata::new("zstd", configuration)
+        let mut codec = CodecMetadata::new("zstd", Map::new());
+        complete(&mut codec, &DataType::Bytes);
+        codec
     }
 
     /// The codec that makes bytes of elements of `data_type`, big-endian where that is asked for and makes a difference.
@@ -106,37 +111,10 @@ impl CodecMetadata {
     }
 }
 
-/// Where the codec has codecs inside, and the type of what they encode.
-fn nested(name: &str, data_type: &DataType) -> Vec<(&'static str, DataType)> {
-    match (name, data_type) {
-        ("sharding_indexed", _) => {
-            vec![("codecs", data_type.clone()), ("index_codecs", Number::UInt64.into())]
-        }
-        ("zarrs.optional" | "optional", DataType::Optional(inner)) => {
-            vec![("mask_codecs", Number::Bool.into()), ("data_codecs", (**inner).clone())]
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// Sets the parameters that are not there yet.
-fn complete(configuration: &mut Map<String, Value>, name: &str, data_type: &DataType) {
-    let item_size = data_type.item_size().unwrap_or(1);
-    let usual = match name {
-        "zstd" => json!({ "level": 3, "checksum": true }),
-        "gzip" => json!({ "level": 5 }),
-        "numcodecs.zlib" | "numcodecs.bz2" => json!({ "level": 1 }),
-        "numcodecs.lz4" => json!({ "acceleration": 1 }),
-        "numcodecs.lzma" => json!({ "format": 1, "check": -1, "preset": null, "filters": null }),
-        "sharding_indexed" => json!({ "index_codecs": ["bytes", "crc32c"], "index_location": "end" }),
-        "blosc" => json!({
-            "cname": "zstd", "clevel": 5, "shuffle": if item_size > 1 { "shuffle" } else { "bitshuffle" },
-            "typesize": item_size, "blocksize": 0,
-        }),
-        "bytes" if data_type.word_size() > 1 => json!({ "endian": "little" }),
-        _ => return,
-    };
+fn complete(codec: &mut CodecMetadata, data_type: &DataType) {
+    let usual = definition(&codec.name).map_or(Value::Null, |codec| (codec.defaults)(data_type));
     for (key, value) in usual.as_object().into_iter().flatten() {
-        configuration.entry(key.clone()).or_insert_with(|| value.clone());
+        codec.configuration.entry(key.clone()).or_insert_with(|| value.clone());
     }
 }

@@ -1,17 +1,16 @@
-//! Consolidated metadata: made for a group, and kept true when a node below it changes.
+//! Consolidated metadata: made for a group, and updated when a node below it changes.
 //!
-//! 1. The documents of all nodes below are copied as they are, so that a reader of them sees what the store has: into
-//!    `consolidated_metadata` of the group's `zarr.json`, or into its `.zmetadata`.
-//! 2. Whoever changes a node with this crate has the copies renewed in every group above it, up to the store's root, from
-//!    what the store has then, under the locks of the change. That is one look at each group above; where one is
-//!    consolidated, its document is written anew, and so a hierarchy of many nodes is best consolidated when it is
-//!    complete.
-//! 3. Before a node is erased its copies go, so that nobody is sent to chunks that are gone.
-//! 4. While a group is consolidated its lock is held: what others create below comes before, and is seen, or after, and
-//!    adds itself.
+//! 1. The documents of all nodes below are copied unchanged, so that a reader of the copies sees what the store has:
+//!    into `consolidated_metadata` of the group's `zarr.json`, or into its `.zmetadata`.
+//! 2. A change of a node through this crate renews the copies in every group above it, up to the store's root, from what
+//!    the store has then, under the locks of the change. That costs one look at each group above. A consolidated group's
+//!    document is written anew, so consolidate a hierarchy of many nodes when it is complete.
+//! 3. Before a node is erased its copies are removed, so that they never point to erased chunks.
+//! 4. Consolidating holds the lock of the group: a node created below meanwhile is either seen, or adds itself
+//!    afterwards.
 //!
-//! Programs that do not do this leave copies stale, and a process that is killed between a change and its copies leaves
-//! the old description: consolidating anew makes it right.
+//! Programs that do not do this leave stale copies. A process that is killed between a change and its copies leaves the
+//! old description. Consolidating again repairs both.
 
 use super::document::{DOCUMENTS, update, writer};
 use super::node_lock::NodeLock;
@@ -46,11 +45,12 @@ pub(crate) fn consolidate(
     match zarr_format {
         ZarrFormat::V3 => {
             let inline = json!({ "kind": "inline", "must_understand": false });
+            let entries = JsonText::of(entries)?;
             update(store, &held, &join(path, ZARR_JSON), limit, options.durability, |document| {
                 let mut document = document.ok_or(ErrorKind::NotFound)?;
                 document.set(KEY, &inline)?;
                 let mut inline = document.object(KEY)?;
-                inline.set_object(METADATA, &JsonText::of(entries)?)?;
+                inline.set_object(METADATA, &entries)?;
                 document.set_object(KEY, &inline)?;
                 Ok(Some(document))
             })?;
@@ -62,7 +62,9 @@ pub(crate) fn consolidate(
                 (METADATA.to_owned(), entries),
                 ("zarr_consolidated_format".to_owned(), JsonText::from_value(&json!(1))?),
             ])?;
-            update(store, &held, &join(path, ZMETADATA), limit, options.durability, |_| Ok(Some(document)))?;
+            update(store, &held, &join(path, ZMETADATA), limit, options.durability, |_| {
+                Ok(Some(JsonText::parse(allocation::copied(document.as_bytes())?, u64::MAX)?))
+            })?;
         }
     }
     revision::count();

@@ -1,13 +1,14 @@
 //! Creating, replacing and erasing arrays and groups.
 //!
-//! 1. Groups above that are not there are to be created, as zarr-python does; an array above is an error.
-//! 2. A node that is there already is an error, or to be replaced where that is asked for. A folder that is no node, and
-//!    holds something, is never erased.
-//! 3. A node that replaces another, or comes with its elements, is made whole where nobody sees it (`StoreWriter::stage`):
-//!    where that fails, or this process is killed, the store is as it was.
-//! 4. Under the locks of the groups above, steps 1 and 2 are looked at again, and the node is published in one step (at the
-//!    root of a store in few, between which there is no node). Of two who create at once one succeeds.
-//! 5. What was replaced or erased is removed after the locks are given up.
+//! 1. Missing groups above are created, as in zarr-python. An array above is an error.
+//! 2. If a node exists, creating is an error, unless the caller asks to replace it. A folder that holds something and is
+//!    no node is never erased.
+//! 3. A node that replaces another, or is created with elements, is built in a hidden place (`StoreWriter::stage`). If
+//!    that fails, or this process is killed, the store is as it was.
+//! 4. Under the locks of the groups above, steps 1 and 2 are checked again, and the node is published in one step. At
+//!    the root of a store it takes a few steps, between which there is no node. If two processes create a node, one
+//!    succeeds.
+//! 5. What was replaced or erased is removed after the locks are released.
 
 use super::consolidate;
 use super::document::{DOCUMENTS, check_nbytes, node_at, writer};
@@ -16,11 +17,11 @@ use super::node_path::{ancestors, new_path};
 use super::resize::shape_lock;
 use super::revision;
 use crate::array::Array;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Values;
 use crate::group::Group;
 use crate::metadata::{
-    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARRAY, ZGROUP, ZarrFormat,
+    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARRAY, ZATTRS, ZGROUP, ZarrFormat,
 };
 use crate::open::read_metadata;
 use crate::options::{OpenOptions, WriteOptions};
@@ -69,7 +70,7 @@ pub fn create_array(
     created_array(store, path, metadata, None, existing, options)
 }
 
-/// As [`create_array`], with `values` in it, of the array's shape and type: who sees the array sees all of them, and where
+/// As [`create_array`], with `values` in it, of the array's shape and type, written as `write` says: who sees the array sees all of them, and where
 /// they cannot be written the store is as it was.
 ///
 /// # Errors
@@ -78,14 +79,13 @@ pub fn create_array(
 /// ```
 /// # use std::sync::Arc;
 /// # use zarrow::store::MemoryStore;
-/// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, create_array_with};
-/// let metadata = ArrayBuilder::new([3], zarrow_array::Number::UInt8).build()?;
-/// let values = Values::contiguous(&[1, 2, 3], metadata.data_type.clone(), &[3])?;
+/// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Values, WriteOptions, create_array_with};
+/// let metadata = ArrayBuilder::new([3], zarrow::Number::UInt8).build()?;
+/// let values = Values::slice(&[1u8, 2, 3], &[3])?;
 /// let (store, options) = (Arc::new(MemoryStore::default()), OpenOptions::default());
-/// let array = create_array_with(store, "x", metadata, &values, Existing::Refuse, &options, &|| false)?;
-/// let decoded = array.read(&Selection::all(&[3]), &|| false)?;
-/// let zarrow_array::DecodedArray::Tensor(tensor) = decoded else { panic!() };
-/// assert_eq!(tensor.bytes(), [1, 2, 3]);
+/// let write = WriteOptions::default();
+/// let array = create_array_with(store, "x", metadata, &values, Existing::Refuse, &options, &write)?;
+/// assert_eq!(array.read(..)?.into_tensor()?.bytes(), [1, 2, 3]);
 /// # Ok::<(), zarrow::Error>(())
 /// ```
 pub fn create_array_with(
@@ -95,13 +95,13 @@ pub fn create_array_with(
     values: &Values<'_>,
     existing: Existing,
     options: &OpenOptions,
-    interrupted: &dyn Fn() -> bool,
+    write: &WriteOptions<'_>,
 ) -> Result<Array> {
-    created_array(store, path, metadata, Some((values, interrupted)), existing, options)
+    created_array(store, path, metadata, Some((values, write)), existing, options)
 }
 
-/// Elements to begin with, and whether to stop.
-type Contents<'a> = (&'a Values<'a>, &'a dyn Fn() -> bool);
+/// Elements to begin with, and how they are written.
+type Contents<'a> = (&'a Values<'a>, &'a WriteOptions<'a>);
 
 fn created_array(
     store: Arc<dyn Store>,
@@ -118,8 +118,8 @@ fn created_array(
     let (zarr_format, documents) = (metadata.zarr_format, &*metadata.documents()?);
     let new =
         New { store: &*store, path: &path, zarr_format, documents, array: Some(&array), existing, options };
-    new.create(contents).map_err(|error| array.place(error))?;
-    Ok(array.renewed(metadata.clone(), revision::present()))
+    new.create(contents).map_err(|error| array.place(new.renewed_copies(error)))?;
+    Ok(array.renewed(metadata.clone(), revision::present()).with_document())
 }
 
 /// Creates a group at `path`, `""` for the root, and the groups above it that are not there.
@@ -157,7 +157,8 @@ pub fn create_group(
         .try_for_each(|(_, document)| check_nbytes(document, limit))
         .and_then(|()| {
             let (store, path, documents) = (&*store, &*path, &*documents);
-            New { store, path, zarr_format, documents, array: None, existing, options }.create(None)
+            let new = New { store, path, zarr_format, documents, array: None, existing, options };
+            new.create(None).map_err(|error| new.renewed_copies(error))
         })
         .map_err(|error| error.in_array(store.name(), &path))?;
     Ok(Group::new(store, path, metadata, *options))
@@ -178,8 +179,7 @@ struct New<'a> {
 impl<'a> New<'a> {
     fn create(&self, contents: Option<Contents<'_>>) -> Result<()> {
         let writer = writer(self.store)?;
-        let never: &dyn Fn() -> bool = &|| false;
-        let interrupted = contents.map_or(never, |(_, interrupted)| interrupted);
+        let interrupted = contents.map_or_else(WriteOptions::default, |(_, write)| *write).interrupted();
         let mut stage = None;
         let mut is_staged = false;
         if contents.is_some() {
@@ -214,7 +214,11 @@ impl<'a> New<'a> {
                     attributes: Attributes::default(),
                     consolidated: None,
                 };
-                self.set(group, &metadata.documents()?)?;
+                match self.set(group, &metadata.documents()?) {
+                    // Another has created it meanwhile.
+                    Err(error) if matches!(error.kind(), ErrorKind::Conflict) => {}
+                    set => set?,
+                }
             }
             // The copies above describe what takes the place too, if its chunks are laid out alike. Else nobody may read it
             // by them: it is missing there until they are new.
@@ -227,7 +231,10 @@ impl<'a> New<'a> {
                     let durability = self.options.durability;
                     let detached =
                         if replaces { writer.detach(self.path, durability, &DOCUMENTS)? } else { None };
-                    self.set(self.path, self.documents)?;
+                    self.set(self.path, self.documents).map_err(|error| match error.kind() {
+                        ErrorKind::Conflict => ErrorKind::Exists("a node").into(),
+                        _ => error,
+                    })?;
                     detached
                 }
             };
@@ -247,6 +254,19 @@ impl<'a> New<'a> {
         }
     }
 
+    /// Where a node is in the way, has consolidated groups above show it: their copies may lack it, since a process was
+    /// killed before it renewed them, or another program created it.
+    fn renewed_copies(&self, error: Error) -> Error {
+        if matches!(error.kind(), ErrorKind::Exists(_)) {
+            let renewed = NodeLock::above(self.store, self.path)
+                .and_then(|held| consolidate::refresh(self.store, &held, self.path, self.options));
+            if renewed.is_ok() {
+                revision::count();
+            }
+        }
+        error
+    }
+
     /// Step 3; `None` where the store cannot.
     fn staged(&self, contents: Option<Contents<'_>>) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
         let Some(stage) = writer(self.store)?.stage(self.path, self.options.durability)? else {
@@ -262,14 +282,20 @@ impl<'a> New<'a> {
         Ok(Some(stage))
     }
 
-    fn fill(&self, array: &Array, (values, interrupted): Contents<'_>) -> Result<()> {
-        let options = WriteOptions { durability: self.options.durability, ..WriteOptions::default() };
-        array.write_elements(&Selection::all(array.shape()), values, &options, interrupted)
+    fn fill(&self, array: &Array, (values, write): Contents<'_>) -> Result<()> {
+        array.write_elements(&Selection::all(array.shape()), values, write)
     }
 
     fn set(&self, path: &str, documents: &[Document]) -> Result<()> {
+        let (writer, durability) = (writer(self.store)?, self.options.durability);
         for (name, document) in documents {
-            writer(self.store)?.set(&join(path, name), &[document], self.options.durability)?;
+            // Attributes alone make no node.
+            let set = if *name == ZATTRS {
+                writer.set(&join(path, name), &[document], durability)
+            } else {
+                writer.set_new(&join(path, name), &[document], durability)
+            };
+            set?;
         }
         Ok(())
     }
@@ -303,12 +329,14 @@ impl<'a> New<'a> {
                 (Existing::Erase, name) if self.is_of_zarr(name)? => Ok(true),
                 (Existing::Erase, name) => Err(ErrorKind::Foreign(first(&[name.to_owned()])).into()),
                 (Existing::EraseArray, _) if is_array()? => Ok(true),
-                (Existing::EraseArray, _) => {
-                    Err(ErrorKind::Exists("a group, which no array replaces (erase it first),").into())
-                }
+                (Existing::EraseArray, _) => Err(ErrorKind::Exists("a group").into()),
                 (Existing::Refuse, ZARRAY) => Err(ErrorKind::Exists("an array").into()),
                 (Existing::Refuse, ZGROUP) => Err(ErrorKind::Exists("a group").into()),
-                (Existing::Refuse, _) => Err(ErrorKind::Exists("a node").into()),
+                (Existing::Refuse, _) => {
+                    let found =
+                        is_array().map_or("a node", |array| if array { "an array" } else { "a group" });
+                    Err(ErrorKind::Exists(found).into())
+                }
             };
         }
         let names = self.store.list(self.path)?;
@@ -318,7 +346,9 @@ impl<'a> New<'a> {
         // Chunks without their array would become those of the new one.
         let is_chunk = |name: &String| name == "c" || name.starts_with(|first: char| first.is_ascii_digit());
         if self.array.is_some() && names.iter().any(is_chunk) {
-            return Err(ErrorKind::Exists("something that looks like chunks of an array").into());
+            return Err(
+                ErrorKind::Exists("what looks like chunks of an array (\"c\", or names of numbers)").into()
+            );
         }
         Ok(false)
     }
@@ -330,12 +360,14 @@ impl<'a> New<'a> {
             match read_metadata(self.store, above, &self.options.limits.metadata) {
                 Ok(NodeMetadata::Group(group)) if group.zarr_format == self.zarr_format => {}
                 Ok(NodeMetadata::Group(_)) => {
-                    let text = format!("a node of another version of Zarr than the group {above:?} above it");
+                    let text = format!(
+                        "another Zarr version than that of the group \"/{above}\" above: give zarr_format of the group"
+                    );
                     return Err(ErrorKind::Unsupported(text).into());
                 }
                 Ok(NodeMetadata::Array(_)) => {
-                    let (expected, found) = ("a group that can have members", "an array");
-                    return Err(crate::Error::from(ErrorKind::WrongNode { expected, found })
+                    let (expected, found) = ("a group, to create a node in it", "an array");
+                    return Err(Error::from(ErrorKind::WrongNode { expected, found })
                         .in_array(self.store.name(), above));
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound) => missing.push(above.to_owned()),

@@ -3,7 +3,7 @@
 use super::node_lock::NodeLock;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
-use crate::store::{Durability, Store, StoreWriter, Version, join};
+use crate::store::{Durability, Store, StoreWriter, Version, join, until_no_conflict};
 use zarrow_array::allocation;
 
 /// The documents that a node can have: the attributes first, that which makes the node last.
@@ -38,7 +38,8 @@ pub(super) fn node_at(store: &dyn Store, path: &str) -> Result<Option<&'static s
 
 /// Reads the document under `key`, has it changed, and sets it where it changed.
 ///
-/// `held` are the locks of its node. `change` gets `None` where there is no document, and gives `None` to leave it as it
+/// `held` are the locks of its node. Where another was faster in a store that is optimistic, `change` is called again with what
+/// is there then. It gets `None` where there is no document, and gives `None` to leave it as it
 /// is.
 ///
 /// # Errors
@@ -49,20 +50,28 @@ pub(super) fn update(
     key: &str,
     limit: u64,
     durability: Durability,
-    change: impl FnOnce(Option<JsonText>) -> Result<Option<JsonText>>,
+    mut change: impl FnMut(Option<JsonText>) -> Result<Option<JsonText>>,
 ) -> Result<()> {
-    let before = store.get(key, limit)?;
-    let text = match &before {
-        Some(bytes) => Some(JsonText::parse(allocation::copied(bytes)?, limit)?),
-        None => None,
-    };
-    if let Some(after) = change(text)?.map(JsonText::into_bytes)
-        && before.as_ref() != Some(&after)
-    {
-        check_nbytes(&after, limit)?;
-        held.set(key, &after, durability)?;
-    }
-    Ok(())
+    let writer = writer(store)?;
+    until_no_conflict(&|| Ok(()), || {
+        // Where locks keep nobody out, the version counts that is there before the document is read.
+        let own = if writer.is_optimistic() { Some(writer.lock(key, &|| Ok(()))?) } else { None };
+        let before = store.get(key, limit)?;
+        let text = match &before {
+            Some(bytes) => Some(JsonText::parse(allocation::copied(bytes)?, limit)?),
+            None => None,
+        };
+        if let Some(after) = change(text)?.map(JsonText::into_bytes)
+            && before.as_ref() != Some(&after)
+        {
+            check_nbytes(&after, limit)?;
+            match &own {
+                Some(lock) => writer.set_under(&**lock, &[&after], durability)?,
+                None => held.set(key, &after, durability)?,
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Refuses a document that would not be read again.

@@ -1,14 +1,13 @@
-//! Changing a hierarchy: nodes are created, described anew, resized and erased.
+//! Changing a hierarchy: nodes are created, changed, resized and erased.
 //!
-//! 1. What is to be stored is checked as a whole before anything is written (`builder`), by the parser that will read
-//!    it.
-//! 2. A document is read, compared with what the caller means, changed and set under the locks of its node and of the
-//!    groups above (`node_lock`, `attributes`), so that no change of another thread or process is lost, and each is set in
-//!    one step. What this crate does not know in a document stays, byte for byte.
-//! 3. A node that takes the place of another, or comes with its elements, is made beside and swapped in (`create`).
-//! 4. Whoever writes chunks looks before and after whether the array is still the one that the handle means (`stored`).
-//! 5. After every change of a node the consolidated metadata of the groups above it, up to the store's root, are made to
-//!    say the same (`consolidate`).
+//! 1. A new node is checked as a whole before anything is written (`builder`), by the parser that will read it.
+//! 2. A document is read, compared with what the caller means, changed and written under the locks of its node and of
+//!    the groups above (`node_lock`, `attributes`), in one step. So no change of another thread or process is lost.
+//!    Parts of a document that this crate does not know stay, byte for byte.
+//! 3. A node that replaces another, or is created with elements, is built beside it and swapped in (`create`).
+//! 4. A write of chunks checks before and after that the array is still the one that the handle means (`stored`).
+//! 5. After every change of a node, the consolidated metadata of the groups above it, up to the store's root, are
+//!    updated (`consolidate`).
 
 pub(crate) mod attributes;
 mod builder;
@@ -32,3 +31,4 @@ pub use builder::ArrayBuilder;
 pub(crate) use create::erase;
 pub use create::{Existing, create_array, create_array_with, create_group};
 pub use node_path::new_path;
+pub(crate) use outside::stored_count;

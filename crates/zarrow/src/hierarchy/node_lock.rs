@@ -1,17 +1,21 @@
 //! The lock under which the documents of a node change, and nodes are created, replaced and erased.
 //!
-//! 1. A node has one lock, whichever of the two versions it is of and however many documents it has. It lies in the
-//!    node's folder, under the name of `zarr.json`.
+//! 1. A node has one lock, for both versions and however many documents it has. The lock lies in the node's folder,
+//!    under the name of `zarr.json`.
 //! 2. A change of a node holds the locks of all groups above it, from the store's root down, and the node's own last. So
-//!    no group above is erased or replaced meanwhile, and consolidated metadata change together with what they are a copy
-//!    of. Changes of documents in one store are one after the other; each takes as long as some small files do.
-//! 3. To create, replace or erase a node the locks of the groups above are enough (at the root, its own): whoever changes
-//!    the node by way of them waits. Who has opened the node as the root of a store of its own goes on in the old folder.
-//! 4. Shapes change under a lock of their own, for as long as appending takes. The order of all locks: the shape of the
+//!    no group above is erased or replaced meanwhile, and consolidated metadata change together with their originals.
+//!    Changes of documents in one store happen one after the other; each takes as long as a few small files.
+//! 3. To create, replace or erase a node, the locks of the groups above are enough (at the root, its own): other changes
+//!    that go through these groups wait. A process that opened the node as the root of its own store goes on in the old
+//!    folder.
+//! 4. Shapes change under a separate lock, held as long as appending takes. The order of all locks: the shape of the
 //!    array, then the nodes from the root down, then a chunk. Nothing is locked under the lock of a chunk.
-//! 5. A folder above in which this process may not write has no lock for it. Whoever may can still take it away.
-//! 6. A file system with neither `flock` nor links has no locks at all. Nodes are created, replaced and erased there without
-//!    them, each in one step. To change one is an error.
+//! 5. A folder above in which this process may not write has no lock for it. A process that may write there can still
+//!    remove the node.
+//! 6. A store whose locks keep nobody out has none for nodes: each document is set on the condition that it is still the
+//!    one that was read, and a new node on the condition that none is there.
+//! 7. A file system with neither `flock` nor links has no locks. Nodes are created, replaced and erased there in one
+//!    step each. Changing a node is an error.
 
 use super::document::{node_at, writer};
 use super::node_path::ancestors;
@@ -84,7 +88,7 @@ impl<'a> NodeLock<'a> {
         }
     }
 
-    /// Step 6.
+    /// Step 7.
     fn add_if_any(&mut self, path: &str, is_own: bool) -> Result<()> {
         match self.add(path, is_own) {
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => Ok(()),
@@ -93,13 +97,17 @@ impl<'a> NodeLock<'a> {
     }
 
     fn add(&mut self, path: &str, is_own: bool) -> Result<()> {
+        // Step 6.
+        if writer(self.store)?.is_optimistic() {
+            return Ok(());
+        }
         let key = join(path, ZARR_JSON);
         let start = Instant::now();
         let pass = || {
             if start.elapsed() < PATIENCE {
                 return Ok(());
             }
-            let text = format!("another process holds the lock of {key}");
+            let text = format!("waited too long: another process holds the lock of {key}");
             Err(ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into())
         };
         match writer(self.store)?.lock(&key, &pass) {

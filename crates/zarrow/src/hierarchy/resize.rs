@@ -1,16 +1,18 @@
-//! Other shapes of an array: resized, and appended to.
+//! Resizing arrays, and appending to them.
 //!
-//! 1. One at a time changes the shape, under a lock of its own: two who append do not get the same place.
-//! 2. The shape is that which the store has then, and not what the caller's handle knows. It is set only where it is still
-//!    the same in the end, of the same array.
-//! 3. Growing first clears what is stored beyond the shape: chunks outside of the grid, and the rest of those at an edge
-//!    that moves. There may be what a writer left that was killed, or whose array was made smaller meanwhile. So no element
-//!    is ever seen but what was written to the array as it is, whatever went wrong before.
-//! 4. Shrinking sets the new shape, then erases the chunks outside of it and fills the rest of those that it cuts, which
-//!    other programs do not clear when they grow the array. Where that fails the shape is the new one all the same.
-//! 5. Appending writes the elements first, outside of the shape, and then sets the shape: who reads sees all of them or
-//!    none, also where this process is killed. It covers all that comes into sight, so that nothing need be cleared before.
-//!    Where it fails, what it has written is cleared as far as that can be.
+//! 1. One process at a time changes the shape, under a lock of its own: two that append do not get the same place.
+//! 2. The shape is the one in the store at that time, rather than the one that the caller's handle knows. The new shape
+//!    is set only if the stored one, of the same array, is still the same in the end.
+//! 3. Growing first clears what is stored beyond the shape: chunks outside the grid, and the rest of those at an edge
+//!    that moves. A killed writer may have left something there, or one whose array was made smaller meanwhile. So every
+//!    element that appears was written to the array as it is now.
+//! 4. Shrinking sets the new shape, erases the chunks outside it, and fills the rest of the chunks that it cuts, which
+//!    other programs do not clear when they grow the array. If that fails, the shape is the new one all the same.
+//! 5. Appending writes the elements first, outside the shape, and then sets the shape: a reader sees all of them or
+//!    none, even if this process is killed. The elements cover everything that appears, so that nothing need be cleared
+//!    before. If appending fails, what it has written is cleared as far as possible.
+//! 6. A store whose locks keep nobody out has no lock for step 1: appending sets the shape first there, on the condition
+//!    that the document is still the one that was read, and then fills its own place. Others may see it empty meanwhile.
 
 use super::attributes::StoredNode;
 use super::document::writer;
@@ -22,13 +24,20 @@ use crate::exec::Values;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::options::WriteOptions;
 use crate::selection::{Index, Selection};
-use crate::store::{Lock, MemoryStore, Store, join};
-use serde_json::json;
+use crate::store::{Lock, MemoryStore, Store, join, until_no_conflict};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use zarrow_array::DecodedArray;
 
 /// What the lock of step 1 is named, below the array's path; it is no value.
 const SHAPE: &str = "shape";
+
+/// What another did where the shape is no longer the one that was read.
+const WAS_RESIZED: &str = "was resized";
+
+fn resized() -> Error {
+    ErrorKind::Stale(WAS_RESIZED).into()
+}
 
 /// The lock of step 1 of the array at `path`.
 pub(super) fn shape_lock<'a>(
@@ -36,9 +45,10 @@ pub(super) fn shape_lock<'a>(
     path: &str,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Box<dyn Lock + 'a>> {
-    writer(store)?.lock(&join(path, SHAPE), &|| {
-        if interrupted() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
-    })
+    let (writer, key) = (writer(store)?, join(path, SHAPE));
+    let pass = || if interrupted() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
+    // Step 6: nobody is kept out, and nothing is asked.
+    if writer.is_optimistic() { writer.lock_to_replace(&key, &pass) } else { writer.lock(&key, &pass) }
 }
 
 impl Array {
@@ -60,12 +70,20 @@ impl Array {
     /// let metadata = ArrayBuilder::new([100, 8], zarrow_array::Number::Int16).build()?;
     /// let store = Arc::new(MemoryStore::default());
     /// let mut array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
-    /// array.resize(&[150, 8], &|| false)?;
+    /// array.resize(&[150, 8])?;
     /// assert_eq!(array.shape(), [150, 8]);
     /// # Ok::<(), zarrow::Error>(())
     /// ```
-    pub fn resize(&mut self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
-        self.resize_stored(shape, interrupted).map_err(|error| self.place(error))
+    pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
+        self.resize_with(shape, &self.write_options())
+    }
+
+    /// As [`resize`](Array::resize), with options: how chunks are written that are cut, and whether to stop.
+    ///
+    /// # Errors
+    /// As [`resize`](Array::resize); [`ErrorKind::Interrupted`].
+    pub fn resize_with(&mut self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
+        self.resize_stored(shape, options).map_err(|error| self.place(error))
     }
 
     /// Makes the array longer along `axis` by as much as `values` are, and writes them there. Along the other axes they
@@ -76,14 +94,36 @@ impl Array {
     /// # Errors
     /// [`ErrorKind::Index`] for values of another shape, and no such axis; and as [`resize`](Array::resize) and
     /// [`write`](Array::write). The array has its old shape then.
-    pub fn append(
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, create_array, store::MemoryStore};
+    /// let metadata = ArrayBuilder::new([2], zarrow::Number::Int16).build()?;
+    /// let store = Arc::new(MemoryStore::default());
+    /// let mut array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
+    /// assert_eq!(array.append(&[5i16, 6, 7], 0)?, 2);
+    /// assert_eq!(array.read(..)?.into_tensor()?.as_slice::<i16>()?, [0, 0, 5, 6, 7]);
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn append<'v, V: TryInto<Values<'v>>>(&mut self, values: V, axis: usize) -> Result<u64>
+    where
+        Error: From<V::Error>,
+    {
+        let values = values.try_into().map_err(|error| self.place(Error::from(error)))?;
+        self.append_with(&values, axis, &self.write_options())
+    }
+
+    /// As [`append`](Array::append), with options.
+    ///
+    /// # Errors
+    /// As [`append`](Array::append); [`ErrorKind::Interrupted`].
+    pub fn append_with(
         &mut self,
         values: &Values<'_>,
         axis: usize,
-        options: &WriteOptions,
-        interrupted: &dyn Fn() -> bool,
+        options: &WriteOptions<'_>,
     ) -> Result<u64> {
-        self.append_stored(values, axis, options, interrupted).map_err(|error| self.place(error))
+        self.append_stored(values, axis, options).map_err(|error| self.place(error))
     }
 
     /// Reads the metadata again, so that the array is as the store has it now.
@@ -95,10 +135,11 @@ impl Array {
         let found = crate::open::read_metadata(&**self.store(), self.path(), &self.options().limits.metadata);
         let refreshed = found.and_then(|found| match found {
             NodeMetadata::Array(found) if found.has_layout_of(self.metadata()) => {
-                Ok(self.renewed(found, number))
+                Ok(self.renewed(found, number).with_document())
             }
             NodeMetadata::Array(found) => {
                 Array::new(Arc::clone(self.store()), self.path().to_owned(), found, self.options())
+                    .map(Array::with_document)
             }
             NodeMetadata::Group(_) => {
                 let (expected, found) = ("an array", "a group");
@@ -109,42 +150,64 @@ impl Array {
         Ok(())
     }
 
-    fn resize_stored(&mut self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
+    /// Takes away what was written where the array has ended meanwhile: the chunks beyond it, and elements of its last ones
+    /// as far as this handle reaches. Nobody changes the shape then.
+    pub(super) fn clear_outside(&self, options: &WriteOptions<'_>) -> Result<()> {
+        let store = Arc::clone(self.store());
+        let _lock = shape_lock(&*store, self.path(), options.interrupted())?;
+        let stored = self.stored()?;
+        stored.in_its_place()?.clear_beyond(self.shape(), options)
+    }
+
+    fn resize_stored(&mut self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
+        let ndim = self.shape().len();
+        if shape.len() != ndim {
+            let text = format!("expected an extent for each of the {ndim} axes to resize to, got {shape:?}");
+            return Err(ErrorKind::Shape(text).into());
+        }
         // A lock makes a folder for itself, which an array that is gone does not need.
         self.stored()?;
         let store = Arc::clone(self.store());
         let path = self.path().to_owned();
-        let _lock = shape_lock(&*store, &path, interrupted)?;
+        let _lock = shape_lock(&*store, &path, options.interrupted())?;
         let before = self.stored()?;
         let place = before.in_its_place()?;
         let after = place.with_shape(shape)?;
         if shape.iter().zip(before.shape()).any(|(new, old)| new > old) {
-            place.clear_beyond(shape, interrupted)?;
+            place.clear_beyond(shape, options)?;
         }
         *self = before.set_shape(shape, &place)?;
         if shape.iter().zip(before.shape()).any(|(new, old)| new < old) {
             erase_outside(&after)?;
-            place.fill_cut(shape, interrupted)?;
+            place.fill_cut(shape, options)?;
         }
         Ok(())
     }
 
-    fn append_stored(
+    /// Step 6: begins anew when another has changed the shape meanwhile.
+    fn append_stored(&mut self, values: &Values<'_>, axis: usize, options: &WriteOptions<'_>) -> Result<u64> {
+        let store = Arc::clone(self.store());
+        let is_optimistic = writer(&*store)?.is_optimistic();
+        let pass = || if (options.interrupted())() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
+        until_no_conflict(&pass, || self.append_once(values, axis, options, is_optimistic))
+    }
+
+    fn append_once(
         &mut self,
         values: &Values<'_>,
         axis: usize,
-        options: &WriteOptions,
-        interrupted: &dyn Fn() -> bool,
+        options: &WriteOptions<'_>,
+        is_optimistic: bool,
     ) -> Result<u64> {
         self.stored()?;
         let store = Arc::clone(self.store());
         let path = self.path().to_owned();
-        let _lock = shape_lock(&*store, &path, interrupted)?;
+        let _lock = shape_lock(&*store, &path, options.interrupted())?;
         let before = self.stored()?;
         let mut shape = before.shape().to_vec();
         let refused = || {
             let text = format!(
-                "values of shape {:?} do not go behind {:?} along axis {axis}",
+                "values of shape {:?} cannot be appended to shape {:?} along axis {axis}",
                 values.shape(),
                 shape
             );
@@ -163,15 +226,25 @@ impl Array {
             return Ok(start);
         }
         let selection = selection(&shape, axis, start, end)?;
+        if is_optimistic {
+            // The place is taken before it is filled, so that of two who append each has its own.
+            let appended = before.set_shape(&shape, &place).map_err(|error| match error.kind() {
+                ErrorKind::Stale(_) => ErrorKind::Conflict.into(),
+                _ => error,
+            })?;
+            after.write_elements(&selection, values, options)?;
+            *self = appended;
+            return Ok(start);
+        }
         let version = place.version()?;
-        let written = after.write_elements(&selection, values, options, interrupted);
+        let written = after.write_elements(&selection, values, options);
         match written.and_then(|()| before.set_shape(&shape, &place)) {
             Ok(appended) => *self = appended,
             Err(error) => {
                 let error = before.reason(&place, version, error);
                 // Unless the shape was set, and only what comes after it failed.
                 if place.stored().is_ok_and(|stored| stored.shape() == before.shape()) {
-                    let _ = place.clear_beyond(&shape, &|| false);
+                    let _ = place.clear_beyond(&shape, &options.without_cancel());
                 }
                 return Err(error);
             }
@@ -202,9 +275,17 @@ impl Array {
             self.check_place(place)?;
             match found {
                 NodeMetadata::Array(found) if found.shape == self.shape() => {
-                    node.update_node(held, |document| Ok(document.set("shape", &json!(shape))?))
+                    node.update_node(held, |document| {
+                        // Where locks keep nobody out, it may be another document by now.
+                        let own: Option<Value> = serde_json::from_slice(document.as_bytes()).ok();
+                        let own = own.as_ref().and_then(|document| document.get("shape"));
+                        if own != Some(&json!(self.shape())) {
+                            return Err(resized());
+                        }
+                        Ok(document.set("shape", &json!(shape))?)
+                    })
                 }
-                _ => Err(ErrorKind::Stale("was resized").into()),
+                _ => Err(resized()),
             }
         })?;
         match metadata {
@@ -214,7 +295,7 @@ impl Array {
     }
 
     /// Step 3, before the array gets the shape `shape`.
-    fn clear_beyond(&self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
+    fn clear_beyond(&self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
         erase_outside(self)?;
         let grid = &self.metadata().chunk_grid;
         // As far as the chunks reach that have the last elements, where they come into sight.
@@ -232,24 +313,26 @@ impl Array {
             return Ok(());
         }
         let reaching = self.with_shape(&reach)?;
-        let fill = self.fill_element(interrupted)?;
-        let (values, options) = (Values::decoded(&fill)?, self.fill_options());
-        for cell in stored_at(self, &edge)? {
-            for (axis, edge) in edge.iter().enumerate().filter(|(axis, edge)| **edge == Some(cell[*axis])) {
+        let fill = self.fill_element()?;
+        let (values, options) = (Values::decoded(&fill)?, options.write_empty_chunks(false));
+        for chunk_index in stored_at(self, &edge)? {
+            for (axis, edge) in
+                edge.iter().enumerate().filter(|(axis, edge)| **edge == Some(chunk_index[*axis]))
+            {
                 debug_assert!(edge.is_some());
-                let selection = reaching.within_cell(&cell, axis, self.shape()[axis])?;
-                if !reaching.is_filled(&selection, &fill, interrupted)? {
-                    reaching.clear_elements(&selection, &values, &options, interrupted)?;
+                let selection = reaching.within_chunk(&chunk_index, axis, self.shape()[axis])?;
+                if !reaching.is_filled(&selection, &fill, options.interrupted())? {
+                    reaching.clear_elements(&selection, &values, &options)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The elements of the chunk at `cell`, along `axis` those from `start` on.
-    fn within_cell(&self, cell: &[u64], axis: usize, start: u64) -> Result<Selection> {
+    /// The elements of the chunk at `chunk_index`, along `axis` those from `start` on.
+    fn within_chunk(&self, chunk_index: &[u64], axis: usize, start: u64) -> Result<Selection> {
         let bound = |extent: u64| i64::try_from(extent).ok();
-        let slices = cell.iter().enumerate().map(|(at, index)| {
+        let slices = chunk_index.iter().enumerate().map(|(at, index)| {
             let (first, length) = self.metadata().chunk_grid.chunk_extent(at, *index);
             let stop = first.saturating_add(length).min(self.shape()[at]);
             let first = if at == axis { start } else { first };
@@ -266,7 +349,7 @@ impl Array {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<bool> {
         let DecodedArray::Tensor(fill) = fill else { return Ok(false) };
-        let found = match self.read(selection, interrupted) {
+        let found = match self.read_with(selection, &interrupted.into()) {
             Err(error) if error.is_of_stored_bytes() => return Ok(false),
             found => found?,
         };
@@ -276,9 +359,9 @@ impl Array {
     }
 
     /// Step 4: fills what is outside of `shape` in the chunks that it cuts.
-    fn fill_cut(&self, shape: &[u64], interrupted: &dyn Fn() -> bool) -> Result<()> {
-        let fill = self.fill_element(interrupted)?;
-        let (values, options) = (Values::decoded(&fill)?, self.fill_options());
+    fn fill_cut(&self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
+        let fill = self.fill_element()?;
+        let (values, options) = (Values::decoded(&fill)?, options.write_empty_chunks(false));
         let mut kept = self.shape().to_vec();
         for (axis, extent) in shape.iter().enumerate() {
             let grid = &self.metadata().chunk_grid;
@@ -289,7 +372,7 @@ impl Array {
                     let mut region = kept.clone();
                     region[axis] = end;
                     let selection = within(self.shape(), &region, axis, *extent)?;
-                    self.clear_elements(&selection, &values, &options, interrupted)?;
+                    self.clear_elements(&selection, &values, &options)?;
                 }
             }
             // What is outside along this axis is filled or gone now.
@@ -298,17 +381,13 @@ impl Array {
         Ok(())
     }
 
-    fn fill_options(&self) -> WriteOptions {
-        WriteOptions { durability: self.options().durability, ..WriteOptions::default() }
-    }
-
     /// One element, which has the fill value: one of an array of which nothing is stored.
-    fn fill_element(&self, interrupted: &dyn Fn() -> bool) -> Result<DecodedArray> {
+    fn fill_element(&self) -> Result<DecodedArray> {
         let mut metadata = self.metadata().clone();
         metadata.shape = vec![1; metadata.shape.len()];
         let empty = Arc::new(MemoryStore::default());
         let array = Array::new(empty, String::new(), metadata, self.options())?;
-        array.read(&Selection::all(array.shape()), interrupted)
+        array.read(..)
     }
 }
 

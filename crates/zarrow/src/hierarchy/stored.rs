@@ -1,20 +1,30 @@
-//! Whether a handle of an array still describes what is stored, asked by whoever writes chunks.
+//! Whether a handle of an array still describes what is stored. Every write of chunks asks that.
 //!
-//! 1. Before the first chunk: where the document has the version that the handle has seen, nothing has changed; that is one
-//!    look. Else the document is read: it has to describe chunks of the same layout, and a shape that holds the selection.
-//!    An array that was replaced by one of the same layout is the same array to a handle.
-//! 2. Chunks are written by way of the folder that was found then: none lands in an array that takes its place meanwhile.
-//! 3. After the last chunk once more. Who has been told nothing then has written to the array that is there.
-//! 4. In between the array may be made smaller: chunks that are outside then are never seen, since growing clears them
-//!    (`resize`), and the writer is told.
+//! 1. Before the first chunk: if the document has the version that the handle has seen, nothing has changed. That is one
+//!    look. Otherwise the document is read: it must describe chunks of the same layout, and a shape that holds the
+//!    selection. A handle cannot tell an array from a replacement with the same layout.
+//! 2. Chunks are written through the folder that was found then: none lands in an array that replaces this one
+//!    meanwhile.
+//! 3. After the last chunk the handle looks once more. A writer that gets no error has written to the array that is
+//!    there.
+//! 4. Meanwhile the array may be made smaller. Chunks that were written outside it are then removed, under the lock for
+//!    changes of shape (`resize`), and the writer gets an error. Those of a killed writer are never seen, since growing
+//!    clears them.
+//! 5. A read looks once if chunks were missing (`exec/presence.rs`): is there an array of the same layout? An array
+//!    whose document it has never seen does not count as deleted: arrays from consolidated metadata may have no
+//!    document.
 
 use super::attributes::StoredNode;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::NodeMetadata;
+use crate::options::WriteOptions;
 use crate::selection::Selection;
 use crate::store::Version;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// What has become of an array whose shape no longer holds a selection.
+const SMALLER: &str = "was made smaller";
 
 impl Array {
     /// Has chunks written to `selection` of the array, which `write` gets as it is to be used for that.
@@ -24,6 +34,7 @@ impl Array {
     pub(crate) fn write_stored(
         &self,
         selection: &Selection,
+        options: &WriteOptions<'_>,
         write: impl FnOnce(&Array) -> Result<()>,
     ) -> Result<()> {
         // Step 2.
@@ -31,15 +42,49 @@ impl Array {
         let before = place.version()?;
         self.check_version(&place, before, selection)?;
         let written = write(&place);
-        if matches!(&written, Err(error) if matches!(error.kind(), ErrorKind::Interrupted)) {
+        let after = self.version()?;
+        if after == before && after != Version::Unknown {
             return written;
         }
-        let after = self.version()?;
-        if after != before || after == Version::Unknown {
-            self.check_version(self, after, selection)?;
-            self.check_place(&place)?;
+        let checked = self.check_version(self, after, selection).and_then(|()| self.check_place(&place));
+        if let Err(error) = &checked
+            && matches!(error.kind(), ErrorKind::Stale(SMALLER))
+        {
+            // Step 4. Where that fails, what is left is outside, and cleared by growing.
+            let _ = self.clear_outside(options);
         }
-        written
+        match &written {
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted) => written,
+            _ => checked.and(written),
+        }
+    }
+
+    /// Step 5.
+    pub(crate) fn check_presence(&self) -> Result<()> {
+        if self.store().remote().is_some() {
+            return Ok(());
+        }
+        let version = match self.version()? {
+            Version::Missing if self.had_document() => return Err(ErrorKind::NotFound.into()),
+            Version::Missing => return Ok(()),
+            Version::Unknown => None,
+            Version::Of(numbers) => Some(fingerprint(&numbers)),
+        };
+        if version.is_some_and(|version| self.has_seen(version)) {
+            return Ok(());
+        }
+        match self.stored_node().read() {
+            Ok(NodeMetadata::Array(found)) => {
+                if found.shape == self.shape() {
+                    self.see(version.unwrap_or_default());
+                }
+                Ok(())
+            }
+            Ok(NodeMetadata::Group(_)) => Err(ErrorKind::NotFound.into()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Stale(_)) => Err(error),
+            // A document that cannot be read says nothing, and was not needed so far.
+            Err(_) => Ok(()),
+        }
     }
 
     /// The reason why a write in `place` failed, where the document had the version `before`: that the array is there no
@@ -49,9 +94,9 @@ impl Array {
             Version::Missing => Err(Error::from(ErrorKind::NotFound)),
             Version::Unknown => match self.stored_node().read()? {
                 NodeMetadata::Array(found) if found.shape == self.shape() => Ok(()),
-                _ => Err(ErrorKind::Stale("was changed by another").into()),
+                _ => Err(ErrorKind::Stale("was changed by another program").into()),
             },
-            after if after != before => Err(ErrorKind::Stale("was changed by another").into()),
+            after if after != before => Err(ErrorKind::Stale("was changed by another program").into()),
             _ => self.check_place(place),
         };
         match (error.kind(), is_there()) {
@@ -62,9 +107,6 @@ impl Array {
 
     /// The same array by way of the folder that it is in now.
     pub(crate) fn in_its_place(&self) -> Result<Array> {
-        if self.path().is_empty() {
-            return Ok(self.clone());
-        }
         Ok(match self.store().subtree(self.path())? {
             Some(store) => self.moved(store, String::new()),
             None => self.clone(),
@@ -100,7 +142,7 @@ impl Array {
         if found.shape == self.shape() {
             self.see(seen.unwrap_or_default());
         } else if !selection.fits(&found.shape) {
-            return Err(ErrorKind::Stale("was made smaller").into());
+            return Err(ErrorKind::Stale(SMALLER).into());
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
-//! Memory that a caller lends to be read, and that others may write to meanwhile.
+//! Memory that a caller lends for reading, and that others may write to meanwhile.
 //!
-//! The rule is that such memory never goes to code that reads it twice and trusts what it read first. The type keeps it:
-//! 1. [`Lent`] has no slice, so that no compressor, checksum or comparison takes it that takes slices.
-//! 2. It is copied, by address; what is looked at is a copy.
-//! 3. Its address goes only to code outside of Rust that reads each byte once: a system call that writes it, and Blosc
-//!    where it shuffles. `docs/architecture.md` says for each reader why that holds.
+//! The rule: such memory never goes to code that reads it twice and trusts what it read first. The type enforces it:
+//! 1. [`Lent`] has no slice, so that no compressor, checksum or comparison that takes slices can take it.
+//! 2. It is copied, by address; only the copy is looked at.
+//! 3. Its address goes only to code that reads each byte once: a system call that writes it, and the first step of
+//!    Blosc, which moves it. `docs/architecture.md` says for each reader why that holds.
 //!
-//! So each element that is written is one that stood there at some moment of the write, and what is written as a whole
-//! is a mixture of old and new ones, as with NumPy.
+//! So each element that is written was there at some moment of the write. The values as a whole may be a mixture of old
+//! and new elements, as in NumPy.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -51,6 +51,13 @@ impl<'a> Lent<'a> {
         self.pointer
     }
 
+    /// So many of the bytes, from `start` on; fewer where there are not so many.
+    pub fn part(self, start: usize, nbytes: usize) -> Lent<'a> {
+        let start = start.min(self.nbytes);
+        let nbytes = nbytes.min(self.nbytes - start);
+        Lent { pointer: self.pointer.wrapping_add(start), nbytes, lifetime: PhantomData }
+    }
+
     /// Copies the bytes from `start` on to the front of `place`, as many as there are and as it has room for, and
     /// returns the copy.
     pub fn copy_to(self, start: usize, place: &mut [MaybeUninit<u8>]) -> &mut [u8] {
@@ -91,5 +98,8 @@ mod tests {
         assert_eq!(lent.copy_to(0, &mut place), b"abcd");
         assert_eq!(lent.copy_to(4, &mut place), b"ef");
         assert_eq!(lent.copy_to(7, &mut place), b"");
+        assert_eq!(lent.part(1, 3).copy_to(1, &mut place), b"cd");
+        assert_eq!(lent.part(5, 9).copy_to(0, &mut place), b"f");
+        assert_eq!(lent.part(9, 1).nbytes(), 0);
     }
 }

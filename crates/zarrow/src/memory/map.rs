@@ -1,24 +1,25 @@
 //! Files that hold the tensor already, mapped into memory instead of read.
 //!
-//! 1. The plan: an array whose chunks are plain elements in the machine's byte order (uncompressed, not transposed),
-//!    and a selection that lies in one chunk, or takes rows of chunks that are whole rows and fill whole pages, so that
-//!    they stack along the first axis. Inner chunks of shards are mapped where they begin on a page.
+//! 1. What can be mapped: an array whose chunks are plain elements in the machine's byte order (uncompressed, not
+//!    transposed), and a selection that lies in one chunk, or that takes whole rows of chunks which fill whole pages, so
+//!    that they stack along the first axis. Inner chunks of shards are mapped where they begin on a page.
 //! 2. Address space for all of it is reserved.
-//! 3. Each chunk's file is opened once, its length checked, and mapped over its part of the reservation, private and
-//!    writable: a write changes this process's copy of the page, never the file.
-//! 4. A chunk that is not stored gets anonymous pages, filled where the fill value is not zero; where that is much, the
-//!    selection is read, which asks for the memory before it fills it.
+//! 3. Each chunk's file is opened once, its length is checked, and it is mapped over its part of the reservation,
+//!    private and writable: a write changes this process's copy of the page, never the file.
+//! 4. A missing chunk gets anonymous pages, filled if the fill value is not zero. If that is much memory, the selection
+//!    is read instead, which asks for the memory before it fills it.
 //!
-//! What cannot be mapped so is not: the caller reads it instead, also where the kernel refuses a map, be it that the
-//! process has as many as it may have, that there is no address space left, or that the file's system has none. A write in place by another process shows through, and
-//! a file that is truncated while it is mapped kills who touches the missing pages: hence only on request.
+//! Everything else is read. So is a file that the kernel refuses to map, because the process has too many maps, there is
+//! no address space left, or the file system cannot map. A write in place by another process shows through, and access
+//! to the missing pages of a file that was truncated kills the process. Hence mapping is only on request.
 
 use crate::array::Array;
 use crate::codec::{ArrayToBytes, Chain, Swap};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{AxisPart, Located, PerAxis, SharedChunk, num_threads, run, whole_part};
+use crate::exec::{AxisPart, Located, PerAxis, Reader, SharedChunk, num_threads, run, whole_part};
 use crate::metadata::{ChunkGrid, FillValue};
 use crate::selection::Selection;
+use crate::store::FileRange;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -38,10 +39,10 @@ const ROWS_PER_THREAD: usize = 8;
 const NO_DEVICE: u64 = u64::MAX;
 
 /// The most bytes that are filled with a fill value, since a map is promised to cost no memory.
-const MOST_FILLED: usize = 64 << 20;
+const MOST_FILLED_NBYTES: usize = 64 << 20;
 
 /// The page size that is planned with. Larger pages divide fewer chunks, which the kernel then refuses.
-const PAGE: u64 = 4096;
+const PAGE_NBYTES: u64 = 4096;
 
 /// A reservation of address space, with what was mapped into it.
 #[derive(Debug)]
@@ -118,7 +119,7 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     else {
         return Ok(None);
     };
-    if part.iter().any(|axis| axis.picks.is_some()) {
+    if part.iter().any(|axis| axis.list.is_some()) {
         return Ok(None);
     }
     let item_size = fill.len();
@@ -129,8 +130,8 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
         Some((first, last)) => last - first + 1,
         None => 1,
     };
-    let stacks =
-        chunk_nbytes.is_multiple_of(PAGE) && inner_shape.iter().skip(1).eq(array.shape().iter().skip(1));
+    let stacks = chunk_nbytes.is_multiple_of(PAGE_NBYTES)
+        && inner_shape.iter().skip(1).eq(array.shape().iter().skip(1));
     let one = first == last;
     if chunk_nbytes < LEAST_NBYTES || rows > MOST_MAPS || !(one || stacks && first[1..] == last[1..]) {
         return Ok(None);
@@ -146,18 +147,19 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     let shard_of = |row: u64| ((start + row) / per_shard - start / per_shard) as usize;
     let mut tasks = vec![0u64; shard_of(rows as u64 - 1) + 1];
     (0..rows as u64).for_each(|row| tasks[shard_of(row)] += 1);
+    let missed = AtomicBool::new(false);
     let shared: Vec<SharedChunk<'_>> = tasks.into_iter().map(SharedChunk::new).collect();
-    let reader = array.reader();
+    let reader = Reader { missed: Some(&missed), ..array.reader() };
     let refused = AtomicBool::new(false);
-    let (left_to_fill, local) = (AtomicUsize::new(MOST_FILLED), AtomicU64::new(NO_DEVICE));
+    let (left_to_fill, local) = (AtomicUsize::new(MOST_FILLED_NBYTES), AtomicU64::new(NO_DEVICE));
     let threads = (rows / ROWS_PER_THREAD).clamp(1, num_threads());
-    run(rows as u64, threads, &|| false, &|row, worker, checkpoint| {
-        let mut cell: PerAxis<u64> = PerAxis::from_slice(&first);
-        if let Some(place) = cell.first_mut() {
+    let mapped = run(rows as u64, threads, &|| false, &|row, worker, checkpoint| {
+        let mut chunk_index: PerAxis<u64> = PerAxis::from_slice(&first);
+        if let Some(place) = chunk_index.first_mut() {
             *place += row;
         }
-        let outer: PerAxis<u64> = cell.iter().zip(&grid).map(|(index, count)| index / count).collect();
-        let number = cell.iter().zip(&grid).fold(0, |at, (index, count)| at * count + index % count);
+        let outer: PerAxis<u64> = chunk_index.iter().zip(&grid).map(|(index, count)| index / count).collect();
+        let number = chunk_index.iter().zip(&grid).fold(0, |at, (index, count)| at * count + index % count);
         let place = (row as usize * chunk_nbytes, chunk_nbytes);
         let shared = &shared[shard_of(row)];
         if !refused.load(Ordering::Relaxed) {
@@ -168,7 +170,8 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
         }
         shared.leave();
         Ok(())
-    })?;
+    });
+    reader.if_present(mapped, &missed)?;
     if refused.into_inner() {
         return Ok(None);
     }
@@ -182,7 +185,7 @@ pub fn map(array: &Array, selection: &Selection) -> Result<Option<SharedTensor>>
     let tensor = unsafe {
         SharedTensor::from_map(Arc::new(reservation), pointer, &extents, metadata.data_type.clone())?
     };
-    let origin: Vec<u64> = first.iter().zip(&inner_shape).map(|(cell, extent)| cell * extent).collect();
+    let origin: Vec<u64> = first.iter().zip(&inner_shape).map(|(index, extent)| index * extent).collect();
     let steps: Vec<IndexStep> =
         part.iter().zip(&origin).map(|(axis, origin)| step_of(axis, *origin)).collect();
     Ok(Some(tensor.view(&steps)?))
@@ -227,16 +230,19 @@ fn map_chunk(
     let Some(Located { value, range }) = found else {
         return fill_chunk(reservation, (offset, nbytes), fill);
     };
-    let Some(file) = value.file() else { return Ok(false) };
+    let Some(FileRange { file, offset: begin, nbytes: all }) = value.file() else { return Ok(false) };
     let stat = rustix::fs::fstat(file).map_err(|error| ErrorKind::Io(error.into()))?;
-    let (start, length) = range.unwrap_or((0, u64::try_from(stat.st_size).unwrap_or(0)));
+    let file_nbytes = u64::try_from(stat.st_size).unwrap_or(0);
+    let (start, length) = range.unwrap_or_else(|| (0, all.unwrap_or(file_nbytes)));
     if length != nbytes as u64 {
         // Of what is no file the store itself says so.
         let actual = if range.is_none() { value.nbytes()? } else { length };
         let expected = nbytes as u64;
         return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
     }
-    if !start.is_multiple_of(PAGE) {
+    // A range that reaches behind the end is told by reading it; where it is mapped it would kill who touches it.
+    let start = begin.saturating_add(start);
+    if !start.is_multiple_of(PAGE_NBYTES) || start.checked_add(length).is_none_or(|end| end > file_nbytes) {
         return Ok(false);
     }
     // What holds for one file of a device holds for all.

@@ -1,9 +1,11 @@
-//! Memory that is not the engine's own: the caller's, which a read fills, and files', which are mapped.
+//! Memory of results other than freshly allocated in C order: Fortran's order, the caller's memory, and mapped files.
 
+mod column_major;
 mod lent;
 mod map;
 mod strided;
 
+pub(crate) use column_major::read_column_major;
 pub(crate) use lent::Lent;
 pub(crate) use map::map;
 pub use strided::Strided;

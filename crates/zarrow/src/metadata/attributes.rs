@@ -1,7 +1,7 @@
-//! What users store beside a node: JSON, kept as the text that it is.
+//! What users store beside a node: JSON, kept as its text.
 //!
-//! Python writes into attributes what no value of JSON's is: bare `NaN`, integers of any size, halves of surrogate
-//! pairs. The text keeps all of it, for whoever reads it as Python does; the values are as near as JSON's own come
+//! Python writes attributes that JSON's values cannot hold: bare `NaN`, integers of any size, halves of surrogate pairs.
+//! The text keeps all of it, for readers such as Python. The values are as near as JSON's own come
 //! ([`lenient`](super::lenient)).
 
 use std::fmt;

@@ -5,6 +5,7 @@ use zarrow_array::DataType;
 
 /// The most that metadata may ask for. An honest store never meets these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MetadataLimits {
     /// Axes of an array.
     pub max_ndim: usize,
@@ -30,10 +31,45 @@ impl Default for MetadataLimits {
     }
 }
 
+impl MetadataLimits {
+    /// Axes of an array.
+    #[must_use]
+    pub fn max_ndim(self, max_ndim: usize) -> Self {
+        MetadataLimits { max_ndim, ..self }
+    }
+
+    /// Bytes of one element in memory.
+    #[must_use]
+    pub fn max_item_nbytes(self, max_item_nbytes: u64) -> Self {
+        MetadataLimits { max_item_nbytes, ..self }
+    }
+
+    /// Bytes of one decoded chunk.
+    #[must_use]
+    pub fn max_chunk_nbytes(self, max_chunk_nbytes: u64) -> Self {
+        MetadataLimits { max_chunk_nbytes, ..self }
+    }
+
+    /// Bytes of one metadata document.
+    #[must_use]
+    pub fn max_metadata_nbytes(self, max_metadata_nbytes: u64) -> Self {
+        MetadataLimits { max_metadata_nbytes, ..self }
+    }
+
+    /// Bytes of a metadata document that holds consolidated metadata.
+    #[must_use]
+    pub fn max_consolidated_nbytes(self, max_consolidated_nbytes: u64) -> Self {
+        MetadataLimits { max_consolidated_nbytes, ..self }
+    }
+}
+
 /// Checks the length of a document before it is parsed.
 pub(super) fn metadata_nbytes(bytes: &[u8], limit: u64) -> Result<(), MetadataError> {
     if bytes.len() as u64 > limit {
-        return Err(MetadataError::TooLarge { what: "the metadata in bytes", limit });
+        return Err(MetadataError::TooLarge {
+            what: "the size of the metadata in bytes (DecodeLimits.max_metadata_nbytes)",
+            limit,
+        });
     }
     Ok(())
 }
@@ -42,7 +78,7 @@ pub(super) fn metadata_nbytes(bytes: &[u8], limit: u64) -> Result<(), MetadataEr
 pub(super) fn ndim(shape: &[u64], limits: &MetadataLimits) -> Result<(), MetadataError> {
     if shape.len() > limits.max_ndim {
         let limit = limits.max_ndim as u64;
-        return Err(MetadataError::TooLarge { what: "the number of axes", limit });
+        return Err(MetadataError::TooLarge { what: "the number of axes (DecodeLimits.max_ndim)", limit });
     }
     Ok(())
 }
@@ -50,10 +86,10 @@ pub(super) fn ndim(shape: &[u64], limits: &MetadataLimits) -> Result<(), Metadat
 /// Checks the size of one element, before a fill value of that size is made.
 pub(super) fn item(data_type: &DataType, limits: &MetadataLimits) -> Result<(), MetadataError> {
     match data_type.item_size() {
-        Some(0) => Err(MetadataError::invalid("data_type", "an element has no bytes")),
+        Some(0) => Err(MetadataError::invalid("data_type", "expected elements of at least one byte")),
         Some(size) if size as u64 > limits.max_item_nbytes => {
             let limit = limits.max_item_nbytes;
-            Err(MetadataError::TooLarge { what: "one element in bytes", limit })
+            Err(MetadataError::TooLarge { what: "the size of one element in bytes", limit })
         }
         _ => Ok(()),
     }
@@ -65,13 +101,13 @@ pub(super) fn array(array: &ArrayMetadata, limits: &MetadataLimits) -> Result<()
     if array.chunk_grid.ndim() != ndim {
         return Err(MetadataError::invalid(
             "chunk_grid",
-            format!("its axes are not the {ndim} of the array"),
+            format!("expected one chunk extent for each of the {ndim} axes of the array"),
         ));
     }
     if array.dimension_names.as_ref().is_some_and(|names| names.len() != ndim) {
         return Err(MetadataError::invalid(
             "dimension_names",
-            format!("they are not the {ndim} of the array"),
+            format!("expected a name for each of the {ndim} axes"),
         ));
     }
     let item_nbytes = element_nbytes(&array.data_type);
@@ -79,11 +115,14 @@ pub(super) fn array(array: &ArrayMetadata, limits: &MetadataLimits) -> Result<()
     let limit = i64::MAX as u64;
     product(array.shape.iter().copied(), item_nbytes)
         .filter(|nbytes| *nbytes <= limit)
-        .ok_or(MetadataError::TooLarge { what: "the array in bytes", limit })?;
+        .ok_or(MetadataError::TooLarge { what: "the size of the array in bytes", limit })?;
     let limit = limits.max_chunk_nbytes;
     product(array.chunk_grid.largest_chunk().into_iter(), item_nbytes)
         .filter(|nbytes| *nbytes <= limit)
-        .ok_or(MetadataError::TooLarge { what: "one chunk in bytes", limit })?;
+        .ok_or(MetadataError::TooLarge {
+            what: "the decoded size of one chunk in bytes (DecodeLimits.max_chunk_nbytes)",
+            limit,
+        })?;
     Ok(())
 }
 

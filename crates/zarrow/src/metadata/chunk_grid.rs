@@ -127,7 +127,7 @@ impl ChunkGrid {
         if axes.iter().zip(shape).all(covers) {
             return Ok(());
         }
-        Err(MetadataError::unsupported("a shape beyond the edges of its rectilinear grid"))
+        Err(MetadataError::unsupported("a shape larger than its rectilinear grid"))
     }
 
     /// The `chunk_grid` of a version 3 document.

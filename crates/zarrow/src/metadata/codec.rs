@@ -7,11 +7,16 @@
 use serde_json::{Map, Value, json};
 
 use super::MetadataError;
+use super::ZarrFormat;
 use super::json::Extension;
 use super::normal_form;
 use super::v2::Kind;
+use crate::codec::{definition, kind_of};
 
 const KEY: &str = "codecs";
+
+/// What version 3 puts before the ids of numcodecs.
+const PREFIX: &str = "numcodecs.";
 
 /// One codec of a chain, by its canonical name.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +63,7 @@ impl CodecMetadata {
             return Err(MetadataError::expected(KEY, "an endian of \"little\" or \"big\"", value));
         }
         normal_form::normalise_inner(&mut codec.configuration);
-        codec.into_canonical(item_size)
+        codec.into_canonical(item_size, ZarrFormat::V3)
     }
 
     /// A numcodecs codec, as Zarr version 2 stores it: its `id` and its parameters in one object.
@@ -66,14 +71,12 @@ impl CodecMetadata {
         let invalid = || MetadataError::expected(key, "an object with an \"id\"", value);
         let mut configuration = value.as_object().ok_or_else(invalid)?.clone();
         let Some(Value::String(id)) = configuration.remove("id") else { return Err(invalid()) };
-        if id == "shuffle" {
-            set_if_absent(&mut configuration, "elementsize", json!(4));
-        }
-        CodecMetadata::new(format!("numcodecs.{id}"), configuration).into_canonical(item_size)
+        CodecMetadata::new(format!("numcodecs.{id}"), configuration).into_canonical(item_size, ZarrFormat::V2)
     }
 
     /// The codec as a version 3 document lists it, in the normal form at every depth.
-    pub(crate) fn document(&self) -> Value {
+    #[must_use]
+    pub fn document(&self) -> Value {
         let mut codec = json!([{ "name": self.name, "configuration": self.configuration }]);
         normal_form::normalise(&mut codec);
         let mut codec = codec[0].take();
@@ -88,26 +91,14 @@ impl CodecMetadata {
     /// `item_size` is the bytes of one element, 1 for a variable-length type.
     pub(super) fn v2_document(&self, item_size: usize) -> Option<Value> {
         let mut configuration = self.configuration.clone();
-        let id = match self.name.as_str() {
-            "gzip" | "vlen-utf8" | "vlen-bytes" | "crc32c" => &self.name,
-            "zstd" => {
-                // tensorstore refuses the parameter, and frames say themselves whether they have a checksum.
-                configuration.retain(|name, value| name != "checksum" || *value != json!(true));
-                &self.name
+        let id = self.name.strip_prefix(PREFIX);
+        let id = match definition(&self.name).and_then(|codec| codec.numcodecs.as_ref()) {
+            Some(form) => {
+                (form.write)(&mut configuration, item_size)?;
+                id.unwrap_or(&self.name)
             }
-            "blosc" => {
-                let shuffle = match self.text("shuffle")? {
-                    "noshuffle" => 0,
-                    "shuffle" => 1,
-                    "bitshuffle" => 2,
-                    _ => return None,
-                };
-                configuration.insert("shuffle".to_owned(), json!(shuffle));
-                // numcodecs takes the size from the elements.
-                configuration.retain(|name, value| name != "typesize" || *value != json!(item_size));
-                &self.name
-            }
-            name => name.strip_prefix("numcodecs.")?,
+            None if kind_of(&self.name).is_some() => id.unwrap_or(&self.name),
+            None => id?,
         };
         let mut codec = Map::new();
         codec.insert("id".to_owned(), json!(id));
@@ -125,52 +116,15 @@ impl CodecMetadata {
         self.configuration.get(name).and_then(Value::as_str)
     }
 
-    fn into_canonical(mut self, item_size: usize) -> Result<Self, MetadataError> {
-        let Some(id) = self.name.strip_prefix("numcodecs.") else { return Ok(self) };
-        match id {
-            "gzip" | "vlen-utf8" | "vlen-bytes" => {}
-            "shuffle" => {
-                // zarr-python means the element of the array where version 3 leaves it open.
-                set_if_absent(&mut self.configuration, "elementsize", json!(item_size));
-                return Ok(self);
-            }
-            "zstd" => {
-                // Any reader takes frames with a checksum, and so they get one where the metadata leave it open.
-                self.configuration.entry("checksum").or_insert(json!(true));
-            }
-            "blosc" => {
-                let shuffle = self.configuration.get("shuffle").unwrap_or(&Value::Null);
-                let shuffle = blosc_shuffle(shuffle, item_size)?;
-                self.configuration.insert("shuffle".to_owned(), json!(shuffle));
-                self.configuration.entry("typesize").or_insert(json!(item_size));
-                self.configuration.entry("blocksize").or_insert(json!(0));
-            }
-            // Version 3 puts the checksum at the end, numcodecs where it is told.
-            "crc32c" if self.text("location").is_none_or(|location| location == "end") => {
-                self.configuration.remove("location");
-            }
-            _ => return Ok(self),
+    /// The codec of version 3 that is the same, where there is one.
+    fn into_canonical(mut self, item_size: usize, format: ZarrFormat) -> Result<Self, MetadataError> {
+        let Some(id) = self.name.strip_prefix(PREFIX) else { return Ok(self) };
+        let Some(form) = definition(&self.name).and_then(|codec| codec.numcodecs.as_ref()) else {
+            return Ok(self);
+        };
+        if (form.read)(&mut self.configuration, item_size, format)? {
+            self.name = id.to_owned();
         }
-        self.name = id.to_owned();
         Ok(self)
-    }
-}
-
-fn set_if_absent(configuration: &mut Map<String, Value>, key: &str, value: Value) {
-    let present = configuration.entry(key.to_owned()).or_insert(Value::Null);
-    if present.is_null() {
-        *present = value;
-    }
-}
-
-/// The shuffle by its name in version 3, from the number that numcodecs has for it.
-fn blosc_shuffle(value: &Value, item_size: usize) -> Result<&'static str, MetadataError> {
-    match (value.as_i64(), value.as_str()) {
-        (Some(0), _) | (_, Some("noshuffle")) => Ok("noshuffle"),
-        (Some(2), _) | (_, Some("bitshuffle")) => Ok("bitshuffle"),
-        (Some(-1), _) if item_size == 1 => Ok("bitshuffle"),
-        (Some(-1 | 1), _) | (_, Some("shuffle")) => Ok("shuffle"),
-        _ if value.is_null() => Ok("shuffle"),
-        _ => Err(MetadataError::expected(KEY, "a Blosc shuffle from -1 to 2", value)),
     }
 }

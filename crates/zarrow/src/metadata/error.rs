@@ -33,7 +33,7 @@ pub enum MetadataError {
         what: String,
     },
     /// A size overflows, or exceeds a limit.
-    #[error("{what} is larger than {limit}")]
+    #[error("{what} exceeds the limit of {limit}")]
     TooLarge {
         /// What is too large.
         what: &'static str,
@@ -54,7 +54,7 @@ impl MetadataError {
     }
 
     /// `value` is not `expected`.
-    pub(super) fn expected(key: &'static str, expected: &str, value: &Value) -> Self {
+    pub(crate) fn expected(key: &'static str, expected: &str, value: &Value) -> Self {
         MetadataError::Invalid { key, reason: format!("expected {expected}, found {}", excerpt(value)) }
     }
 
@@ -64,7 +64,7 @@ impl MetadataError {
 }
 
 /// The value as JSON, cut short: an error must not carry megabytes that someone else wrote.
-pub(super) fn excerpt(value: &Value) -> String {
+pub(crate) fn excerpt(value: &Value) -> String {
     const LENGTH: usize = 80;
     let text = match value {
         Value::Array(items) if items.len() > LENGTH => return format!("a list of {} items", items.len()),

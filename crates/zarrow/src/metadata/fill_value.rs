@@ -1,7 +1,7 @@
 //! What an element is where no chunk is stored.
 
 use serde_json::{Map, Value};
-use zarrow_array::{DataType, Field, Number, Struct, Words};
+use zarrow_array::{DataType, Field, Number, Struct, WordRun, allocation};
 
 use super::{MetadataError, ZarrFormat, base64, float8, structure};
 
@@ -73,6 +73,11 @@ impl FillValue {
         format: ZarrFormat,
     ) -> Result<FillValue, MetadataError> {
         let invalid = || MetadataError::expected(KEY, &format!("a value of type {data_type}"), value);
+        // What is made of a long text are four bytes a character at most, and copies. They are asked for at once, and given
+        // back: a check, of a document's size (`max_metadata_nbytes`) some times over.
+        if let Some(text) = value.as_str().filter(|text| text.len() > 4096) {
+            drop(std::hint::black_box(allocation::with_capacity::<u8>(text.len().saturating_mul(8))?));
+        }
         match data_type {
             _ if value.is_null() && format == ZarrFormat::V2 => Ok(FillValue::open(data_type)),
             DataType::Optional(inner) => match (value, value.as_array().map(Vec::as_slice)) {
@@ -108,7 +113,7 @@ impl FillValue {
             (FillValue::Fixed(bytes), fixed) => item_document(bytes, fixed, format),
             _ => None,
         };
-        value.ok_or_else(|| MetadataError::invalid(KEY, format!("it is no value of type {data_type}")))
+        value.ok_or_else(|| MetadataError::invalid(KEY, format!("expected a value of type {data_type}")))
     }
 }
 
@@ -245,7 +250,7 @@ fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u
 }
 
 /// An element of a structure: an object of its fields, or the base64 of all its bytes.
-fn fields(value: &Value, structure: &Struct, words: &[Words], format: ZarrFormat) -> Option<Vec<u8>> {
+fn fields(value: &Value, structure: &Struct, words: &[WordRun], format: ZarrFormat) -> Option<Vec<u8>> {
     let size = structure.item_size();
     match value {
         // Version 2 stores the bytes of an element, version 3 did before it had objects. Very old writers wrote a 0.

@@ -1,12 +1,12 @@
-//! What the reader of JSON takes that JSON does not have, since Python writes it and real stores hold it.
+//! What the JSON reader takes besides JSON, because Python writes it and real stores hold it.
 //!
-//! A text that is no JSON is tried once more with these as JSON can say them. All else that is no JSON is refused.
-//! 1. The bare words `NaN`, `Infinity` and `-Infinity` become text, which is what the specification says of fill values.
-//! 2. An escape that is half of a surrogate pair, such as `"\ud800"`, becomes U+FFFD: no text of Rust has it.
+//! A text that is not JSON is tried once more with these rewritten as JSON. Everything else that is not JSON is refused.
+//! 1. The bare words `NaN`, `Infinity` and `-Infinity` become text, as the specification writes fill values.
+//! 2. An escape that is half of a surrogate pair, such as `"\ud800"`, becomes U+FFFD: Rust's text cannot hold it.
 //! 3. A number that no float holds, such as 1e400, becomes the text of an infinity, the float that it rounds to.
 //!
-//! So the values of attributes are as near as JSON's own come. Their text, which [`Attributes`](super::Attributes) keeps,
-//! still says what was written.
+//! So the values of attributes are as near as JSON's own come. Their text, which [`Attributes`](super::Attributes)
+//! keeps, still says what was written.
 
 const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
 /// An escape such as `\u00e9`.

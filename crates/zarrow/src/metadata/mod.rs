@@ -46,6 +46,7 @@ pub use document::Document;
 pub(crate) use document::{ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA};
 pub(crate) use edit::JsonText;
 pub use error::MetadataError;
+pub(crate) use error::excerpt;
 pub use fill_value::FillValue;
 pub(crate) use v2::Kind;
 

@@ -1,12 +1,13 @@
-//! What a JSON text will take once it is parsed, found in one pass that takes no memory.
+//! How much memory a JSON text will take once it is parsed, found in one pass that allocates nothing.
 //!
-//! The tree of a text has up to fifty times its bytes, and its parser cannot report that there is no memory for objects and
-//! for strings with escapes; lists and strings of the tree can ([`value_tree`](super::value_tree)). So before a text is parsed
+//! The tree of a text can take fifty times its bytes. The parser cannot report that there is no memory for objects and
+//! for strings with escapes; lists and strings of the tree can ([`value_tree`](super::value_tree)). So before a text is
+//! parsed:
 //! 1. its depth is bounded, which bounds every recursion over the tree, its drop included;
-//! 2. as much memory as the tree can have is asked for at once, and given back: where there is none, that is an error.
+//! 2. as much memory as the tree can take is allocated and freed again. If there is none, that is an error.
 //!
-//! Step 2 is a check and no promise: memory that others take between it and the parse is missing to the parser. Limits
-//! on the size of documents keep that small.
+//! Step 2 is a check and no promise, since other threads allocate between it and the parse. Limits on the size of
+//! documents keep the risk small.
 
 use super::MetadataError;
 use serde_json::Value;
@@ -50,10 +51,10 @@ impl Outline {
     /// The most bytes that the tree takes while it is built: lists grow by doubling, and are copied meanwhile; a member of
     /// an object has a key, a hash and a place in the table beside its value.
     pub(super) fn tree_nbytes(&self) -> usize {
-        const VALUE: usize = 3 * (size_of::<Value>() + size_of::<String>() + 2 * size_of::<usize>());
+        const VALUE_NBYTES: usize = 3 * (size_of::<Value>() + size_of::<String>() + 2 * size_of::<usize>());
         // Each string is a piece of memory of its own.
-        const PIECE: usize = 32;
-        self.values.saturating_mul(VALUE + PIECE).saturating_add(self.nbytes.saturating_mul(2))
+        const PIECE_NBYTES: usize = 32;
+        self.values.saturating_mul(VALUE_NBYTES + PIECE_NBYTES).saturating_add(self.nbytes.saturating_mul(2))
     }
 
     /// Steps 1 and 2.
@@ -63,9 +64,9 @@ impl Outline {
     pub(super) fn admit(&self) -> Result<(), MetadataError> {
         self.check_depth()?;
         // A few kilobytes are not worth a call of the allocator.
-        const SMALL: usize = 64 << 10;
+        const SMALL_NBYTES: usize = 64 << 10;
         let nbytes = self.tree_nbytes();
-        if nbytes > SMALL {
+        if nbytes > SMALL_NBYTES {
             let mut memory = Vec::<u8>::new();
             memory.try_reserve_exact(nbytes).map_err(|_| MetadataError::OutOfMemory { nbytes })?;
         }

@@ -38,7 +38,7 @@ pub(super) fn parse_v2(value: &Value) -> Result<(DataType, Vec<ByteOrder>), Meta
         let is_padding = name.is_empty() && matches!(data_type, DataType::RawBytes { .. });
         let field = Field { name: name.into(), data_type, shape: shape.into(), offset };
         let end = field.nbytes().and_then(|nbytes| offset.checked_add(nbytes));
-        offset = end.ok_or_else(|| MetadataError::invalid(KEY, "a field has no fixed size"))?;
+        offset = end.ok_or_else(|| MetadataError::invalid(KEY, "every field needs a fixed size"))?;
         if is_padding {
             continue;
         }

@@ -11,6 +11,8 @@
 use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
+use crate::codec::{CodecKind, kind_of};
+
 use super::chunk_key::separator;
 use super::error::excerpt;
 use super::json::{Document, extents};
@@ -90,7 +92,7 @@ fn dtype(value: &Value, filters: &[Value]) -> Result<(DataType, Vec<ByteOrder>),
                 Some("vlen-utf8" | "categorize") => Ok((DataType::String, vec![ByteOrder::None])),
                 Some("vlen-bytes") => Ok((DataType::Bytes, vec![ByteOrder::None])),
                 Some("pickle") => Err(MetadataError::unsupported(
-                    "data type \"|O\" with a pickle filter: to read a pickle is to run what it says",
+                    "data type \"|O\" with a pickle filter (a pickle runs code of whoever wrote it)",
                 )),
                 _ => Err(MetadataError::unsupported(
                     "data type \"|O\" without a vlen-utf8, vlen-bytes or categorize filter",
@@ -125,7 +127,8 @@ fn chain(
     for stage in stages {
         let kind = Kind::of(&stage.name);
         if is_bytes && kind != Kind::BytesToBytes {
-            let what = format!("filter {} after one that made bytes", excerpt(&Value::from(stage.name)));
+            let what =
+                format!("filter {} after a filter that makes bytes", excerpt(&Value::from(stage.name)));
             return Err(MetadataError::unsupported(what));
         }
         match kind {
@@ -173,6 +176,12 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(super) fn of(name: &str) -> Kind {
+        match kind_of(name) {
+            Some(CodecKind::ArrayToArray) => return Kind::ArrayToArray,
+            Some(CodecKind::ArrayToBytes) => return Kind::ArrayToBytes,
+            Some(CodecKind::BytesToBytes) => return Kind::BytesToBytes,
+            None => {}
+        }
         match name.strip_prefix("numcodecs.").unwrap_or(name) {
             "transpose" | "delta" | "fixedscaleoffset" | "quantize" | "bitround" | "astype" | "packbits"
             | "categorize" => Kind::ArrayToArray,

@@ -84,7 +84,7 @@ impl AxisSelection {
             Index::Slice { start, stop, step } => {
                 let step = step.unwrap_or(1);
                 if step == 0 {
-                    return Err(ErrorKind::Index("slice step cannot be zero".into()).into());
+                    return Err(ErrorKind::Index("slice step is 0, expected another integer".into()).into());
                 }
                 // The bounds of `slice.indices`: forward in 0..=length, backward in -1..length.
                 let (low, high) = if step > 0 { (0, length) } else { (-1, length - 1) };

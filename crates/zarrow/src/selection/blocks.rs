@@ -25,7 +25,7 @@ impl Selection {
         let indices = one_an_axis(shape.len(), indices, &Index::ALL, |index| *index == Index::Ellipsis)?;
         let axes = indices.zip(&counts).zip(shape).enumerate().map(|(axis, ((index, count), extent))| {
             if matches!(index, Index::Slice { step: Some(step), .. } if *step != 1) {
-                let text = "blocks are taken by integers, and by slices with a step of 1";
+                let text = "expected integers or slices with a step of 1 as indices of blocks";
                 return Err(ErrorKind::Index(text.into()).into());
             }
             let blocks = AxisSelection::new(axis, *count, *index)?;

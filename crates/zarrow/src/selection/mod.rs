@@ -5,6 +5,7 @@
 //!    as `numpy.ix_` does.
 //! 3. [`points`]: lists of several axes that are taken together, position by position.
 //! 4. [`blocks`]: chunks of the array's grid.
+//! 5. [`ranges`]: the same as 1, as Rust writes it.
 //!
 //! What each gives is one [`AxisSelection`] an axis, all of whose positions lie inside the axis.
 
@@ -13,10 +14,12 @@ mod blocks;
 mod list;
 mod orthogonal;
 mod points;
+mod ranges;
 
 pub use basic::Index;
 pub use list::List;
 pub use orthogonal::AxisIndex;
+pub use ranges::IntoSelection;
 
 use std::sync::Arc;
 

@@ -89,7 +89,7 @@ pub fn positions(
         }
         AxisIndex::Mask(mask) => {
             if mask.len() as u64 != extent {
-                let text = format!("a mask of {} values for axis {axis} with size {extent}", mask.len());
+                let text = format!("the mask has {} values, axis {axis} has size {extent}", mask.len());
                 return Err(ErrorKind::Index(text).into());
             }
             positions = allocation::with_capacity(mask.iter().filter(|taken| **taken).count())?;

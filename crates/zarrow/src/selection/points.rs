@@ -41,7 +41,8 @@ impl Selection {
             }
             Ok(positions) => {
                 let found = positions.len();
-                let text = format!("{found} positions on axis {axis} for points of shape {points_shape:?}");
+                let text =
+                    format!("axis {axis} has {found} indices, expected those of {points_shape:?} points");
                 Err(ErrorKind::Index(text).into())
             }
         });
@@ -64,11 +65,14 @@ impl Selection {
             return Selection::orthogonal(shape, &[AxisIndex::Mask(mask)]);
         }
         if shape.is_empty() {
-            return Err(ErrorKind::Index("an array of no axes has no mask".into()).into());
+            return Err(ErrorKind::Index(
+                "a 0-d array has no axis for a mask: index it with ... or ()".into(),
+            )
+            .into());
         }
         let size = shape.iter().try_fold(1u64, |size, extent| size.checked_mul(*extent));
         if size != Some(mask.len() as u64) {
-            let text = format!("a mask of {} values for an array of shape {shape:?}", mask.len());
+            let text = format!("the mask has {} values, the array has shape {shape:?}", mask.len());
             return Err(ErrorKind::Index(text).into());
         }
         let count = mask.iter().filter(|taken| **taken).count();

@@ -1,18 +1,18 @@
 //! The lock of one key of a store in a folder: a file beside the value.
 //!
-//! 1. The file is made where it is not there, and locked by `flock`. The kernel unlocks it when the process ends, however it
-//!    ends.
-//! 2. Who holds the lock removes the file before unlocking it. Who got the lock of a file that was removed meanwhile
-//!    begins again: so the holder is always the one whose lock is on the file of that name, and the file is there as long as
-//!    anybody holds the lock.
-//! 3. The file of a holder that was killed stays, without a lock: the next one takes it over, and a sweep removes it.
-//!    A child that the holder forked does not keep the lock.
-//! 4. Where the file system has no `flock`, the lock is a link that leads nowhere: its text says who made it, and he holds
-//!    the lock. That of a holder of this machine which has ended is removed, by the one that made the file of a claim on it.
-//!    One of another machine may have ended or not: it is waited for, and after some time that is an error which says
-//!    what to do.
-//! 5. The holder keeps the folder of the file open, and changes the value there. A folder that is erased takes the file and
-//!    the value with it, and what the holder sets goes the same way: it does not come back where the folder was.
+//! 1. The file is created if it is missing, and locked by `flock`. The kernel unlocks it when the process ends, in
+//!    whatever way.
+//! 2. The holder removes the file before it unlocks it. A process that gets the lock of a file that was removed
+//!    meanwhile starts again. So the holder is always the process whose lock is on the file of that name, and the file
+//!    exists as long as the lock is held.
+//! 3. A killed holder leaves its file, unlocked: the next holder takes it over, and a sweep removes it. A child that the
+//!    holder forked does not keep the lock.
+//! 4. Where the file system has no `flock`, the lock is a dangling link. Its text names the process that created it,
+//!    which is the holder. If that process was on this machine and has ended, one other process removes the link: the
+//!    one that first creates the file of a claim on it. Whether a process on another machine has ended is unknown:
+//!    zarrow waits for the lock, and after some time raises an error that says what to do.
+//! 5. The holder keeps the folder of the file open, and changes the value there. If the folder is erased, the file and
+//!    the value go with it, and so does what the holder writes: it does not come back at the old path.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
@@ -32,6 +32,9 @@ use zarrow_array::fork::{File, generation};
 /// Files of locks and of values are made as any other: the process's mask says who may do what.
 pub const MODE: Mode = Mode::from_raw_mode(0o666);
 
+/// How the name of a lock's file goes on, before the name of the key.
+pub const LOCK: &str = "lock-";
+
 /// How old the file of an unknown holder is when it is no longer waited for (step 4).
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -42,7 +45,7 @@ pub fn lock_path(key: &str) -> String {
 }
 
 fn lock_name(name: &str) -> String {
-    format!("{RESERVED}lock-{name}")
+    format!("{RESERVED}{LOCK}{name}")
 }
 
 /// A lock that is held.
@@ -73,7 +76,8 @@ impl FileLock {
         step("open the folder of a lock");
         loop {
             let folder = store.made_folder(parent)?;
-            let file = match store.has_flock(&folder) {
+            store.sweep_once(parent);
+            let file = match store.system().has_flock(&folder) {
                 Ok(true) => lock_file(&folder, &name).map(|file| file.map(Some)),
                 Ok(false) => lock_link(&folder, &name, key)?.map(|made| made.then_some(None)),
                 Err(error) => Err(error),
@@ -117,7 +121,7 @@ fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Err
             Ok(()) => return Ok(Ok(true)),
             Err(Errno::EXIST) => {}
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let text = "locks, which writing a part of a chunk or a document needs, on this file system";
+                let text = "locks on this file system, which writing a part of a chunk or a document needs";
                 return Err(ErrorKind::Unsupported(text.into()).into());
             }
             Err(error) => return Ok(Err(error)),
@@ -131,8 +135,8 @@ fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Err
     }
 }
 
-/// Removes the link of a holder that has certainly ended, by who makes the file of a claim on it; returns whether it is worth
-/// another try.
+/// Removes the link of a holder that has certainly ended, if this process makes the file of a claim on it; returns
+/// whether another try is worth it.
 fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
     let holder = holder(folder, name)?;
     if !Owner::of(&holder).is_some_and(Owner::is_dead) {
@@ -145,7 +149,7 @@ fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
         Err(Errno::EXIST) => return Ok(false),
         Err(error) => return Err(error),
     }
-    // Only who has the claim removes the link of this holder: while it is there, it is this one.
+    // Only the process with the claim removes the link of this holder: while it is there, it is this one.
     let removed = match self::holder(folder, name) {
         Ok(found) if found == holder => rustix::fs::unlinkat(folder, name, AtFlags::empty()),
         _ => Ok(()),
@@ -157,7 +161,7 @@ fn remove_dead(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
 fn holder(folder: &OwnedFd, name: &str) -> Result<String, Errno> {
     match rustix::fs::readlinkat(folder, name, Vec::new()) {
         Ok(holder) => Ok(holder.to_string_lossy().into_owned()),
-        // A file, which says nothing of who made it.
+        // A file, which does not say which process made it.
         Err(Errno::INVAL) => Ok(String::new()),
         Err(error) => Err(error),
     }

@@ -5,17 +5,18 @@
 //! they have spread over disks.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::leftover::{has_flock, is_reserved};
-use crate::store::{Store, StoreWriter, Value, Version, check_key, join};
+use crate::store::capabilities::Capabilities;
+use crate::store::leftover::is_reserved;
+use crate::store::{FileRange, Store, StoreWriter, Value, Version, check_key, join};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use zarrow_array::allocation::Grow;
-use zarrow_array::fork::OnceCell;
 
 /// A folder whose files are the values.
 ///
@@ -33,12 +34,9 @@ pub struct FilesystemStore {
     folder: OwnedFd,
     name: String,
     path: PathBuf,
-    /// The numbers of the device and of the folder.
-    identity: (u64, u64),
-    /// Whether its file system has `flock`, which the first lock finds out.
-    has_flock: OnceCell<bool>,
-    /// How many folders below the root of another store the root is.
-    depth: usize,
+    /// The path to this folder from the one that was opened by its path.
+    prefix: String,
+    system: Arc<Capabilities>,
 }
 
 impl FilesystemStore {
@@ -50,18 +48,12 @@ impl FilesystemStore {
         let name = path.as_ref().display().to_string();
         // Where the working folder is not known a relative path is all there is.
         let place = absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // Only names are looked up from it, which takes less than to open it for reading.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(path.as_ref(), flags, Mode::empty()) {
             Ok(folder) => {
-                let stat = rustix::fs::fstat(&folder).map_err(io)?;
-                Ok(FilesystemStore {
-                    folder,
-                    name,
-                    path: place,
-                    identity: (stat.st_dev, stat.st_ino),
-                    has_flock: OnceCell::new(),
-                    depth: 0,
-                })
+                let (prefix, system) = (String::new(), Arc::default());
+                Ok(FilesystemStore { folder, name, path: place, prefix, system })
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::from(ErrorKind::NotFound).in_array(&name, "")),
             Err(error) => Err(Error::from(io(error)).in_array(&name, "")),
@@ -81,33 +73,37 @@ impl FilesystemStore {
 
     /// How many folders below the root of another store the root is.
     pub(super) fn depth(&self) -> usize {
-        self.depth
+        self.prefix.split('/').filter(|name| !name.is_empty()).count()
     }
 
     /// The store in the open `folder`, which is, or is to be, at `prefix`.
-    pub(super) fn below(&self, folder: OwnedFd, prefix: &str) -> Result<FilesystemStore> {
-        let stat = rustix::fs::fstat(&folder).map_err(io)?;
-        Ok(FilesystemStore {
+    pub(super) fn below(&self, folder: OwnedFd, prefix: &str) -> FilesystemStore {
+        self.system.origin(self.root());
+        FilesystemStore {
             folder,
             name: self.name.clone(),
             path: self.path.join(prefix),
-            identity: (stat.st_dev, stat.st_ino),
-            has_flock: self.has_flock.get().copied().map_or_else(OnceCell::new, OnceCell::from),
-            depth: self.depth + prefix.split('/').filter(|name| !name.is_empty()).count(),
-        })
-    }
-
-    /// What tells the root from every other folder.
-    pub(super) fn identity(&self) -> (u64, u64) {
-        self.identity
-    }
-
-    /// Whether its file system has `flock`, which is tried once, in a `folder` of it.
-    pub(super) fn has_flock(&self, folder: &OwnedFd) -> Result<bool, Errno> {
-        match self.has_flock.get() {
-            Some(known) => Ok(*known),
-            None => has_flock(folder).map(|has_flock| *self.has_flock.set(has_flock)),
+            prefix: join(&self.prefix, prefix),
+            system: Arc::clone(&self.system),
         }
+    }
+
+    /// A number for the folder `path`, by way of whichever store it is reached.
+    pub(super) fn identity(&self, path: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.system.origin(self.root()).number.hash(&mut hasher);
+        // As one text, wherever its first part ends.
+        hasher.write(self.prefix.as_bytes());
+        if !self.prefix.is_empty() && !path.is_empty() {
+            hasher.write(b"/");
+        }
+        hasher.write(path.as_bytes());
+        hasher.finish()
+    }
+
+    /// What its file system is able to do.
+    pub(super) fn system(&self) -> &Capabilities {
+        &self.system
     }
 
     /// The folder below the root at `prefix`, `None` where there is none.
@@ -132,7 +128,7 @@ fn io(error: Errno) -> ErrorKind {
 }
 
 /// Which file it is, and when it was written last.
-fn version(stat: &Stat) -> [u64; 4] {
+pub(super) fn stat_version(stat: &Stat) -> [u64; 4] {
     let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
     [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
 }
@@ -156,7 +152,7 @@ impl Store for FilesystemStore {
     fn version_of(&self, key: &str) -> Result<Version> {
         check_key(key)?;
         match retry_on_intr(|| rustix::fs::statat(&self.folder, key, AtFlags::empty())) {
-            Ok(stat) => Ok(Version::Of(version(&stat))),
+            Ok(stat) => Ok(Version::Of(stat_version(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(Version::Missing),
             Err(error) => Err(io(error).into()),
         }
@@ -164,8 +160,16 @@ impl Store for FilesystemStore {
 
     /// The open folder, wherever it is moved.
     fn subtree(&self, prefix: &str) -> Result<Option<Arc<dyn Store>>> {
-        let Some(folder) = self.folder(prefix)? else { return Ok(None) };
-        Ok(Some(Arc::new(self.below(folder, prefix)?)))
+        if prefix.is_empty() {
+            return Ok(None);
+        }
+        check_key(prefix)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match retry_on_intr(|| rustix::fs::openat(&self.folder, prefix, flags, Mode::empty())) {
+            Ok(folder) => Ok(Some(Arc::new(self.below(folder, prefix)))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(error) => Err(io(error).into()),
+        }
     }
 
     fn writer(&self) -> Option<&dyn StoreWriter> {
@@ -176,7 +180,7 @@ impl Store for FilesystemStore {
         let Some(folder) = self.folder(prefix)? else { return Ok(Vec::new()) };
         let mut names = Vec::new();
         for entry in Dir::new(folder).map_err(io)? {
-            // A name that is not UTF-8 is no key.
+            // A name that is not UTF-8 cannot be a key.
             if let Ok(name) = entry.map_err(io)?.file_name().to_str()
                 && name != "."
                 && name != ".."
@@ -234,7 +238,7 @@ fn is_recent(seconds: i64, nanoseconds: u64) -> bool {
 
 /// An open file.
 #[derive(Debug)]
-struct File(OwnedFd);
+pub(super) struct File(pub(super) OwnedFd);
 
 impl Value for File {
     fn nbytes(&self) -> Result<u64> {
@@ -298,10 +302,10 @@ impl Value for File {
         if is_recent(stat.st_mtime, stat.st_mtime_nsec as u64) {
             return Ok(None);
         }
-        Ok(Some(version(&stat)))
+        Ok(Some(stat_version(&stat)))
     }
 
-    fn file(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.0.as_fd())
+    fn file(&self) -> Option<FileRange<'_>> {
+        Some(FileRange { file: self.0.as_fd(), offset: 0, nbytes: None })
     }
 }

@@ -1,31 +1,36 @@
 //! Writing to a store in a folder.
 //!
-//! 1. A value is written to a file of its own in the folder where it belongs, with a name that is no key, and renamed
-//!    when it is whole: `rename` replaces what is there in one step.
-//! 2. Its time of change is set to the nanosecond, which the kernel by itself would not do: with the file's number,
-//!    which a later file may get again, it tells versions of a value apart.
-//! 3. Folders are made as they are needed. What killed writers left in a folder is swept when this process first writes
-//!    to it.
-//! 4. Overwriting sets the value without a lock, then looks whether anybody holds the lock, and *then* whether the value is
-//!    still the one that it set. Who read an older value holds the lock until after its own set: if nobody holds it, that
-//!    set has been, and shows. Who takes the lock later reads this value. Else it is set once more, under the lock. The file
-//!    is open meanwhile, so that no other can get its number.
-//! 5. To erase a value is to make it none, and "none" looks like "none" whoever did it. So a value is only taken away
-//!    under its lock: where nobody holds the lock, and then there is no value, nobody can have read one and still set what
-//!    follows from it.
-//! 6. A prefix is erased by renaming its folder to a name that is no key, which is then removed (`staging`). What is done
-//!    under locks below it is done in that folder, wherever it is.
+//! 1. A value is written to a temporary file in its folder, with a name that cannot be a key, and renamed when it is
+//!    complete: `rename` replaces the old value in one step.
+//! 2. Its modification time is set to the nanosecond, which the kernel alone would not do. Together with the file's
+//!    number, which a later file may get again, the time tells versions of a value apart at once. A value that is
+//!    overwritten on a local file system keeps the time of the kernel's clock: nothing of it is cached before that clock
+//!    has gone on (`Value::version`).
+//! 3. Folders are created when they are needed. The first write or lock of this process in a folder sweeps what killed
+//!    writers left there, and in the folders above it up to the root of the store. A folder that this process created
+//!    has nothing to sweep.
+//! 4. Overwriting sets the value without a lock. Then it checks whether somebody holds the lock, and *then* whether the
+//!    value is still its own. A process that read an older value holds the lock until after its own write. So if nobody
+//!    holds it, that write has happened and shows. A process that takes the lock later reads the new value. Otherwise
+//!    the value is written once more, under the lock. The file stays open meanwhile, so that no other file can get its
+//!    number. It is the value as long as it has a name, since only another value takes the name away. Where the file
+//!    system may not count names, the name is looked up.
+//! 5. After an erasure there is no value, whoever erased it, so step 4 cannot be applied. A value is therefore erased
+//!    only under its lock: if nobody holds the lock, and then there is no value, no process can have read one and still
+//!    write what follows from it.
+//! 6. A prefix is erased by renaming its folder to a name that is no key, and removing it (`staging`). Work under locks
+//!    below it goes on in that folder, wherever it is.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, lock_path};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::leftover::{is_still, sweep_below, sweep_folder, try_flock, unique_name};
+use crate::store::owner::Owner;
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::step::step;
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{Errno, IoSlice, retry_on_intr};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -77,11 +82,19 @@ impl FilesystemStore {
 
     pub(super) fn make_folders(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let mut above = "";
         for end in ends.filter(|end| *end > 0) {
-            match rustix::fs::mkdirat(self.root(), &path[..end], Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
+            let folder = &path[..end];
+            match rustix::fs::mkdirat(self.root(), folder, Mode::from_raw_mode(0o777)) {
+                // Step 3.
+                Ok(()) => {
+                    self.sweep_once(above);
+                    self.is_first_in(folder);
+                }
+                Err(Errno::EXIST) => {}
                 Err(error) => return Err(write(error).into()),
             }
+            above = folder;
         }
         Ok(())
     }
@@ -125,14 +138,16 @@ impl FilesystemStore {
                 Err(error) if is_errno(&error, Errno::EXIST) => continue,
                 file => file?,
             };
-            // Where there are no locks the name alone says whose it is.
-            let is_ours = try_flock(&file).unwrap_or(true);
             let (folder, generation) = (folder.cloned(), generation());
             let target = if folder.is_some() { name } else { key }.to_owned();
             let parent = parent.to_owned();
             let draft = FileDraft { store: self, parent, folder, path, target, file, durability, generation };
-            // A sweep may have come between the making of the file and the locking.
-            if is_ours && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0 {
+            // Where the name does not say whether this process lives, a lock does, if there are any; a sweep may have come
+            // between the making of the file and the locking.
+            if Owner::current().is_told()
+                || try_flock(&draft.file).unwrap_or(true)
+                    && rustix::fs::fstat(&draft.file).map_err(write)?.st_nlink > 0
+            {
                 return Ok(draft);
             }
         }
@@ -163,20 +178,24 @@ impl FilesystemStore {
         Ok(())
     }
 
-    /// Sweeps the folder `path` if this process has not yet; a leftover that cannot be removed harms nobody.
-    fn sweep_once(&self, path: &str) {
-        if self.is_first_in(path)
-            && let Ok(Some(folder)) = self.folder(path)
-        {
-            let _ = sweep_folder(folder);
+    /// Sweeps the folder `path` and those above it, if this process has not yet; a leftover that cannot be removed harms
+    /// nobody.
+    pub(super) fn sweep_once(&self, path: &str) {
+        let mut path = path;
+        while self.is_first_in(path) {
+            if let Ok(Some(folder)) = self.folder(path) {
+                let _ = sweep_folder(folder);
+            }
+            if path.is_empty() {
+                break;
+            }
+            path = split(path).0;
         }
     }
 
-    /// Whether this process writes to the folder `path` for the first time.
+    /// Whether this process comes to the folder `path` for the first time.
     fn is_first_in(&self, path: &str) -> bool {
-        let mut hasher = DefaultHasher::new();
-        (self.identity(), path).hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = self.identity(path);
         let place = &SWEPT[hash as usize % MOST_SWEPT];
         // 0 is a place where nothing is.
         place.swap(hash | 1, Ordering::Relaxed) != hash | 1
@@ -201,8 +220,10 @@ struct FileDraft<'a> {
 
 impl FileDraft<'_> {
     /// Steps 1 and 2, at their end.
-    fn finish(&mut self) -> Result<()> {
-        set_time(&self.file).map_err(write)?;
+    fn finish(&mut self, is_timed: bool) -> Result<()> {
+        if is_timed {
+            set_time(&self.file).map_err(write)?;
+        }
         if self.durability != Durability::None {
             retry_on_intr(|| rustix::fs::fsync(&self.file)).map_err(write)?;
         }
@@ -212,6 +233,17 @@ impl FileDraft<'_> {
         self.store.sync_folders(&self.parent, self.durability)?;
         self.store.sweep_once(&self.parent);
         Ok(())
+    }
+
+    /// Step 4: whether it is still the value of `key`, once it was published.
+    fn is_still(&self, key: &str) -> Result<bool, Errno> {
+        let stat = rustix::fs::fstat(&self.file)?;
+        let system = self.store.system();
+        match stat.st_nlink {
+            1 if system.has(&stat) && system.is_local(self.store.root()) => Ok(true),
+            0 => Ok(false),
+            _ => is_still(self.store.root(), key, &self.file),
+        }
     }
 
     fn folder(&self) -> BorrowedFd<'_> {
@@ -225,7 +257,7 @@ impl Draft for FileDraft<'_> {
     }
 
     fn publish(mut self: Box<Self>) -> Result<()> {
-        self.finish()
+        self.finish(true)
     }
 }
 
@@ -298,7 +330,7 @@ impl StoreWriter for FilesystemStore {
             Some(parts) => {
                 let mut draft = self.begin(key, None, durability)?;
                 draft.write_at(0, parts)?;
-                draft.finish()?;
+                draft.finish(!self.system().is_local(self.root()))?;
                 Some(draft)
             }
             None => None,
@@ -307,7 +339,7 @@ impl StoreWriter for FilesystemStore {
         if !self.is_there(&lock_path(key))? {
             step("look whether the value is still the same");
             let is_done = match &set {
-                Some(set) => is_still(self.root(), key, &set.file).map_err(write)?,
+                Some(set) => set.is_still(key).map_err(write)?,
                 None => !self.is_there(key)?,
             };
             if is_done {

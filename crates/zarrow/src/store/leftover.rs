@@ -1,25 +1,30 @@
-//! What writers need beside a value for a moment: the file that will be the value, and the lock.
+//! Temporary files beside a value: the file that will become the value, and the lock.
 //!
-//! 1. Their names begin in a way that no key's does, so that they are never listed and never read.
-//! 2. An unfinished file has a name that nobody else uses and that names its writer, who holds a lock on the file, which
-//!    ends with the process.
-//! 3. On a file system of this machine alone, a name of that kind whose lock can be had is therefore a leftover of a writer
-//!    that was killed, or of one that has not come to lock it yet: that one finds its file gone and begins again.
-//! 4. Where other machines may write too, or where there are no locks, a lock that can be had says nothing. There only that
-//!    is a leftover which names a process of this machine that has ended; what others left stays.
+//! 1. Their names begin as no key does, so that they are never listed and never read.
+//! 2. An unfinished file or folder has a unique name that names its writer (`owner`). Where that cannot tell whether the
+//!    writer has ended, the writer also holds a lock on the file, which ends with the process. The writer of a folder
+//!    always does.
+//! 3. A file that names a process of this machine is a leftover if that process has ended.
+//! 4. For any other writer, on a local file system, the lock decides. A file whose lock can be taken is a leftover, or
+//!    its writer has not locked it yet; that writer finds its file gone and starts again. Writers in another container,
+//!    or from before a restart, lock folders only: their files are leftovers when they have not changed for a day.
+//! 5. The file of a key's lock is a leftover if its lock can be taken, on a local file system.
+//! 6. Where other machines may write too, or where there are no locks, a lock that can be taken proves nothing, and
+//!    files of others stay. So does every file whose name only begins like one of these.
 
-use crate::store::file_lock::MODE;
+use crate::store::capabilities::is_local;
+use crate::store::file_lock::{LOCK, MODE};
 use crate::store::filesystem_writer::write;
 use crate::store::key::RESERVED;
-use crate::store::locality::is_local;
 use crate::store::owner::{Owner, unique};
 use crate::store::removal::remove;
 use crate::store::step::step;
 use crate::{Error, Result};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A name in the folder of a value that no writer has used (step 2).
 pub fn unique_name() -> String {
@@ -65,7 +70,7 @@ pub fn is_still(folder: impl AsFd, name: &str, file: impl AsFd) -> Result<bool, 
     }
 }
 
-/// Removes the leftovers directly in `folder` (steps 3 and 4); returns how many.
+/// Removes the leftovers directly in `folder`; returns how many.
 pub fn sweep_folder(folder: impl AsFd) -> Result<usize> {
     let mut swept = 0;
     let is_local = is_local(&folder);
@@ -79,7 +84,39 @@ pub fn sweep_folder(folder: impl AsFd) -> Result<usize> {
     Ok(swept)
 }
 
+/// What the name of something that writers need says about it (steps 3 to 6).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Left by a process that has ended.
+    Left,
+    /// A leftover where its lock can be had.
+    Locked,
+    /// A leftover where its lock can be had and nobody has changed it for a day.
+    Old,
+}
+
+impl Kind {
+    /// `None` where it stays.
+    fn of(name: &str, is_local: bool) -> Option<Kind> {
+        let own = name.strip_prefix(RESERVED)?;
+        if own.starts_with(LOCK) {
+            return is_local.then_some(Kind::Locked);
+        }
+        let owner = Owner::of(own)?;
+        if owner.is_dead() {
+            Some(Kind::Left)
+        } else if !is_local {
+            None
+        } else if !owner.is_told() {
+            Some(Kind::Locked)
+        } else {
+            (!owner.is_of_this_machine()).then_some(Kind::Old)
+        }
+    }
+}
+
 fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errno> {
+    let Some(kind) = Kind::of(name, is_local) else { return Ok(false) };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
         Ok(file) => file,
@@ -88,11 +125,11 @@ fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errn
         Err(error) => return Err(error),
     };
     step("lock what may be a leftover");
-    let is_left = match try_flock(&file) {
-        Ok(true) if is_local => true,
-        Ok(false) => false,
-        // Step 4.
-        Ok(true) | Err(_) => name.strip_prefix(RESERVED).and_then(Owner::of).is_some_and(Owner::is_dead),
+    let is_left = match kind {
+        // Two who sweep at once do it one after the other, where there are locks.
+        Kind::Left => try_flock(&file).unwrap_or(true),
+        Kind::Locked => try_flock(&file).unwrap_or(false),
+        Kind::Old => is_old(&rustix::fs::fstat(&file)?) && try_flock(&file).unwrap_or(false),
     };
     step("look at what may be a leftover");
     if !is_left || !is_still(&folder, name, &file)? {
@@ -105,6 +142,13 @@ fn sweep_one(folder: impl AsFd, name: &str, is_local: bool) -> Result<bool, Errn
         Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Whether nobody has changed a file for a day (step 4).
+fn is_old(file: &Stat) -> bool {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let changed = u64::try_from(file.st_mtime).map(Duration::from_secs).unwrap_or_default();
+    SystemTime::now().duration_since(UNIX_EPOCH + changed).is_ok_and(|age| age > DAY)
 }
 
 fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {

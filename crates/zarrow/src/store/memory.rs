@@ -1,20 +1,23 @@
 //! A store in memory, for tests and for small hierarchies that never touch a disk.
 //!
-//! A lock of a key is a number among those that are taken. Erasing a prefix takes the numbers of the keys below it away, and
-//! what is set under a lock that is gone goes with it.
+//! 1. Everything happens under one lock, that of the values: a value is set, a prefix erased or replaced in one step.
+//! 2. A store of what is below a prefix is the same values seen through a *pin* on the prefix. Erasing or replacing the
+//!    prefix removes the pin. Nothing is found through it then, and what is written through it is dropped.
+//! 3. A lock of a key is a number in the set of locks that are held. Erasing a prefix removes the numbers of the keys
+//!    below it, and what is written under a removed lock is dropped.
 
 use crate::error::{ErrorKind, Result};
-use crate::store::{
-    Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, Value, Version, check_key, join,
-};
+use crate::store::step::step;
+use crate::store::{Store, StoreWriter, Value, Version, check_key, join};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zarrow_array::allocation::{self, Grow};
-use zarrow_array::fork::{Mutex, generation};
+use zarrow_array::fork::{Mutex, MutexGuard};
 
 /// Values in memory: those that the store was made with, and those that were set since.
 ///
@@ -27,25 +30,42 @@ use zarrow_array::fork::{Mutex, generation};
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
+    shared: Arc<Shared>,
+    /// Where it begins, if not at the root (step 2).
+    pin: Option<Arc<Pin>>,
+}
+
+/// What stores of the same values have in common.
+#[derive(Debug, Default)]
+struct Shared {
     state: Mutex<State>,
     /// Numbers of versions and of locks.
     next: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    values: Values,
-    /// Keys that are locked, each with the process that did, since a forked child has its own locks, and the lock's number.
-    locked: HashMap<String, (u64, u64)>,
+/// The place of a store below a prefix.
+#[derive(Debug)]
+struct Pin {
+    prefix: String,
+    /// Whether what was there is gone; it changes under the lock of the values.
+    is_gone: AtomicBool,
 }
 
-type Values = BTreeMap<String, Arc<Stored>>;
+#[derive(Debug, Default)]
+pub(super) struct State {
+    values: Values,
+    /// Keys that are locked, each with the process that did, since a forked child has its own locks, and the lock's number.
+    pub(super) locked: HashMap<String, (u64, u64)>,
+    pins: Vec<Arc<Pin>>,
+}
+
+pub(super) type Values = BTreeMap<String, Arc<Stored>>;
 
 /// A value, which never changes: the next one takes its place.
 #[derive(Debug)]
-struct Stored {
-    bytes: Vec<u8>,
-    version: u64,
+pub(super) struct Stored {
+    pub(super) bytes: Vec<u8>,
+    pub(super) version: u64,
 }
 
 impl MemoryStore {
@@ -56,52 +76,134 @@ impl MemoryStore {
     pub fn new<K: Into<String>>(values: impl IntoIterator<Item = (K, Vec<u8>)>) -> Result<MemoryStore> {
         let store = MemoryStore::default();
         for (key, bytes) in values {
-            store.insert(key.into(), bytes)?;
+            let key = key.into();
+            check_key(&key)?;
+            store.put(&key, bytes, None).map_err(|error| error.in_array(store.name(), &key))?;
         }
         Ok(store)
     }
 
-    fn insert(&self, key: String, bytes: Vec<u8>) -> Result<()> {
-        check_key(&key)?;
-        self.put(key, bytes, None)
+    /// The values and locks, as long as what is returned is held.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        step("lock the values");
+        self.shared.state.lock()
+    }
+
+    /// A number that no version and no lock has.
+    pub(super) fn number(&self) -> u64 {
+        self.shared.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The key from the root on.
+    pub(super) fn full<'k>(&'k self, key: &'k str) -> Cow<'k, str> {
+        match &self.pin {
+            None => Cow::Borrowed(key),
+            Some(pin) if key.is_empty() => Cow::Borrowed(&pin.prefix),
+            Some(pin) => Cow::Owned(join(&pin.prefix, key)),
+        }
+    }
+
+    /// Whether what the store was made of is there, where nobody can take it away as long as the values are locked.
+    pub(super) fn is_there(&self, _locked: &State) -> bool {
+        self.pin.as_ref().is_none_or(|pin| !pin.is_gone.load(Ordering::Relaxed))
+    }
+
+    /// A value that can be stored.
+    pub(super) fn stored(&self, bytes: Vec<u8>) -> Arc<Stored> {
+        Arc::new(Stored { bytes, version: self.number() })
     }
 
     /// Sets a value, under the lock of this number, where it has one.
-    fn put(&self, key: String, bytes: Vec<u8>, lock: Option<u64>) -> Result<()> {
-        let stored = Arc::new(Stored { bytes, version: self.next.fetch_add(1, Ordering::Relaxed) });
-        let mut state = self.state.lock();
-        if !state.allows(&key, lock) {
+    pub(super) fn put(&self, key: &str, bytes: Vec<u8>, lock: Option<u64>) -> Result<()> {
+        let (key, stored) = (self.full(key), self.stored(bytes));
+        let mut state = self.state();
+        if !self.is_there(&state) || !state.allows(&key, lock) {
             return Ok(());
         }
-        check_place(&state.values, &key)?;
-        let before = state.values.insert(key, stored);
+        let before = state.set(&key, stored)?;
         drop(state);
         // What was there is freed after the lock.
         drop(before);
         Ok(())
     }
 
-    fn take(&self, key: &str, lock: Option<u64>) -> bool {
-        let mut state = self.state.lock();
-        let before = if state.allows(key, lock) { state.values.remove(key) } else { None };
+    /// Takes a value away, likewise; says whether there was one.
+    pub(super) fn take(&self, key: &str, lock: Option<u64>) -> bool {
+        let key = self.full(key);
+        let mut state = self.state();
+        let may = self.is_there(&state) && state.allows(&key, lock);
+        let before = if may { state.values.remove(&*key) } else { None };
         drop(state);
         before.is_some()
+    }
+
+    fn find(&self, key: &str) -> Result<Option<Arc<Stored>>> {
+        check_key(key)?;
+        let key = self.full(key);
+        let state = self.state();
+        Ok(if self.is_there(&state) { state.values.get(&*key).cloned() } else { None })
     }
 }
 
 impl State {
-    /// Whether who has this lock may still change the value, or has none.
+    /// Whether the holder of this lock may still change the value; true where there is no lock.
     fn allows(&self, key: &str, lock: Option<u64>) -> bool {
         lock.is_none_or(|number| self.locked.get(key).is_some_and(|(_, locked)| *locked == number))
     }
 
-    /// Takes the value under `prefix` and those below it out, and their locks, but for those of the `marks` at the root:
-    /// who replaces it holds them.
-    fn take(&mut self, prefix: &str, marks: &[&str]) -> Values {
+    /// Whether anybody of this process has the lock of `key`.
+    pub(super) fn is_locked(&self, key: &str, generation: u64) -> bool {
+        self.locked.get(key).is_some_and(|(process, _)| *process == generation)
+    }
+
+    /// Sets a value, and gives the one before.
+    pub(super) fn set(&mut self, key: &str, stored: Arc<Stored>) -> Result<Option<Arc<Stored>>> {
+        if let Some(place) = self.values.get_mut(key) {
+            return Ok(Some(std::mem::replace(place, stored)));
+        }
+        check_place(&self.values, key)?;
+        Ok(self.values.insert(key.to_owned(), stored))
+    }
+
+    /// Takes a value away.
+    pub(super) fn remove(&mut self, key: &str) -> Option<Arc<Stored>> {
+        self.values.remove(key)
+    }
+
+    /// Takes the value under `prefix` and those below it out, their pins, and their locks, but for those of the `marks` at
+    /// the root: who replaces it holds them.
+    pub(super) fn take(&mut self, prefix: &str, marks: &[&str]) -> Values {
         let is_taken = |key: &str| key == prefix || below(key, prefix).is_some();
         let is_kept = |key: &str| prefix.is_empty() && marks.contains(&key);
         self.locked.retain(|key, _| !is_taken(key) || is_kept(key));
+        for pin in self.pins.iter().filter(|pin| is_taken(&pin.prefix)) {
+            pin.is_gone.store(true, Ordering::Relaxed);
+        }
         self.values.extract_if(.., |key, _| is_taken(key)).collect()
+    }
+
+    /// Whether a value lies below `prefix`.
+    fn has_below(&self, prefix: &str) -> bool {
+        let folder = format!("{prefix}/");
+        let first = self.values.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next();
+        first.is_some_and(|(key, _)| key.starts_with(&folder))
+    }
+
+    /// All that is set together; versions are those that the store has not given to another value.
+    pub(super) fn set_all(&mut self, values: Values, prefix: &str, number: &dyn Fn() -> u64) {
+        for (key, mut stored) in values {
+            let version = number();
+            match Arc::get_mut(&mut stored) {
+                Some(stored) => stored.version = version,
+                None => stored = Arc::new(Stored { bytes: stored.bytes.clone(), version }),
+            }
+            self.values.insert(join(prefix, &key), stored);
+        }
+    }
+
+    /// All values, of which none is left.
+    pub(super) fn take_all(&mut self) -> Values {
+        std::mem::take(&mut self.values)
     }
 }
 
@@ -133,22 +235,19 @@ impl Store for MemoryStore {
     }
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
-        check_key(key)?;
-        let stored = self.state.lock().values.get(key).cloned();
-        Ok(stored.map(|stored| Box::new(stored) as Box<dyn Value>))
+        Ok(self.find(key)?.map(|stored| Box::new(stored) as Box<dyn Value>))
     }
 
     fn version_of(&self, key: &str) -> Result<Version> {
-        check_key(key)?;
-        let state = self.state.lock();
-        Ok(state.values.get(key).map_or(Version::Missing, |stored| Version::Of([stored.version, 0, 0, 0])))
+        Ok(self.find(key)?.map_or(Version::Missing, |stored| Version::Of([stored.version, 0, 0, 0])))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        let state = self.state.lock();
-        let below = state.values.keys().filter_map(|key| below(key, prefix));
+        let prefix = self.full(prefix);
+        let state = self.state();
+        let below = state.values.keys().filter_map(|key| below(key, &prefix));
         let mut names: Vec<&str> = Vec::new();
-        for name in below.filter_map(|key| key.split('/').next()) {
+        for name in below.filter(|_| self.is_there(&state)).filter_map(|key| key.split('/').next()) {
             if names.last() != Some(&name) {
                 names.try_push(name)?;
             }
@@ -160,9 +259,29 @@ impl Store for MemoryStore {
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {
-        let state = self.state.lock();
-        let below = state.values.iter().filter(|(key, _)| below(key, prefix).is_some());
-        Ok(below.map(|(_, stored)| stored.bytes.len() as u64).sum())
+        let prefix = self.full(prefix);
+        let state = self.state();
+        let below = state.values.iter().filter(|(key, _)| below(key, &prefix).is_some());
+        Ok(below.filter(|_| self.is_there(&state)).map(|(_, stored)| stored.bytes.len() as u64).sum())
+    }
+
+    /// Step 2. The root too is replaced in one step.
+    fn subtree(&self, prefix: &str) -> Result<Option<Arc<dyn Store>>> {
+        if !prefix.is_empty() {
+            check_key(prefix)?;
+        }
+        let pin = Arc::new(Pin { prefix: self.full(prefix).into_owned(), is_gone: AtomicBool::new(false) });
+        let mut state = self.state();
+        let has_any = match &*pin.prefix {
+            "" => !state.values.is_empty(),
+            prefix => state.has_below(prefix),
+        };
+        if !has_any || !self.is_there(&state) {
+            return Ok(None);
+        }
+        state.pins.try_push(Arc::clone(&pin))?;
+        drop(state);
+        Ok(Some(Arc::new(MemoryStore { shared: Arc::clone(&self.shared), pin: Some(pin) })))
     }
 
     fn writer(&self) -> Option<&dyn StoreWriter> {
@@ -170,163 +289,13 @@ impl Store for MemoryStore {
     }
 }
 
-impl StoreWriter for MemoryStore {
-    fn draft(&self, key: &str, _durability: Durability) -> Result<Box<dyn Draft + '_>> {
-        check_key(key)?;
-        Ok(Box::new(MemoryDraft { store: self, key: key.to_owned(), lock: None, bytes: Mutex::default() }))
-    }
-
-    fn draft_under(&self, lock: &dyn Lock, _durability: Durability) -> Result<Box<dyn Draft + '_>> {
-        let (key, lock) = (lock.key().to_owned(), lock.number());
-        Ok(Box::new(MemoryDraft { store: self, key, lock, bytes: Mutex::default() }))
-    }
-
-    fn erase(&self, key: &str, _durability: Durability) -> Result<bool> {
-        check_key(key)?;
-        Ok(self.take(key, None))
-    }
-
-    fn erase_under(&self, lock: &dyn Lock, _durability: Durability) -> Result<bool> {
-        Ok(self.take(lock.key(), lock.number()))
-    }
-
-    fn detach<'a>(
-        &'a self,
-        prefix: &str,
-        _durability: Durability,
-        marks: &[&str],
-    ) -> Result<Option<Box<dyn Detached + 'a>>> {
-        if !prefix.is_empty() {
-            check_key(prefix)?;
-        }
-        let taken = self.state.lock().take(prefix, marks);
-        Ok((!taken.is_empty()).then(|| Box::new(MemoryRemains(taken)) as Box<dyn Detached>))
-    }
-
-    fn stage<'a>(&'a self, prefix: &str, _durability: Durability) -> Result<Option<Box<dyn Stage<'a> + 'a>>> {
-        if !prefix.is_empty() {
-            check_key(prefix)?;
-        }
-        let inside: Arc<MemoryStore> = Arc::default();
-        let shown = Arc::clone(&inside) as Arc<dyn Store>;
-        Ok(Some(Box::new(MemoryStage { store: self, prefix: prefix.to_owned(), inside, shown })))
-    }
-
-    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
-        check_key(key)?;
-        let own = (generation(), self.next.fetch_add(1, Ordering::Relaxed));
-        let mut state = self.state.lock();
-        if state.locked.get(key).is_some_and(|(process, _)| *process == own.0) {
-            return Ok(None);
-        }
-        state.locked.insert(key.to_owned(), own);
-        Ok(Some(Box::new(KeyLock { store: self, key: key.to_owned(), own })))
-    }
-
-    fn sweep(&self, _prefix: &str) -> Result<usize> {
-        Ok(0)
-    }
-}
-
-/// Values of a store of their own, until they are published.
-struct MemoryStage<'a> {
-    store: &'a MemoryStore,
-    prefix: String,
-    inside: Arc<MemoryStore>,
-    shown: Arc<dyn Store>,
-}
-
-impl<'a> Stage<'a> for MemoryStage<'a> {
-    fn store(&self) -> &Arc<dyn Store> {
-        &self.shown
-    }
-
-    /// One step, at the root too: all is done under the lock of the values.
-    fn publish(self: Box<Self>, replace: bool, marks: &[&str]) -> Result<Box<dyn Detached + 'a>> {
-        let new = std::mem::take(&mut self.inside.state.lock().values);
-        let mut state = self.store.state.lock();
-        let taken = if replace { state.take(&self.prefix, marks) } else { Values::new() };
-        for (key, mut stored) in new {
-            // A version that the store has not given to another value.
-            let version = self.store.next.fetch_add(1, Ordering::Relaxed);
-            match Arc::get_mut(&mut stored) {
-                Some(stored) => stored.version = version,
-                None => stored = Arc::new(Stored { bytes: stored.bytes.clone(), version }),
-            }
-            state.values.insert(join(&self.prefix, &key), stored);
-        }
-        drop(state);
-        Ok(Box::new(MemoryRemains(taken)))
-    }
-}
-
-/// Values that are dropped.
-struct MemoryRemains(#[allow(dead_code, reason = "dropped outside of the lock")] Values);
-
-impl Detached for MemoryRemains {
-    fn clear(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// A value that is being written.
-struct MemoryDraft<'a> {
-    store: &'a MemoryStore,
-    key: String,
-    /// The number of the lock under which it is set.
-    lock: Option<u64>,
-    bytes: Mutex<Vec<u8>>,
-}
-
-impl Draft for MemoryDraft<'_> {
-    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
-        let mut bytes = self.bytes.lock();
-        let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
-        for part in parts {
-            let nbytes = at.saturating_add(part.len());
-            if nbytes > bytes.len() {
-                let more = nbytes - bytes.len();
-                bytes.make_room(more)?;
-                let start = at.max(bytes.len());
-                bytes.resize(start, 0);
-            }
-            let over = part.len().min(bytes.len() - at);
-            bytes[at..at + over].copy_from_slice(&part[..over]);
-            bytes.extend_from_slice(&part[over..]);
-            at = nbytes;
-        }
-        Ok(())
-    }
-
-    fn publish(self: Box<Self>) -> Result<()> {
-        let MemoryDraft { store, key, lock, bytes } = *self;
-        store.put(key, bytes.into_inner(), lock)
-    }
-}
-
-/// The lock of a key.
-struct KeyLock<'a> {
-    store: &'a MemoryStore,
-    key: String,
-    own: (u64, u64),
-}
-
-impl Lock for KeyLock<'_> {
-    fn key(&self) -> &str {
-        &self.key
-    }
-
-    fn number(&self) -> Option<u64> {
-        Some(self.own.1)
-    }
-}
-
-impl Drop for KeyLock<'_> {
+impl Drop for MemoryStore {
     fn drop(&mut self) {
-        let mut state = self.store.state.lock();
-        // It may be gone already, and another's by now.
-        if state.locked.get(&self.key) == Some(&self.own) {
-            state.locked.remove(&self.key);
+        if let Some(pin) = &self.pin {
+            let mut state = self.shared.state.lock();
+            if let Some(at) = state.pins.iter().position(|held| Arc::ptr_eq(held, pin)) {
+                state.pins.swap_remove(at);
+            }
         }
     }
 }
@@ -356,7 +325,7 @@ impl Value for Arc<Stored> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::FilesystemStore;
+    use crate::store::{Durability, FilesystemStore};
 
     /// A key is a value or a folder, in memory as in a folder.
     #[test]
@@ -386,5 +355,39 @@ mod tests {
         let both = [("a", vec![1]), ("a/b", vec![2])];
         assert!(matches!(MemoryStore::new(both.clone()).unwrap_err().kind(), ErrorKind::Write(_)));
         assert!(MemoryStore::new(both.into_iter().rev()).is_err());
+    }
+
+    /// A store of what is below a prefix has nothing of what takes its place.
+    #[test]
+    fn what_was_erased_or_replaced_is_seen_by_nobody() {
+        let store = MemoryStore::new([("a/zarr.json", vec![1]), ("a/c/0", vec![2]), ("b", vec![3])]).unwrap();
+        assert!(store.subtree("none").unwrap().is_none() && store.subtree("b").unwrap().is_none());
+        for prefix in ["a", ""] {
+            let pinned = store.subtree(prefix).unwrap().unwrap();
+            let (document, chunk) =
+                if prefix.is_empty() { ("a/zarr.json", "a/c/0") } else { ("zarr.json", "c/0") };
+            let writer = pinned.writer().unwrap();
+            writer.overwrite(chunk, Some(&[&[4]]), Durability::None, &|| Ok(())).unwrap();
+            assert_eq!(store.get("a/c/0", 1).unwrap().unwrap(), [4]);
+            assert_eq!(pinned.version_of(document).unwrap(), store.version_of("a/zarr.json").unwrap());
+            let lock = writer.lock(chunk, &|| Ok(())).unwrap();
+            let stage = store.stage(prefix, Durability::None).unwrap().unwrap();
+            stage.store().writer().unwrap().set(document, &[&[5]], Durability::None).unwrap();
+            drop(stage.publish(true, &["zarr.json"]).unwrap());
+            writer.set(chunk, &[&[6]], Durability::None).unwrap();
+            writer.overwrite(chunk, Some(&[&[7]]), Durability::None, &|| Ok(())).unwrap();
+            writer.set_under(&*lock, &[&[8]], Durability::None).unwrap();
+            let late = writer.lock(chunk, &|| Ok(())).unwrap();
+            writer.set_under(&*late, &[&[9]], Durability::None).unwrap();
+            assert!(!writer.erase(document, Durability::None).unwrap());
+            assert!(writer.detach("", Durability::None, &[]).unwrap().is_none());
+            assert_eq!(store.get("a/c/0", 1).unwrap(), None);
+            assert_eq!(store.get("a/zarr.json", 1).unwrap().unwrap(), [5]);
+            assert_eq!(pinned.version_of(document).unwrap(), Version::Missing);
+            assert!(pinned.list("").unwrap().is_empty() && pinned.nbytes("").unwrap() == 0);
+            assert!(pinned.subtree("").unwrap().is_none());
+            drop((lock, late));
+        }
+        assert!(store.state().pins.is_empty() && store.state().locked.is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! Where the bytes are: keys and values, read by range, and written whole.
 
+mod capabilities;
+mod conflict;
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;
@@ -7,28 +9,32 @@ mod filesystem_writer;
 mod interleaving;
 mod key;
 mod leftover;
-mod locality;
 mod memory;
+mod memory_writer;
 mod owner;
 mod read_only;
+pub mod remote;
 mod removal;
 mod staging;
 mod step;
 #[cfg(test)]
 mod tests;
 mod writer;
+mod zip;
 
+pub(crate) use conflict::until_no_conflict;
 pub use filesystem::FilesystemStore;
+pub(crate) use key::key_fault;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
 pub use writer::{Detached, Draft, Durability, Lock, Stage, StoreWriter};
+pub use zip::{RemoteZip, ZipStore, is_archive, open_path};
 
 use crate::error::Result;
 use std::any::Any;
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
-use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use zarrow_array::allocation;
@@ -47,22 +53,8 @@ pub trait Store: Any + Send + Sync + Debug {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) where it cannot be told, [`ErrorKind::BadKey`](crate::ErrorKind::BadKey).
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
 
-    /// As [`open`](Store::open), for a caller that goes on to read `first`: a store where each request takes long may
-    /// fetch that with the answer, so that no more requests are needed for it.
-    ///
-    /// # Errors
-    /// As [`open`](Store::open).
-    fn open_for(&self, key: &str, first: First) -> Result<Option<Box<dyn Value + '_>>> {
-        let _ = first;
-        self.open(key)
-    }
-
-    /// How many requests the store likes at once, where an answer takes long beside decoding what it brings; `None`
-    /// where it answers as fast as memory or a local disk does.
-    ///
-    /// A read keeps as many requests under way, each in a thread that waits for its answer, while no more threads than
-    /// [`num_threads`](crate::num_threads) decode.
-    fn concurrency(&self) -> Option<NonZeroUsize> {
+    /// The store itself, where its answers come by completion, so that many requests are in flight at once.
+    fn remote(&self) -> Option<&dyn remote::RemoteStore> {
         None
     }
 
@@ -91,7 +83,7 @@ pub trait Store: Any + Send + Sync + Debug {
 
     /// The store of what is below `prefix` now, by keys without the prefix. It stays with these values: where they are
     /// moved or erased, and others take their place, it does not have the others. `None` where there is nothing, and where
-    /// the store cannot tell one from the other.
+    /// the store cannot tell one from the other: so at the root of a folder, where values are replaced one by one.
     ///
     /// # Errors
     /// As [`open`](Store::open).
@@ -120,7 +112,16 @@ pub trait Store: Any + Send + Sync + Debug {
         // A value that has shrunk since is whole all the same: its parser will tell.
         Ok(Some(allocation::copied(value.read_at(0, &mut memory)?)?))
     }
+
+    /// The whole values under several keys, each with its limit, as [`get`](Store::get) gives them, in their order: all at
+    /// once, where a request takes long.
+    fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
+        keys.iter().map(|(key, limit)| self.get(key, *limit)).collect()
+    }
 }
+
+/// What came of asking for a whole value.
+pub type Got = Result<Option<Vec<u8>>>;
 
 /// Which version of a value lies under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,17 +132,6 @@ pub enum Version {
     Unknown,
     /// That of [`Value::version`].
     Of([u64; 4]),
-}
-
-/// What is read first of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum First {
-    /// All of it, unless it has more bytes than this.
-    Whole(u64),
-    /// So many bytes from an offset on, or what there is of them.
-    Range(u64, u64),
-    /// So many bytes before its end, or what there is of them.
-    End(u64),
 }
 
 /// A value that is open for reading.
@@ -188,8 +178,19 @@ pub trait Value: Send + Sync {
         Ok(None)
     }
 
-    /// The file that holds the value from its first byte on, where there is one, to be mapped into memory.
-    fn file(&self) -> Option<BorrowedFd<'_>> {
+    /// Where in a file the value lies as it is, if it does, to be mapped into memory.
+    fn file(&self) -> Option<FileRange<'_>> {
         None
     }
+}
+
+/// The bytes of a value in an open file.
+#[derive(Debug, Clone, Copy)]
+pub struct FileRange<'a> {
+    /// The file.
+    pub file: BorrowedFd<'a>,
+    /// Where the value begins in it.
+    pub offset: u64,
+    /// Bytes of the value; `None` for all up to the end of the file.
+    pub nbytes: Option<u64>,
 }

@@ -1,15 +1,16 @@
-//! Whose a file is that a writer needs for a moment, so that another can tell whether its writer is no more.
+//! Which process a temporary file belongs to, so that another process can tell whether its writer has ended.
 //!
-//! 1. A process is known by its machine, its number and when it started, since numbers are used again.
-//! 2. A machine is known by the number that its kernel drew when it started, and by the space of process numbers: those of
-//!    one container say nothing in another.
-//! 3. Of a process of another machine, or from before a restart, nothing can be told. It is never said to be dead.
+//! 1. A process is identified by its machine, its number and its start time, since numbers are used again.
+//! 2. A machine is identified by its boot id and its namespace of process numbers: numbers of one container mean nothing
+//!    in another.
+//! 3. Whether a process of another machine, or from before a restart, has ended is unknown. It never counts as dead.
+//! 4. Where the kernel hides one of these, it is unknown too.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
-use zarrow_array::fork::Mutex;
+use zarrow_array::fork::{Mutex, generation};
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,18 +25,28 @@ pub struct Owner {
 impl Owner {
     /// This process.
     pub fn current() -> Owner {
-        static CURRENT: Mutex<Option<Owner>> = Mutex::new(None);
-        let process = std::process::id();
-        let known = *CURRENT.lock();
-        match known.filter(|owner| owner.process == process) {
-            Some(owner) => owner,
+        static CURRENT: Mutex<Option<(u64, Owner)>> = Mutex::new(None);
+        let (known, generation) = (*CURRENT.lock(), generation());
+        match known {
+            Some((of, owner)) if of == generation => owner,
             // The first time, and in a forked child.
-            None => {
+            _ => {
+                let process = std::process::id();
                 let owner = Owner { machine: machine(), process, start: start_of(process).unwrap_or(0) };
-                *CURRENT.lock() = Some(owner);
+                *CURRENT.lock() = Some((generation, owner));
                 owner
             }
         }
+    }
+
+    /// Whether a process of the same machine can tell whether this one has ended (step 4).
+    pub fn is_told(self) -> bool {
+        self.machine != 0 && self.start != 0
+    }
+
+    /// Whether it is a process of this machine (step 2).
+    pub fn is_of_this_machine(self) -> bool {
+        self.machine == Owner::current().machine
     }
 
     /// The owner in a text that [`unique`] gave.
@@ -48,8 +59,7 @@ impl Owner {
 
     /// Whether the process has certainly ended (step 3).
     pub fn is_dead(self) -> bool {
-        let current = Owner::current();
-        if self.machine != current.machine || self.machine == 0 || self.start == 0 {
+        if !self.is_told() || !self.is_of_this_machine() {
             return false;
         }
         match i32::try_from(self.process).ok().and_then(rustix::process::Pid::from_raw) {

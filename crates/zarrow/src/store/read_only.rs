@@ -1,8 +1,8 @@
 //! A store that is only read, whatever could be done with it.
 
 use crate::error::Result;
-use crate::store::{First, Store, Value, Version};
-use std::num::NonZeroUsize;
+use crate::store::remote::RemoteStore;
+use crate::store::{Got, Store, Value, Version};
 use std::sync::Arc;
 
 /// Another store, of which nothing can be changed: writing is [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly).
@@ -41,16 +41,12 @@ impl Store for ReadOnlyStore {
         self.0.open(key)
     }
 
-    fn open_for(&self, key: &str, first: First) -> Result<Option<Box<dyn Value + '_>>> {
-        self.0.open_for(key, first)
-    }
-
     fn version_of(&self, key: &str) -> Result<Version> {
         self.0.version_of(key)
     }
 
-    fn concurrency(&self) -> Option<NonZeroUsize> {
-        self.0.concurrency()
+    fn remote(&self) -> Option<&dyn RemoteStore> {
+        self.0.remote()
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
@@ -63,5 +59,9 @@ impl Store for ReadOnlyStore {
 
     fn get(&self, key: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         self.0.get(key, limit)
+    }
+
+    fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
+        self.0.get_each(keys)
     }
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// How often a folder is emptied to which a writer adds who found it before it was hidden.
+/// How often a folder is emptied while a writer, which found it before it was hidden, still adds to it.
 const TRIES: usize = 8;
 
 /// Removes the file, link or folder `name` of `folder`.

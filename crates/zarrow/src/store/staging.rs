@@ -1,14 +1,15 @@
-//! Values of a whole node that nobody sees yet, and those that nobody sees any more, in a folder.
+//! The values of a whole node in a hidden folder: before they are published, or after they were replaced.
 //!
-//! 1. They lie in a folder whose name is no key, beside the place where they are to be. Its owner holds a lock on it, so
-//!    that a sweep lets it alone until the owner is gone.
-//! 2. To publish them the folder is exchanged with the one at their place, in one step. What was there lies at the hidden
-//!    name then.
-//! 3. A store's root cannot be exchanged, and a folder that stays is not: there values are moved one by one. The `marks`,
-//!    which make a node of the others, go first and come last: meanwhile there is no node, and never a wrong one. Another
-//!    value is moved away under its lock, since who holds that would set it again. The marks are under the node's lock.
-//! 4. A file system that cannot exchange moves the old folder away, and then the new one to its place.
-//! 5. What lies at the hidden name in the end is removed, outside of any lock.
+//! 1. The folder lies beside the place of the node, under a name that is not a key. Its owner holds a lock on it, so
+//!    that a sweep leaves it alone until the owner has ended.
+//! 2. To publish the values, the folder is exchanged with the one at their place, in one step. The old values then lie
+//!    under the hidden name.
+//! 3. A store's root cannot be exchanged, and neither can a folder that stays. There, values are moved one by one. The
+//!    `marks`, which make a node of the others, go first and come last: meanwhile there is no node, and never a wrong
+//!    one. Every other value is moved away under its lock, since the lock's holder would write it again. The marks are
+//!    under the node's lock.
+//! 4. A file system that cannot exchange moves the old folder away, and then the new one into its place.
+//! 5. What lies under the hidden name in the end is removed, outside any lock.
 
 use crate::error::{ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
@@ -48,7 +49,7 @@ impl<'a> FolderStage<'a> {
             parent = split(parent).0;
         }
         let (hidden, folder) = Hidden::make(store, parent)?;
-        let inside = Arc::new(store.below(folder, &hidden.path)?);
+        let inside = Arc::new(store.below(folder, &hidden.path));
         Ok(FolderStage { store, prefix: prefix.to_owned(), hidden, inside, durability })
     }
 

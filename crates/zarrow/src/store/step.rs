@@ -1,5 +1,5 @@
-//! The points of a writer's work between which another writer, in any process, may come: each is before a system call that
-//! others see the effect of, or that sees the effect of others'. The tests put writers in every order there is of these.
+//! The points of a writer's work between which another writer, in any process, may run: each is before a system call
+//! whose effect others see, or that sees the effect of others. The tests run writers in every order of these.
 
 #[cfg(test)]
 pub use super::interleaving::{pause, step};

@@ -95,29 +95,67 @@ fn a_prefix_goes_while_others_write_below_it() {
 fn leftovers_are_no_keys_and_are_swept_unless_in_use() {
     let (folder, store) = store();
     // A name that no earlier test's folder of the same number had.
-    let own = unique_name().replace('.', "");
+    let outer = unique_name().replace('.', "");
+    let own = format!("{outer}/inner");
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    // Names of a process of this machine that has ended, of one of another, and of one that tells nothing of itself.
+    let name = |owner: &str, number: usize| format!(".zarrow-{owner}-1-{number:x}");
+    let mut numbers: Vec<String> = unique_name().split('-').skip(1).map(str::to_owned).collect();
+    numbers.truncate(3);
+    let living = numbers.join("-");
+    numbers[1] = format!("{:x}", ended.id());
+    let dead = numbers.join("-");
+    let machine = u64::from_str_radix(&numbers[0], 16).unwrap() ^ 1;
+    let (elsewhere, unknown) = (format!("{machine:x}-{}", numbers[1..].join("-")), "0-7-0");
     let leave = |path: &str| {
         let path = folder.path().join("made/here").join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::File::create(path).unwrap()
     };
-    leave(".zarrow-1");
-    leave(&format!("{own}/.zarrow-2"));
+    leave(&format!("{outer}/{}", name(&dead, 1)));
+    leave(&format!("{own}/{}", name(&dead, 2)));
     leave(&format!("{own}/.zarrow-lock-c"));
-    leave(&format!("{own}/.zarrow-3/inside/it"));
-    let used = leave(&format!("{own}/.zarrow-used"));
+    leave(&format!("{own}/{}/inside/it", name(&dead, 3)));
+    let used = leave(&format!("{own}/{}", name(unknown, 4)));
     flock(&used, FlockOperation::LockExclusive).unwrap();
-    assert_eq!(store.list("").unwrap(), [own.as_str()]);
+    leave(&format!("{own}/{}", name(unknown, 5)));
+    let old = |path: &str| {
+        let day = std::time::SystemTime::now() - std::time::Duration::from_secs(90_000);
+        leave(path).set_modified(day).unwrap();
+    };
+    old(&format!("{own}/{}", name(&elsewhere, 6)));
+    leave(&format!("{own}/{}", name(&elsewhere, 7)));
+    old(&format!("{own}/{}", name(&living, 8)));
+    // Nobody of ours names a file so.
+    for foreign in ["x", "1", "1-2-3", "used-by-others", "locks"] {
+        old(&format!("{own}/.zarrow-{foreign}"));
+    }
+    let foreign = ["1", "1-2-3", "locks", "used-by-others", "x"].map(|name| format!(".zarrow-{name}"));
+    let mut kept: Vec<String> = foreign.into_iter().chain([name(&elsewhere, 7), name(&living, 8)]).collect();
+    kept.push("c".to_owned());
+    kept.sort();
+    assert_eq!(
+        (store.list("").unwrap(), store.list(&outer).unwrap()),
+        (vec![outer.clone()], vec!["inner".into()])
+    );
     assert_eq!((store.list(&own).unwrap(), store.nbytes("").unwrap()), (vec![], 0));
-    assert!(store.get(&format!("{own}/.zarrow-2"), 9).is_err());
-    // The first write of this process to a folder sweeps it, and nothing of a folder that it does not write to.
+    assert!(store.get(&format!("{own}/{}", name(&dead, 2)), 9).is_err());
+    // The first write of this process to a folder sweeps it and those above it.
     store.set(&join(&own, "c"), &[b"1"], Durability::None).unwrap();
-    let mut left = names(&store, &own);
-    left.sort();
-    assert_eq!((left, names(&store, "").len()), (vec![".zarrow-used".into(), "c".to_owned()], 2));
+    let found = || {
+        let mut found = names(&store, &own);
+        found.sort();
+        found
+    };
+    let locked = name(unknown, 4);
+    let without = |found: Vec<String>| found.into_iter().filter(|name| *name != locked).collect::<Vec<_>>();
+    assert!(found().contains(&locked));
+    assert_eq!((without(found()), names(&store, &outer)), (kept.clone(), vec!["inner".to_owned()]));
+    leave(&format!("{outer}/{}", name(&dead, 9)));
     assert_eq!((store.sweep("").unwrap(), store.sweep("none").unwrap()), (1, 0));
     drop(used);
-    assert_eq!((store.sweep("").unwrap(), names(&store, &own)), (1, vec!["c".to_owned()]));
+    assert_eq!((store.sweep("").unwrap(), found()), (1, kept));
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Changing a store: values are set and erased whole, and a lock keeps what two writers would do to one value apart.
+//! Changing a store: values are written and erased whole, and a lock keeps two writers of one value apart.
 
 use crate::error::Result;
 use crate::store::Store;
+use crate::store::remote::Condition;
 use crate::store::step::pause;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub enum Durability {
 
 /// What can be changed in a store.
 pub trait StoreWriter: Send + Sync {
-    /// Makes the value under `key` the `parts`, one behind the other, in one step: who reads sees the old value or the
+    /// Makes the value under `key` the `parts`, one behind the other, in one step: a reader sees the old value or the
     /// new one, whole, even where this process is killed at any point.
     ///
     /// The parts may lie in memory that others write to meanwhile: they are given to the kernel or copied, each byte read
@@ -37,6 +38,22 @@ pub trait StoreWriter: Send + Sync {
         draft.publish()
     }
 
+    /// Whether the locks of this store keep nobody out, so that what is set under one may be
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), where another has set it meanwhile: who read the value begins
+    /// anew then.
+    fn is_optimistic(&self) -> bool {
+        false
+    }
+
+    /// As [`set`](StoreWriter::set), for a value that is not there; of two who do so at once one succeeds, where the store
+    /// has a way for that.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set); [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) where it is there.
+    fn set_new(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
+        self.set(key, parts, durability)
+    }
+
     /// A value for `key` that is written piece by piece, and takes the place of the old one in one step when it is
     /// published.
     ///
@@ -44,7 +61,7 @@ pub trait StoreWriter: Send + Sync {
     /// As [`set`](StoreWriter::set).
     fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>>;
 
-    /// As [`draft`](StoreWriter::draft), for who holds `lock`, of the same key, and sets what follows from the value that it
+    /// As [`draft`](StoreWriter::draft), for the holder of `lock`, of the same key, and sets what follows from the value that it
     /// read under it. Where a prefix of the key was erased since the lock was taken, the new value goes with the old one, or
     /// publishing is an error: what was erased does not come back.
     ///
@@ -54,7 +71,7 @@ pub trait StoreWriter: Send + Sync {
         self.draft(lock.key(), durability)
     }
 
-    /// As [`set`](StoreWriter::set), for who holds `lock`: see [`draft_under`](StoreWriter::draft_under).
+    /// As [`set`](StoreWriter::set), for the holder of `lock`: see [`draft_under`](StoreWriter::draft_under).
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -64,7 +81,7 @@ pub trait StoreWriter: Send + Sync {
         draft.publish()
     }
 
-    /// As [`erase`](StoreWriter::erase), for who holds `lock`: see [`draft_under`](StoreWriter::draft_under).
+    /// As [`erase`](StoreWriter::erase), for the holder of `lock`: see [`draft_under`](StoreWriter::draft_under).
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set).
@@ -103,7 +120,7 @@ pub trait StoreWriter: Send + Sync {
     /// whether there was anything. Below a prefix that is not empty they go in one step.
     ///
     /// # Errors
-    /// As [`set`](StoreWriter::set), and where something is left that is no value any more, with its place.
+    /// As [`set`](StoreWriter::set), and where something is left that is no longer a value, with its place.
     fn erase_prefix(&self, prefix: &str, durability: Durability) -> Result<bool> {
         match self.detach(prefix, durability, &[])? {
             Some(detached) => detached.clear().map(|()| true),
@@ -136,14 +153,22 @@ pub trait StoreWriter: Send + Sync {
     /// The lock of `key`, which need not have a value: until it is dropped no other thread and no other process gets it;
     /// `None` where somebody has it. A process that ends, however it ends, holds no lock.
     ///
-    /// Reading and setting need no lock: it is for who reads a value, changes it and sets it, by
+    /// Reading and setting need no lock: it is for a writer that reads a value, changes it and sets it, by
     /// [`set_under`](StoreWriter::set_under) and its like. Who holds
-    /// the lock of a chunk or of a document takes no other; who changes the shape of an array holds one around these.
+    /// the lock of a chunk or of a document takes no other; a change of the shape of an array holds one around these.
     ///
     /// # Errors
     /// As [`set`](StoreWriter::set); [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where the place of the
     /// value has no locks.
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>>;
+
+    /// As [`lock`](StoreWriter::lock), for who sets the value without having read it.
+    ///
+    /// # Errors
+    /// As [`lock`](StoreWriter::lock).
+    fn lock_to_replace(&self, key: &str, pass: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
+        self.lock(key, pass)
+    }
 
     /// Removes what writers left behind that were killed, below `prefix` at any depth; returns how many things that were.
     /// What writers at work need is left to them.
@@ -230,6 +255,12 @@ pub trait Lock: Send {
 
     /// What the store knows the lock by, where it numbers its locks.
     fn number(&self) -> Option<u64> {
+        None
+    }
+
+    /// What has to be there still when the value is set under the lock, where the store is
+    /// [optimistic](StoreWriter::is_optimistic).
+    fn condition(&self) -> Option<&Condition> {
         None
     }
 

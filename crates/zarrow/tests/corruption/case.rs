@@ -134,8 +134,8 @@ fn own(codec: &Value, bytes: &[u8]) -> Vec<u8> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let array = create_array(Arc::clone(&store), "", metadata, Existing::Refuse, &options).unwrap();
     let values = Values::contiguous(bytes, data_type, &[nbytes]).unwrap();
-    let write = WriteOptions { write_empty_chunks: true, ..WriteOptions::default() };
-    array.write(&Selection::new(&[nbytes], &[]).unwrap(), &values, &write, &|| false).unwrap();
+    let write = WriteOptions::default().write_empty_chunks(true);
+    array.write_with(Selection::new(&[nbytes], &[]).unwrap(), &values, &write).unwrap();
     store.get("c/0", u64::MAX).unwrap().unwrap()
 }
 
@@ -250,7 +250,7 @@ impl Case {
         }
         let rows = Index::Slice { start: Some(0), stop: Some(20), step: Some(1) };
         let selection = Selection::new(&SHAPE, &[rows]).unwrap();
-        array.write(&selection, &values, &WriteOptions::default(), &|| false).unwrap();
+        array.write(&selection, &values).unwrap();
         store.get("c/0/0", u64::MAX).unwrap().unwrap()
     }
 
@@ -284,7 +284,7 @@ impl Case {
         let slice =
             |start, stop, step| Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) };
         let indices: &[Index] = if part { &[slice(3, 37, 2), slice(5, 9, 1)] } else { &[] };
-        array.read(&Selection::new(&SHAPE, indices)?, &|| false).map(|decoded| image(&decoded))
+        array.read(&Selection::new(&SHAPE, indices)?).map(|decoded| image(&decoded))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::mask::Mask;
 /// The Arrow type of codes of type `codes` into `values`.
 ///
 /// # Errors
-/// [`Error::NoSuchType`] where codes are no integers.
+/// [`Error::NoSuchType`] where codes are not integers.
 pub fn dictionary_schema(codes: &DataType, values: SchemaNode, ordered: bool) -> Result<SchemaNode> {
     let refused = || Error::NoSuchType { protocol: "Arrow, as codes of categories,", dtype: codes.clone() };
     let number = codes.as_number().filter(|number| is_integer(*number)).ok_or_else(refused)?;
@@ -26,7 +26,7 @@ pub fn dictionary_schema(codes: &DataType, values: SchemaNode, ordered: bool) ->
 ///
 /// # Errors
 /// [`Error::BadCode`] where a code has no value; [`Error::NeedsCopy`] for codes that are not side by side on one axis;
-/// [`Error::NoSuchType`] where they are no integers; [`Error::OutOfMemory`].
+/// [`Error::NoSuchType`] where they are not integers; [`Error::OutOfMemory`].
 pub fn dictionary_memory(codes: &SharedTensor, values: ArrayNode) -> Result<ArrayNode> {
     if codes.shape().len() != 1 || !codes.is_c_contiguous() {
         return Err(Error::NeedsCopy {

@@ -9,7 +9,7 @@ use crate::shape;
 /// The text of a tensor of fixed-length text, without the NULs behind each element.
 ///
 /// # Errors
-/// [`Error::NotUtf8`] for a number that is no character; [`Error::NeedsCopy`] for a tensor that is not contiguous or
+/// [`Error::NotUtf8`] for a number that is not a character; [`Error::NeedsCopy`] for a tensor that is not contiguous or
 /// not aligned; [`Error::NoSuchType`] for one of another type; [`Error::OutOfMemory`].
 pub fn transcode(tensor: &SharedTensor) -> Result<Variable> {
     let DataType::FixedLengthUtf32 { length } = tensor.dtype() else {

@@ -118,7 +118,7 @@ impl<'a> Part<'a> {
     /// The address of a buffer, which may be NULL only where nothing is read from it.
     pub fn buffer(&self, index: usize) -> Result<*const c_void> {
         if index >= self.buffer_count() {
-            return Err(bad("an array with less buffers than its type has"));
+            return Err(bad("it has fewer buffers than its type asks for"));
         }
         // SAFETY: until release the producer holds as many addresses as it says.
         Ok(unsafe { *self.array.buffers.add(index) })
@@ -185,7 +185,7 @@ impl<'a> Part<'a> {
             return Ok(Part { length: 0, ..*self });
         }
         if self.array.n_children != 1 || self.array.children.is_null() {
-            return Err(bad("a list without the one array of its items"));
+            return Err(bad("a list needs exactly one child array"));
         }
         // SAFETY: until release the producer holds as many children as it says, each NULL or a live struct.
         let child =
@@ -194,7 +194,7 @@ impl<'a> Part<'a> {
         let first = self.start.checked_mul(list).ok_or_else(overflow)?;
         let length = self.length.checked_mul(list).ok_or_else(overflow)?;
         if first.checked_add(length).is_none_or(|end| end > child.length) {
-            return Err(bad("a list with less items than its length asks for"));
+            return Err(bad("a list has fewer items than its length says"));
         }
         let start = first.checked_add(child.offset).ok_or_else(overflow)?;
         Part { array: child, owner: self.owner, start, length }.checked()

@@ -120,7 +120,7 @@ fn list_length(schema: &ArrowSchema) -> Result<Option<i64>> {
 }
 
 fn child(schema: &ArrowSchema) -> Result<&ArrowSchema> {
-    super::foreign::only_child(schema).ok_or_else(|| bad("a list without the one type of its items"))
+    super::foreign::only_child(schema).ok_or_else(|| bad("a list needs exactly one child type"))
 }
 
 /// What the metadata of `arrow.fixed_shape_tensor` say.
@@ -170,7 +170,7 @@ impl TensorShape {
     }
 }
 
-/// The elements of a type that is no list.
+/// The elements of a type that is not a list.
 fn element(schema: &ArrowSchema) -> Result<Element> {
     let format = schema.format().to_bytes();
     if let Some(values) = super::foreign::dictionary_of(schema) {

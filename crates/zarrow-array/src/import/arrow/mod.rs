@@ -1,15 +1,15 @@
-//! Arrow arrays as the four layouts: values, offsets and bytes where they lie, read-only, since Arrow's data is
+//! Arrow arrays as the four layouts: values, offsets and bytes stay in place, read-only, since Arrow's data are
 //! immutable to both sides.
 //!
-//! 1. The type says which layout (see `kind.rs`): the axes of a row, and what an element is.
-//! 2. From the outermost list to the elements, offsets and lengths are followed, and what of these is null is noted, one
-//!    byte an element.
-//! 3. The elements become a layout over the producer's memory. What Arrow has in another form than Zarr is copied:
-//!    packed bools, offsets of 32 bits, views, days of 32 bits, dictionaries.
+//! 1. The type decides the layout (see `kind.rs`): the axes of a row, and what an element is.
+//! 2. From the outermost list to the elements, offsets and lengths are followed, and nulls are noted, one byte per
+//!    element.
+//! 3. The elements become a layout over the producer's memory. Data whose form differs from Zarr's are copied: packed
+//!    bools, 32-bit offsets, views, 32-bit days, dictionaries.
 //! 4. Several chunks are joined by one copy.
 //!
-//! What can be checked is: lengths, offsets that rise, indices of dictionaries, UTF-8. That the buffers are as long as
-//! the lengths say is the producer's promise, as Arrow has no field for it.
+//! Everything that can be checked is checked: lengths, rising offsets, indices of dictionaries, UTF-8. That the buffers
+//! are as long as the lengths say is the producer's promise, since Arrow has no field for it.
 //!
 //! Sources: Arrow C data interface; canonical extension types.
 

@@ -1,19 +1,60 @@
 //! `numcodecs.base64`: the standard alphabet of RFC 4648, padded, without line breaks.
 
-use crate::codec::native::Failure;
+use super::{Decoder, Encoder};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::failure::{Failure, Refusal};
+use crate::codec::{Codecs, Scratch};
+use crate::error::Result;
 use crate::metadata::base64::{DIGITS, digit};
 use std::mem::MaybeUninit;
 
-/// The codec's name in metadata.
-pub const NAME: &str = "numcodecs.base64";
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["numcodecs.base64"],
+    stage: Stage::Compressor { decoder: |_| Ok(Box::new(Base64)), encoder: |_| Ok(Box::new(Base64)) },
+    ..Definition::PLAIN
+};
+
+#[derive(Debug)]
+struct Base64;
+
+impl Decoder for Base64 {
+    fn decode(
+        &self,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+        _: &mut Codecs,
+    ) -> Result<usize, Failure> {
+        decode(source, destination)
+    }
+
+    fn max_ratio(&self) -> usize {
+        1
+    }
+
+    fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
+        Ok(source.len())
+    }
+
+    fn encoded_size(&self, nbytes: usize) -> Option<usize> {
+        encoded_size(nbytes)
+    }
+}
+
+impl Encoder for Base64 {
+    fn encode(&self, source: &[u8], scratch: &mut Scratch, _: &mut Codecs) -> Result<usize> {
+        let memory = scratch.take(encoded_size(source.len()).unwrap_or(usize::MAX))?;
+        Ok(encode(source, memory)?)
+    }
+}
 
 /// Bytes that `nbytes` are encoded to.
-pub fn encoded_size(nbytes: usize) -> Option<usize> {
+fn encoded_size(nbytes: usize) -> Option<usize> {
     nbytes.div_ceil(3).checked_mul(4)
 }
 
 /// Decodes `source` to the start of `destination`; returns the bytes written.
-pub fn decode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+fn decode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
     let corrupt = || Failure::Corrupt("not valid base64".into());
     let (groups, []) = source.as_chunks::<4>() else { return Err(corrupt()) };
     let padding = source.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
@@ -35,7 +76,7 @@ pub fn decode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usiz
 }
 
 /// Encodes `source` to the start of `destination`; returns the bytes written.
-pub fn encode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, String> {
+fn encode(source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Refusal> {
     let nbytes = encoded_size(source.len()).filter(|nbytes| *nbytes <= destination.len());
     let nbytes = nbytes.ok_or("base64 needs more memory than its bound")?;
     for (group, text) in source.chunks(3).zip(destination.as_chunks_mut::<4>().0) {

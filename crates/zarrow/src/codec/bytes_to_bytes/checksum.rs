@@ -10,14 +10,72 @@
 //!
 //! Sources: Zarr `crc32c` codec 1.0; numcodecs 0.16, `checksum32.py` and `fletcher32.pyx`.
 
+use super::deflate::{adler32, crc32};
 use super::{fletcher32, lookup3, setting};
-use crate::codec::native;
+use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
 
 /// Bytes of a checksum.
 pub const NBYTES: usize = 4;
+
+const LOCATION: &[(&str, ParameterType)] = &[("location", ParameterType::Text)];
+
+/// CRC-32C. Version 3 puts it at the end, numcodecs where it is told.
+pub const CRC32C: Definition = Definition {
+    names: &["crc32c", "numcodecs.crc32c"],
+    parameters: LOCATION,
+    numcodecs: Some(NumcodecsForm {
+        read: |configuration, _, _| {
+            let location = configuration.get("location").and_then(Value::as_str);
+            let is_usual = location.is_none_or(|location| location == "end");
+            if is_usual {
+                configuration.remove("location");
+            }
+            Ok(is_usual)
+        },
+        ..NumcodecsForm::SAME
+    }),
+    stage: Stage::Checksum(|metadata| Checksum::at(Function::Crc32c, metadata, false)),
+    ..Definition::PLAIN
+};
+
+/// CRC-32.
+pub const CRC32: Definition = Definition {
+    names: &["numcodecs.crc32"],
+    parameters: LOCATION,
+    stage: Stage::Checksum(|metadata| Checksum::at(Function::Crc32, metadata, true)),
+    ..Definition::PLAIN
+};
+
+/// Adler-32.
+pub const ADLER32: Definition = Definition {
+    names: &["numcodecs.adler32"],
+    parameters: LOCATION,
+    stage: Stage::Checksum(|metadata| Checksum::at(Function::Adler32, metadata, true)),
+    ..Definition::PLAIN
+};
+
+/// Fletcher-32.
+pub const FLETCHER32: Definition = Definition {
+    names: &["numcodecs.fletcher32"],
+    stage: Stage::Checksum(|_| Ok(Checksum { function: Function::Fletcher32, at_start: false })),
+    ..Definition::PLAIN
+};
+
+/// lookup3.
+pub const LOOKUP3: Definition = Definition {
+    names: &["numcodecs.jenkins_lookup3"],
+    parameters: &[("initval", ParameterType::Integer), ("prefix", ParameterType::Any)],
+    stage: Stage::Checksum(|metadata| {
+        let initval = setting::integer(metadata, "initval", 0, 0, i64::from(u32::MAX))? as u32;
+        let function = Function::Lookup3 { initval, prefix: prefix(metadata)? };
+        Ok(Checksum { function, at_start: false })
+    }),
+    ..Definition::PLAIN
+};
 
 /// A checksum and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,32 +95,23 @@ enum Function {
 }
 
 impl Checksum {
-    /// The checksum that `metadata` names, `None` where that is none.
+    /// A checksum that stands where `metadata` say.
     ///
     /// # Errors
-    /// [`ErrorKind::BadCodec`] for a location, an initial value or a prefix that is none.
-    pub fn parse(metadata: &CodecMetadata) -> Result<Option<Checksum>> {
-        let (function, usually_at_start) = match metadata.name.as_str() {
-            "crc32c" | "numcodecs.crc32c" => (Function::Crc32c, false),
-            "numcodecs.crc32" => (Function::Crc32, true),
-            "numcodecs.adler32" => (Function::Adler32, true),
-            "numcodecs.fletcher32" => {
-                return Ok(Some(Checksum { function: Function::Fletcher32, at_start: false }));
-            }
-            "numcodecs.jenkins_lookup3" => {
-                let initval = setting::integer(metadata, "initval", 0, 0, i64::from(u32::MAX))? as u32;
-                let function = Function::Lookup3 { initval, prefix: prefix(metadata)? };
-                return Ok(Some(Checksum { function, at_start: false }));
-            }
-            _ => return Ok(None),
-        };
+    /// [`ErrorKind::BadCodec`] for another location than the start and the end.
+    fn at(function: Function, metadata: &CodecMetadata, usually_at_start: bool) -> Result<Checksum> {
         let at_start = match metadata.configuration.get("location").unwrap_or(&Value::Null) {
             Value::Null => usually_at_start,
             value if value == "start" => true,
             value if value == "end" => false,
-            value => return Err(ErrorKind::BadCodec(format!("location is {value}, not start or end")).into()),
+            value => {
+                return Err(ErrorKind::BadCodec(format!(
+                    "location is {value}, expected \"start\" or \"end\""
+                ))
+                .into());
+            }
         };
-        Ok(Some(Checksum { function, at_start }))
+        Ok(Checksum { function, at_start })
     }
 
     /// The codec's name in metadata.
@@ -83,8 +132,8 @@ impl Checksum {
     pub fn of(&self, body: &[u8], tail: &[u8]) -> Result<u32> {
         Ok(match &self.function {
             Function::Crc32c => crc32c::crc32c_append(crc32c::crc32c(body), tail),
-            Function::Crc32 => native::crc32(native::crc32(0, body), tail),
-            Function::Adler32 => native::adler32(native::adler32(1, body), tail),
+            Function::Crc32 => crc32(crc32(0, body), tail),
+            Function::Adler32 => adler32(adler32(1, body), tail),
             Function::Fletcher32 if tail.is_empty() => fletcher32::fletcher32(body),
             Function::Fletcher32 => fletcher32::fletcher32(&together([&[], body, tail])?),
             Function::Lookup3 { initval, prefix } if prefix.is_empty() && tail.is_empty() => {
@@ -121,10 +170,9 @@ fn prefix(metadata: &CodecMetadata) -> Result<Vec<u8>> {
     let byte = |value: &Value| u8::try_from(value.as_u64()?).ok();
     match metadata.configuration.get("prefix").unwrap_or(&Value::Null) {
         Value::Null => Ok(Vec::new()),
-        value => value
-            .as_array()
-            .and_then(|bytes| bytes.iter().map(byte).collect())
-            .ok_or_else(|| ErrorKind::BadCodec(format!("prefix is {value}, not a list of bytes")).into()),
+        value => value.as_array().and_then(|bytes| bytes.iter().map(byte).collect()).ok_or_else(|| {
+            ErrorKind::BadCodec(format!("prefix is {value}, expected a list of bytes")).into()
+        }),
     }
 }
 
@@ -139,10 +187,15 @@ fn together(parts: [&[u8]; 3]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::bytes_to_bytes::BytesToBytes;
     use serde_json::json;
 
-    fn checksum(name: &str, configuration: Value) -> Result<Option<Checksum>> {
-        Checksum::parse(&CodecMetadata::new(name, configuration.as_object().cloned().unwrap_or_default()))
+    fn checksum(name: &str, configuration: Value) -> Result<Checksum> {
+        let metadata = CodecMetadata::new(name, configuration.as_object().cloned().unwrap_or_default());
+        match BytesToBytes::parse(&metadata)? {
+            Some(BytesToBytes::Checksum(checksum)) => Ok(checksum),
+            _ => unreachable!("{name} is a checksum"),
+        }
     }
 
     /// What Python's `zlib`, `google_crc32c` and numcodecs 0.16.6 say of these bytes.
@@ -153,7 +206,7 @@ mod tests {
             ("numcodecs.crc32", json!({}), 0xcbf4_3926),
             ("numcodecs.adler32", json!({}), 0x091e_01de),
         ] {
-            let checksum = checksum(name, configuration).unwrap().unwrap();
+            let checksum = checksum(name, configuration).unwrap();
             assert_eq!(checksum.of(b"123456789", b"").unwrap(), expected, "{name}");
             assert_eq!(checksum.of(b"12345", b"6789").unwrap(), expected, "{name}");
         }
@@ -164,7 +217,7 @@ mod tests {
         let bytes: Vec<u8> = (0..=255).cycle().take(3001).collect();
         for name in ["crc32", "adler32", "fletcher32", "crc32c", "jenkins_lookup3"] {
             let checksum = checksum(&format!("numcodecs.{name}"), json!({"prefix": [1, 2, 3]}));
-            let checksum = checksum.unwrap().unwrap();
+            let checksum = checksum.unwrap();
             for at in [0, 1, 12, 1500, 3001] {
                 assert_eq!(
                     checksum.of(&bytes[..at], &bytes[at..]).unwrap(),
@@ -179,7 +232,6 @@ mod tests {
         assert!(checksum("numcodecs.crc32", json!({"location": "middle"})).is_err());
         assert!(checksum("numcodecs.jenkins_lookup3", json!({"initval": -1})).is_err());
         assert!(checksum("numcodecs.jenkins_lookup3", json!({"prefix": "abc"})).is_err());
-        assert!(checksum("zstd", json!({})).unwrap().is_none());
     }
 
     #[test]

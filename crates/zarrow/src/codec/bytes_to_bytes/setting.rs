@@ -1,6 +1,7 @@
 //! Settings of a codec, as its configuration has them.
 
-use crate::error::{ErrorKind, Result};
+use crate::codec::parameter::wrong_parameter;
+use crate::error::Result;
 use crate::metadata::CodecMetadata;
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ pub fn integer(metadata: &CodecMetadata, key: &str, default: i64, low: i64, high
         Value::String(text) => text.parse().ok(),
         value => value.as_i64(),
     };
-    integer
-        .filter(|integer| (low..=high).contains(integer))
-        .ok_or_else(|| ErrorKind::BadCodec(format!("{key} is {value}, not in {low}..={high}")).into())
+    integer.filter(|integer| (low..=high).contains(integer)).ok_or_else(|| {
+        wrong_parameter(&metadata.configuration, key, &format!("an integer from {low} to {high}"))
+    })
 }

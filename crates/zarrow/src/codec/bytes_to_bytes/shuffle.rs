@@ -4,27 +4,50 @@
 //! one changes nothing. Bytes that are left over behind the last whole element stay in their place: numcodecs refuses them,
 //! and HDF5 stores them so, whose chunks are read as they are by references to them.
 
-use super::setting;
-use crate::codec::native::Failure;
+use super::{Decoder, Encoder, setting};
+use crate::codec::blosc::shuffle::{shuffle, unshuffle};
+use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::failure::{Failure, Refusal};
+use crate::codec::parameter::ParameterType;
+use crate::codec::{Codecs, Scratch};
 use crate::error::{ErrorKind, Result};
-use crate::metadata::CodecMetadata;
+use crate::metadata::{CodecMetadata, ZarrFormat};
+use serde_json::{Value, json};
 use std::mem::MaybeUninit;
 
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["numcodecs.shuffle"],
+    parameters: &[("elementsize", ParameterType::Integer)],
+    numcodecs: Some(NumcodecsForm {
+        read: |configuration, item_size, format| {
+            let size = configuration.entry("elementsize").or_insert(Value::Null);
+            if size.is_null() {
+                *size = if format == ZarrFormat::V2 { json!(4) } else { json!(item_size) };
+            }
+            Ok(false)
+        },
+        ..NumcodecsForm::SAME
+    }),
+    stage: Stage::Compressor {
+        decoder: |metadata| Ok(Box::new(Shuffle::parse(metadata)?)),
+        encoder: |metadata| Ok(Box::new(Shuffle::parse(metadata)?)),
+    },
+    ..Definition::PLAIN
+};
+
 /// Bytes of an element, at least 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shuffle {
+#[derive(Debug)]
+struct Shuffle {
     element_size: usize,
 }
 
 impl Shuffle {
-    /// The codec's name in metadata.
-    pub const NAME: &'static str = "numcodecs.shuffle";
-
     /// Reads the configuration.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`] for an element size that is no positive integer; [`ErrorKind::Unsupported`] for zero.
-    pub fn parse(metadata: &CodecMetadata) -> Result<Shuffle> {
+    fn parse(metadata: &CodecMetadata) -> Result<Shuffle> {
         match setting::integer(metadata, "elementsize", 4, 0, i64::from(i32::MAX))? {
             0 => {
                 let text = "elementsize is 0, which netCDF-C wrote where it shuffled by the size of its own type, \
@@ -34,59 +57,47 @@ impl Shuffle {
             size => Ok(Shuffle { element_size: size as usize }),
         }
     }
+}
 
-    /// Undoes the shuffle of `source` to the start of `destination`; returns the bytes written.
-    pub fn decode(self, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, Failure> {
+impl Decoder for Shuffle {
+    fn decode(
+        &self,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+        _: &mut Codecs,
+    ) -> Result<usize, Failure> {
         let destination = destination.get_mut(..source.len()).ok_or(Failure::TooSmall)?;
         let count = source.len() / self.element_size;
         let (planes, rest) = source.split_at(count * self.element_size);
         let (elements, leftover) = destination.split_at_mut(planes.len());
         leftover.write_copy_of_slice(rest);
-        match self.element_size {
-            1 => {
-                elements.write_copy_of_slice(planes);
-            }
-            2 => gather::<2>(planes, elements, count),
-            4 => gather::<4>(planes, elements, count),
-            8 => gather::<8>(planes, elements, count),
-            size => {
-                for (position, plane) in planes.chunks_exact(count.max(1)).enumerate() {
-                    for (element, byte) in elements.chunks_exact_mut(size).zip(plane) {
-                        element[position].write(*byte);
-                    }
-                }
-            }
-        }
+        unshuffle(planes, count, elements, self.element_size);
         Ok(source.len())
     }
 
-    /// Shuffles `source` to the start of `destination`; returns the bytes written.
-    pub fn encode(self, source: &[u8], destination: &mut [MaybeUninit<u8>]) -> Result<usize, String> {
-        let destination =
-            destination.get_mut(..source.len()).ok_or("shuffle needs as much memory as it has bytes")?;
-        if !source.len().is_multiple_of(self.element_size) {
-            return Err(format!(
-                "{} bytes are no whole number of elements of {} bytes",
-                source.len(),
-                self.element_size
-            ));
-        }
-        let count = source.len() / self.element_size;
-        for (position, plane) in destination.chunks_exact_mut(count.max(1)).enumerate() {
-            for (element, byte) in source.chunks_exact(self.element_size).zip(plane) {
-                byte.write(element[position]);
-            }
-        }
+    fn max_ratio(&self) -> usize {
+        1
+    }
+
+    fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
         Ok(source.len())
+    }
+
+    fn encoded_size(&self, nbytes: usize) -> Option<usize> {
+        Some(nbytes)
     }
 }
 
-/// Writes elements of `N` bytes, each from its place in every plane: one pass over the destination.
-fn gather<const N: usize>(source: &[u8], destination: &mut [MaybeUninit<u8>], count: usize) {
-    let planes: [&[u8]; N] = std::array::from_fn(|position| &source[position * count..][..count]);
-    for (number, element) in destination.as_chunks_mut::<N>().0.iter_mut().enumerate() {
-        for (byte, plane) in element.iter_mut().zip(planes) {
-            byte.write(plane[number]);
+impl Encoder for Shuffle {
+    fn encode(&self, source: &[u8], scratch: &mut Scratch, _: &mut Codecs) -> Result<usize> {
+        if !source.len().is_multiple_of(self.element_size) {
+            let (nbytes, size) = (source.len(), self.element_size);
+            let text = format!("{nbytes} bytes are not a whole number of elements of {size} bytes");
+            return Err(Refusal::Unsupported(text).into());
         }
+        let destination = scratch.take(source.len())?;
+        let count = source.len() / self.element_size;
+        shuffle(source.into(), destination, count, self.element_size);
+        Ok(source.len())
     }
 }

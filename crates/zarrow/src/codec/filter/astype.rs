@@ -5,8 +5,18 @@
 use super::element::cast;
 use super::parameters::{Parameters, bad};
 use super::{Filter, Values};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::Result;
 use zarrow_array::Number;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["numcodecs.astype"],
+    parameters: &[("encode_dtype", ParameterType::Text), ("decode_dtype", ParameterType::Text)],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 #[derive(Debug)]
 struct AsType {

@@ -5,8 +5,18 @@
 
 use super::parameters::{Parameters, bad};
 use super::{Filter, Values};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::{ErrorKind, Result};
 use zarrow_array::{DataType, Number};
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["bitround", "numcodecs.bitround"],
+    parameters: &[("keepbits", ParameterType::Integer)],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 #[derive(Debug)]
 struct BitRound {

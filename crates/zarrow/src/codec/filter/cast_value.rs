@@ -10,12 +10,27 @@
 //! Source: zarr-extensions `cast_value`; `scalar_map` as in zarr-python 3.4.
 
 use super::element::{Element, Wide, convert, with_element};
-use super::parameters::{Parameters, bad};
+use super::parameters::Parameters;
 use super::{Filter, Values, element};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{FillValue, ZarrFormat, parse_data_type};
 use serde_json::Value;
 use zarrow_array::{DataType, Number};
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["cast_value"],
+    parameters: &[
+        ("data_type", ParameterType::Any),
+        ("rounding", ParameterType::Text),
+        ("out_of_range", ParameterType::Text),
+        ("scalar_map", ParameterType::Any),
+    ],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rounding {
@@ -53,11 +68,13 @@ struct CastValue {
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     parameters.only(&["data_type", "rounding", "out_of_range", "scalar_map"])?;
     let decoded = parameters.arithmetic()?;
-    let stored = parse_data_type(parameters.get("data_type").ok_or_else(|| bad("data_type is missing"))?)?;
+    let stored = parse_data_type(
+        parameters.get("data_type").ok_or_else(|| parameters.wrong("data_type", "a data type"))?,
+    )?;
     let stored = Parameters { configuration: parameters.configuration, data_type: &stored }.arithmetic()?;
     let text = |key: &str| match parameters.get(key) {
         None => Ok(None),
-        Some(value) => value.as_str().map(Some).ok_or_else(|| bad(format!("{key} must be text"))),
+        Some(value) => value.as_str().map(Some).ok_or_else(|| parameters.wrong(key, "text")),
     };
     let rounding = match text("rounding")? {
         None | Some("nearest-even") => Rounding::NearestEven,
@@ -65,14 +82,22 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
         Some("towards-zero") => Rounding::TowardsZero,
         Some("towards-positive") => Rounding::TowardsPositive,
         Some("towards-negative") => Rounding::TowardsNegative,
-        Some(other) => return Err(bad(format!("rounding is {other:?}"))),
+        Some(_) => {
+            let known = "\"nearest-even\", \"nearest-away\", \"towards-zero\", \"towards-positive\" or \
+                         \"towards-negative\"";
+            return Err(parameters.wrong("rounding", known));
+        }
     };
     let out_of_range = match text("out_of_range")? {
         None | Some("error") => OutOfRange::Error,
         Some("clamp") => OutOfRange::Clamp,
-        Some("wrap") if is_real(stored) => return Err(bad("only integers wrap around")),
+        Some("wrap") if is_real(stored) => {
+            return Err(
+                parameters.wrong("out_of_range", "\"error\" or \"clamp\", since only integers wrap around")
+            );
+        }
         Some("wrap") => OutOfRange::Wrap,
-        Some(other) => return Err(bad(format!("out_of_range is {other:?}"))),
+        Some(_) => return Err(parameters.wrong("out_of_range", "\"error\", \"clamp\" or \"wrap\"")),
     };
     let map = |direction: &str, from: Number, to: Number| scalar_map(parameters, direction, from, to);
     let (encode, decode) = (map("encode", decoded, stored)?, map("decode", stored, decoded)?);
@@ -86,7 +111,8 @@ fn is_real(number: Number) -> bool {
 
 /// The pairs of one direction.
 fn scalar_map(parameters: &Parameters<'_>, direction: &str, from: Number, to: Number) -> Result<ScalarMap> {
-    let refused = || bad(format!("scalar_map must have pairs of numbers of the types at {direction}"));
+    let refused =
+        || parameters.wrong("scalar_map", &format!("pairs of numbers of both types at {direction}"));
     let scalar = |value: &Value, number: Number| -> Result<Wide> {
         let value =
             FillValue::parse(value, &DataType::from(number), ZarrFormat::V3).map_err(|_| refused())?;
@@ -183,7 +209,7 @@ impl CastValue {
                     Wide::Integer(integer) => integer.to_string(),
                     Wide::Real(real) => real.to_string(),
                 };
-                Err(ErrorKind::BadValue(format!("{number} is no {}", to.names().zarr)).into())
+                Err(ErrorKind::BadValue(format!("{number} is out of range for {}", to.names().zarr)).into())
             }
         }
     }

@@ -7,11 +7,25 @@
 use super::Filter;
 use super::element::{self, Element, Wide, numbers, room, with_element};
 use super::parameters::{Parameters, bad};
+use crate::codec::definition::{Definition, Stage};
 use crate::codec::encode_variable;
+use crate::codec::parameter::ParameterType;
 use crate::error::{ErrorKind, Result};
 use serde_json::Value;
 use std::collections::HashMap;
 use zarrow_array::{DataType, Number};
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["numcodecs.categorize"],
+    parameters: &[
+        ("labels", ParameterType::List),
+        ("dtype", ParameterType::Text),
+        ("astype", ParameterType::Text),
+    ],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 /// The words and the type of the numbers.
 #[derive(Debug)]
@@ -36,7 +50,7 @@ pub enum Decoded {
 /// # Errors
 /// [`ErrorKind::BadCodec`] for other elements than text, and `labels` that are no list of words.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
-    let refused = || bad("labels must be a list of words");
+    let refused = || parameters.wrong("labels", "a list of words");
     let labels = parameters.get("labels").and_then(Value::as_array).ok_or_else(refused)?;
     let labels: Vec<&str> = labels.iter().map(Value::as_str).collect::<Option<_>>().ok_or_else(refused)?;
     let (padded, words) = match parameters.data_type {
@@ -47,7 +61,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
             };
             (parameters.data_type.item_size(), labels.iter().map(points).collect())
         }
-        other => return Err(bad(format!("categories of {other}"))),
+        other => return Err(bad(format!("dtype is {other}, expected strings"))),
     };
     let stored = parameters.number("astype")?.unwrap_or(Number::UInt8);
     Ok(Filter::Words(Categorize { words, padded, stored }))
@@ -98,7 +112,7 @@ impl Categorize {
                 let wide = Wide::Integer(places.get(word).map_or(0, |place| *place as i128));
                 let number = T::cast(wide);
                 if number.wide().to_f64() != wide.to_f64() {
-                    let text = format!("{} has no number for each label", self.stored.names().zarr);
+                    let text = format!("{} has fewer numbers than there are labels", self.stored.names().zarr);
                     return Err(ErrorKind::BadValue(text).into());
                 }
                 number.write(item);

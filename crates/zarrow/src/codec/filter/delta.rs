@@ -6,8 +6,18 @@
 use super::element::{Element, convert, with_element};
 use super::parameters::Parameters;
 use super::{Filter, Values, element};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::{ErrorKind, Result};
 use zarrow_array::Number;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["numcodecs.delta"],
+    parameters: &[("dtype", ParameterType::Text), ("astype", ParameterType::Text)],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 #[derive(Debug)]
 struct Delta {
@@ -23,7 +33,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let decoded = parameters.decoded("dtype")?;
     let stored = parameters.number("astype")?.unwrap_or(decoded);
     if [decoded, stored].contains(&Number::Bool) {
-        return Err(ErrorKind::Unsupported("differences of bools".into()).into());
+        return Err(ErrorKind::Unsupported("delta of bools".into()).into());
     }
     Ok(Filter::Values(Box::new(Delta { decoded, stored }), stored.into()))
 }

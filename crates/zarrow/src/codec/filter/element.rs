@@ -1,10 +1,10 @@
 //! Numbers as NumPy computes with them: reading, writing, casting, and the arithmetic of filters.
 //!
-//! 1. Bytes are a list of numbers in the machine's byte order; [`convert`] makes one list of another, number by number.
-//! 2. A cast is NumPy's, which is C's. Where C leaves it open (not a number, or a number that the integer type does not
-//!    hold) the result is what NumPy gives on x86-64: the lowest number of a type of 32 or 64 bits, and of smaller types
-//!    the low bits of that.
-//! 3. Integers wrap around, and each operation is rounded to the type that it is in.
+//! 1. Bytes are a list of numbers in the machine's byte order. [`convert`] maps one list to another, number by number.
+//! 2. A cast is NumPy's, which is C's. Where C leaves it undefined (NaN, or a number that the integer type cannot hold)
+//!    the result is what NumPy gives on x86-64: the lowest number for a type of 32 or 64 bits, and the low bits of that
+//!    for smaller types.
+//! 3. Integers wrap around, and each operation is rounded to its type.
 
 use crate::error::{ErrorKind, Result};
 use half::f16;
@@ -295,30 +295,14 @@ impl Element for Bool {
 /// Runs `$body` with `$type` standing for the Rust type of `$number`, an expression of type [`Number`]; gives `None` for a
 /// number that filters do not compute with.
 macro_rules! with_element {
-    ($number:expr, $type:ident => $body:expr) => {{
-        use zarrow_array::Number;
-        macro_rules! with {
-            ($element:ty) => {{
-                type $type = $element;
-                Some($body)
-            }};
-        }
-        match $number {
-            Number::Bool => with!($crate::codec::filter::element::Bool),
-            Number::Int8 => with!(i8),
-            Number::Int16 => with!(i16),
-            Number::Int32 => with!(i32),
-            Number::Int64 => with!(i64),
-            Number::UInt8 => with!(u8),
-            Number::UInt16 => with!(u16),
-            Number::UInt32 => with!(u32),
-            Number::UInt64 => with!(u64),
-            Number::Float16 => with!(half::f16),
-            Number::Float32 => with!(f32),
-            Number::Float64 => with!(f64),
-            _ => None,
-        }
-    }};
+    ($number:expr, $type:ident => $body:expr) => {
+        $crate::codec::number_type::with_type!($number, $type => $body;
+            Bool $crate::codec::filter::element::Bool,
+            Int8 i8, Int16 i16, Int32 i32, Int64 i64,
+            UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64,
+            Float16 half::f16, Float32 f32, Float64 f64
+        )
+    };
 }
 pub(crate) use with_element;
 

@@ -8,8 +8,23 @@
 use super::element::{Element, Wide, cast, convert, with_element};
 use super::parameters::{Parameters, Scalar};
 use super::{Filter, Values, element};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::{ErrorKind, Result};
 use zarrow_array::Number;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["numcodecs.fixedscaleoffset"],
+    parameters: &[
+        ("scale", ParameterType::Number),
+        ("offset", ParameterType::Number),
+        ("dtype", ParameterType::Text),
+        ("astype", ParameterType::Text),
+    ],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 #[derive(Debug)]
 struct FixedScaleOffset {
@@ -27,7 +42,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let decoded = parameters.decoded("dtype")?;
     let stored = parameters.number("astype")?.unwrap_or(decoded);
     if [decoded, stored].contains(&Number::Bool) {
-        return Err(ErrorKind::Unsupported("scaled bools".into()).into());
+        return Err(ErrorKind::Unsupported("fixedscaleoffset of bools".into()).into());
     }
     let (offset, scale) = (parameters.scalar("offset")?, parameters.scalar("scale")?);
     Ok(Filter::Values(Box::new(FixedScaleOffset { offset, scale, decoded, stored }), stored.into()))

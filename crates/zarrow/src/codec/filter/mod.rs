@@ -1,38 +1,40 @@
-//! Filters: codecs that make an array of an array, other elements or another shape.
+//! Filters: codecs that turn an array into another array, with other elements or another shape.
 //!
-//! 1. [`Filtered`] is one filter and the chain behind it, so that a list of filters is one inside the other. A chain
-//!    without a filter knows nothing of them.
-//! 2. A chunk is decoded whole: the chain behind it gives the elements that are stored, in C order and the machine's byte
-//!    order, and the filter makes of them as many as the chunk has. Encoding goes the other way.
-//! 3. How many elements are stored, and of which type, follows from the metadata alone. A stored element makes one
-//!    element, or 8 where they are bits; so what a chunk decodes to is bounded by what is stored of it.
-//! 4. `dtype` of a filter of numcodecs may be another type of the same size than that of the elements it gets: their bytes
-//!    are taken for it, as numcodecs does.
+//! 1. [`Filtered`] is one filter and the chain behind it, so that a list of filters is nested. A chain without a filter
+//!    knows nothing of filters.
+//! 2. A chunk is decoded whole: the chain behind the filter gives the stored elements, in C order and the machine's byte
+//!    order, and the filter makes the elements of the chunk from them. Encoding goes the other way.
+//! 3. The number and type of the stored elements follow from the metadata alone. A stored element makes one element, or
+//!    8 if it holds bits. So the stored elements bound the decoded size.
+//! 4. The `dtype` of a numcodecs filter may be another type of the same size than the elements have: the bytes are
+//!    reinterpreted, as in numcodecs.
 //!
-//! Each filter has one line in [`FILTERS`].
+//! Each filter is a file, and a line in [`built_in`].
 
-mod astype;
-mod bitround;
-mod cast_value;
-mod categorize;
-mod delta;
-mod element;
-mod fixed_scale_offset;
-mod packbits;
+pub mod astype;
+pub mod bitround;
+pub mod cast_value;
+pub mod categorize;
+pub mod delta;
+pub(crate) mod element;
+pub mod fixed_scale_offset;
+pub mod packbits;
 mod parameters;
-mod quantize;
-mod reshape;
-mod scale_offset;
-mod squeeze;
+pub mod quantize;
+pub mod reshape;
+pub mod scale_offset;
+pub mod squeeze;
 
+use crate::codec::built_in;
 use crate::codec::chain::Chain;
+use crate::codec::definition::Stage;
+use crate::codec::registry::{ChunkDescription, CodecKind, Registered};
+use crate::codec::{ChunkElements, Decoded};
 use crate::codec::{VariableChunk, transpose};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Decoded, Elements};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;
-use parameters::Parameters;
-pub use parameters::number_named;
+pub use parameters::{Parameters, number_named};
 use std::fmt::Debug;
 use std::sync::Arc;
 use zarrow_array::{DataType, shape};
@@ -72,33 +74,8 @@ pub enum Filter {
     Words(categorize::Categorize),
     /// The shape.
     Shape(Box<dyn Shape>),
-}
-
-/// Reads the parameters of a filter.
-type Parse = fn(&Parameters<'_>) -> Result<Filter>;
-
-/// Every filter, by its names.
-const FILTERS: &[(&[&str], Parse)] = &[
-    (&["bitround", "numcodecs.bitround"], bitround::parse),
-    (&["cast_value"], cast_value::parse),
-    (&["numcodecs.astype"], astype::parse),
-    (&["numcodecs.categorize"], categorize::parse),
-    (&["numcodecs.delta"], delta::parse),
-    (&["numcodecs.fixedscaleoffset"], fixed_scale_offset::parse),
-    (&["numcodecs.packbits"], packbits::parse),
-    (&["numcodecs.quantize"], quantize::parse),
-    (&["reshape"], reshape::parse),
-    (&["scale_offset"], scale_offset::parse),
-    (&["zarrs.squeeze", "squeeze"], squeeze::parse),
-];
-
-fn named(name: &str) -> Option<Parse> {
-    FILTERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, parse)| *parse)
-}
-
-/// Whether `name` is that of a filter.
-pub fn is_filter(name: &str) -> bool {
-    named(name).is_some()
+    /// Whatever a user's own codec does: as many elements of the same type.
+    Registered(Registered),
 }
 
 /// A filter, and the codecs behind it (step 1).
@@ -122,15 +99,24 @@ impl Filtered {
         shape: &[u64],
         limits: &DecodeLimits,
     ) -> Result<Option<Filtered>> {
-        let Some(parse) = named(&metadata.name) else { return Ok(None) };
         let in_filter = |error: Error| error.in_codec(&metadata.name);
-        let filter =
-            parse(&Parameters { configuration: &metadata.configuration, data_type }).map_err(in_filter)?;
+        let filter = match built_in::find(&metadata.name).map(|codec| &codec.stage) {
+            Some(Stage::Filter(parse)) => {
+                parse(&Parameters { configuration: &metadata.configuration, data_type }).map_err(in_filter)?
+            }
+            _ => match Registered::of(metadata, CodecKind::ArrayToArray)? {
+                None => return Ok(None),
+                Some(_) if data_type.item_size().is_none() || matches!(data_type, DataType::Optional(_)) => {
+                    return Err(in_filter(ErrorKind::BadCodec(format!("cannot encode {data_type}")).into()));
+                }
+                Some(codec) => Filter::Registered(codec),
+            },
+        };
         let stored_type = match &filter {
             Filter::Values(_, data_type) => data_type.clone(),
             Filter::Bits(_) => packbits::PackBits::STORED.into(),
             Filter::Words(words) => words.stored().into(),
-            Filter::Shape(_) => data_type.clone(),
+            Filter::Shape(_) | Filter::Registered(_) => data_type.clone(),
         };
         let stored_shape = filter.stored_shape(shape).map_err(in_filter)?;
         if rest.iter().any(|codec| codec.name == "sharding_indexed") {
@@ -181,6 +167,10 @@ impl Filtered {
             Filter::Values(values, _) => values.decode(bytes, count),
             Filter::Bits(bits) => bits.decode(bytes, count),
             Filter::Shape(_) => Ok(bytes),
+            Filter::Registered(codec) => {
+                let data_type = &self.stored.data_type;
+                codec.decoded(&bytes, ChunkDescription { data_type, shape }, bytes.len())
+            }
             Filter::Words(words) => match words.decode(&bytes, self.stored.limits.max_variable_nbytes) {
                 Ok(categorize::Decoded::Padded(bytes)) => Ok(bytes),
                 Ok(categorize::Decoded::Variable(bytes)) => {
@@ -197,20 +187,26 @@ impl Filtered {
     ///
     /// # Errors
     /// [`ErrorKind::BadValue`], with the codec; [`zarrow_array::Error::OutOfMemory`].
-    pub fn encode<'a>(&self, elements: Elements<'a>, shape: &[u64]) -> Result<Elements<'a>> {
+    pub fn encode<'a>(&self, elements: ChunkElements<'a>, shape: &[u64]) -> Result<ChunkElements<'a>> {
         let (shape, _) = self.stored_shape(shape)?;
         let in_filter = |error: Error| error.in_codec(&self.name);
         let bytes = match (&self.filter, elements) {
-            (Filter::Values(values, _), Elements::Fixed(bytes)) => values.encode(bytes),
-            (Filter::Bits(bits), Elements::Fixed(bytes)) => bits.encode(&bytes),
-            (Filter::Words(words), Elements::Fixed(bytes)) => words.encode_padded(&bytes),
-            (Filter::Words(words), Elements::Variable(elements)) => words.encode(elements.iter().copied()),
-            (Filter::Shape(_), Elements::Fixed(bytes)) => Ok(bytes),
+            (Filter::Values(values, _), ChunkElements::Fixed(bytes)) => values.encode(bytes),
+            (Filter::Bits(bits), ChunkElements::Fixed(bytes)) => bits.encode(&bytes),
+            (Filter::Words(words), ChunkElements::Fixed(bytes)) => words.encode_padded(&bytes),
+            (Filter::Words(words), ChunkElements::Variable(elements)) => {
+                words.encode(elements.iter().copied())
+            }
+            (Filter::Shape(_), ChunkElements::Fixed(bytes)) => Ok(bytes),
+            (Filter::Registered(codec), ChunkElements::Fixed(bytes)) => {
+                let data_type = &self.stored.data_type;
+                codec.encode_elements(&bytes, ChunkDescription { data_type, shape: &shape })
+            }
             (Filter::Shape(_), elements) => return Ok(elements),
             _ => Err(element::not_computable()),
         };
         let bytes = bytes.map_err(in_filter)?;
-        Ok(Elements::Fixed(match &self.stored.order {
+        Ok(ChunkElements::Fixed(match &self.stored.order {
             Some(order) => transpose::permuted(&bytes, &shape, order, self.stored.item_size().unwrap_or(0))?,
             None => bytes,
         }))
@@ -220,7 +216,7 @@ impl Filtered {
 impl Filter {
     fn stored_shape(&self, shape: &[u64]) -> Result<Vec<u64>> {
         match self {
-            Filter::Values(..) | Filter::Words(_) => Ok(shape.to_vec()),
+            Filter::Values(..) | Filter::Words(_) | Filter::Registered(_) => Ok(shape.to_vec()),
             Filter::Bits(_) => Ok(vec![packbits::PackBits::stored_count(shape::nbytes(shape, 1)?) as u64]),
             Filter::Shape(filter) => filter.stored(shape),
         }

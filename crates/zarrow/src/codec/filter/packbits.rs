@@ -5,8 +5,13 @@
 use super::Filter;
 use super::element::room;
 use super::parameters::Parameters;
+use crate::codec::definition::{Definition, Stage};
 use crate::error::{ErrorKind, Result};
 use zarrow_array::Number;
+
+/// The codec.
+pub const DEFINITION: Definition =
+    Definition { names: &["numcodecs.packbits"], stage: Stage::Filter(parse), ..Definition::PLAIN };
 
 /// The filter, which has no parameters.
 #[derive(Debug)]
@@ -19,7 +24,10 @@ pub struct PackBits;
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     match parameters.data_type.as_number() {
         Some(Number::Bool) => Ok(Filter::Bits(PackBits)),
-        _ => Err(ErrorKind::BadCodec(format!("bits of {}", parameters.data_type)).into()),
+        _ => {
+            Err(ErrorKind::BadCodec(format!("packs bools, got elements of type {}", parameters.data_type))
+                .into())
+        }
     }
 }
 
@@ -56,7 +64,10 @@ impl PackBits {
         let unused = count.next_multiple_of(8) - count;
         let (said, bytes) = stored.split_first().unwrap_or((&0, &[]));
         if usize::from(*said) != unused {
-            return Err(ErrorKind::Corrupt(format!("says {said} unused bits, there are {unused}")).into());
+            return Err(ErrorKind::Corrupt(format!(
+                "its first byte says {said} unused bits, expected {unused}"
+            ))
+            .into());
         }
         let mut bools = room(count, 1)?;
         for (bools, byte) in bools.chunks_mut(8).zip(bytes) {

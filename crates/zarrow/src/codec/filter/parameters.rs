@@ -1,6 +1,7 @@
 //! What a filter was set to, checked.
 
 use super::element::computable;
+use crate::codec::parameter::wrong_parameter;
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 use zarrow_array::{DataType, Number};
@@ -41,13 +42,18 @@ impl Parameters<'_> {
         self.configuration.get(key).filter(|value| !value.is_null())
     }
 
+    /// The refusal of a parameter that is not what was `expected`.
+    pub fn wrong(&self, key: &str, expected: &str) -> Error {
+        wrong_parameter(self.configuration, key, expected)
+    }
+
     /// Checks that there are no other parameters than these.
     ///
     /// # Errors
     /// [`ErrorKind::BadCodec`].
     pub fn only(&self, known: &[&str]) -> Result<()> {
         match self.configuration.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(key) => Err(bad(format!("{key:?} is no parameter"))),
+            Some(key) => Err(bad(format!("unknown setting {key:?}"))),
             None => Ok(()),
         }
     }
@@ -68,7 +74,7 @@ impl Parameters<'_> {
     /// # Errors
     /// [`ErrorKind::BadCodec`] where it is missing or no number.
     pub fn scalar(&self, key: &str) -> Result<Scalar> {
-        let refused = || bad(format!("{key} must be a number"));
+        let refused = || self.wrong(key, "a number");
         let value = self.get(key).ok_or_else(refused)?;
         match value.as_i64() {
             Some(integer) => Ok(Scalar::Integer(integer)),
@@ -82,7 +88,7 @@ impl Parameters<'_> {
     /// [`ErrorKind::BadCodec`] where it is missing or another.
     pub fn integer(&self, key: &str, low: i64, high: i64) -> Result<i64> {
         let value = self.get(key).and_then(Value::as_i64).filter(|value| (low..=high).contains(value));
-        value.ok_or_else(|| bad(format!("{key} must be a whole number from {low} to {high}")))
+        value.ok_or_else(|| self.wrong(key, &format!("an integer from {low} to {high}")))
     }
 
     /// The type that `key` names, as numcodecs writes it (`<f4`, or `float32`); the byte order is no part of it.

@@ -5,8 +5,22 @@
 use super::element::{Element, Wide, cast, convert, with_element};
 use super::parameters::{Parameters, bad};
 use super::{Filter, Values, element};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::Result;
 use zarrow_array::Number;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["numcodecs.quantize"],
+    parameters: &[
+        ("digits", ParameterType::Integer),
+        ("dtype", ParameterType::Text),
+        ("astype", ParameterType::Text),
+    ],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 #[derive(Debug)]
 struct Quantize {
@@ -24,7 +38,7 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
     let stored = parameters.number("astype")?.unwrap_or(decoded);
     let is_real = |number: Number| with_element!(number, T => T::IS_REAL) == Some(true);
     if !is_real(decoded) || !is_real(stored) {
-        return Err(bad("only real numbers are rounded"));
+        return Err(bad("expected elements of a floating-point type"));
     }
     let digits = parameters.integer("digits", -300, 300)?;
     Ok(Filter::Values(Box::new(Quantize { scale: scale(digits as f64), decoded, stored }), stored.into()))

@@ -4,9 +4,19 @@
 
 use super::parameters::{Parameters, bad};
 use super::{Filter, Shape};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::Result;
 use serde_json::Value;
 use std::ops::Range;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["reshape"],
+    parameters: &[("shape", ParameterType::List)],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 /// How long a stored axis is.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +37,8 @@ struct Reshape(Vec<Extent>);
 /// # Errors
 /// [`ErrorKind::BadCodec`](crate::ErrorKind::BadCodec).
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
-    let refused = || bad("shape must be a list of extents, lists of axes in their order, and at most one -1");
+    let refused =
+        || parameters.wrong("shape", "a list of extents, lists of axes in their order, and at most one -1");
     let axes = |axes: &[Value]| -> Option<Range<usize>> {
         let axes: Option<Vec<usize>> = axes.iter().map(|axis| usize::try_from(axis.as_u64()?).ok()).collect();
         let axes = axes?;

@@ -8,9 +8,19 @@
 use super::element::{Element, Wide, convert, with_element};
 use super::parameters::{Parameters, bad};
 use super::{Filter, Values, element};
+use crate::codec::definition::{Definition, Stage};
+use crate::codec::parameter::ParameterType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{FillValue, ZarrFormat};
 use zarrow_array::Number;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["scale_offset"],
+    parameters: &[("scale", ParameterType::Any), ("offset", ParameterType::Any)],
+    stage: Stage::Filter(parse),
+    ..Definition::PLAIN
+};
 
 #[derive(Debug)]
 struct ScaleOffset {
@@ -31,12 +41,12 @@ pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
         let value = parameters.get(key).cloned().unwrap_or_else(|| default.into());
         match FillValue::parse(&value, parameters.data_type, ZarrFormat::V3) {
             Ok(FillValue::Fixed(bytes)) => Ok(bytes),
-            _ => Err(bad(format!("{key} must be a number of type {}", parameters.data_type))),
+            _ => Err(parameters.wrong(key, &format!("a number of type {}", parameters.data_type))),
         }
     };
     let (offset, scale) = (scalar("offset", 0)?, scalar("scale", 1)?);
     if with_element!(number, T => T::read(&scale).wide()) == Some(Wide::Integer(0)) {
-        return Err(bad("a scale of 0 cannot be undone"));
+        return Err(bad("scale is 0, which cannot be undone"));
     }
     Ok(Filter::Values(Box::new(ScaleOffset { number, offset, scale }), number.into()))
 }
@@ -86,8 +96,12 @@ impl Values for ScaleOffset {
     }
 
     fn decode(&self, stored: Vec<u8>, _: usize) -> Result<Vec<u8>> {
-        let refused =
-            |number| ErrorKind::Corrupt(format!("{number} is no scaled number of this type")).into();
+        let refused = |number| {
+            ErrorKind::Corrupt(format!(
+                "the stored number {number} is not one that this scale and offset give"
+            ))
+            .into()
+        };
         let made = with_element!(self.number, T => self.each::<T>(
             &stored,
             |number, offset, scale| number.over(scale).plus(offset),

@@ -4,7 +4,12 @@
 
 use super::parameters::Parameters;
 use super::{Filter, Shape};
+use crate::codec::definition::{Definition, Stage};
 use crate::error::Result;
+
+/// The codec.
+pub const DEFINITION: Definition =
+    Definition { names: &["zarrs.squeeze", "squeeze"], stage: Stage::Filter(parse), ..Definition::PLAIN };
 
 #[derive(Debug)]
 struct Squeeze;

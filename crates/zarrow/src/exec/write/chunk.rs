@@ -1,18 +1,21 @@
 //! Encoding one chunk, or one inner chunk of a shard.
 //!
 //! 1. A transposed chunk is the same chunk with its axes in another order: parts and strides follow.
-//! 2. Where the part is all of the chunk and its elements are one run of bytes in the caller's memory, they are encoded
-//!    from there, if the codecs read each byte once: others may write to it meanwhile. Else they are gathered in memory
-//!    that the thread keeps, which turns the byte order on the way.
-//! 3. What the part does not cover is what stood there before, beyond the array's edge too: there lies what another is
-//!    appending, or has appended since the array was opened. Where nothing stood it is the fill value.
-//! 4. What stood there and cannot be decoded is lost. Where the part is all of the chunk that lies inside the array it is
-//!    replaced, as if nothing had stood there; else it is an error, or stays as it is for who only tidies up.
-//! 5. A chunk of nothing but the fill value is not stored, unless that was asked for, or the array has no fill value.
+//! 2. Where the part is the whole chunk, and its elements are one run of bytes in the caller's memory, they are encoded
+//!    from there, if the codecs read each byte once: others may write to it meanwhile. Otherwise they are gathered in
+//!    memory that the thread keeps, and their byte order is reversed on the way.
+//! 3. Elements that the part does not cover keep their old value, beyond the array's edge too: another writer may be
+//!    appending there, or have appended since the array was opened. Without an old chunk they are the fill value.
+//! 4. If the old chunk cannot be decoded, a part that covers all of the chunk inside the array replaces it. Any other
+//!    part is an error; a caller that only tidies up leaves the chunk as it is.
+//! 5. A chunk that is nothing but the fill value is not stored, unless the caller asks for it or the array has no fill
+//!    value.
 //! 6. Other layouts are encoded from a list of their elements.
+//! 7. A chunk that could not be read again is refused: more encoded bytes than a read takes, and more strings.
 
 use crate::codec::{
-    ArrayToBytes, Chain, Encoded, FromLent, Output, ShardIndex, Sharding, Swap, decode, encode, encode_lent,
+    ArrayToBytes, Chain, ChunkElements, Encoded, FromLent, Output, ShardIndex, Sharding, Swap, decode,
+    encode, encode_lent,
 };
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
@@ -21,13 +24,13 @@ use crate::exec::elements::decode_elements;
 use crate::exec::field::FieldPlace;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
-use crate::exec::part::{AxisPart, PerAxis, Picks};
-use crate::exec::scratch::Worker;
+use crate::exec::output_claim::OutputClaim;
+use crate::exec::output_strides::c_strides;
+use crate::exec::part::{AxisPart, IndexList, PerAxis};
 use crate::exec::shard::read_index;
-use crate::exec::sink::{Sink, c_strides};
-use crate::exec::want::Want;
+use crate::exec::sink::Sink;
+use crate::exec::worker::Worker;
 use crate::exec::write::body::Body;
-use crate::exec::write::elements::Elements;
 use crate::exec::write::fill::{is_filled, is_lent_filled};
 use crate::exec::write::shard::encode_shard;
 use crate::exec::write::values::{Level, mismatch};
@@ -83,8 +86,8 @@ impl From<Vec<u8>> for Bytes<'_> {
 /// Whether a part is all of a chunk of these bounds, each position once, whichever way its elements run.
 fn covers(part: &[AxisPart<'_>], bounds: &[u64]) -> bool {
     let all = |(axis, bound): (&AxisPart<'_>, &u64)| {
-        let in_turn = |picks: Picks<'_>| !picks.joined && picks.iter().eq(0..*bound);
-        axis.start == 0 && axis.count == *bound && axis.picks.map_or(axis.step == 1, in_turn)
+        let in_turn = |list: IndexList<'_>| !list.vectorized && list.iter().eq(0..*bound);
+        axis.start == 0 && axis.count == *bound && axis.list.map_or(axis.step == 1, in_turn)
     };
     part.iter().zip(bounds).all(all)
 }
@@ -224,7 +227,7 @@ impl<'a> Target<'a> {
         let (compressors, nbytes) = (self.chain.compressors()?, shape::nbytes(self.shape, item.len())?);
         if turn == Swap::None
             && is_covered
-            && let Some(way) = FromLent::of(compressors, nbytes)
+            && let Some(way) = FromLent::of(compressors)
             && let Some(lent) = memory.run(part)
         {
             return self.encode_lent(lent, way, &item, worker);
@@ -261,7 +264,9 @@ impl<'a> Target<'a> {
         let Worker { codecs, encoded, .. } = worker;
         Ok(Some(match way {
             FromLent::Plain => Bytes { body: Body::Lent(lent), tail: Vec::new() },
-            FromLent::Blosc(blosc, rest) => encode_lent((blosc, rest), lent, encoded, codecs)?.into(),
+            FromLent::Encoder(encoder, name, rest) => {
+                encode_lent((encoder, name, rest), lent, encoded, codecs)?.into()
+            }
         }))
     }
 
@@ -306,13 +311,13 @@ impl<'a> Target<'a> {
             place: 0,
             reversed: false,
             output: Some(axis),
-            picks: None,
+            list: None,
         };
         let part: PerAxis<AxisPart<'_>> = self.shape.iter().enumerate().map(all).collect();
         let sink = Sink::Fixed(Destination::new(memory, self.shape, item_size));
         // SAFETY: it is the only claim on this memory.
-        let want = unsafe { Want::new(&part, &sink) };
-        self.as_stored().read_stored(old, &mut [want], None, worker)?;
+        let claim = unsafe { OutputClaim::new(&part, &sink) };
+        self.as_stored().read_stored(old, &mut [claim], None, worker)?;
         drop(sink);
         // SAFETY: a read without an error has placed or filled every element that was wanted: here, all.
         swap.in_place(unsafe { memory.assume_init_mut() }, item_size);
@@ -328,6 +333,7 @@ impl<'a> Target<'a> {
         worker: &mut Worker,
     ) -> Result<Option<Bytes<'w>>> {
         let count = shape::nbytes(self.shape, 1)?;
+        self.check_readable_count(count)?;
         let decoded = match old {
             Some(input) => {
                 let limit = self.as_stored().encoded_limit()?;
@@ -339,15 +345,34 @@ impl<'a> Target<'a> {
             None => None,
         };
         let mut elements = match &decoded {
-            Some(decoded) => Elements::of(decoded, count)?,
-            None => Elements::repeated(&self.chain.data_type, self.fill, count)?,
+            Some(decoded) => ChunkElements::of(decoded, count)?,
+            None => ChunkElements::repeated(&self.chain.data_type, self.fill, count)?,
         };
         let offset = self.field.map_or(0, |field| field.offset);
         elements.put(values, part, self.shape, (offset, self.chain.item_size().unwrap_or(0)))?;
         if !self.keep_filled && elements.are(self.fill) {
             return Ok(None);
         }
-        Ok(Some(elements.encode(self.chain, self.shape, &mut worker.codecs)?.into()))
+        let encoded = elements.encode(self.chain, self.shape, &mut worker.codecs)?;
+        let limit = self.as_stored().encoded_limit()?;
+        match encoded.len() {
+            nbytes if nbytes > limit => Err(too_large(nbytes as u64, limit as u64)),
+            _ => Ok(Some(encoded.into())),
+        }
+    }
+
+    /// Refuses so many strings that no read would take them back, before there is memory for them (step 7): a chunk has a
+    /// length for each, of four bytes, the empty ones beyond the array's edge too.
+    fn check_readable_count(&self, count: usize) -> Result<()> {
+        let is_variable =
+            matches!(self.chain.array_to_bytes, ArrayToBytes::Vlen | ArrayToBytes::IndexedVlen(_));
+        let (actual, limit) =
+            (count.saturating_mul(4).saturating_add(4), self.chain.limits.max_variable_nbytes);
+        if is_variable && actual > limit {
+            let what = "the least size of a chunk of so many strings (DecodeLimits.max_variable_nbytes)";
+            return Err(ErrorKind::Limit { what, actual: actual as u64, limit: limit as u64 }.into());
+        }
+        Ok(())
     }
 }
 

@@ -17,15 +17,15 @@ pub fn is_filled(bytes: &[u8], item: &[u8]) -> bool {
 /// was `item` at some moment.
 pub fn is_lent_filled(lent: Lent<'_>, item: &[u8]) -> bool {
     /// Bytes that are copied at once, to be looked at.
-    const BLOCK: usize = 4096;
-    let mut block = [MaybeUninit::uninit(); BLOCK];
+    const BLOCK_NBYTES: usize = 4096;
+    let mut block = [MaybeUninit::uninit(); BLOCK_NBYTES];
     let (size, nbytes) = (item.len(), lent.nbytes());
     // Whole items at once, or pieces of one.
-    let most = BLOCK.checked_div(size).unwrap_or(0) * size;
+    let most = BLOCK_NBYTES.checked_div(size).unwrap_or(0) * size;
     let mut start = 0;
     while start < nbytes {
         let inside = if size == 0 { 0 } else { start % size };
-        let room = if most > 0 { most } else { BLOCK.min(size - inside) };
+        let room = if most > 0 { most } else { BLOCK_NBYTES.min(size - inside) };
         let copy = lent.copy_to(start, &mut block[..room]);
         let is_equal = if most > 0 { is_filled(copy, item) } else { item[inside..].starts_with(copy) };
         if !is_equal || copy.is_empty() {

@@ -1,29 +1,33 @@
 //! Writing one selection.
 //!
-//! 1. The selection is cut along the chunk grid, as for a read; each chunk that it touches is a task. Where there are few
-//!    chunks and they are shards, a task is a share of a shard's inner chunks.
-//! 2. A chunk that the selection covers is encoded and overwritten. Any other is locked, read, changed and set: two
-//!    writers of parts of one chunk wait for each other, in whichever thread or process they are. So is a chunk at the
-//!    array's edge, whose rest another may be appending to.
-//! 3. A shard is always written under its lock, piece by piece: its shares write in their order, one after the other, what
-//!    they encoded at the same time. The last one adds the index and publishes the shard.
-//! 4. A chunk of nothing but the fill value is erased, unless it was asked for. Where the array has no fill value, as those
-//!    of version 2 may, it is always stored: other readers take what they like for a chunk that is missing there.
-//! 5. Where each task is a chunk, threads work on runs of them that lie apart.
+//! 1. The selection is cut along the chunk grid, as for a read. Each chunk that it touches is a task. Where there are
+//!    few chunks and they are shards, a task is a share of a shard's inner chunks.
+//! 2. A chunk that the selection covers is encoded and overwritten. Any other chunk is locked, read, changed and
+//!    replaced: two writers of parts of one chunk wait for each other, in any thread or process. So does a writer of a
+//!    chunk at the array's edge, to whose rest another may be appending.
+//! 3. A shard is always written under its lock, piece by piece. Its shares encode at the same time and write in their
+//!    order. The last share adds the index and publishes the shard.
+//! 4. A chunk that is nothing but the fill value is erased, unless the caller asks for it. Where the array has no fill
+//!    value, as in version 2, it is always stored: other readers choose their own value for a missing chunk.
+//! 5. Where each task is a chunk, threads work on runs of chunks that lie apart.
+//! 6. Where locks keep nobody out (`StoreWriter::is_optimistic`), steps 2 and 3 begin anew when another writer was faster. A
+//!    shard is one task there. A chunk that was read is stored even where it is nothing but the fill value, since no
+//!    store takes a value away on a condition.
 //!
-//! No task waits for a lock while it holds one, and the shares of a shard are begun before those of the next: so whoever
-//! holds a lock goes on.
+//! There is no deadlock: a task holds at most one lock, and the shares of a shard start before those of the next.
 
 mod body;
+mod cast;
 mod chunk;
-mod elements;
+mod chunk_elements;
 mod fill;
+#[cfg(feature = "ndarray")]
+mod ndarray_values;
 mod shard;
+mod typed_values;
 mod values;
 
 pub use values::Values;
-
-pub(crate) use elements::Elements;
 
 use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
@@ -32,11 +36,11 @@ use crate::exec::input::Input;
 use crate::exec::part::{AxisPart, PerAxis, whole_part};
 use crate::exec::pool;
 use crate::exec::read::{Reader, TASKS_PER_THREAD};
-use crate::exec::scratch::Worker;
 use crate::exec::shard::read_index;
+use crate::exec::worker::Worker;
 use crate::options::WriteOptions;
 use crate::selection::Selection;
-use crate::store::{Draft, Lock, StoreWriter, Value};
+use crate::store::{Draft, Durability, Lock, StoreWriter, Value, until_no_conflict};
 use chunk::Target;
 use shard::{Entries, Pieces, ShardTarget};
 use std::collections::BTreeMap;
@@ -51,15 +55,28 @@ pub struct Writer<'a> {
     pub reader: Reader<'a>,
     /// The store.
     pub store: &'a dyn StoreWriter,
-    /// How it writes.
-    pub options: WriteOptions,
+    durability: Durability,
+    write_empty_chunks: bool,
     /// Whether old elements are only taken away, by the fill value: a chunk that is not stored is left out then, and one
     /// that cannot be decoded, which is else an error, stays as it is, an inner chunk too.
-    pub only_clears: bool,
+    only_clears: bool,
 }
 
 /// Encoded bytes of a shard that are gathered before they are written.
-const PIECE: usize = 1 << 20;
+const PIECE_NBYTES: usize = 1 << 20;
+
+impl<'a> Writer<'a> {
+    /// A writer over what `reader` reads.
+    pub fn new(
+        reader: Reader<'a>,
+        store: &'a dyn StoreWriter,
+        options: &WriteOptions<'_>,
+        only_clears: bool,
+    ) -> Writer<'a> {
+        let WriteOptions { durability, write_empty_chunks, .. } = *options;
+        Writer { reader, store, durability, write_empty_chunks, only_clears }
+    }
+}
 
 impl Writer<'_> {
     /// Writes `values`, of the selection's shape and the array's type, to `selection`.
@@ -74,49 +91,56 @@ impl Writer<'_> {
     ) -> Result<()> {
         let Some(part) = whole_part(selection) else { return Ok(()) };
         let values = &values.for_selection(selection);
-        let cells = self.reader.cells(&part)?;
+        let chunk_parts = self.reader.chunk_parts(&part)?;
         let threads = self.reader.threads(&part);
         let sharding = match &self.reader.chain.array_to_bytes {
             ArrayToBytes::Sharding(sharding) if self.reader.is_sharded() => Some(&**sharding),
             _ => None,
         };
         let shares = match sharding {
-            Some(sharding) => self.shares(sharding, cells.count(), threads),
-            None => 1,
+            Some(sharding) if !self.store.is_optimistic() => {
+                self.shares(sharding, chunk_parts.count(), threads)
+            }
+            _ => 1,
         };
         let shards: Vec<OpenShard<'_>> = match sharding {
-            Some(_) if shares > 1 => allocation::collected((0..cells.count()).map(|_| OpenShard::default()))?,
+            Some(_) if shares > 1 => {
+                allocation::collected((0..chunk_parts.count()).map(|_| OpenShard::default()))?
+            }
             _ => Vec::new(),
         };
         let too_many = || ErrorKind::Internal("more chunks than can be counted".into());
-        let tasks = cells.count().checked_mul(shares).ok_or_else(too_many)?;
+        let tasks = chunk_parts.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
             let task = if shares == 1 { apart(task, tasks, threads as u64) } else { task };
-            let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
-            cells.get(task / shares, &mut cell, &mut part);
-            let (shape, bounds) = self.extents(&cell);
-            let target = Target {
+            let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
+            chunk_parts.get(task / shares, &mut chunk_index, &mut part);
+            let (shape, bounds) = self.extents(&chunk_index);
+            let mut target = Target {
                 chain: self.reader.chain,
                 fill: &self.reader.metadata.fill_value,
                 shape: &shape,
                 bounds: &bounds,
                 field: self.reader.field,
-                keep_filled: self.options.write_empty_chunks || !self.reader.metadata.has_fill_value,
+                keep_filled: self.write_empty_chunks || !self.reader.metadata.has_fill_value,
                 only_clears: self.only_clears,
                 checkpoint,
             };
-            let written = match sharding {
-                None => self.chunk(&cell, &target, &part, values, worker),
+            // Step 6.
+            target.keep_filled |= self.store.is_optimistic() && !target.is_covered(&part);
+            let target = target;
+            let written = until_no_conflict(&|| target.checkpoint.pass(), || match sharding {
+                None => self.chunk(&chunk_index, &target, &part, values, worker),
                 Some(sharding) => {
                     let own = OpenShard::default();
                     let open = shards.get((task / shares) as usize).unwrap_or(&own);
                     let share = (task % shares, shares);
-                    self.share(&cell, &target, sharding, &part, values, share, open, worker)
+                    self.share(&chunk_index, &target, sharding, &part, values, share, open, worker)
                 }
-            };
+            });
             match written {
                 Err(error) if self.only_clears && error.is_of_stored_bytes() => Ok(()),
-                written => written.map_err(|error| error.in_chunk(&cell)),
+                written => written.map_err(|error| error.in_chunk(&chunk_index)),
             }
         })
     }
@@ -125,7 +149,7 @@ impl Writer<'_> {
     /// that little is encoded before its turn to be written.
     fn shares(&self, sharding: &Sharding, shards: u64, threads: usize) -> u64 {
         /// Bytes that a share decodes to, at most, if its inner chunks are smaller.
-        const SHARE: u64 = 4 << 20;
+        const SHARE_NBYTES: u64 = 4 << 20;
         let wanted = threads as u64 * TASKS_PER_THREAD;
         if threads == 1 || shards >= wanted {
             return 1;
@@ -135,13 +159,13 @@ impl Writer<'_> {
         let shard = elements(&self.reader.metadata.chunk_grid.largest_chunk());
         let inner = shard / elements(&sharding.chunk_shape).max(1);
         let item_size = self.reader.metadata.data_type.item_size().unwrap_or(1) as u64;
-        wanted.div_ceil(shards.max(1)).max(shard.saturating_mul(item_size) / SHARE).min(inner).max(1)
+        wanted.div_ceil(shards.max(1)).max(shard.saturating_mul(item_size) / SHARE_NBYTES).min(inner).max(1)
     }
 
-    /// The shape of the chunk at `cell`, and how much of it lies inside the array.
-    fn extents(&self, cell: &[u64]) -> (PerAxis<u64>, PerAxis<u64>) {
+    /// The shape of the chunk at `chunk_index`, and how much of it lies inside the array.
+    fn extents(&self, chunk_index: &[u64]) -> (PerAxis<u64>, PerAxis<u64>) {
         let metadata = self.reader.metadata;
-        let axes = cell.iter().zip(&metadata.shape).enumerate();
+        let axes = chunk_index.iter().zip(&metadata.shape).enumerate();
         axes.map(|(axis, (index, extent))| {
             let (start, length) = metadata.chunk_grid.chunk_extent(axis, *index);
             (length, length.min(extent.saturating_sub(start)))
@@ -152,13 +176,13 @@ impl Writer<'_> {
     /// Step 2.
     fn chunk(
         &self,
-        cell: &[u64],
+        chunk_index: &[u64],
         target: &Target<'_>,
         part: &[AxisPart<'_>],
         values: &Values<'_>,
         worker: &mut Worker,
     ) -> Result<()> {
-        let (key, durability) = (self.reader.key(cell), self.options.durability);
+        let (key, durability) = (self.reader.key(chunk_index), self.durability);
         let pass = || target.checkpoint.pass();
         let held = if target.is_covered(part) {
             None
@@ -187,7 +211,7 @@ impl Writer<'_> {
         if old.is_none() && self.only_clears {
             return Ok(());
         }
-        let old = old.as_ref().map(|value| Input::of_value(&**value, None)).transpose()?;
+        let old = old.as_ref().map(|value| Input::of_value(&**value));
         match target.encode(part, values.level(), old.as_ref(), worker)? {
             Some(bytes) => {
                 let parts = [bytes.body.to_be_written(), &bytes.tail];
@@ -201,7 +225,7 @@ impl Writer<'_> {
     #[allow(clippy::too_many_arguments, reason = "a share is what a task is, and all of these say which")]
     fn share<'s>(
         &'s self,
-        cell: &[u64],
+        chunk_index: &[u64],
         target: &Target<'_>,
         sharding: &Sharding,
         part: &[AxisPart<'_>],
@@ -220,7 +244,8 @@ impl Writer<'_> {
             match &*opened {
                 Some(state) => Arc::clone(state),
                 None => {
-                    let state = self.open_shard(cell, &target, &shard, sharding, &stored_part, worker)?;
+                    let state =
+                        self.open_shard(chunk_index, &target, &shard, sharding, &stored_part, worker)?;
                     Arc::clone(opened.insert(Arc::new(state)))
                 }
             }
@@ -229,14 +254,14 @@ impl Writer<'_> {
             return Ok(());
         }
         let old = match &state.old {
-            Some((value, index)) => Some((Input::of_value(&**value, None)?.measured()?, &**index)),
+            Some((value, index)) => Some((Input::of_value(&**value).measured()?, &**index)),
             None => None,
         };
         let old = old.as_ref().map(|(input, index)| (input, *index));
         let mut pieces = Pieces::default();
         let numbers = share_of(shard.count(), number, count);
         shard.encode_range(numbers, values.level(), old, worker, &mut pieces, &mut |pieces| {
-            if pieces.bytes.len() < PIECE {
+            if pieces.bytes.len() < PIECE_NBYTES {
                 Ok(())
             } else {
                 state.output()?.write_if_next(self, number, pieces)
@@ -249,23 +274,29 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Locks the shard at `cell`, and opens what is there where it is not covered.
+    /// Locks the shard at `chunk_index`, and opens what is there where it is not covered.
     fn open_shard<'s>(
         &'s self,
-        cell: &[u64],
+        chunk_index: &[u64],
         target: &Target<'_>,
         shard: &ShardTarget<'_>,
         sharding: &Sharding,
         part: &[AxisPart<'_>],
         worker: &mut Worker,
     ) -> Result<Shard<'s>> {
-        let key = self.reader.key(cell);
-        let held = self.store.lock(&key, &|| target.checkpoint.pass())?;
-        let old = match if target.is_covered(part) { None } else { self.reader.store.open(&key)? } {
+        let key = self.reader.key(chunk_index);
+        let is_covered = target.is_covered(part);
+        let pass = || target.checkpoint.pass();
+        let held = if is_covered {
+            self.store.lock_to_replace(&key, &pass)?
+        } else {
+            self.store.lock(&key, &pass)?
+        };
+        let old = match if is_covered { None } else { self.reader.store.open(&key)? } {
             None => None,
             Some(value) => {
                 let read = |input: &Input<'_>| read_index(sharding, target.shape, input, worker);
-                let index = self.reader.index(cell, &*value, None, read);
+                let index = self.reader.index(chunk_index, &*value, read);
                 target.unless_replaced(part, index)?.map(|index| (value, index))
             }
         };
@@ -333,7 +364,7 @@ impl<'a> ShardOutput<'a> {
                 Some(draft) => draft,
                 empty => {
                     let lock = self.lock.as_deref().ok_or_else(published)?;
-                    empty.insert(writer.store.draft_under(lock, writer.options.durability)?)
+                    empty.insert(writer.store.draft_under(lock, writer.durability)?)
                 }
             };
             draft.write_at(self.entries.end(), &[&pieces.bytes])?;
@@ -368,7 +399,7 @@ impl<'a> ShardOutput<'a> {
                 draft.write_at(self.index_at.unwrap_or(self.entries.end()), &[&index])?;
                 draft.publish()?;
             }
-            None => drop(writer.store.erase_under(&*lock, writer.options.durability)?),
+            None => drop(writer.store.erase_under(&*lock, writer.durability)?),
         }
         Ok(())
     }

@@ -1,21 +1,21 @@
-//! Encoding a shard: inner chunks one behind the other in the order of their numbers, and an index of where each lies.
+//! Encoding a shard: inner chunks one after the other in the order of their numbers, and an index of where each lies.
 //!
-//! 1. Inner chunks that the part touches are encoded, each like a chunk. The others are carried over from the old shard
-//!    as they are stored there: nothing is decoded that nobody changes.
-//! 2. Encoded chunks are gathered in pieces of some size, which are written when it is their turn: the shard is never in
-//!    memory as a whole, unless it is an inner chunk itself.
-//! 3. An inner chunk that cannot be decoded, and of which the part is all that lies inside the array, is replaced; one
-//!    beyond the array that cannot be carried over is left out then.
-//! 4. An inner chunk of nothing but the fill value has an empty entry in the index. A shard that has no inner chunk is not
-//!    stored.
+//! 1. Inner chunks that the part touches are encoded, each like a chunk. The others are copied from the old shard as
+//!    they are stored there, without decoding.
+//! 2. Encoded chunks are gathered in pieces of some size, which are written in turn. The shard is never in memory as a
+//!    whole, unless it is an inner chunk itself.
+//! 3. An inner chunk that cannot be decoded is replaced, if the part covers all of it that lies inside the array. One
+//!    beyond the array that cannot be copied is left out then.
+//! 4. An inner chunk that is nothing but the fill value has an empty entry in the index. A shard without inner chunks is
+//!    not stored.
 
 use crate::codec::{ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
-use crate::exec::cells::Cells;
+use crate::exec::chunk_parts::ChunkParts;
 use crate::exec::input::Input;
 use crate::exec::part::{AxisPart, PerAxis};
-use crate::exec::scratch::Worker;
-use crate::exec::shard::inner_cells;
+use crate::exec::shard::inner_chunk_parts;
+use crate::exec::worker::Worker;
 use crate::exec::write::chunk::{Bytes, Target, too_large};
 use crate::exec::write::values::Level;
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub struct ShardTarget<'a> {
     sharding: &'a Sharding,
     grid: Vec<u64>,
     /// What each touched inner chunk gets.
-    cells: Cells<'a>,
+    chunk_parts: ChunkParts<'a>,
     /// Whether all of the shard that lies inside the array is written.
     is_covered_inside: bool,
     /// The number of each touched inner chunk in the shard and among the touched ones, in rising order.
@@ -71,20 +71,21 @@ impl<'a> ShardTarget<'a> {
     /// The shard `target`, of which `part` is written; both in the order of the stored axes.
     ///
     /// # Errors
-    /// As [`Sharding::grid`] and [`Cells::new`].
+    /// As [`Sharding::grid`] and [`ChunkParts::new`].
     pub fn new(target: Target<'a>, sharding: &'a Sharding, part: &[AxisPart<'a>]) -> Result<ShardTarget<'a>> {
         let grid = sharding.grid(target.shape)?;
-        let cells = inner_cells(sharding, part)?;
+        let chunk_parts = inner_chunk_parts(sharding, part)?;
         let numbered = |at: u64| {
-            let (mut cell, mut inner) = (PerAxis::new(), PerAxis::new());
-            cells.get(at, &mut cell, &mut inner);
-            let number = cell.iter().zip(&grid).fold(0u64, |number, (index, extent)| number * extent + index);
+            let (mut chunk_index, mut inner) = (PerAxis::new(), PerAxis::new());
+            chunk_parts.get(at, &mut chunk_index, &mut inner);
+            let number =
+                chunk_index.iter().zip(&grid).fold(0u64, |number, (index, extent)| number * extent + index);
             (number, at)
         };
-        let mut touched: Vec<(u64, u64)> = allocation::collected((0..cells.count()).map(numbered))?;
+        let mut touched: Vec<(u64, u64)> = allocation::collected((0..chunk_parts.count()).map(numbered))?;
         touched.sort_unstable();
         let is_covered_inside = target.is_covered_inside(part);
-        Ok(ShardTarget { target, sharding, grid, cells, is_covered_inside, touched })
+        Ok(ShardTarget { target, sharding, grid, chunk_parts, is_covered_inside, touched })
     }
 
     /// How many inner chunks the shard has room for.
@@ -97,9 +98,9 @@ impl<'a> ShardTarget<'a> {
         &self.grid
     }
 
-    /// How much of the inner chunk at `cell` lies inside the array.
-    fn inner_bounds(&self, cell: &[u64]) -> PerAxis<u64> {
-        let axes = self.target.bounds.iter().zip(&self.sharding.chunk_shape).zip(cell);
+    /// How much of the inner chunk at `chunk_index` lies inside the array.
+    fn inner_bounds(&self, chunk_index: &[u64]) -> PerAxis<u64> {
+        let axes = self.target.bounds.iter().zip(&self.sharding.chunk_shape).zip(chunk_index);
         axes.map(|((bound, extent), index)| bound.saturating_sub(index * extent).min(*extent)).collect()
     }
 
@@ -126,7 +127,7 @@ impl<'a> ShardTarget<'a> {
         // Whatever an index says, no more is carried over than an honest shard has.
         let mut left = self.target.as_stored().encoded_limit()? as u64;
         let mut next = self.touched.partition_point(|(number, _)| *number < numbers.start);
-        let (mut cell, mut part) = (PerAxis::new(), PerAxis::new());
+        let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
         for number in numbers {
             let stored = match old {
                 Some((input, index)) => match index.get(number as usize) {
@@ -139,9 +140,9 @@ impl<'a> ShardTarget<'a> {
                 Some((touched, at)) if *touched == number => {
                     next += 1;
                     self.target.checkpoint.pass()?;
-                    self.cells.get(*at, &mut cell, &mut part);
+                    self.chunk_parts.get(*at, &mut chunk_index, &mut part);
                     let (chain, shape) = (&self.sharding.inner, &*self.sharding.chunk_shape);
-                    let bounds = self.inner_bounds(&cell);
+                    let bounds = self.inner_bounds(&chunk_index);
                     let inner = Target { chain, shape, bounds: &bounds, ..self.target };
                     match (inner.encode(&part, values, stored.as_ref(), worker), stored) {
                         (Ok(Some(bytes)), _) => pieces.push(number, &bytes)?,

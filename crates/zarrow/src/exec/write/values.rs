@@ -1,13 +1,14 @@
-//! What is written: elements in the caller's memory, which are read where they lie, and may change meanwhile (see
+//! The values of a write: elements in the caller's memory, which are read in place and may change meanwhile (see
 //! [`Lent`]).
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
 use crate::exec::output_strides::OutputStrides;
+use crate::exec::output_strides::c_strides;
 use crate::exec::part::{AxisPart, PerAxis};
 use crate::exec::placement::copy;
-use crate::exec::side::Side;
-use crate::exec::sink::c_strides;
+use crate::exec::strided_layout::StridedLayout;
+use crate::exec::write::cast::Cast;
 use crate::memory::Lent;
 use crate::selection::Selection;
 use std::marker::PhantomData;
@@ -43,7 +44,7 @@ pub(super) enum Data<'a> {
     /// Elements of a fixed size, and what of each is in the other byte order.
     Fixed(Memory<'a>, Swap),
     /// Strings or bytes.
-    Variable(Words<'a>),
+    Variable(VariableElements<'a>),
 }
 
 /// Elements of a fixed size, some distance apart.
@@ -52,6 +53,8 @@ pub(super) struct Memory<'a> {
     pointer: *const u8,
     nbytes: usize,
     item_size: usize,
+    /// What becomes of each element, where it is one of another type.
+    cast: Option<Cast>,
     /// Bytes to the element at position 0 of every axis.
     origin: isize,
     /// Bytes from one position to the next on each axis.
@@ -66,7 +69,7 @@ unsafe impl Sync for Memory<'_> {}
 
 /// Elements of variable length.
 #[derive(Debug, Clone)]
-pub(super) struct Words<'a> {
+pub(super) struct VariableElements<'a> {
     variable: &'a Variable,
     /// Elements from one position to the next on each axis.
     strides: OutputStrides,
@@ -84,16 +87,21 @@ impl<'a> Values<'a> {
         if bytes.len() != expected {
             return Err(ErrorKind::WrongSize { expected: expected as u64, actual: bytes.len() as u64 }.into());
         }
+        Ok(Values::in_c_order(bytes, item_size, dtype, shape))
+    }
+
+    /// As [`contiguous`](Values::contiguous), of bytes that are known to be so many.
+    pub(super) fn in_c_order(
+        bytes: &'a [u8],
+        item_size: usize,
+        dtype: DataType,
+        shape: &[u64],
+    ) -> Values<'a> {
+        let (pointer, nbytes) = (bytes.as_ptr(), bytes.len());
         let strides = c_strides(shape, item_size).into();
-        let memory = Memory {
-            pointer: bytes.as_ptr(),
-            nbytes: bytes.len(),
-            item_size,
-            origin: 0,
-            strides,
-            lifetime: PhantomData,
-        };
-        Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, Swap::None) })
+        let memory =
+            Memory { pointer, nbytes, item_size, cast: None, origin: 0, strides, lifetime: PhantomData };
+        Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, Swap::None) }
     }
 
     /// Elements among the `nbytes` bytes from `pointer` on: the first lies at `origin`, neighbours on each axis lie
@@ -116,13 +124,17 @@ impl<'a> Values<'a> {
     ) -> Result<Values<'a>> {
         let item_size = fixed_size(&dtype)?;
         if strides.len() != shape.len() {
-            return Err(
-                ErrorKind::Shape(format!("{} strides for {} axes", strides.len(), shape.len())).into()
-            );
+            return Err(ErrorKind::Shape(format!(
+                "expected one stride per axis, got {} for {} axes",
+                strides.len(),
+                shape.len()
+            ))
+            .into());
         }
         let origin = isize::try_from(origin).unwrap_or(isize::MAX);
         let strides = PerAxis::from_slice(strides).into();
-        let memory = Memory { pointer, nbytes, item_size, origin, strides, lifetime: PhantomData };
+        let memory =
+            Memory { pointer, nbytes, item_size, cast: None, origin, strides, lifetime: PhantomData };
         let swap = if swapped { Swap::all(&dtype) } else { Swap::None };
         Ok(Values { dtype, shape: shape.to_vec(), masks: Vec::new(), data: Data::Fixed(memory, swap) })
     }
@@ -138,12 +150,12 @@ impl<'a> Values<'a> {
     /// Strings or bytes.
     #[must_use]
     pub fn variable(variable: &'a Variable) -> Values<'a> {
-        let words = Words { variable, strides: c_strides(variable.shape(), 1).into() };
+        let elements = VariableElements { variable, strides: c_strides(variable.shape(), 1).into() };
         Values {
             dtype: variable.dtype().clone(),
             shape: variable.shape().to_vec(),
             masks: Vec::new(),
-            data: Data::Variable(words),
+            data: Data::Variable(elements),
         }
     }
 
@@ -182,7 +194,7 @@ impl<'a> Values<'a> {
     /// bytes.
     pub fn with_mask(mut self, mask: &Values<'a>) -> Result<Values<'a>> {
         if mask.shape != self.shape {
-            let text = format!("a mask of shape {:?} for elements of shape {:?}", mask.shape, self.shape);
+            let text = format!("the mask has shape {:?}, the elements have {:?}", mask.shape, self.shape);
             return Err(ErrorKind::Shape(text).into());
         }
         match &mask.data {
@@ -191,6 +203,40 @@ impl<'a> Values<'a> {
                 Ok(self)
             }
             _ => Err(ErrorKind::Unsupported(format!("a mask of {}", mask.dtype)).into()),
+        }
+    }
+
+    /// Whether [`cast`](Values::cast) makes elements of the one type those of the other.
+    #[must_use]
+    pub fn can_be_cast(from: &DataType, to: &DataType) -> bool {
+        Cast::new(from, to, false).is_ok()
+    }
+
+    /// The same numbers as those of another type: each is cast on its way into a chunk, so that nothing else is copied.
+    ///
+    /// Floats are rounded, and those that are too large become infinite; integers that do not fit keep their low bits; a
+    /// float becomes the integer towards zero. Bools, integers and floats of 16 to 64 bits can be cast.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for elements of any other type.
+    ///
+    /// ```
+    /// use zarrow::Values;
+    /// use zarrow_array::Number;
+    /// let bytes = [1.5f64, -2.0].map(f64::to_ne_bytes);
+    /// let values = Values::contiguous(bytes.as_flattened(), Number::Float64.into(), &[2])?;
+    /// assert_eq!(values.cast(&Number::Float32.into())?.dtype(), &Number::Float32.into());
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn cast(mut self, dtype: &DataType) -> Result<Values<'a>> {
+        match &mut self.data {
+            Data::Fixed(memory, swap) if memory.cast.is_none() => {
+                let is_swapped = std::mem::replace(swap, Swap::None) != Swap::None;
+                memory.cast = Some(Cast::new(&self.dtype, dtype, is_swapped)?);
+                self.dtype = dtype.clone();
+                Ok(self)
+            }
+            _ => Err(ErrorKind::Unsupported(format!("casting {} to {dtype}", self.dtype)).into()),
         }
     }
 
@@ -223,7 +269,10 @@ impl<'a> Values<'a> {
         let missing = shape.len() - own.len();
         let fits = own.iter().zip(&shape[missing..]).all(|(own, extent)| own == extent || *own == 1);
         if !fits || front.iter().any(|extent| *extent != 1) {
-            let text = format!("values of shape {:?} do not fit a selection of shape {shape:?}", self.shape);
+            let text = format!(
+                "values of shape {:?} cannot be broadcast to the selection's shape {shape:?}",
+                self.shape
+            );
             return Err(ErrorKind::Shape(text).into());
         }
         Ok(self.laid_out(shape, |strides| {
@@ -243,8 +292,8 @@ impl<'a> Values<'a> {
         let memory = |memory: &Memory<'a>| Memory { strides: turned(&memory.strides), ..memory.clone() };
         let data = match &self.data {
             Data::Fixed(fixed, swap) => Data::Fixed(memory(fixed), swap.clone()),
-            Data::Variable(words) => {
-                Data::Variable(Words { strides: turned(&words.strides), ..words.clone() })
+            Data::Variable(elements) => {
+                Data::Variable(VariableElements { strides: turned(&elements.strides), ..elements.clone() })
             }
         };
         let masks = self.masks.iter().map(memory).collect();
@@ -262,7 +311,12 @@ fn fixed_size(dtype: &DataType) -> Result<usize> {
         DataType::Optional(_) => None,
         other => other.item_size(),
     }
-    .ok_or_else(|| ErrorKind::Unsupported(format!("elements of {dtype} in one piece of memory")).into())
+    .ok_or_else(|| {
+        ErrorKind::Unsupported(format!(
+            "values of {dtype} as fixed-size memory: give a Variable or a masked layout"
+        ))
+        .into()
+    })
 }
 
 /// Values from one level of an optional type on.
@@ -289,7 +343,7 @@ impl<'v, 'a> Level<'v, 'a> {
     /// [`ErrorKind::Internal`] for others, which a check before rules out.
     pub fn fixed(self, item_size: usize) -> Result<(&'v Memory<'a>, &'v Swap)> {
         match self.data {
-            Data::Fixed(memory, swap) if memory.item_size == item_size => Ok((memory, swap)),
+            Data::Fixed(memory, swap) if memory.made_size() == item_size => Ok((memory, swap)),
             _ => Err(mismatch()),
         }
     }
@@ -301,21 +355,29 @@ pub(super) fn mismatch() -> crate::Error {
 }
 
 fn outside() -> crate::Error {
-    ErrorKind::Shape("values lie outside of their memory".into()).into()
+    ErrorKind::Shape("the strides lead outside the memory of the values".into()).into()
 }
 
 impl<'a> Memory<'a> {
     /// Where the elements of `part` lie; `None` where that is not in the memory.
-    fn side(&self, part: &[AxisPart<'_>]) -> Result<Option<Side>> {
-        let side = Side::in_output(part, self.origin, &self.strides)?;
-        Ok(side.filter(|side| side.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
+    fn side(&self, part: &[AxisPart<'_>]) -> Result<Option<StridedLayout>> {
+        let layout = StridedLayout::in_output(part, self.origin, &self.strides)?;
+        Ok(layout.filter(|layout| layout.range(self.item_size).is_some_and(|range| range.end <= self.nbytes)))
     }
 
-    /// The bytes of `part`, where they are one run in the part's own C order.
+    /// Bytes of an element in a chunk.
+    fn made_size(&self) -> usize {
+        self.cast.map_or(self.item_size, |cast| cast.item_size)
+    }
+
+    /// The bytes of `part`, where they are one run in the part's own C order, and no others in the chunk.
     pub fn run(&self, part: &[AxisPart<'_>]) -> Option<Lent<'a>> {
+        if self.cast.is_some() {
+            return None;
+        }
         // Without memory to find out they are gathered, which says so.
-        let side = self.side(part).ok()??;
-        let (first, nbytes) = (usize::try_from(side.first).ok()?, side.run(self.item_size)?);
+        let layout = self.side(part).ok()??;
+        let (first, nbytes) = (usize::try_from(layout.first).ok()?, layout.run(self.item_size)?);
         // SAFETY: `side` checked that the run lies inside the memory, which can be read during `'a` by the contract of
         // `Values::strided`.
         Some(unsafe { Lent::new(self.pointer.add(first), nbytes) })
@@ -333,24 +395,23 @@ impl<'a> Memory<'a> {
         swap: &Swap,
     ) -> Result<()> {
         let mut from = self.side(part)?.ok_or_else(outside)?;
-        let mut to = Side::in_chunk(part, 0, strides)?.ok_or_else(outside)?;
-        if to.range(self.item_size).is_none_or(|range| range.end > chunk.len()) || strides.len() != part.len()
+        let mut to = StridedLayout::in_chunk(part, 0, strides)?.ok_or_else(outside)?;
+        if to.range(self.made_size()).is_none_or(|range| range.end > chunk.len())
+            || strides.len() != part.len()
         {
             return Err(outside());
         }
         let (first, place) = (from.first, to.first);
         let axes = from.axes_to(&mut to)?;
+        let source = self.pointer.wrapping_offset(first);
+        let destination = chunk.as_mut_ptr().cast::<u8>().wrapping_offset(place);
         // SAFETY: every element's range was checked on both sides. The chunk is exclusive memory, and the values' can be
         // read, by the contract of `Values::strided`.
         unsafe {
-            copy(
-                self.item_size,
-                swap,
-                &axes,
-                self.pointer.wrapping_offset(first),
-                chunk.as_mut_ptr().cast::<u8>().wrapping_offset(place),
-                false,
-            );
+            match self.cast {
+                Some(cast) => cast.copy(swap, &axes, source, destination)?,
+                None => copy(self.item_size, swap, &axes, source, destination, false),
+            }
         }
         Ok(())
     }
@@ -382,6 +443,7 @@ impl Memory<'_> {
             pointer: PRESENT.as_ptr(),
             nbytes: 1,
             item_size: 1,
+            cast: None,
             origin: 0,
             strides,
             lifetime: PhantomData,
@@ -389,7 +451,7 @@ impl Memory<'_> {
     }
 }
 
-impl<'a> Words<'a> {
+impl<'a> VariableElements<'a> {
     /// Calls `each` with the place in a chunk, whose axes have these strides in elements, and the bytes of each element of
     /// `part`.
     ///
@@ -401,8 +463,8 @@ impl<'a> Words<'a> {
         strides: &[isize],
         mut each: impl FnMut(usize, &'a [u8]) -> Result<()>,
     ) -> Result<()> {
-        let from = Side::in_output(part, 0, &self.strides)?.ok_or_else(outside)?;
-        let to = Side::in_chunk(part, 0, strides)?.ok_or_else(outside)?;
+        let from = StridedLayout::in_output(part, 0, &self.strides)?.ok_or_else(outside)?;
+        let to = StridedLayout::in_chunk(part, 0, strides)?.ok_or_else(outside)?;
         let count: u64 = part.iter().map(|axis| axis.count).product();
         for (from, to) in from.iter().zip(to.iter()).take(usize::try_from(count).unwrap_or(usize::MAX)) {
             let element = usize::try_from(from).ok().and_then(|index| self.variable.element(index));

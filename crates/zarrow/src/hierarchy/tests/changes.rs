@@ -29,9 +29,7 @@ fn rows(array: &Array, start: i64, stop: i64) -> Selection {
 }
 
 fn read(array: &Array) -> Vec<i16> {
-    let DecodedArray::Tensor(tensor) = array.read(&Selection::all(array.shape()), &|| false).unwrap() else {
-        panic!()
-    };
+    let DecodedArray::Tensor(tensor) = array.read(Selection::all(array.shape())).unwrap() else { panic!() };
     tensor.bytes().chunks_exact(2).map(|item| i16::from_ne_bytes([item[0], item[1]])).collect()
 }
 
@@ -86,6 +84,8 @@ fn consolidating_misses_nothing_that_is_created_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     for (number, store) in [memory(), on_disk(&folder)].into_iter().enumerate() {
         let mut root = group(&store, "", FORMATS[number % 2]);
+        // Once before, for where the creators are done before the thread that consolidates has begun.
+        root.consolidate_metadata().unwrap();
         let going = AtomicBool::new(true);
         std::thread::scope(|scope| {
             let consolidating = scope.spawn(|| {
@@ -124,13 +124,13 @@ fn a_handle_of_what_is_there_no_more_says_so() {
         let mut old = replace(&store, "a", metadata(zarr_format, Number::Int16)).unwrap();
         let row = values(&numbers(4), &[1, 4]);
         let write = |array: &Array, row_number: i64, row: &Values<'_>| {
-            array.write(&rows(array, row_number, row_number + 1), row, &options, &|| false)
+            array.write_with(rows(array, row_number, row_number + 1), row, &options)
         };
         write(&old, 5, &row).unwrap();
-        opened_array(&store, "a").resize(&[3, 4], &|| false).unwrap();
+        opened_array(&store, "a").resize(&[3, 4]).unwrap();
         assert_eq!(code(write(&old, 5, &row)), "stale");
         write(&old, 2, &row).unwrap();
-        opened_array(&store, "a").resize(&[6, 4], &|| false).unwrap();
+        opened_array(&store, "a").resize(&[6, 4]).unwrap();
         assert_eq!(read(&opened_array(&store, "a"))[8..], [1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         write(&old, 5, &row).unwrap();
         // One of the same layout is the same to a handle.
@@ -140,15 +140,15 @@ fn a_handle_of_what_is_there_no_more_says_so() {
         replace(&store, "a", metadata(zarr_format, Number::Int64)).unwrap();
         let before = keys(&*store, "a");
         assert_eq!(code(write(&old, 0, &row)), "stale");
-        assert_eq!(code(old.append(&row, 0, &options, &|| false)), "stale");
-        assert_eq!(code(old.resize(&[9, 4], &|| false)), "stale");
+        assert_eq!(code(old.append_with(&row, 0, &options)), "stale");
+        assert_eq!(code(old.resize(&[9, 4])), "stale");
         assert_eq!(code(old.change_attributes(&AttributeChange::Remove(Attributes::default()))), "stale");
         assert_eq!(keys(&*store, "a"), before);
         old.refresh().unwrap();
         assert_eq!(old.data_type(), &Number::Int64.into());
         opened(&store, "").erase("a").unwrap();
         assert_eq!(code(write(&old, 0, &row)), "not_found");
-        assert_eq!(code(old.append(&row, 0, &options, &|| false)), "not_found");
+        assert_eq!(code(old.append_with(&row, 0, &options)), "not_found");
         assert!(store.list("a").unwrap().is_empty() && store.version_of("a").unwrap() == Version::Missing);
     }
 }
@@ -187,7 +187,7 @@ impl Between {
             None => {}
             Some(Event::Fails) => return Err(ErrorKind::Write(std::io::Error::other("disk full")).into()),
             Some(Event::Erased) => opened(&self.store, "").erase("a")?,
-            Some(Event::Shrunk) => opened_array(&self.store, "a").resize(&[1, 4], &|| false)?,
+            Some(Event::Shrunk) => opened_array(&self.store, "a").resize(&[1, 4])?,
             Some(Event::Replaced) => {
                 replace(&self.store, "a", metadata(ZarrFormat::V3, Number::Int64)).map(drop)?;
             }
@@ -230,6 +230,18 @@ impl StoreWriter for Between {
     fn draft(&self, key: &str, durability: Durability) -> crate::Result<Box<dyn Draft + '_>> {
         self.happen(key)?;
         self.writer().draft(key, durability)
+    }
+
+    /// Without a lock of its own, as stores do it.
+    fn overwrite(
+        &self,
+        key: &str,
+        parts: Option<&[&[u8]]>,
+        durability: Durability,
+        pass: &dyn Fn() -> crate::Result<()>,
+    ) -> crate::Result<()> {
+        self.happen(key)?;
+        self.writer().overwrite(key, parts, durability, pass)
     }
 
     fn erase(&self, key: &str, durability: Durability) -> crate::Result<bool> {
@@ -280,11 +292,11 @@ fn what_happens_in_the_middle_of_a_write_is_noticed() {
         let (store, watched) = between(memory(), event, 1);
         let array = opened_array(&watched, "a");
         let all = Selection::all(array.shape());
-        let written = array.write(&all, &values(&numbers(24), &[6, 4]), &WriteOptions::default(), &|| false);
+        let written = array.write(&all, &values(&numbers(24), &[6, 4]));
         assert_eq!(code(written), expected, "{event:?}");
         if event == Event::Shrunk {
             let mut array = opened_array(&store, "a");
-            array.resize(&[6, 4], &|| false).unwrap();
+            array.resize(&[6, 4]).unwrap();
             assert_eq!(read(&array)[4..], [0; 20]);
         }
     }
@@ -297,8 +309,7 @@ fn an_append_that_fails_leaves_nothing_to_be_seen() {
             let folder = tempfile::tempdir().unwrap();
             let (store, watched) = between(on_disk(&folder), event, chunk);
             let mut array = opened_array(&watched, "a");
-            let appended =
-                array.append(&values(&numbers(40), &[10, 4]), 0, &WriteOptions::default(), &|| false);
+            let appended = array.append(&values(&numbers(40), &[10, 4]), 0);
             let expected = match event {
                 Event::Fails => "write",
                 Event::Erased => "not_found",
@@ -335,7 +346,7 @@ fn growing_shows_nothing_that_was_there_before() {
         };
         let mut array = replace(&store, "a", builder.build().unwrap()).unwrap();
         let all = Selection::all(array.shape());
-        array.write(&all, &values(&numbers(90), &[10, 9]), &WriteOptions::default(), &|| false).unwrap();
+        array.write(&all, &values(&numbers(90), &[10, 9])).unwrap();
         // The document of a smaller array, over all of these chunks.
         let name = if number == 0 { "a/.zarray" } else { "a/zarr.json" };
         let text = String::from_utf8(store.get(name, 1 << 20).unwrap().unwrap()).unwrap();
@@ -343,11 +354,11 @@ fn growing_shows_nothing_that_was_there_before() {
         document["shape"] = json!([3, 2]);
         store.writer().unwrap().set(name, &[document.to_string().as_bytes()], Durability::None).unwrap();
         array.refresh().unwrap();
-        array.resize(&[3, 9], &|| false).unwrap();
+        array.resize(&[3, 9]).unwrap();
         let expected = |row: i16, column: i16| if row < 3 && column < 2 { row * 9 + column + 1 } else { 7 };
         let all = |rows: i16| (0..rows).flat_map(move |row| (0..9).map(move |column| expected(row, column)));
         assert_eq!(read(&array), all(3).collect::<Vec<_>>(), "{number}");
-        array.resize(&[10, 9], &|| false).unwrap();
+        array.resize(&[10, 9]).unwrap();
         assert_eq!(read(&array), all(10).collect::<Vec<_>>(), "{number}");
         assert_eq!(read(&opened_array(&store, "a")), all(10).collect::<Vec<_>>(), "{number}");
     }
@@ -363,15 +374,22 @@ fn a_node_comes_with_its_elements_or_not_at_all() {
                 let many = ArrayBuilder::new([60], Number::Int16).chunk_shape([1]).build().unwrap();
                 let count = if fails { 59 } else { 60 };
                 let numbers = values(&numbers(count), &[count as u64]);
-                create_array_with(Arc::clone(&store), path, many, &numbers, existing, &options, &|| false)
+                create_array_with(
+                    Arc::clone(&store),
+                    path,
+                    many,
+                    &numbers,
+                    existing,
+                    &options,
+                    &WriteOptions::default(),
+                )
             };
             assert_eq!(code(make(Existing::Refuse, true)), "shape");
             assert_eq!(keys(&*store, path), [""; 0]);
             let made = make(Existing::Refuse, false).unwrap();
             assert_eq!(read(&made)[59], 60);
             assert_eq!(code(make(Existing::Refuse, false)), "exists");
-            made.write(&rows(&made, 0, 1), &values(&[9, 0], &[1]), &WriteOptions::default(), &|| false)
-                .unwrap();
+            made.write(&rows(&made, 0, 1), &values(&[9, 0], &[1])).unwrap();
             assert_eq!(code(make(Existing::EraseArray, true)), "shape");
             assert_eq!(read(&opened_array(&store, path))[0], 9);
             make(Existing::EraseArray, false).unwrap();
@@ -422,7 +440,7 @@ fn a_consolidated_group_shows_what_its_members_did() {
         replace(&store, "g/t", metadata(zarr_format, Number::Int16)).unwrap();
         root.consolidate_metadata().unwrap();
         let Node::Array(mut member) = root.get("g/t").unwrap() else { panic!() };
-        member.append(&values(&numbers(4), &[1, 4]), 0, &WriteOptions::default(), &|| false).unwrap();
+        member.append(&values(&numbers(4), &[1, 4]), 0).unwrap();
         member.change_attributes(&AttributeChange::Update(map(json!({"units": "K"})))).unwrap();
         let Node::Array(found) = root.get("g/t").unwrap() else { panic!() };
         assert_eq!((found.shape(), &found.metadata().attributes["units"]), (&[7, 4][..], &json!("K")));
@@ -447,7 +465,7 @@ fn handles_of_threads_have_the_latest_shape() {
                     let mut seen = Vec::new();
                     for _ in 0..10 {
                         let one = values(&numbers(1), &[1]);
-                        handle.append(&one, 0, &WriteOptions::default(), &|| false).unwrap();
+                        handle.append(&one, 0).unwrap();
                         seen.push((handle.revision(), handle.shape()[0]));
                     }
                     seen
@@ -460,4 +478,102 @@ fn handles_of_threads_have_the_latest_shape() {
     by_revision.sort_unstable();
     assert!(by_revision.windows(2).all(|pair| pair[0].1 < pair[1].1), "{by_revision:?}");
     assert_eq!(opened_array(&store, "log").shape(), [40]);
+}
+
+/// As another program makes an array larger: by its document alone.
+fn set_shape(store: &Arc<dyn Store>, shape: &[u64]) {
+    let document = store.get("a/zarr.json", 1 << 20).unwrap().unwrap();
+    let mut document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    document["shape"] = json!(shape);
+    let document = document.to_string();
+    store.writer().unwrap().set("a/zarr.json", &[document.as_bytes()], Durability::None).unwrap();
+}
+
+#[test]
+fn a_write_beside_one_who_shrinks_leaves_nothing_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in [memory(), on_disk(&folder)] {
+        for chunk in 0..2 {
+            let (store, watched) = between(Arc::clone(&store), Event::Shrunk, chunk);
+            let array = opened_array(&watched, "a");
+            let all = Selection::all(array.shape());
+            assert_eq!(code(array.write(&all, values(&numbers(24), &[6, 4]))), "stale");
+            assert_eq!(keys(&*store, "a"), ["a/c/0/0", "a/zarr.json"]);
+            set_shape(&store, &[6, 4]);
+            let found = read(&opened_array(&store, "a"));
+            assert_eq!((&found[..4], &found[4..]), (&[1, 2, 3, 4][..], &[0; 20][..]), "chunk {chunk}");
+        }
+    }
+}
+
+#[test]
+fn a_read_of_what_is_there_no_more_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for (zarr_format, store) in [(FORMATS[0], memory()), (FORMATS[1], on_disk(&folder))] {
+        let mut root = group(&store, "", zarr_format);
+        let old = replace(&store, "a", metadata(zarr_format, Number::Int16)).unwrap();
+        let opened_too = opened_array(&store, "a");
+        let handles = [&old, &opened_too];
+        let all = Selection::all(old.shape());
+        let read_all = |array: &Array| array.read(&all).map(drop);
+        let read_both = |array: &Array| crate::read_many(&[(array, &all), (array, &all)]).map(drop);
+        for array in handles {
+            assert_eq!(read(array), [0; 24]);
+            read_both(array).unwrap();
+        }
+        // One of the same layout is the same to a handle, whatever its shape.
+        let longer = ArrayMetadata { shape: vec![9, 4], ..metadata(zarr_format, Number::Int16) };
+        replace(&store, "a", longer).unwrap();
+        handles.into_iter().for_each(|array| read_all(array).unwrap());
+        replace(&store, "a", metadata(zarr_format, Number::Int64)).unwrap();
+        for array in handles {
+            assert_eq!((code(read_all(array)), code(read_both(array))), ("stale", "stale"));
+        }
+        // What is known from consolidated metadata needs no document of its own, unless one was seen.
+        root.consolidate_metadata().unwrap();
+        let Node::Array(copied) = root.get("a").unwrap() else { panic!() };
+        let Node::Array(seen) = root.get("a").unwrap() else { panic!() };
+        read_all(&seen).unwrap();
+        let names = ["zarr.json", ".zarray"].map(|name| crate::store::join("a", name));
+        let removed = names.iter().map(|key| store.writer().unwrap().erase(key, Durability::None).unwrap());
+        assert_eq!(removed.filter(|removed| *removed).count(), 1);
+        read_all(&copied).unwrap();
+        assert_eq!((code(read_all(&seen)), code(read_all(&old))), ("not_found", "not_found"));
+    }
+}
+
+/// A handle that writes while its array is replaced again and again leaves nothing in what takes its place.
+#[test]
+fn a_write_lands_in_the_array_that_it_found_or_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in [memory(), on_disk(&folder)] {
+        let going = AtomicBool::new(true);
+        let numbers = [Number::Int16, Number::Int32];
+        replace(&store, "a", metadata(ZarrFormat::V3, numbers[0])).unwrap();
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| {
+                let bytes = self::numbers(16);
+                while going.load(Ordering::Relaxed) {
+                    // As it is between two replacements, if it is one of 16 bits then.
+                    let Ok(Node::Array(array)) = open(Arc::clone(&store), "a") else { continue };
+                    if array.data_type() != &numbers[0].into() {
+                        continue;
+                    }
+                    let _ = array.write(&rows(&array, 0, 4), values(&bytes, &[4, 4]));
+                }
+            });
+            for round in 1..=400 {
+                let new = replace(&store, "a", metadata(ZarrFormat::V3, numbers[round % 2])).unwrap();
+                if round % 2 == 1 {
+                    std::thread::sleep(std::time::Duration::from_micros(200));
+                    assert_eq!(keys(&*store, "a"), ["a/zarr.json"], "a chunk of the array before");
+                    let all = Selection::all(new.shape());
+                    new.read(&all).unwrap();
+                }
+            }
+            going.store(false, Ordering::Relaxed);
+            replace(&store, "a", metadata(ZarrFormat::V3, numbers[0])).unwrap();
+            writing.join().unwrap();
+        });
+    }
 }

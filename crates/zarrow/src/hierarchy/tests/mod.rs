@@ -161,6 +161,48 @@ fn usual_codecs_and_chosen_ones() {
 }
 
 #[test]
+fn parameters_that_a_codec_does_not_have_are_refused() {
+    let float32 = Number::Float32.into();
+    let inner = |codec: Value| json!({"name": "sharding_indexed", "configuration": {"chunk_shape": [2], "codecs": ["bytes", codec]}});
+    for (choice, expected) in [
+        (json!({"id": "zstd", "lvl": 9}), "no parameter \"lvl\": the codec has level, checksum (codec zstd)"),
+        (json!({"id": "zstd", "level": "9"}), "level is \"9\", expected a whole number (codec zstd)"),
+        (json!({"id": "zstd", "checksum": 1}), "checksum is 1, expected true or false (codec zstd)"),
+        (json!({"name": "gzip", "configuration": {"level": 5.5}}), "level is 5.5, expected a whole number"),
+        (
+            json!({"id": "blosc", "cname": "lz4", "codec": "lz4"}),
+            "no parameter \"codec\": the codec has cname, ",
+        ),
+        (json!({"id": "fletcher32", "level": 1}), "no parameter \"level\": the codec has none"),
+        (inner(json!({"name": "zstd", "configuration": {"levels": 1}})), "no parameter \"levels\""),
+        (json!({"id": "delta", "dtypes": "<f4"}), "no parameter \"dtypes\": the codec has dtype, astype"),
+    ] {
+        let error = CodecMetadata::from_choice(&choice, &float32).unwrap_err();
+        assert_eq!(error.kind().code(), "bad_codec");
+        assert!(error.to_string().contains(expected), "{choice}: {error}");
+    }
+    for choice in [
+        json!({"id": "lzma", "format": 1, "check": -1, "preset": null, "filters": null}),
+        json!({"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": -1, "blocksize": 0}),
+        json!({"id": "jenkins_lookup3", "initval": 0, "prefix": null}),
+        inner(json!({"name": "blosc", "configuration": {"typesize": null}})),
+        json!({"name": "not.known.here", "configuration": {"any": ["thing"]}}),
+    ] {
+        CodecMetadata::from_choice(&choice, &float32).unwrap();
+    }
+    // What is stored already is read all the same.
+    let store = memory();
+    let text = json!({"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "int16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "fill_value": 0,
+        "chunk_key_encoding": {"name": "default"},
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}},
+                   {"name": "zstd", "configuration": {"level": "9", "lvl": 9}}]})
+    .to_string();
+    store.writer().unwrap().set("zarr.json", &[text.as_bytes()], Durability::None).unwrap();
+    assert!(matches!(open(store, "").unwrap(), Node::Array(_)));
+}
+
+#[test]
 fn overwriting_leaves_nothing_of_the_old_node() {
     for (old, new) in [(ZarrFormat::V2, ZarrFormat::V3), (ZarrFormat::V3, ZarrFormat::V2)] {
         for path in ["", "a"] {

@@ -177,7 +177,8 @@ fn documents_are_bounded_before_they_are_parsed() {
     let attributes = json!({ "x": "y".repeat(5000) });
     let too_large = |result: Result<(), MetadataError>| {
         let limit = limits.max_metadata_nbytes;
-        assert_eq!(result.unwrap_err(), MetadataError::TooLarge { what: "the metadata in bytes", limit });
+        let what = "the size of the metadata in bytes (DecodeLimits.max_metadata_nbytes)";
+        assert_eq!(result.unwrap_err(), MetadataError::TooLarge { what, limit });
     };
     let empty = json!({"kind": "inline", "must_understand": false, "metadata": {}});
     let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});

@@ -1,0 +1,163 @@
+//! How many requests a host gets at once, from all stores of a process.
+//!
+//! 1. It starts at 64. A host that asks for a pause gets half as many, once a second at most: one burst of such answers is one
+//!    sign.
+//! 2. While all are in use and as many as the limit were answered, there is one more, up to 256.
+//! 3. Requests that are in flight when the limit falls go on: their permits are not given back when they end.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use zarrow_array::fork::Mutex;
+
+const START: usize = 64;
+const LEAST: usize = 2;
+const MOST: usize = 256;
+
+/// The least time between two cuts.
+const CUT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Permits for requests to one host.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    permits: Arc<Semaphore>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    limit: usize,
+    /// Permits that are in use and will not be given back.
+    debt: usize,
+    /// Answers since the limit last changed.
+    answered: usize,
+    last_cut: Option<Instant>,
+}
+
+/// The right to have one request in flight, until it is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    shared: Arc<Shared>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        let state = State { limit: START, debt: 0, answered: 0, last_cut: None };
+        Budget(Arc::new(Shared { permits: Arc::new(Semaphore::new(START)), state: Mutex::new(state) }))
+    }
+}
+
+impl Budget {
+    /// A permit, waited for in the order of asking.
+    pub async fn acquire(&self) -> Permit {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.0.permits).acquire_owned().await.ok();
+        Permit { shared: Arc::clone(&self.0), permit }
+    }
+
+    /// A permit where one is free.
+    pub fn try_acquire(&self) -> Option<Permit> {
+        let permit = Arc::clone(&self.0.permits).try_acquire_owned().ok()?;
+        Some(Permit { shared: Arc::clone(&self.0), permit: Some(permit) })
+    }
+
+    /// The host asked for a pause (step 1).
+    pub fn throttled(&self, now: Instant) {
+        let mut state = self.0.state.lock();
+        if state.last_cut.is_some_and(|last| now.saturating_duration_since(last) < CUT_PAUSE) {
+            return;
+        }
+        let limit = (state.limit / 2).max(LEAST);
+        let gone = state.limit - limit;
+        let free = self.0.permits.forget_permits(gone);
+        state.debt += gone - free;
+        (state.limit, state.answered, state.last_cut) = (limit, 0, Some(now));
+    }
+
+    /// The host answered (step 2).
+    pub fn answered(&self) {
+        let mut state = self.0.state.lock();
+        if self.0.permits.available_permits() > 0 {
+            return;
+        }
+        state.answered += 1;
+        if state.answered < state.limit || state.limit >= MOST {
+            return;
+        }
+        (state.limit, state.answered) = (state.limit + 1, 0);
+        if state.debt > 0 {
+            state.debt -= 1;
+        } else {
+            self.0.permits.add_permits(1);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        // Step 3.
+        if state.debt > 0
+            && let Some(permit) = self.permit.take()
+        {
+            state.debt -= 1;
+            permit.forget();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take_all(budget: &Budget) -> Vec<Permit> {
+        std::iter::from_fn(|| budget.try_acquire()).collect()
+    }
+
+    #[test]
+    fn a_pause_halves_it_and_answers_grow_it() {
+        let (budget, now) = (Budget::default(), Instant::now());
+        let mut held = take_all(&budget);
+        assert_eq!(held.len(), START);
+        budget.throttled(now);
+        // One burst is one sign.
+        budget.throttled(now);
+        held.truncate(START / 2);
+        assert!(budget.try_acquire().is_none(), "permits in use were taken out of it");
+        held.truncate(10);
+        held.extend(take_all(&budget));
+        assert_eq!(held.len(), START / 2);
+        for _ in 0..START / 2 {
+            budget.answered();
+        }
+        held.extend(take_all(&budget));
+        assert_eq!(held.len(), START / 2 + 1);
+        // What is not used does not grow.
+        held.pop();
+        for _ in 0..10 * START {
+            budget.answered();
+        }
+        assert_eq!(take_all(&budget).len(), 1);
+        for step in 1..20 {
+            budget.throttled(now + CUT_PAUSE * step);
+        }
+        drop(held);
+        assert_eq!(take_all(&budget).len(), LEAST);
+    }
+
+    #[test]
+    fn it_ends_at_its_most() {
+        let budget = Budget::default();
+        let mut held = Vec::new();
+        for _ in 0..MOST * MOST {
+            held.extend(take_all(&budget));
+            budget.answered();
+        }
+        held.extend(take_all(&budget));
+        assert_eq!(held.len(), MOST);
+    }
+}

@@ -1,0 +1,195 @@
+//! The client of one service, in one process.
+
+use crate::failure::{Failure, chain};
+use crate::location::{Location, Service, unsupported};
+use crate::options::Settings;
+use crate::process::Process;
+use crate::retry::Attempts;
+use crate::transport::Transport;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::list::PaginatedListStore;
+use object_store::multipart::MultipartStore;
+use object_store::path::Path;
+use object_store::{Extensions, ObjectStore, RetryConfig};
+use std::io;
+use std::sync::Arc;
+use url::Url;
+use zarrow::store::join;
+use zarrow::{Error, Result};
+use zarrow_array::fork::generation;
+
+/// A client. In a process that was forked from the one that made it, it is left alone when it is dropped.
+#[derive(Debug)]
+pub struct Connection {
+    pub generation: u64,
+    pub process: &'static Process,
+    pub settings: Settings,
+    pub location: Location,
+    pub client: Arc<Client>,
+}
+
+/// The faces of a service's client.
+#[derive(Debug)]
+pub struct Client {
+    pub store: Arc<dyn ObjectStore>,
+    pub lister: Option<Lister>,
+    pub multipart: Option<Multipart>,
+}
+
+/// What lists page by page.
+pub struct Lister(pub Arc<dyn PaginatedListStore>);
+
+/// What takes a value in parts.
+pub struct Multipart(pub Arc<dyn MultipartStore>);
+
+impl std::fmt::Debug for Lister {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Lister")
+    }
+}
+
+impl std::fmt::Debug for Multipart {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Multipart")
+    }
+}
+
+impl Client {
+    fn new<S: ObjectStore + PaginatedListStore + MultipartStore>(store: S) -> Client {
+        let store = Arc::new(store);
+        let lister = Some(Lister(Arc::clone(&store) as _));
+        let multipart = Some(Multipart(Arc::clone(&store) as _));
+        Client { store, lister, multipart }
+    }
+}
+
+impl Connection {
+    /// Makes the client: no request is sent.
+    ///
+    /// # Errors
+    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) for settings that do not go together; [`Io`](zarrow::ErrorKind::Io)
+    /// where no thread can be started.
+    pub fn new(location: &Location, settings: &Settings) -> Result<Connection> {
+        let process = Process::current()?;
+        let failed = |error: &(dyn std::error::Error + 'static)| {
+            let text = settings.secrets.hide(&chain(error));
+            unsupported(format!(
+                "the storage options do not give a client of {}: {text}",
+                location.service_name()
+            ))
+        };
+        let client = process.client(&settings.policy, settings.verify).map_err(|error| failed(&error))?;
+        let origin = match &location.service {
+            Service::Http { url, .. } => Some(url.clone()),
+            Service::Gcs { .. } => {
+                let names = ["google_base_url", "base_url"];
+                let own = names.iter().find_map(|name| settings.config.get(*name));
+                Url::parse(own.map_or("https://storage.googleapis.com", String::as_str)).ok()
+            }
+            _ => None,
+        };
+        let headers = settings.headers.clone();
+        let transport = Transport::new(process, client, settings.policy, headers, origin);
+        let client = build(location, settings, transport).map_err(|error| failed(&error))?;
+        let (settings, location) = (settings.clone(), location.clone());
+        Ok(Connection { generation: generation(), process, settings, location, client: Arc::new(client) })
+    }
+
+    /// Where the value under a key lies in the bucket.
+    ///
+    /// # Errors
+    /// [`BadKey`](zarrow::ErrorKind::BadKey) for keys that the service cannot have.
+    pub fn path(&self, key: &str) -> Result<Path> {
+        let full = if key.is_empty() { self.location.root.clone() } else { join(&self.location.root, key) };
+        Path::parse(full).map_err(|_| zarrow::ErrorKind::BadKey(key.to_owned()).into())
+    }
+
+    /// The extensions by which a request carries its count of attempts to the transport.
+    pub fn extensions(attempts: &Arc<Attempts>) -> Extensions {
+        let mut extensions = Extensions::new();
+        extensions.insert(Arc::clone(attempts));
+        extensions
+    }
+
+    pub fn attempts(&self) -> Arc<Attempts> {
+        Arc::new(Attempts::new(self.settings.policy))
+    }
+
+    /// What a failed request says to its caller.
+    pub fn error(&self, error: &object_store::Error, attempts: &Attempts, writes: bool) -> Error {
+        let failure = attempts.take_failure().unwrap_or_else(|| of_client(error));
+        self.failure_error(failure, writes)
+    }
+
+    /// As [`error`](Connection::error), of a failure that is known.
+    pub fn failure_error(&self, failure: Failure, writes: bool) -> Error {
+        failure.into_error(writes, self.settings.anonymous, &self.settings.secrets)
+    }
+
+    pub fn has_generations(&self) -> bool {
+        matches!(self.location.service, Service::Gcs { .. })
+    }
+}
+
+/// The failure of a request that the transport has no account of: credentials could not be fetched, an answer made no sense.
+pub fn of_client(error: &object_store::Error) -> Failure {
+    let kind = match error {
+        object_store::Error::NotFound { .. } => io::ErrorKind::NotFound,
+        object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
+            io::ErrorKind::PermissionDenied
+        }
+        object_store::Error::NotSupported { .. } | object_store::Error::NotImplemented { .. } => {
+            io::ErrorKind::Unsupported
+        }
+        _ => io::ErrorKind::Other,
+    };
+    Failure::new(kind, chain(error))
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.generation != generation() {
+            // One count more that nobody gives back: so the client is never dropped in this process.
+            std::mem::forget(Arc::clone(&self.client));
+        }
+    }
+}
+
+fn build(location: &Location, settings: &Settings, transport: Transport) -> object_store::Result<Client> {
+    let no_retries = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+    let config = settings.config.iter();
+    Ok(match &location.service {
+        Service::S3 { bucket } => {
+            let builder = AmazonS3Builder::new().with_bucket_name(bucket);
+            let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            });
+            Client::new(builder.with_retry(no_retries).with_http_connector(transport).build()?)
+        }
+        Service::Gcs { bucket } => {
+            let builder = GoogleCloudStorageBuilder::new().with_bucket_name(bucket);
+            let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            });
+            Client::new(builder.with_retry(no_retries).with_http_connector(transport).build()?)
+        }
+        Service::Azure { container, .. } => {
+            let builder = MicrosoftAzureBuilder::new().with_container_name(container);
+            let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            });
+            Client::new(builder.with_retry(no_retries).with_http_connector(transport).build()?)
+        }
+        Service::Http { url, .. } => {
+            let builder = HttpBuilder::new().with_url(url.as_str()).with_retry(no_retries);
+            let store = Arc::new(builder.with_http_connector(transport).build()?);
+            Client { store, lister: None, multipart: None }
+        }
+    })
+}

@@ -1,0 +1,100 @@
+//! The profiles of AWS: `~/.aws/credentials` and `~/.aws/config`, or the files that the environment names.
+
+use crate::location::unsupported;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use zarrow::Result;
+
+/// What a profile holds that a store needs, by the names of `object_store`.
+const SETTINGS: [(&str, &str); 5] = [
+    ("aws_access_key_id", "aws_access_key_id"),
+    ("aws_secret_access_key", "aws_secret_access_key"),
+    ("aws_session_token", "aws_session_token"),
+    ("region", "aws_region"),
+    ("endpoint_url", "aws_endpoint_url"),
+];
+
+/// Settings of a profile whose keys have to be fetched from elsewhere.
+const INDIRECT: [&str; 6] =
+    ["sso_session", "sso_start_url", "role_arn", "credential_process", "credential_source", "source_profile"];
+
+/// What the profile `name` says; `None` where no file has it.
+pub fn aws_profile(name: &str) -> Result<Option<BTreeMap<String, String>>> {
+    let file = |variable: &str, default: &str| {
+        let named = std::env::var_os(variable).map(PathBuf::from);
+        named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".aws").join(default)))
+    };
+    let read =
+        |path: Option<PathBuf>| path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let config = read(file("AWS_CONFIG_FILE", "config"));
+    let credentials = read(file("AWS_SHARED_CREDENTIALS_FILE", "credentials"));
+    of_texts(name, &config, &credentials)
+}
+
+fn of_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeMap<String, String>>> {
+    let mut found = section(config, |heading| {
+        heading == name && name == "default" || heading.strip_prefix("profile ").map(str::trim) == Some(name)
+    });
+    // Keys in the file of credentials go before those in the other.
+    if let Some(own) = section(credentials, |heading| heading == name) {
+        found.get_or_insert_default().extend(own);
+    }
+    let Some(found) = found else { return Ok(None) };
+    if !found.contains_key("aws_access_key_id")
+        && let Some(way) = INDIRECT.iter().find(|way| found.contains_key(**way))
+    {
+        return Err(unsupported(format!(
+            "the AWS profile {name:?} gets its keys by {way}, which is not followed here: run `aws configure \
+             export-credentials --profile {name} --format env`, and set the variables that it prints"
+        )));
+    }
+    let kept = SETTINGS.iter().filter_map(|(from, to)| Some(((*to).to_owned(), found.get(*from)?.clone())));
+    Ok(Some(kept.collect()))
+}
+
+/// The settings below the first heading that is meant. Indented lines belong to a setting that is a table, and are none.
+fn section(text: &str, is_meant: impl Fn(&str) -> bool) -> Option<BTreeMap<String, String>> {
+    let mut found: Option<BTreeMap<String, String>> = None;
+    let mut inside = false;
+    for line in text.lines() {
+        if line.trim().is_empty() || line.trim_start().starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(heading) = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            inside = is_meant(heading.trim());
+            if inside {
+                found.get_or_insert_default();
+            }
+        } else if inside
+            && !line.starts_with([' ', '\t'])
+            && let (Some((key, value)), Some(found)) = (line.split_once('='), &mut found)
+        {
+            found.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = "[default]\nregion = eu-west-1\ns3 =\n  region = no\n[profile lab]\nregion=us-west-2\n\
+                          endpoint_url = http://localhost:9000\n[profile single]\nsso_session = corp\n";
+    const CREDENTIALS: &str = "# keys\n[default]\naws_access_key_id = AK\naws_secret_access_key = a=b\n[lab]\naws_access_key_id=LAB\n";
+
+    #[test]
+    fn profiles_are_read_from_both_files() {
+        let of = |name: &str| of_texts(name, CONFIG, CREDENTIALS).unwrap().unwrap();
+        let default = of("default");
+        assert_eq!(default["aws_access_key_id"], "AK");
+        assert_eq!(default["aws_secret_access_key"], "a=b");
+        assert_eq!(default["aws_region"], "eu-west-1");
+        let lab = of("lab");
+        assert_eq!((&*lab["aws_region"], &*lab["aws_access_key_id"]), ("us-west-2", "LAB"));
+        assert_eq!(lab["aws_endpoint_url"], "http://localhost:9000");
+        assert_eq!(of_texts("none", CONFIG, CREDENTIALS).unwrap(), None);
+        let error = of_texts("single", CONFIG, CREDENTIALS).unwrap_err();
+        assert!(error.to_string().contains("export-credentials --profile single"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Why a request failed, and as which error a caller sees it.
+
+use crate::secret::Secrets;
+use std::io;
+use zarrow::{Error, ErrorKind};
+
+/// A request that failed, in words of our own: what a server says may hold what it was sent, so that of its answer only the code and
+/// the message are kept.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub kind: io::ErrorKind,
+    pub status: Option<u16>,
+    /// The server's own code, such as `NoSuchKey`.
+    pub code: Option<String>,
+    pub text: String,
+    /// The size of the value, where it has none of the bytes that were asked for.
+    pub nbytes: Option<u64>,
+    /// The region that the bucket is in, where it is not the one that was asked.
+    pub region: Option<String>,
+}
+
+impl Failure {
+    pub fn new(kind: io::ErrorKind, text: impl Into<String>) -> Failure {
+        Failure { kind, status: None, code: None, text: text.into(), nbytes: None, region: None }
+    }
+
+    /// An answer with a status that is no success.
+    pub fn of_status(status: u16, body: &str) -> Failure {
+        let code = element(body, "Code").or_else(|| json_string(body, "code"));
+        let message = element(body, "Message").or_else(|| json_string(body, "message"));
+        let kind = match status {
+            401 | 403 => io::ErrorKind::PermissionDenied,
+            404 | 410 => io::ErrorKind::NotFound,
+            408 | 504 => io::ErrorKind::TimedOut,
+            429 | 503 => io::ErrorKind::ResourceBusy,
+            _ => io::ErrorKind::Other,
+        };
+        let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+        let mut text = format!("the server answered {status}");
+        if let Some(word) = code.as_deref().or(reason) {
+            text = format!("{text} {word}");
+        }
+        if let Some(message) = message {
+            text = format!("{text}: {message}");
+        }
+        Failure { status: Some(status), code, ..Failure::new(kind, text) }
+    }
+
+    /// Whether nothing lies under the key. Where there is no bucket it is another fault, which no fill value may hide.
+    pub fn is_missing(&self) -> bool {
+        let no_bucket = ["NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted"];
+        matches!(self.status, Some(404 | 410))
+            && !self.code.as_deref().is_some_and(|code| no_bucket.contains(&code))
+            && !self.text.contains("bucket does not exist")
+    }
+
+    /// The error of a caller who reads, or of one who writes.
+    pub fn into_error(self, writes: bool, anonymous: bool, secrets: &Secrets) -> Error {
+        let hint = self.hint(anonymous);
+        let error = io::Error::new(self.kind, secrets.hide(&self.text));
+        let kind = if writes { ErrorKind::Write(error) } else { ErrorKind::Io(error) };
+        match hint {
+            Some(hint) => Error::from(kind).with_hint(hint),
+            None => kind.into(),
+        }
+    }
+
+    fn hint(&self, anonymous: bool) -> Option<&'static str> {
+        match self.status {
+            Some(401 | 403) if anonymous => Some(
+                "without credentials a server does not tell what is missing from what is private: check the name, or \
+                 pass credentials in storage_options",
+            ),
+            Some(401 | 403) => Some("the credentials may not do this: check them, and what they are allowed"),
+            Some(400) if self.code.as_deref() == Some("ExpiredToken") => {
+                Some("the credentials have expired: get new ones")
+            }
+            Some(429 | 503) => {
+                Some("the server asks for fewer requests, and was given time: try again later")
+            }
+            None if self.text.contains("169.254.169.254")
+                || self.text.contains("metadata.google.internal") =>
+            {
+                Some(
+                    "no credentials were found in storage_options, the environment or a profile, and this machine has \
+                     none of its own: for public data pass storage_options={\"anon\": True}",
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The text of the first element of this name in an XML document.
+fn element(body: &str, name: &str) -> Option<String> {
+    let (_, rest) = body.split_once(&format!("<{name}>"))?;
+    let (text, _) = rest.split_once(&format!("</{name}>"))?;
+    shown(text)
+}
+
+/// The first string of this name in a JSON document.
+fn json_string(body: &str, name: &str) -> Option<String> {
+    let document: serde_json::Value = serde_json::from_str(body).ok()?;
+    let inside = document.get("error").unwrap_or(&document);
+    shown(inside.get(name)?.as_str()?)
+}
+
+/// The first line, cut where it is long.
+fn shown(text: &str) -> Option<String> {
+    const MOST_CHARS: usize = 200;
+    let line: String = text.trim().lines().next()?.chars().take(MOST_CHARS).collect();
+    (!line.is_empty()).then_some(line)
+}
+
+/// The texts of an error and of what caused it, without those that the outer ones repeat.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let own = inner.to_string();
+        if !text.contains(&own) {
+            text = format!("{text}: {own}");
+        }
+        source = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_body_only_code_and_message_are_kept() {
+        let body = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>It differs.</Message>\
+                    <AWSAccessKeyId>AKID</AWSAccessKeyId><StringToSign>secret</StringToSign></Error>";
+        let failure = Failure::of_status(403, body);
+        assert_eq!(failure.text, "the server answered 403 SignatureDoesNotMatch: It differs.");
+        let error = failure.into_error(false, false, &Secrets::default());
+        assert_eq!(error.kind().code(), "permission");
+        assert!(!Failure::of_status(404, "<Code>NoSuchBucket</Code>").is_missing());
+        assert!(Failure::of_status(404, "").is_missing());
+        assert_eq!(Failure::of_status(404, "").text, "the server answered 404 Not Found");
+        let google = Failure::of_status(403, r#"{"error": {"code": 403, "message": "no access"}}"#);
+        assert_eq!(google.text, "the server answered 403 Forbidden: no access");
+    }
+
+    #[test]
+    fn what_is_private_is_never_missing() {
+        let failure = Failure::of_status(403, "<Code>AccessDenied</Code><Message>Access Denied</Message>");
+        assert!(!failure.is_missing());
+        let text = failure.into_error(false, true, &Secrets::default()).to_string();
+        assert!(text.contains("missing from what is private"), "{text}");
+    }
+}

@@ -1,0 +1,217 @@
+//! The bytes of one request, from as many answers as it takes.
+//!
+//! 1. An answer is asked for: the whole span, or what is left of it after a body broke off, if the value is still of the same
+//!    version.
+//! 2. Its frames go to the receiver. All since the last head are of one version: where the value has changed, or nobody can tell,
+//!    the request begins anew, with another head.
+//! 3. It is complete when all bytes of the span have come that the answer's head promised; one more or less is a fault.
+
+use crate::connection::Connection;
+use crate::failure::{Failure, chain};
+use crate::retry::{Attempts, Fault};
+use crate::transport::UnknownSize;
+use crate::version;
+use futures_util::StreamExt;
+use object_store::{Error as ClientError, GetOptions, GetRange, GetResult, ObjectStore};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use zarrow::Result;
+use zarrow::store::remote::{Head, ObjectVersion, Outcome, Receiver, Request, Span};
+
+/// What is left of a body that broke off.
+struct Rest {
+    range: Range<u64>,
+    version: ObjectVersion,
+}
+
+/// What came of one answer.
+enum Came {
+    End(Outcome),
+    /// The body broke off; what is left, where it can be gone on with.
+    Broken(Failure, Option<Rest>),
+    /// The value is another one now.
+    Anew,
+}
+
+/// Hands the bytes that `request` asks for to `receiver`.
+///
+/// # Errors
+/// What is left when `attempts` gives up.
+pub async fn fetch(
+    connection: &Connection,
+    request: &Request,
+    attempts: &Arc<Attempts>,
+    receiver: &mut dyn Receiver,
+) -> Result<Outcome> {
+    let path = connection.path(&request.key)?;
+    let mut rest = None;
+    // A request for no bytes asks for the head alone; some servers answer only to a request for bytes.
+    let mut head_only = matches!(&request.span, Span::Range(range) if range.start >= range.end);
+    loop {
+        // What went wrong before is overcome, or was told.
+        attempts.take_failure();
+        let options = options(request, rest.as_ref(), head_only, attempts);
+        let (fault, failure) = match connection.client.store.get_opts(&path, options).await {
+            Ok(answer) => match take(connection, request, rest.take(), answer, receiver).await {
+                Came::End(outcome) => return Ok(outcome),
+                Came::Anew => (Fault::Server, changed()),
+                Came::Broken(failure, left) => {
+                    rest = left;
+                    (Fault::Connection, failure)
+                }
+            },
+            Err(error) => {
+                let failure = attempts.take_failure();
+                let status = failure.as_ref().and_then(|failure| failure.status);
+                match status {
+                    Some(404 | 410) if failure.as_ref().is_some_and(Failure::is_missing) => {
+                        return Ok(Outcome::Missing);
+                    }
+                    Some(412) if request.if_version.is_none() && rest.take().is_some() => {
+                        (Fault::Server, changed())
+                    }
+                    Some(412) => return Ok(Outcome::Changed),
+                    Some(405 | 501) if head_only => {
+                        head_only = false;
+                        continue;
+                    }
+                    // The value ends before what was promised.
+                    Some(416) if rest.take().is_some() => (Fault::Server, changed()),
+                    Some(416) => {
+                        return Ok(beyond(request, failure.and_then(|failure| failure.nbytes), receiver));
+                    }
+                    // The answer has come, and makes no sense: a length or a range that was not asked for.
+                    None if failure.is_none() && matches!(error, ClientError::Generic { .. }) => {
+                        (Fault::Server, Failure::new(io::ErrorKind::InvalidData, chain(&error)))
+                    }
+                    _ => {
+                        let failure = failure.unwrap_or_else(|| crate::connection::of_client(&error));
+                        attempts.fail(failure.clone());
+                        return Err(connection.failure_error(failure, false));
+                    }
+                }
+            }
+        };
+        match attempts.again(fault, failure.clone()) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return Err(connection.failure_error(failure, false)),
+        }
+    }
+}
+
+/// Step 1.
+fn options(request: &Request, rest: Option<&Rest>, head_only: bool, attempts: &Arc<Attempts>) -> GetOptions {
+    let range = match (rest, &request.span) {
+        (Some(rest), _) => Some(GetRange::Bounded(rest.range.clone())),
+        (None, Span::Whole) => None,
+        (None, _) if head_only => None,
+        (None, Span::Range(range)) => Some(GetRange::Bounded(range.start..range.end.max(range.start + 1))),
+        (None, Span::Suffix(nbytes)) => Some(GetRange::Suffix(*nbytes)),
+    };
+    let wanted = rest.map(|rest| &rest.version).or(request.if_version.as_ref());
+    GetOptions {
+        range,
+        head: head_only,
+        if_match: wanted.map(|version| version::e_tag(version).to_owned()),
+        extensions: Connection::extensions(attempts),
+        ..GetOptions::default()
+    }
+}
+
+/// Step 2, for one answer.
+async fn take(
+    connection: &Connection,
+    request: &Request,
+    rest: Option<Rest>,
+    answer: GetResult,
+    receiver: &mut dyn Receiver,
+) -> Came {
+    let found = version::of_answer(&answer.meta, connection.has_generations());
+    // A server may not know `If-Match`: then its answer tells.
+    if let Some(wanted) = &request.if_version
+        && found.as_ref().map(version::e_tag) != Some(version::e_tag(wanted))
+    {
+        return Came::End(Outcome::Changed);
+    }
+    let no_size = answer.extensions.get::<UnknownSize>().is_some();
+    let mut range = answer.range.clone();
+    match &rest {
+        Some(rest) if found.as_ref() != Some(&rest.version) || rest.range != range => return Came::Anew,
+        Some(_) => {}
+        None => {
+            let nbytes = (!no_size).then_some(answer.meta.size);
+            let head = Head { start: range.start, nbytes, version: found.clone() };
+            if receiver.head(&head).is_break() {
+                return Came::End(Outcome::Stopped);
+            }
+        }
+    }
+    if matches!(&request.span, Span::Range(range) if range.start >= range.end) {
+        return Came::End(Outcome::Complete);
+    }
+    let left = |range: Range<u64>| {
+        let version = found.clone().filter(|_| !no_size)?;
+        Some(Rest { range, version })
+    };
+    let mut frames = answer.into_stream();
+    while let Some(frame) = frames.next().await {
+        let frame = match frame {
+            Ok(frame) => frame,
+            // All is there: what is wrong is the end of the message alone.
+            Err(_) if !no_size && range.start == range.end => break,
+            Err(error) => {
+                let failure =
+                    Failure::new(kind_of(&error), format!("the answer broke off: {}", chain(&error)));
+                return Came::Broken(failure, left(range));
+            }
+        };
+        let nbytes = frame.len() as u64;
+        if !no_size && nbytes > range.end - range.start {
+            let text = "the server sent more bytes than it promised";
+            return Came::Broken(Failure::new(io::ErrorKind::InvalidData, text), None);
+        }
+        range.start = range.start.saturating_add(nbytes);
+        if receiver.frame(&frame).is_break() {
+            return Came::End(Outcome::Stopped);
+        }
+    }
+    // Step 3.
+    if !no_size && range.start < range.end {
+        let text = "the server sent fewer bytes than it promised";
+        return Came::Broken(Failure::new(io::ErrorKind::UnexpectedEof, text), left(range));
+    }
+    Came::End(Outcome::Complete)
+}
+
+/// A span that begins behind the end of the value: it has nothing.
+fn beyond(request: &Request, nbytes: Option<u64>, receiver: &mut dyn Receiver) -> Outcome {
+    let nbytes = nbytes.or(match request.span {
+        Span::Range(ref range) if range.start > 0 => None,
+        _ => Some(0),
+    });
+    let asked = match request.span {
+        Span::Range(ref range) => range.start,
+        Span::Whole | Span::Suffix(_) => 0,
+    };
+    let head = Head { start: nbytes.map_or(asked, |nbytes| nbytes.min(asked)), nbytes, version: None };
+    match receiver.head(&head) {
+        std::ops::ControlFlow::Continue(()) => Outcome::Complete,
+        std::ops::ControlFlow::Break(()) => Outcome::Stopped,
+    }
+}
+
+fn changed() -> Failure {
+    Failure::new(io::ErrorKind::Other, "the value was replaced again and again while it was read")
+}
+
+fn kind_of(error: &ClientError) -> io::ErrorKind {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(inner) = source {
+        if let Some(inner) = inner.downcast_ref::<io::Error>() {
+            return inner.kind();
+        }
+        source = inner.source();
+    }
+    io::ErrorKind::ConnectionReset
+}

@@ -1,0 +1,53 @@
+//! Stores in the cloud: S3, GCS, Azure and HTTP, as [remote stores](zarrow::store::remote) of the engine.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use zarrow::store::remote::RemoteAdapter;
+//! use zarrow_cloud::{CloudStore, StorageOptions};
+//!
+//! let options = StorageOptions::from_json(r#"{"anon": true}"#)?;
+//! let store = CloudStore::new("s3://bucket/data.zarr", options)?;
+//! let node = zarrow::open(Arc::new(RemoteAdapter::new(Arc::new(store))), "")?;
+//! # Ok::<(), zarrow::Error>(())
+//! ```
+//!
+//! What a request goes through, from top to bottom:
+//!
+//! 1. `fetch` asks for the bytes of a span, hands them to the receiver, and goes on where a body broke off, by a range of
+//!    the same version, else anew.
+//! 2. `object_store` makes an HTTP request of it, and signs it. Its own retries are off.
+//! 3. `transport` sends it: `retry` says what is tried again and when, `budget` how many requests a host gets at once,
+//!    `hedge` when a second copy of a request is sent; `answer_body` watches for silence.
+//! 4. `reqwest` owns the connections, which all stores of a process share (`process`).
+//!
+//! Nothing runs before the first request. A forked child forgets what its parent had, and makes its own.
+
+mod answer_body;
+mod budget;
+mod connection;
+mod credentials;
+mod failure;
+mod fetch;
+mod hedge;
+mod listing;
+mod location;
+mod options;
+mod policy;
+mod process;
+mod range_header;
+mod retry;
+mod secret;
+mod store;
+mod transport;
+mod version;
+mod window;
+mod writer;
+
+pub use location::is_cloud_url;
+pub use options::StorageOptions;
+pub use policy::TransportPolicy;
+pub use store::CloudStore;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,420 @@
+//! `storage_options`: the words of fsspec's file systems and of `object_store`, as settings of a store.
+//!
+//! 1. Options win over the environment, and that over an AWS profile.
+//! 2. What is a secret is noted, wherever it came from, so that no message shows it.
+//! 3. A word that nobody knows is an error which names those that are known: a setting that is not taken is worse than none.
+
+use crate::credentials::aws_profile;
+use crate::location::{Location, Service, unsupported};
+use crate::policy::TransportPolicy;
+use crate::secret::Secrets;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use object_store::aws::AmazonS3ConfigKey;
+use object_store::azure::AzureConfigKey;
+use object_store::gcp::GoogleConfigKey;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+use zarrow::Result;
+
+/// What fsspec has an option for and this engine does by itself.
+const WITHOUT_EFFECT: [&str; 22] = [
+    "asynchronous",
+    "loop",
+    "batch_size",
+    "block_size",
+    "default_block_size",
+    "default_fill_cache",
+    "default_cache_type",
+    "cache_type",
+    "cache_options",
+    "cache_regions",
+    "cache_timeout",
+    "skip_instance_cache",
+    "use_listings_cache",
+    "listings_expiry_time",
+    "max_paths",
+    "max_concurrency",
+    "fixed_upload_size",
+    "version_aware",
+    "use_ssl",
+    "simple_links",
+    "consistency",
+    "access",
+];
+
+/// What a caller says of a store besides its URL: credentials, endpoint, region, headers, time-outs.
+///
+/// The words are those of fsspec's `storage_options` (`anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`,
+/// `profile`, `requester_pays`, `account_name`, `account_key`, `sas_token`, `connection_string`, `headers`, …) and those
+/// of `object_store` (`aws_access_key_id`, `skip_signature`, …). Its debug view shows names alone.
+#[derive(Clone, Default, PartialEq)]
+pub struct StorageOptions(Map<String, Value>);
+
+impl StorageOptions {
+    /// The options of a JSON object.
+    ///
+    /// # Errors
+    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) where the text is none.
+    pub fn from_json(text: &str) -> Result<StorageOptions> {
+        match serde_json::from_str(text) {
+            Ok(Value::Object(options)) => Ok(StorageOptions(options)),
+            _ => Err(unsupported("storage options are a table of names and values")),
+        }
+    }
+
+    /// The options as a JSON object, secrets included: for another process that is to open the same store.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+}
+
+impl fmt::Debug for StorageOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+/// What the options, the environment and a profile come to.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Settings of `object_store`, by its names.
+    pub config: BTreeMap<String, String>,
+    /// Headers for requests to the store's own host.
+    pub headers: HeaderMap,
+    /// Time-outs and retries.
+    pub policy: TransportPolicy,
+    /// Whether certificates are checked.
+    pub verify: bool,
+    /// Whether requests go without a signature.
+    pub anonymous: bool,
+    /// What must not be shown.
+    pub secrets: Secrets,
+}
+
+impl Settings {
+    /// The settings of a store at `location`.
+    pub fn new(location: &Location, options: &StorageOptions) -> Result<Settings> {
+        let mut settings = Settings {
+            config: BTreeMap::new(),
+            headers: HeaderMap::new(),
+            policy: TransportPolicy::default(),
+            verify: true,
+            anonymous: false,
+            secrets: Secrets::default(),
+        };
+        let mut profile = None;
+        for (name, value) in &options.0 {
+            settings.take(location, name, value, &mut profile)?;
+        }
+        settings.take_location(location)?;
+        settings.take_environment(location, profile)?;
+        let flag = |name: &str| settings.config.get(name).is_some_and(|value| value == "true");
+        settings.anonymous |= flag("skip_signature");
+        if settings.anonymous {
+            settings.set("skip_signature", "true");
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        const SECRET: [&str; 6] =
+            ["secret", "token", "access_key", "account_key", "sas", "service_account_key"];
+        if SECRET.iter().any(|word| name.contains(word)) && !name.ends_with("_file") {
+            self.secrets.add(value);
+        }
+        self.config.insert(name.to_owned(), value.to_owned());
+    }
+
+    fn header(&mut self, name: &str, value: &str) -> Result<()> {
+        let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
+        let (Ok(key), Ok(mut text)) = parsed else {
+            return Err(unsupported(format!("the header {name:?} of the storage options is invalid")));
+        };
+        text.set_sensitive(true);
+        self.secrets.add(value);
+        // The part behind "Bearer" or "Basic" is shown as little as the whole.
+        if let Some((_, credential)) = value.split_once(' ') {
+            self.secrets.add(credential);
+        }
+        self.headers.insert(key, text);
+        Ok(())
+    }
+
+    /// Takes one option.
+    fn take(
+        &mut self,
+        location: &Location,
+        name: &str,
+        value: &Value,
+        profile: &mut Option<String>,
+    ) -> Result<()> {
+        let wrong = || unsupported(format!("the storage option {name:?} has a value of the wrong type"));
+        let text = match value {
+            Value::Null => return Ok(()),
+            Value::Bool(flag) => Some(flag.to_string()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::String(text) => Some(text.clone()),
+            Value::Array(_) | Value::Object(_) => None,
+        };
+        if let (None, Value::Object(table)) = (&text, value) {
+            return match (name, &location.service) {
+                ("client_kwargs" | "config_kwargs" | "s3" | "retries" | "s3_additional_kwargs", _) => {
+                    table.iter().try_for_each(|(name, value)| self.take(location, name, value, profile))
+                }
+                ("headers", _) => table
+                    .iter()
+                    .try_for_each(|(name, value)| self.header(name, value.as_str().ok_or_else(wrong)?)),
+                ("token", Service::Gcs { .. }) => {
+                    table.values().filter_map(Value::as_str).for_each(|text| self.secrets.add(text));
+                    self.set("google_service_account_key", &value.to_string());
+                    Ok(())
+                }
+                _ if WITHOUT_EFFECT.contains(&name) => Ok(()),
+                _ => Err(wrong()),
+            };
+        }
+        let text = text.ok_or_else(wrong)?;
+        let seconds = || {
+            let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            seconds.filter(|time| !time.is_zero()).ok_or_else(wrong)
+        };
+        match (name, &location.service) {
+            ("anon", Service::Azure { .. } | Service::S3 { .. } | Service::Gcs { .. }) => {
+                self.anonymous = text == "true";
+            }
+            ("verify" | "ssl", _) => self.verify = text != "false",
+            ("connect_timeout", _) => self.policy.connect = seconds()?,
+            ("read_timeout", _) => self.policy.silence = seconds()?,
+            ("max_attempts" | "max_retries", _) => self.policy.retries = text.parse().map_err(|_| wrong())?,
+            ("profile" | "profile_name", Service::S3 { .. }) => *profile = Some(text),
+            ("key" | "username", Service::S3 { .. }) => self.set("aws_access_key_id", &text),
+            ("secret" | "password", Service::S3 { .. }) => self.set("aws_secret_access_key", &text),
+            ("region_name", Service::S3 { .. }) => self.set("aws_region", &text),
+            ("requester_pays" | "RequestPayer", Service::S3 { .. }) => {
+                self.set("aws_request_payer", if text == "requester" { "true" } else { &text });
+            }
+            ("ServerSideEncryption", Service::S3 { .. }) => self.set("aws_server_side_encryption", &text),
+            ("SSEKMSKeyId", Service::S3 { .. }) => self.set("aws_sse_kms_key_id", &text),
+            ("addressing_style", Service::S3 { .. }) => {
+                self.set(
+                    "aws_virtual_hosted_style_request",
+                    if text == "virtual" { "true" } else { "false" },
+                );
+            }
+            ("signature_version", Service::S3 { .. }) => {}
+            ("token", Service::Gcs { .. }) => self.gcs_token(&text),
+            ("endpoint_url", Service::Gcs { .. }) => self.set("google_base_url", &text),
+            ("requester_pays", Service::Gcs { .. }) => self.header("x-goog-user-project", &text)?,
+            ("project", Service::Gcs { .. }) => {}
+            ("account_key" | "credential", Service::Azure { .. }) => {
+                self.set("azure_storage_account_key", &text)
+            }
+            ("tenant_id", Service::Azure { .. }) => self.set("azure_storage_tenant_id", &text),
+            ("connection_string", Service::Azure { .. }) => self.connection_string(&text)?,
+            ("endpoint_url" | "account_host", Service::Azure { .. }) => {
+                let scheme = if text.contains("://") { "" } else { "https://" };
+                self.set("azure_storage_endpoint", &format!("{scheme}{text}"));
+            }
+            _ if WITHOUT_EFFECT.contains(&name) => {}
+            _ if is_config(&location.service, name) => self.set(&name.to_ascii_lowercase(), &text),
+            _ => return Err(unknown(location, name)),
+        }
+        Ok(())
+    }
+
+    /// What gcsfs takes as a token: a word, or the path of a file.
+    fn gcs_token(&mut self, text: &str) {
+        match text {
+            "anon" => self.anonymous = true,
+            "google_default" | "cloud" | "cache" => {}
+            path => self.set("google_application_credentials", path),
+        }
+    }
+
+    /// `AccountName=…;AccountKey=…` and so on.
+    fn connection_string(&mut self, text: &str) -> Result<()> {
+        self.secrets.add(text);
+        let (mut protocol, mut suffix, mut account) = ("https", "core.windows.net", None);
+        let mut endpoint = None;
+        for part in text.split(';').filter(|part| !part.trim().is_empty()) {
+            let Some((name, value)) = part.split_once('=') else {
+                return Err(unsupported("the connection string of the storage options is invalid"));
+            };
+            match name.trim() {
+                "AccountName" => {
+                    account = Some(value);
+                    self.set("azure_storage_account_name", value);
+                }
+                "AccountKey" => self.set("azure_storage_account_key", value),
+                "SharedAccessSignature" => self.set("azure_storage_sas_token", value),
+                "BlobEndpoint" => endpoint = Some(value.to_owned()),
+                "DefaultEndpointsProtocol" => protocol = value,
+                "EndpointSuffix" => suffix = value,
+                "UseDevelopmentStorage" if value == "true" => self.set("azure_storage_use_emulator", "true"),
+                _ => {}
+            }
+        }
+        let own = account.map(|account| format!("{protocol}://{account}.blob.{suffix}"));
+        if let Some(endpoint) = endpoint.or_else(|| own.filter(|_| suffix != "core.windows.net")) {
+            self.set("azure_storage_endpoint", &endpoint);
+        }
+        Ok(())
+    }
+
+    /// What the URL itself says.
+    fn take_location(&mut self, location: &Location) -> Result<()> {
+        match &location.service {
+            Service::Azure { account: Some(account), .. } => self.set("azure_storage_account_name", account),
+            Service::Http { url, login } => {
+                for (_, value) in url.query_pairs() {
+                    self.secrets.add(&value);
+                }
+                if let Some(query) = url.query() {
+                    self.secrets.add(query);
+                }
+                if let Some((user, password)) = login {
+                    self.secrets.add(password);
+                    self.header(
+                        "authorization",
+                        &format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}"))),
+                    )?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Steps 1 and 2, for what the options leave open.
+    fn take_environment(&mut self, location: &Location, profile: Option<String>) -> Result<()> {
+        let prefix = match location.service {
+            Service::S3 { .. } => "AWS_",
+            Service::Gcs { .. } => "GOOGLE_",
+            Service::Azure { .. } => "AZURE_",
+            Service::Http { .. } => return Ok(()),
+        };
+        let is_s3 = matches!(location.service, Service::S3 { .. });
+        // Keys of the options belong together, and so do those of the environment: a token goes with its own key.
+        let key = |settings: &Settings| settings.config.contains_key("aws_access_key_id");
+        let (has_key, from_profile) = (key(self), profile.is_some());
+        let named_profile = profile.or_else(|| std::env::var("AWS_PROFILE").ok());
+        for (name, value) in std::env::vars_os() {
+            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+            let config = name.to_ascii_lowercase();
+            let is_key =
+                matches!(&*config, "aws_access_key_id" | "aws_secret_access_key" | "aws_session_token");
+            if !name.starts_with(prefix)
+                || value.is_empty()
+                || is_key && (has_key || from_profile)
+                || self.config.contains_key(&config)
+                || !is_config(&location.service, &config)
+            {
+                continue;
+            }
+            self.set(&config, value);
+        }
+        if is_s3 && !key(self) && !self.anonymous {
+            let name = named_profile.as_deref().unwrap_or("default");
+            match aws_profile(name)? {
+                Some(found) => {
+                    for (name, value) in &found {
+                        if !self.config.contains_key(name) {
+                            self.set(name, value);
+                        }
+                    }
+                }
+                None if named_profile.is_some() => {
+                    return Err(unsupported(format!(
+                        "there is no AWS profile {name:?} in ~/.aws/config and ~/.aws/credentials"
+                    )));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether `object_store` has a setting of this name.
+fn is_config(service: &Service, name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    match service {
+        Service::S3 { .. } => name.parse::<AmazonS3ConfigKey>().is_ok(),
+        Service::Gcs { .. } => name.parse::<GoogleConfigKey>().is_ok(),
+        Service::Azure { .. } => name.parse::<AzureConfigKey>().is_ok(),
+        Service::Http { .. } => false,
+    }
+}
+
+fn unknown(location: &Location, name: &str) -> zarrow::Error {
+    let own = match location.service {
+        Service::S3 { .. } => {
+            "anon, key, secret, token, profile, endpoint_url, region, requester_pays, client_kwargs, config_kwargs"
+        }
+        Service::Gcs { .. } => {
+            "token (\"anon\" or the path of a key file), project, endpoint_url, requester_pays"
+        }
+        Service::Azure { .. } => {
+            "account_name, account_key, sas_token, connection_string, anon, tenant_id, client_id, client_secret"
+        }
+        Service::Http { .. } => "headers, client_kwargs={\"headers\": …}",
+    };
+    let service = location.service_name();
+    unsupported(format!(
+        "unknown storage option {name:?}: {service} takes {own}, and for all stores connect_timeout, read_timeout, \
+         max_retries and verify"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(url: &str, options: &str) -> Result<Settings> {
+        Settings::new(&Location::parse(url)?, &StorageOptions::from_json(options)?)
+    }
+
+    #[test]
+    fn words_of_fsspec_become_settings() {
+        let options = r#"{"key": "AKID", "secret": "hush-hush", "token": null, "client_kwargs": {"endpoint_url":
+            "http://localhost:5000", "region_name": "eu-west-1", "verify": false}, "requester_pays": true,
+            "default_block_size": 5, "config_kwargs": {"read_timeout": 7.5, "retries": {"max_attempts": 2}}}"#;
+        let found = settings("s3://bucket/a", options).unwrap();
+        assert_eq!(found.config["aws_access_key_id"], "AKID");
+        assert_eq!(found.config["endpoint_url"], "http://localhost:5000");
+        assert_eq!(found.config["aws_region"], "eu-west-1");
+        assert_eq!(found.config["aws_request_payer"], "true");
+        assert_eq!((found.verify, found.policy.retries), (false, 2));
+        assert_eq!(found.policy.silence, Duration::from_millis(7500));
+        assert_eq!(found.secrets.hide("AKID:hush-hush"), "***:***");
+        let azure = "AccountName=me;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:10000/me";
+        let found = settings("az://files", &format!(r#"{{"connection_string": "{azure}"}}"#)).unwrap();
+        assert_eq!(found.config["azure_storage_account_name"], "me");
+        assert_eq!(found.config["azure_storage_endpoint"], "http://127.0.0.1:10000/me");
+        assert!(settings("gs://bucket", r#"{"token": "anon"}"#).unwrap().anonymous);
+        let http = settings("https://me:word@host/?sig=1234", r#"{"headers": {"X-Key": "abcd"}}"#).unwrap();
+        assert_eq!(http.headers["authorization"], "Basic bWU6d29yZA==");
+        assert_eq!(http.secrets.hide("word 1234 abcd"), "*** *** ***");
+    }
+
+    #[test]
+    fn unknown_words_and_wrong_types_are_errors_without_values() {
+        for (url, options) in [
+            ("s3://bucket", r#"{"secert": "hush-hush"}"#),
+            ("s3://bucket", r#"{"key": ["hush-hush"]}"#),
+            ("gs://bucket", r#"{"key": "hush-hush"}"#),
+            ("https://host", r#"{"anon": true, "password": "hush-hush"}"#),
+            ("s3://bucket", r#"{"read_timeout": "hush-hush"}"#),
+        ] {
+            let error = settings(url, options).unwrap_err();
+            assert_eq!(error.kind().code(), "unsupported", "{options}");
+            assert!(!error.to_string().contains("hush"), "{error}");
+        }
+        let options = StorageOptions::from_json(r#"{"secret": "hush-hush"}"#).unwrap();
+        assert_eq!(format!("{options:?}"), r#"["secret"]"#);
+    }
+}

@@ -1,0 +1,125 @@
+//! What all stores of a process share: the threads of the transport, its connections, and what is known of each host.
+//!
+//! 1. It is made at the first request, and stays as long as the process.
+//! 2. A forked child has none of the threads, and what they held locked stays locked: it forgets its parent's, by the number
+//!    of the process, and makes its own. Nothing of the parent's is dropped there, since a TLS connection would say
+//!    goodbye on a socket that is the parent's.
+
+use crate::budget::Budget;
+use crate::hedge::FirstBytes;
+use crate::policy::TransportPolicy;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use zarrow_array::fork::{Mutex, generation};
+
+/// Threads that move bytes between sockets and receivers; decoding has its own.
+const THREADS: usize = 2;
+
+/// Threads that look up the addresses of hosts.
+const LOOKUP_THREADS: usize = 16;
+
+/// Connections to a host that are kept for the next request: as many as may be in flight.
+const IDLE_CONNECTIONS: usize = 256;
+
+/// How long they are kept. Object stores close them after some twenty seconds.
+const IDLE_TIME: Duration = Duration::from_secs(15);
+
+static PROCESS: Mutex<Option<(u64, &'static Process)>> = Mutex::new(None);
+
+/// Shared by all stores of one process.
+#[derive(Debug)]
+pub struct Process {
+    pub runtime: Runtime,
+    clients: Mutex<Vec<(ClientKey, reqwest::Client)>>,
+    hosts: Mutex<HashMap<String, Arc<Host>>>,
+}
+
+/// What makes one client differ from another.
+type ClientKey = (Duration, bool);
+
+/// What is known of a host.
+#[derive(Debug, Default)]
+pub struct Host {
+    /// How many requests it gets at once.
+    pub budget: Budget,
+    /// How long its answers take.
+    pub first_bytes: FirstBytes,
+}
+
+impl Process {
+    /// What the stores of this process share (steps 1 and 2).
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn current() -> io::Result<&'static Process> {
+        let own = generation();
+        let known = |process: &Option<(u64, &'static Process)>| {
+            process.as_ref().filter(|(generation, _)| *generation == own).map(|(_, process)| *process)
+        };
+        if let Some(process) = known(&PROCESS.lock()) {
+            return Ok(process);
+        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .max_blocking_threads(LOOKUP_THREADS)
+            .thread_name("zarrow-cloud")
+            .enable_all()
+            .build()?;
+        let made = Process { runtime, clients: Mutex::new(Vec::new()), hosts: Mutex::new(HashMap::new()) };
+        let mut process = PROCESS.lock();
+        if let Some(first) = known(&process) {
+            drop(process);
+            made.runtime.shutdown_background();
+            return Ok(first);
+        }
+        // It stays as long as the process: on purpose nothing ever drops it.
+        let made: &'static Process = Box::leak(Box::new(made));
+        *process = Some((own, made));
+        Ok(made)
+    }
+
+    /// The client for requests under a policy, whose connections all stores of the process share.
+    ///
+    /// # Errors
+    /// Where TLS cannot be set up: no certificate of a root can be read, for one.
+    pub fn client(&self, policy: &TransportPolicy, verify: bool) -> Result<reqwest::Client, reqwest::Error> {
+        let key = (policy.connect, verify);
+        let known = |clients: &[(ClientKey, reqwest::Client)]| {
+            clients.iter().find(|(known, _)| *known == key).map(|(_, client)| client.clone())
+        };
+        if let Some(client) = known(&self.clients.lock()) {
+            return Ok(client);
+        }
+        // Where the program has chosen another provider of TLS, that one stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let made = reqwest::Client::builder()
+            .http1_only()
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .pool_idle_timeout(IDLE_TIME)
+            .connect_timeout(policy.connect)
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .tcp_nodelay(true)
+            .tls_danger_accept_invalid_certs(!verify)
+            .user_agent(concat!("zarrow/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        let mut clients = self.clients.lock();
+        if let Some(first) = known(&clients) {
+            return Ok(first);
+        }
+        clients.push((key, made.clone()));
+        Ok(made)
+    }
+
+    /// What is known of the host of a URL, with its port.
+    pub fn host(&self, authority: &str) -> Arc<Host> {
+        let mut hosts = self.hosts.lock();
+        match hosts.get(authority) {
+            Some(host) => Arc::clone(host),
+            None => Arc::clone(hosts.entry(authority.to_owned()).or_default()),
+        }
+    }
+}

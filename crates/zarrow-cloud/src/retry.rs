@@ -1,0 +1,132 @@
+//! What is tried again, how often and when.
+//!
+//! 1. One count stands for all that is done for one request of the engine's: connections that fail, answers that ask to come
+//!    again, bodies that break off. So retries of one kind never multiply with those of another.
+//! 2. The first fault of a connection is tried again at once, since a new connection may do; then each pause is twice as long as the
+//!    one before, and up to a half of it is chance, so that many readers do not come back together.
+//! 3. A server that asks for a pause has a count of its own, and gets the pause that it asks for.
+
+use crate::failure::Failure;
+use crate::policy::TransportPolicy;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+use zarrow_array::fork::Mutex;
+
+/// The count of one request.
+#[derive(Debug)]
+pub struct Attempts {
+    policy: TransportPolicy,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    faults: u32,
+    throttles: u32,
+    /// Whether a request was sent of which nobody knows what became.
+    uncertain: bool,
+    failure: Option<Failure>,
+}
+
+/// Why a request is to be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The connection failed, or was silent.
+    Connection,
+    /// The server failed, or its answer makes no sense.
+    Server,
+    /// The server asks for a pause, of this length where it says so.
+    Throttled(Option<Duration>),
+}
+
+impl Attempts {
+    pub fn new(policy: TransportPolicy) -> Attempts {
+        Attempts { policy, state: Mutex::new(State::default()) }
+    }
+
+    /// Notes a fault; gives the pause after which to try again, `None` where it was the last time.
+    pub fn again(&self, fault: Fault, failure: Failure) -> Option<Duration> {
+        let TransportPolicy { retries, throttled_retries, first_pause, longest_pause, .. } = self.policy;
+        let mut state = self.state.lock();
+        state.failure = Some(failure);
+        state.uncertain |= !matches!(fault, Fault::Throttled(_));
+        let pause = |doublings: u32| {
+            let pause = first_pause.saturating_mul(1 << doublings.min(16)).min(longest_pause);
+            pause.mul_f64(1.0 - chance() / 2.0)
+        };
+        match fault {
+            Fault::Throttled(asked) => {
+                state.throttles += 1;
+                let own = pause(state.throttles - 1);
+                let longest = asked.map_or(own, |asked| asked.max(own)).min(longest_pause);
+                (state.throttles <= throttled_retries).then_some(longest)
+            }
+            Fault::Connection | Fault::Server => {
+                state.faults += 1;
+                let at_once = fault == Fault::Connection && state.faults == 1;
+                let pause = if at_once { Duration::ZERO } else { pause(state.faults - 1) };
+                (state.faults <= retries).then_some(pause)
+            }
+        }
+    }
+
+    /// Notes a failure that is not tried again.
+    pub fn fail(&self, failure: Failure) {
+        self.state.lock().failure = Some(failure);
+    }
+
+    /// The last failure, which is forgotten.
+    pub fn take_failure(&self) -> Option<Failure> {
+        self.state.lock().failure.take()
+    }
+
+    /// Whether an earlier try may have done what a later one says that another did.
+    pub fn is_uncertain(&self) -> bool {
+        self.state.lock().uncertain
+    }
+}
+
+/// A number from 0 to 1, another each time.
+fn chance() -> f64 {
+    f64::from((RandomState::new().hash_one(0_u8) >> 32) as u32) / f64::from(u32::MAX)
+}
+
+/// The time that a `Retry-After` header asks for, in seconds. Dates are rare, and count as nothing.
+pub fn retry_after(text: &str) -> Option<Duration> {
+    text.trim().parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure() -> Failure {
+        Failure::new(std::io::ErrorKind::Other, "fault")
+    }
+
+    #[test]
+    fn retries_end_and_pauses_grow() {
+        let policy = TransportPolicy::default();
+        let attempts = Attempts::new(policy);
+        assert_eq!(attempts.again(Fault::Connection, failure()), Some(Duration::ZERO));
+        let pauses: Vec<_> = std::iter::from_fn(|| attempts.again(Fault::Connection, failure())).collect();
+        assert_eq!(pauses.len() as u32, policy.retries - 1);
+        for (doublings, pause) in (1..).zip(&pauses) {
+            let longest = policy.first_pause * (1 << doublings);
+            assert!((longest / 2..=longest).contains(pause), "{pauses:?}");
+        }
+        assert!(attempts.is_uncertain() && attempts.take_failure().is_some());
+    }
+
+    #[test]
+    fn a_server_gets_the_pause_that_it_asks_for() {
+        let attempts = Attempts::new(TransportPolicy::default());
+        let asked = Duration::from_secs(3);
+        assert_eq!(attempts.again(Fault::Throttled(Some(asked)), failure()), Some(asked));
+        let longest = TransportPolicy::default().longest_pause;
+        assert_eq!(attempts.again(Fault::Throttled(Some(Duration::MAX)), failure()), Some(longest));
+        assert!(!attempts.is_uncertain());
+        assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), None);
+    }
+}

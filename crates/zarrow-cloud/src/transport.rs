@@ -1,0 +1,342 @@
+//! How a request gets to its server and back, below `object_store`, which makes and signs it.
+//!
+//! 1. A request waits for a permit of its host. A read that is late is sent twice (`hedge`), where a permit is free.
+//! 2. The head of an answer has to come in time; of its body, see `answer_body`.
+//! 3. A redirect of a read is followed. To another host goes what the request asks for, and nothing of who asks; never from TLS to
+//!    plain text.
+//! 4. A fault is tried again (`retry`). The last one is noted in the request's [`Attempts`], for `object_store` keeps no
+//!    header of it; and of its body nothing goes up.
+//! 5. An answer of all bytes to a request for a range is cut to the range, unless too much of it would be skipped.
+
+use crate::answer_body::{AnswerBody, silent};
+use crate::budget::Permit;
+use crate::failure::{Failure, chain};
+use crate::hedge::race;
+use crate::policy::TransportPolicy;
+use crate::process::{Host, Process};
+use crate::range_header::{AskedRange, unsatisfied_nbytes};
+use crate::retry::{Attempts, Fault, retry_after};
+use crate::window::Window;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService,
+};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// What is skipped at most of an answer that has more than was asked for.
+const MOST_SKIPPED_NBYTES: u64 = 8 << 20;
+
+/// What is read at most of the body of an error.
+const ERROR_BODY_NBYTES: usize = 64 << 10;
+
+const MOST_REDIRECTS: usize = 10;
+
+/// The service that gives a machine in the cloud its credentials answers at once, or is not there.
+const MACHINE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Headers that say what is asked for, and nothing of who asks.
+const HARMLESS: [header::HeaderName; 5] =
+    [header::RANGE, header::IF_MATCH, header::IF_NONE_MATCH, header::ACCEPT, header::USER_AGENT];
+
+/// Marks the answer of a server that does not tell the size of a value.
+#[derive(Debug, Clone, Copy)]
+pub struct UnknownSize;
+
+/// Sends the requests of one store.
+#[derive(Debug, Clone)]
+pub struct Transport(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    process: &'static Process,
+    client: reqwest::Client,
+    policy: TransportPolicy,
+    /// Headers for requests to this host alone.
+    headers: HeaderMap,
+    origin: Option<Url>,
+}
+
+impl Transport {
+    pub fn new(
+        process: &'static Process,
+        client: reqwest::Client,
+        policy: TransportPolicy,
+        headers: HeaderMap,
+        origin: Option<Url>,
+    ) -> Transport {
+        Transport(Arc::new(Shared { process, client, policy, headers, origin }))
+    }
+}
+
+impl HttpConnector for Transport {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+impl HttpService for Transport {
+    fn call<'a, 'b>(&'a self, request: HttpRequest) -> BoxFuture<'b, Result<HttpResponse, HttpError>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(self.0.send(request))
+    }
+}
+
+impl Shared {
+    /// Step 4.
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let attempts = match request.extensions().get::<Arc<Attempts>>() {
+            Some(attempts) => Arc::clone(attempts),
+            None => Arc::new(Attempts::new(self.policy)),
+        };
+        loop {
+            let (fault, failure, answer) = match self.follow(&request).await {
+                Ok(answer) if answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED => {
+                    // What went wrong before is no longer what a caller would be told.
+                    attempts.take_failure();
+                    return self.fit(&request, answer, &attempts);
+                }
+                Ok(answer) => self.failed(answer).await,
+                Err(error) => {
+                    let host = request.uri().host().unwrap_or_default();
+                    let failure = Failure::new(io_kind(&error), format!("{host}: {}", chain(&error)));
+                    (is_worth_a_retry(&error).then_some(Fault::Connection), failure, Err(error))
+                }
+            };
+            let Some(fault) = fault.filter(|_| !is_of_this_machine(&request)) else {
+                attempts.fail(failure);
+                return answer;
+            };
+            match attempts.again(fault, failure) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return answer,
+            }
+        }
+    }
+
+    /// What an answer that is no success comes to. Its body is read, so that the connection can be used again.
+    async fn failed(
+        &self,
+        answer: HttpResponse,
+    ) -> (Option<Fault>, Failure, Result<HttpResponse, HttpError>) {
+        let (parts, body) = answer.into_parts();
+        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let body = read_some(body, ERROR_BODY_NBYTES).await;
+        let status = parts.status.as_u16();
+        let mut failure = Failure::of_status(status, &String::from_utf8_lossy(&body));
+        failure.nbytes = text("content-range").and_then(unsatisfied_nbytes);
+        failure.region = text("x-amz-bucket-region").map(str::to_owned);
+        let fault = match status {
+            429 | 503 => Some(Fault::Throttled(text("retry-after").and_then(retry_after))),
+            408 | 500 | 502 | 504 => Some(Fault::Server),
+            _ => None,
+        };
+        (fault, failure, Ok(HttpResponse::from_parts(parts, Vec::new().into())))
+    }
+
+    /// Step 3.
+    async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
+        let is_read = is_read(request);
+        let mut request = request.clone();
+        if !self.headers.is_empty() && self.is_own(&request) {
+            request.headers_mut().extend(self.headers.clone());
+        }
+        for _ in 0..MOST_REDIRECTS {
+            let answer = self.late(&request).await?;
+            let place = answer.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
+            let (Some(place), true, true) = (place, answer.status().is_redirection(), is_read) else {
+                return Ok(answer);
+            };
+            let from = Url::parse(&request.uri().to_string()).map_err(invalid)?;
+            let to = from.join(place).map_err(invalid)?;
+            if !matches!(to.scheme(), "https" | "http") || from.scheme() == "https" && to.scheme() == "http" {
+                return Err(invalid(
+                    "the server redirects from https to another protocol, which is not followed",
+                ));
+            }
+            *request.uri_mut() = to.as_str().parse().map_err(invalid)?;
+            if from.origin() != to.origin() {
+                let all = std::mem::take(request.headers_mut());
+                let kept =
+                    HARMLESS.into_iter().filter_map(|name| Some((name.clone(), all.get(name)?.clone())));
+                request.headers_mut().extend(kept);
+            }
+        }
+        Err(invalid("the server redirects in a circle"))
+    }
+
+    fn is_own(&self, request: &HttpRequest) -> bool {
+        let port = |scheme: &str| if scheme == "https" { 443 } else { 80 };
+        let uri = request.uri();
+        self.origin.as_ref().is_some_and(|origin| {
+            uri.scheme_str() == Some(origin.scheme())
+                && uri.host() == origin.host_str()
+                && uri.port_u16().unwrap_or_else(|| port(origin.scheme()))
+                    == origin.port().unwrap_or_else(|| port(origin.scheme()))
+        })
+    }
+
+    /// Step 1.
+    async fn late(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
+        let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
+        let host = self.process.host(authority);
+        let permit = host.budget.acquire().await;
+        if !self.policy.hedging || !is_read(request) {
+            return self.once(&host, request, permit).await;
+        }
+        let second = || host.budget.try_acquire().map(|permit| self.once(&host, request, permit));
+        race(&host.first_bytes, self.once(&host, request, permit), second).await
+    }
+
+    /// Step 2.
+    async fn once(
+        &self,
+        host: &Host,
+        request: &HttpRequest,
+        permit: Permit,
+    ) -> Result<HttpResponse, HttpError> {
+        let begun = Instant::now();
+        let patience = if is_of_this_machine(request) {
+            MACHINE_PATIENCE
+        } else {
+            self.policy.patience(is_read(request), request.body().content_length() as u64)
+        };
+        let answer = match tokio::time::timeout(patience, self.client.call(request.clone())).await {
+            Ok(answer) => answer?,
+            Err(_) => return Err(silent(patience)),
+        };
+        match answer.status() {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                host.budget.throttled(Instant::now());
+            }
+            _ => host.budget.answered(),
+        }
+        if is_read(request) {
+            host.first_bytes.record(begun.elapsed());
+        }
+        let silence = self.policy.silence;
+        Ok(answer.map(|body| HttpResponseBody::new(AnswerBody::new(body, silence, permit))))
+    }
+
+    /// Step 5, and what `object_store` needs of an answer that a server may leave out.
+    fn fit(
+        &self,
+        request: &HttpRequest,
+        answer: HttpResponse,
+        attempts: &Attempts,
+    ) -> Result<HttpResponse, HttpError> {
+        if !is_read(request) {
+            return Ok(answer);
+        }
+        let (mut parts, mut body) = answer.into_parts();
+        // Nobody asks when a value was written, and servers have many ways to write a time.
+        if parts.headers.get(header::LAST_MODIFIED).is_some_and(|value| !is_date(value)) {
+            parts.headers.remove(header::LAST_MODIFIED);
+        }
+        let nbytes = parts.headers.get(header::CONTENT_LENGTH);
+        let nbytes: Option<u64> = nbytes.and_then(|value| value.to_str().ok()?.parse().ok());
+        let asked =
+            request.headers().get(header::RANGE).and_then(|value| AskedRange::parse(value.to_str().ok()?));
+        match (asked, nbytes) {
+            (Some(asked), Some(nbytes)) if parts.status == StatusCode::OK => {
+                let Some(range) = asked.of(nbytes) else {
+                    let mut failure = Failure::of_status(416, "");
+                    failure.nbytes = Some(nbytes);
+                    attempts.fail(failure);
+                    parts.status = StatusCode::RANGE_NOT_SATISFIABLE;
+                    return Ok(HttpResponse::from_parts(parts, Vec::new().into()));
+                };
+                if range.start > MOST_SKIPPED_NBYTES {
+                    return Err(no_ranges(attempts));
+                }
+                let told = format!("bytes {}-{}/{nbytes}", range.start, range.end - 1);
+                let length = range.end - range.start;
+                parts.status = StatusCode::PARTIAL_CONTENT;
+                parts.headers.insert(header::CONTENT_RANGE, HeaderValue::try_from(told).map_err(invalid)?);
+                parts.headers.insert(header::CONTENT_LENGTH, length.into());
+                body = HttpResponseBody::new(Window::new(body, &range));
+            }
+            (Some(_), None) if parts.status == StatusCode::OK => return Err(no_ranges(attempts)),
+            (None, None) => {
+                parts.headers.insert(header::CONTENT_LENGTH, 0_u64.into());
+                parts.extensions.insert(UnknownSize);
+            }
+            _ => {}
+        }
+        Ok(HttpResponse::from_parts(parts, body))
+    }
+}
+
+fn is_read(request: &HttpRequest) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
+/// Whether a request goes to the service that gives a machine in the cloud its credentials.
+fn is_of_this_machine(request: &HttpRequest) -> bool {
+    matches!(request.uri().host(), Some("169.254.169.254" | "169.254.170.2" | "metadata.google.internal"))
+}
+
+fn is_date(value: &HeaderValue) -> bool {
+    // As `Sun, 06 Nov 1994 08:49:37 GMT`.
+    value.to_str().is_ok_and(|text| text.len() == 29 && text.ends_with("GMT"))
+}
+
+/// The first bytes of a body; what is wrong with it is told by its status already.
+async fn read_some(body: HttpResponseBody, most: usize) -> Vec<u8> {
+    let mut read = Vec::new();
+    let mut frames = body.bytes_stream();
+    while let Some(Ok(frame)) = frames.next().await {
+        if read.len() + frame.len() > most {
+            break;
+        }
+        read.extend_from_slice(&frame);
+    }
+    read
+}
+
+/// An answer or a URL that makes no sense, which is not asked for again.
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> HttpError {
+    HttpError::new_boxed(HttpErrorKind::Decode, error.into())
+}
+
+fn no_ranges(attempts: &Attempts) -> HttpError {
+    let text = "the server sends whole values alone, and no ranges of them";
+    attempts.fail(Failure::new(io::ErrorKind::Unsupported, text));
+    invalid(text)
+}
+
+fn is_worth_a_retry(error: &HttpError) -> bool {
+    error.kind() != HttpErrorKind::Decode
+}
+
+/// The kind of the error below, where the system told one.
+fn io_kind(error: &HttpError) -> io::ErrorKind {
+    if error.kind() == HttpErrorKind::Timeout {
+        return io::ErrorKind::TimedOut;
+    }
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if let Some(inner) = inner.downcast_ref::<io::Error>()
+            && inner.kind() != io::ErrorKind::Other
+        {
+            return inner.kind();
+        }
+        source = inner.source();
+    }
+    match error.kind() {
+        HttpErrorKind::Connect => io::ErrorKind::NotConnected,
+        HttpErrorKind::Request | HttpErrorKind::Interrupted => io::ErrorKind::ConnectionReset,
+        HttpErrorKind::Decode => io::ErrorKind::InvalidData,
+        _ => io::ErrorKind::Other,
+    }
+}

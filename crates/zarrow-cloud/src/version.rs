@@ -1,0 +1,52 @@
+//! Versions of values, as each service tells them apart.
+//!
+//! A strong ETag is a version everywhere. Google Cloud Storage takes the generation of an object as the condition of a put, which
+//! goes along behind a line break. A weak ETag, or none, tells no versions apart: then nothing is resumed, split or kept.
+
+use object_store::{ObjectMeta, UpdateVersion};
+use zarrow::store::remote::ObjectVersion;
+
+/// The version of an answer; `None` where it has none that can be relied on.
+pub fn of_answer(meta: &ObjectMeta, has_generations: bool) -> Option<ObjectVersion> {
+    of_parts(meta.e_tag.as_deref(), meta.version.as_deref(), has_generations)
+}
+
+/// The version of these parts.
+pub fn of_parts(
+    e_tag: Option<&str>,
+    generation: Option<&str>,
+    has_generations: bool,
+) -> Option<ObjectVersion> {
+    let e_tag = e_tag.filter(|e_tag| !e_tag.is_empty() && !e_tag.starts_with("W/"))?;
+    Some(match generation.filter(|_| has_generations) {
+        Some(generation) => ObjectVersion::new(&format!("{e_tag}\n{generation}")),
+        None => ObjectVersion::new(e_tag),
+    })
+}
+
+/// The ETag of a version.
+pub fn e_tag(version: &ObjectVersion) -> &str {
+    version.as_str().split('\n').next().unwrap_or_default()
+}
+
+/// The version as the condition of a put.
+pub fn of_update(version: &ObjectVersion) -> UpdateVersion {
+    let generation = version.as_str().split_once('\n').map(|(_, generation)| generation.to_owned());
+    UpdateVersion { e_tag: Some(e_tag(version).to_owned()), version: generation }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weak_tags_are_no_versions_and_generations_go_along() {
+        assert_eq!(of_parts(Some("W/\"a\""), None, false), None);
+        assert_eq!(of_parts(None, Some("7"), true), None);
+        assert_eq!(of_parts(Some("\"a\""), Some("7"), false), Some(ObjectVersion::new("\"a\"")));
+        let version = of_parts(Some("\"a\""), Some("7"), true).unwrap();
+        assert_eq!(e_tag(&version), "\"a\"");
+        let update = of_update(&version);
+        assert_eq!((update.e_tag.as_deref(), update.version.as_deref()), (Some("\"a\""), Some("7")));
+    }
+}

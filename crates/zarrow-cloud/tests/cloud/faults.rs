@@ -1,0 +1,218 @@
+//! A server that fails: right data or a typed error, so many requests at most, and never two versions in one value.
+
+use crate::arrays::{adapter, layouts, open_array, policy, read, selections, store, upload};
+use crate::message::Answer;
+use crate::server::{FAULTS, Fault, Server, once, seeded, well};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use zarrow::store::remote::{Fetched, ObjectVersion, RemoteStore, Request, Span, fetch};
+
+/// Reads every layout by both ways under faults, until so many requests were sent.
+fn campaign(seed: u64, per_mille: u64, least_requests: usize) {
+    let server = Server::start(well());
+    let layouts = layouts();
+    for (number, (_, memory)) in layouts.iter().enumerate() {
+        upload(&server, &format!("bucket/array{number}"), &**memory);
+    }
+    // The requests that reads take where nothing fails.
+    let mut reads = Vec::new();
+    for (number, (name, memory)) in layouts.iter().enumerate() {
+        let path = format!("bucket/array{number}");
+        let local = open_array(Arc::clone(memory) as _).unwrap();
+        for by_s3 in [true, false] {
+            let remote = open_array(adapter(&server, &path, by_s3)).unwrap();
+            for selection in selections() {
+                reads.push((name, remote.clone(), read(&local, &selection).unwrap(), selection));
+            }
+        }
+    }
+    let before = server.requests();
+    reads.iter().for_each(|(_, remote, _, selection)| drop(read(remote, selection).unwrap()));
+    let ideal = server.requests() - before;
+    let (start, mut round, mut failed) = (server.requests(), 0, 0);
+    while server.requests() - start < least_requests {
+        server.behave(seeded(seed + round, per_mille));
+        for (name, remote, expected, selection) in &reads {
+            match read(remote, selection) {
+                Ok(found) => assert_eq!(&found, expected, "{name}, {selection:?}"),
+                Err(error) => {
+                    assert_eq!(error.kind().code(), "io", "{name}: {error}");
+                    failed += 1;
+                }
+            }
+        }
+        round += 1;
+    }
+    let (sent, ideal) = (server.requests() - start, ideal * round as usize);
+    let reads = reads.len() * round as usize;
+    assert!(failed * 1000 <= reads, "{failed} of {reads} reads failed");
+    assert!(sent <= ideal + ideal * per_mille as usize / 250, "{sent} requests for {ideal}");
+}
+
+#[test]
+fn reads_under_faults_are_right() {
+    campaign(1, 50, 1_500);
+}
+
+#[test]
+#[ignore = "long: the campaign of make soak"]
+fn reads_under_faults_are_right_for_long() {
+    campaign(std::process::id().into(), 50, 20_000);
+}
+
+/// Each fault by itself, met by the first request or by all.
+#[test]
+fn each_fault_is_overcome_once_and_ends_where_it_stays() {
+    for fault in FAULTS {
+        let server = Server::start(well());
+        server.objects(|objects| objects.put("bucket/a", (0..=255).cycle().take(100_000).collect()));
+        for by_s3 in [true, false] {
+            let store = store(&server, "bucket", by_s3);
+            for span in [Span::Whole, Span::Range(1000..50_000), Span::Suffix(700)] {
+                server.behave(once(fault));
+                let found = fetch(&store, Request::new("a", span.clone()), u64::MAX, &|| Ok(()));
+                let Ok(Fetched::Body(body)) = found else { panic!("{fault:?}, {span:?}: {found:?}") };
+                let start = body.start as usize;
+                let right =
+                    body.bytes.iter().enumerate().all(|(at, byte)| *byte == ((start + at) % 256) as u8);
+                let nbytes = match span {
+                    Span::Whole => 100_000,
+                    Span::Range(range) => (range.end - range.start) as usize,
+                    Span::Suffix(nbytes) => nbytes as usize,
+                };
+                assert!(right && body.bytes.len() == nbytes, "{fault:?}");
+            }
+        }
+        // Of a range all that was promised is there before the message turns out to be too short.
+        let harmless = matches!(fault, Fault::Late | Fault::Trickle | Fault::Whole | Fault::TooLong);
+        server.behave(Box::new(move |_, _| Some(fault)));
+        let (store, before) = (store(&server, "bucket", true), server.requests());
+        match fetch(&store, Request::new("a", Span::Range(0..100)), u64::MAX, &|| Ok(())) {
+            Ok(_) => assert!(harmless, "{fault:?}"),
+            Err(error) => {
+                assert!(!harmless && error.kind().code() == "io", "{fault:?}: {error}");
+                let most = 1 + policy().retries + policy().throttled_retries;
+                // Each may be sent a second time where it is late.
+                assert!(server.requests() - before <= 2 * most as usize, "{fault:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cut_body_is_gone_on_with_by_its_version_and_begun_anew_without() {
+    for has_no_e_tags in [false, true] {
+        let server = Server::start(once(Fault::Cut));
+        server.objects(|objects| {
+            objects.has_no_e_tags = has_no_e_tags;
+            objects.put("bucket/a", (0..100).collect())
+        });
+        let store = store(&server, "bucket", true);
+        let found = fetch(&store, Request::new("a", Span::Range(10..90)), u64::MAX, &|| Ok(())).unwrap();
+        let Fetched::Body(body) = found else { panic!("it is there") };
+        assert_eq!(body.bytes, (10..90).collect::<Vec<u8>>());
+        let ranges: Vec<_> =
+            server.take_log().iter().map(|message| message.header("range").unwrap().to_owned()).collect();
+        let second = if has_no_e_tags { "bytes=10-89" } else { "bytes=50-89" };
+        assert_eq!((ranges.first().unwrap().as_str(), ranges[1].as_str()), ("bytes=10-89", second));
+    }
+}
+
+/// A writer replaces a value again and again while it is read in answers that break off.
+#[test]
+fn a_value_is_never_of_two_versions() {
+    const NBYTES: usize = 200_000;
+    let server = Server::start(seeded(7, 300));
+    server.objects(|objects| objects.put("bucket/a", vec![0; NBYTES]));
+    let stop = AtomicBool::new(false);
+    let changed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in (0..=u8::MAX).cycle() {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                server.objects(|objects| objects.put("bucket/a", vec![number; NBYTES]));
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        let store = store(&server, "bucket", true);
+        let mut changed = 0;
+        for _ in 0..150 {
+            let first = fetch(&store, Request::new("a", Span::Range(0..1000)), u64::MAX, &|| Ok(()));
+            let Ok(Fetched::Body(first)) = first else { continue };
+            assert!(first.bytes.iter().all(|byte| *byte == first.bytes[0]));
+            let rest = Request::new("a", Span::Range(1000..NBYTES as u64)).if_version(first.version);
+            match fetch(&store, rest, u64::MAX, &|| Ok(())) {
+                Ok(Fetched::Body(rest)) => assert!(rest.bytes.iter().all(|byte| *byte == first.bytes[0])),
+                Ok(other) => {
+                    assert_eq!(other, Fetched::Changed);
+                    changed += 1;
+                }
+                Err(error) => assert_eq!(error.kind().code(), "io"),
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        changed
+    });
+    assert!(changed > 0);
+}
+
+/// A server that reads over `If-Match` and sends another version.
+#[test]
+fn an_answer_of_another_version_than_was_asked_for_is_not_taken() {
+    let server = Server::start(well());
+    server.answer_with(Some(
+        Answer::new(206).with("etag", "\"new\"").with("content-range", "bytes 0-1/2").of("ab"),
+    ));
+    let store = store(&server, "bucket", true);
+    let wanted = Some(ObjectVersion::new("\"old\""));
+    let found = fetch(&store, Request::new("a", Span::Range(0..2)).if_version(wanted), 10, &|| Ok(()));
+    assert_eq!(found.unwrap(), Fetched::Changed);
+}
+
+#[test]
+fn many_requests_at_once_are_held_to_the_budget_of_the_host() {
+    let server = Server::start(Box::new(|_, _| Some(Fault::Late)));
+    server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
+    let store = store(&server, "bucket", true);
+    let (done, told) = std::sync::mpsc::channel();
+    struct Counter(std::sync::mpsc::Sender<bool>);
+    impl zarrow::store::remote::Receiver for Counter {
+        fn head(&mut self, _: &zarrow::store::remote::Head) -> std::ops::ControlFlow<()> {
+            std::ops::ControlFlow::Continue(())
+        }
+        fn frame(&mut self, _: &[u8]) -> std::ops::ControlFlow<()> {
+            std::ops::ControlFlow::Continue(())
+        }
+        fn done(self: Box<Self>, result: zarrow::Result<zarrow::store::remote::Outcome>) {
+            self.0.send(result.is_ok()).unwrap();
+        }
+    }
+    for _ in 0..300 {
+        store.submit(Request::new("a", Span::Whole), Box::new(Counter(done.clone())));
+    }
+    assert!((0..300).all(|_| told.recv().unwrap()));
+    assert!((16..=80).contains(&server.most_at_once()), "{}", server.most_at_once());
+}
+
+/// Some answers stall for much longer than the others take: these are asked for a second time, and few others.
+#[test]
+fn answers_that_stall_are_asked_for_again_before_anybody_gives_up() {
+    let number = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::start(Box::new(move |_, _| {
+        let number = number.fetch_add(1, Ordering::SeqCst);
+        if number % 50 == 49 { Some(Fault::Silent) } else { Some(Fault::Late) }
+    }));
+    server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
+    let mut patient = policy();
+    // Nobody gives up, and nothing is tried again: what overtakes a stall is the second request.
+    (patient.silence, patient.retries) = (std::time::Duration::from_secs(60), 0);
+    let store = store(&server, "bucket", true).with_policy(patient);
+    const READS: usize = 150;
+    for _ in 0..READS {
+        let found = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(()));
+        assert!(matches!(found, Ok(Fetched::Body(body)) if body.bytes.len() == 1000));
+    }
+    let extra = server.requests() - READS;
+    assert!((3..=READS / 20 + 6).contains(&extra), "{extra}");
+}

@@ -1,0 +1,61 @@
+//! A forked child uses what its parent opened, with connections of its own.
+
+use crate::arrays::{adapter, store};
+use crate::server::{Fault, Server};
+use zarrow::store::Store;
+use zarrow::store::remote::{Fetched, Request, Span, fetch};
+
+/// Runs `child` in a forked process; says whether it gave true.
+fn forked(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child runs `child` and ends, without a step back into the test's own machinery.
+    match unsafe { libc::fork() } {
+        0 => {
+            let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!matches!(status, Ok(true)))) }
+        }
+        pid => {
+            assert!(pid > 0);
+            let mut status = 0;
+            for _ in 0..6_000 {
+                // SAFETY: `pid` is a child of this process, and `status` a place for what is told of it.
+                if unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } != 0 {
+                    return status == 0;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            // SAFETY: the child was not waited for yet, so that the number is still its own.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            false
+        }
+    }
+}
+
+#[test]
+fn a_child_reads_while_its_parent_reads_on() {
+    let server = Server::start(Box::new(|_, _| Some(Fault::Late)));
+    server.objects(|objects| objects.put("bucket/a", (0..200).collect()));
+    let (adapter, store) = (adapter(&server, "bucket", true), store(&server, "bucket", false));
+    let expected: Option<Vec<u8>> = Some((0..200).collect());
+    assert_eq!(adapter.get("a", 1000).unwrap(), expected);
+    let read = || fetch(&store, Request::new("a", Span::Range(5..9)), 10, &|| Ok(())).unwrap();
+    let is_right = |fetched: Fetched| matches!(fetched, Fetched::Body(body) if body.bytes == [5, 6, 7, 8]);
+    std::thread::scope(|scope| {
+        // Requests are under way at each fork.
+        let readers: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..20).all(|_| is_right(read())))).collect();
+        for _ in 0..5 {
+            let child = || adapter.get("a", 1000).unwrap() == expected && is_right(read());
+            assert!(forked(child));
+        }
+        // A store that only the parent used is dropped in the child, and used on by the parent.
+        let other = crate::arrays::store(&server, "bucket", true);
+        drop(fetch(&other, Request::new("a", Span::Whole), 1000, &|| Ok(())).unwrap());
+        let mut other = Some(other);
+        assert!(forked(|| {
+            drop(other.take());
+            true
+        }));
+        assert!(readers.into_iter().all(|reader| reader.join().unwrap()));
+    });
+    assert_eq!(adapter.get("a", 1000).unwrap(), expected);
+}

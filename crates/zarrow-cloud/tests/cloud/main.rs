@@ -1,0 +1,24 @@
+//! Stores in the cloud over a server of our own on the loopback interface, which fails as it is told.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "helpers of tests fail like tests"
+)]
+#![allow(
+    clippy::disallowed_types,
+    reason = "the server's threads are the tests' own, and nothing forks beside them"
+)]
+
+mod arrays;
+mod faults;
+mod fork;
+mod listing;
+mod message;
+mod nodes;
+mod objects;
+mod policy;
+mod reading;
+mod secrets;
+mod server;
+mod writing;

@@ -1,0 +1,212 @@
+//! Arrays and groups that are created and written over S3, by one and by many at once.
+
+use crate::arrays::{adapter, store};
+use crate::message::Message;
+use crate::server::{Fault, Server, well};
+use std::sync::Arc;
+use zarrow::store::Store;
+use zarrow::store::remote::RemoteAdapter;
+use zarrow::{
+    Array, ArrayBuilder, AttributeChange, Existing, Group, Node, Number, OpenOptions, Values, ZarrFormat,
+    create_array, create_group, open,
+};
+
+fn s3(server: &Server) -> Arc<dyn Store> {
+    adapter(server, "bucket/tree", true)
+}
+
+fn array(store: &Arc<dyn Store>, path: &str) -> Array {
+    match open(Arc::clone(store), path).unwrap() {
+        Node::Array(array) => array,
+        Node::Group(_) => panic!("an array was created"),
+    }
+}
+
+fn elements(array: &Array) -> Vec<i32> {
+    array.read(..).unwrap().into_tensor().unwrap().as_slice::<i32>().unwrap().to_vec()
+}
+
+fn group(store: &Arc<dyn Store>) -> Group {
+    match open(Arc::clone(store), "").unwrap() {
+        Node::Group(group) => group,
+        Node::Array(_) => panic!("a group was created"),
+    }
+}
+
+fn attributes(title: &str) -> serde_json::Map<String, serde_json::Value> {
+    serde_json::Map::from_iter([(title.to_owned(), 1.into())])
+}
+
+#[test]
+fn a_tree_is_created_written_changed_and_erased() {
+    let server = Server::start(well());
+    let store = s3(&server);
+    let options = OpenOptions::default();
+    for format in [ZarrFormat::V2, ZarrFormat::V3] {
+        create_group(Arc::clone(&store), "", format, attributes("one"), Existing::Erase, &options).unwrap();
+        let error =
+            create_group(Arc::clone(&store), "", format, attributes("two"), Existing::Refuse, &options)
+                .unwrap_err();
+        assert_eq!(error.kind().code(), "exists");
+        let build = |chunks: [u64; 2], shards: Option<[u64; 2]>| {
+            let builder = ArrayBuilder::new([7, 9], Number::Int32).zarr_format(format).chunk_shape(chunks);
+            let builder = shards.map_or(builder.clone(), |shards| builder.shard_shape(shards));
+            builder.build().unwrap()
+        };
+        let mut kinds = vec![("plain", build([3, 4], None))];
+        if format == ZarrFormat::V3 {
+            kinds.push(("sharded", build([2, 2], Some([4, 6]))));
+        }
+        for (name, metadata) in kinds {
+            let path = format!("group/{name}");
+            create_array(Arc::clone(&store), &path, metadata, Existing::Refuse, &options).unwrap();
+            let mut array = array(&store, &path);
+            let mut expected = vec![0_i32; 63];
+            let all: Vec<i32> = (0..63).collect();
+            array.write((.., ..), Values::slice(&all, &[7, 9]).unwrap()).unwrap();
+            expected.copy_from_slice(&all);
+            // Parts of chunks, to the fill value and back.
+            for (value, rows) in [(-5, 2..5), (0, 1..6), (8, 3..4)] {
+                array.write((rows.clone(), 1..8), Values::scalar(&value)).unwrap();
+                for row in rows {
+                    expected[row as usize * 9 + 1..row as usize * 9 + 8].fill(value);
+                }
+                assert_eq!(elements(&array), expected, "{name}");
+            }
+            array.append(Values::slice(&[1; 18], &[2, 9]).unwrap(), 0).unwrap();
+            expected.extend([1; 18]);
+            array.change_attributes(&AttributeChange::Update(attributes("units").into())).unwrap();
+            let found = self::array(&store, &path);
+            assert_eq!((elements(&found), found.shape()), (expected.clone(), &[9, 9][..]));
+            array.resize(&[4, 9]).unwrap();
+            assert_eq!(elements(&self::array(&store, &path)), expected[..36]);
+        }
+        let mut root = group(&store);
+        root.consolidate_metadata().unwrap();
+        let consolidated = group(&store);
+        assert!(consolidated.is_consolidated());
+        server.take_log();
+        assert_eq!(consolidated.array("group/plain").unwrap().shape(), [4, 9]);
+        assert_eq!(server.take_log().len(), 0);
+        root.erase("group").unwrap();
+        let left = server.objects(|objects| objects.all.keys().filter(|key| key.contains("/group/")).count());
+        assert_eq!(left, 0);
+    }
+}
+
+/// Writers of parts of the same chunks and shards, none of which lie in whole ones.
+#[test]
+fn misaligned_writers_lose_nothing() {
+    const WRITERS: usize = 4;
+    const ROUNDS: usize = 6;
+    // A few answers are late, so that writers meet.
+    let server = Server::start(Box::new(|_: &Message, count| (count % 3 == 0).then_some(Fault::Late)));
+    let store = s3(&server);
+    for shards in [false, true] {
+        let path = format!("shards {shards}");
+        let builder = ArrayBuilder::new([(WRITERS * ROUNDS) as u64], Number::Int32).chunk_shape([5]);
+        let builder = if shards { builder.shard_shape([10]) } else { builder };
+        create_array(
+            Arc::clone(&store),
+            &path,
+            builder.build().unwrap(),
+            Existing::Refuse,
+            &OpenOptions::default(),
+        )
+        .unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (server, path) = (&server, &path);
+                scope.spawn(move || {
+                    let own = Arc::new(RemoteAdapter::new(Arc::new(crate::arrays::store(
+                        server,
+                        "bucket/tree",
+                        true,
+                    ))));
+                    let array = array(&(own as _), path);
+                    for round in 0..ROUNDS {
+                        let at = (round * WRITERS + writer) as i64;
+                        array.write((at..at + 1,), Values::scalar(&(at as i32 + 1))).unwrap();
+                    }
+                });
+            }
+        });
+        let expected: Vec<i32> = (1..=(WRITERS * ROUNDS) as i32).collect();
+        assert_eq!(elements(&array(&store, &path)), expected, "shards: {shards}");
+    }
+}
+
+#[test]
+fn who_appends_at_once_gets_places_of_their_own() {
+    let server = Server::start(Box::new(|_: &Message, count| (count % 3 == 0).then_some(Fault::Late)));
+    let store = s3(&server);
+    let metadata = ArrayBuilder::new([0], Number::Int32).chunk_shape([4]).build().unwrap();
+    create_array(Arc::clone(&store), "log", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 1..=3 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut array = array(store, "log");
+                for _ in 0..4 {
+                    let values = [writer; 3];
+                    array.append(Values::slice(&values, &[3]).unwrap(), 0).unwrap();
+                }
+            });
+        }
+    });
+    let found = elements(&array(&store, "log"));
+    assert_eq!(found.len(), 36);
+    for (row, writer) in found.chunks(3).zip(0..) {
+        assert!(row.iter().all(|value| *value == row[0] && *value > 0), "row {writer}: {found:?}");
+    }
+    assert!((1..=3).all(|writer| found.iter().filter(|value| **value == writer).count() == 12));
+}
+
+#[test]
+fn of_many_who_create_one_node_one_succeeds_and_attributes_of_all_are_kept() {
+    let server = Server::start(well());
+    let store = s3(&server);
+    let created: usize = std::thread::scope(|scope| {
+        let create = || {
+            let options = OpenOptions::default();
+            create_group(
+                Arc::clone(&store),
+                "",
+                ZarrFormat::V3,
+                attributes("own"),
+                Existing::Refuse,
+                &options,
+            )
+            .is_ok()
+        };
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(create)).collect();
+        threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum()
+    });
+    assert_eq!(created, 1);
+    std::thread::scope(|scope| {
+        for number in 0..6 {
+            let store = &store;
+            scope.spawn(move || {
+                let name = format!("name{number}");
+                group(store).change_attributes(&AttributeChange::Update(attributes(&name).into())).unwrap();
+            });
+        }
+    });
+    assert_eq!(group(&store).attributes().values().len(), 7);
+}
+
+#[test]
+fn a_store_without_conditions_refuses_parts_and_takes_whole_chunks() {
+    let server = Server::start(well());
+    server.objects(|objects| objects.ignores_conditions = true);
+    let remote = store(&server, "careless2/tree", true);
+    let store: Arc<dyn Store> = Arc::new(RemoteAdapter::new(Arc::new(remote)));
+    let metadata = ArrayBuilder::new([8], Number::Int32).chunk_shape([4]).build().unwrap();
+    create_array(Arc::clone(&store), "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
+    let array = array(&store, "");
+    array.write((0..4,), Values::scalar(&3)).unwrap();
+    let error = array.write((2..6,), Values::scalar(&5)).unwrap_err();
+    assert_eq!(error.kind().code(), "unsupported");
+    assert!(error.to_string().contains("two writers of one chunk"), "{error}");
+    assert_eq!(elements(&array), [3, 3, 3, 3, 0, 0, 0, 0]);
+}

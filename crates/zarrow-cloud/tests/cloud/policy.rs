@@ -1,0 +1,80 @@
+//! What a server that asks for pauses gets, and redirects.
+
+use crate::arrays::{policy, store};
+use crate::message::{Answer, Message};
+use crate::server::{Fault, Server, well};
+use zarrow::store::remote::{Fetched, Request, Span, fetch};
+use zarrow_cloud::{CloudStore, StorageOptions};
+
+#[test]
+fn a_server_that_always_asks_for_a_pause_is_asked_so_often_and_no_more() {
+    let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Pause(503))));
+    server.objects(|objects| objects.put("bucket/a", vec![1; 1000]));
+    let mut policy = policy();
+    policy.hedging = false;
+    let store = store(&server, "bucket", true).with_policy(policy);
+    let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("503 SlowDown: Later."), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("fewer requests")));
+    assert_eq!(server.requests() as u32, 1 + policy.throttled_retries);
+}
+
+#[test]
+fn what_is_the_callers_fault_is_asked_once() {
+    for status in [400, 401, 403] {
+        let server = Server::start(well());
+        server.answer_with(Some(Answer::error(status, "AccessDenied", "No.")));
+        let store = store(&server, "bucket", true);
+        let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+        let expected = if status == 400 { "io" } else { "permission" };
+        assert_eq!(error.kind().code(), expected, "{error}");
+        assert_eq!(server.requests(), 1);
+    }
+}
+
+#[test]
+fn without_credentials_what_is_forbidden_is_never_missing() {
+    let server = Server::start(well());
+    server.answer_with(Some(Answer::error(403, "AccessDenied", "Access Denied")));
+    let options = format!(r#"{{"anon": true, "endpoint_url": "http://{}"}}"#, server.address);
+    let store = CloudStore::new("s3://bucket/a", StorageOptions::from_json(&options).unwrap()).unwrap();
+    let error = fetch(&store, Request::new("zarr.json", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    assert_eq!(error.kind().code(), "permission");
+    assert!(error.to_string().contains("missing from what is private"), "{error}");
+    let asked = server.take_log();
+    assert!(asked.iter().all(|message| message.header("authorization").is_none()));
+}
+
+#[test]
+fn a_bucket_that_is_not_there_is_no_missing_chunk() {
+    let server = Server::start(well());
+    server.answer_with(Some(Answer::error(404, "NoSuchBucket", "The bucket does not exist.")));
+    let store = store(&server, "bucket", true);
+    let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("NoSuchBucket"), "{error}");
+}
+
+#[test]
+fn redirects_are_followed_and_tell_another_host_nothing_of_who_asks() {
+    let (from, to) = (Server::start(well()), Server::start(well()));
+    to.objects(|objects| objects.put("there/a", (0..100).collect()));
+    let place = to.url("there/a?ticket=1");
+    from.answer_with(Some(Answer::new(302).with("location", place)));
+    let options = r#"{"headers": {"Authorization": "Bearer own-secret", "X-Api-Key": "other-secret"}}"#;
+    let store = CloudStore::new(&from.url("data"), StorageOptions::from_json(options).unwrap()).unwrap();
+    let found = fetch(&store, Request::new("a", Span::Range(3..5)), 10, &|| Ok(())).unwrap();
+    assert!(matches!(found, Fetched::Body(body) if body.bytes == [3, 4]));
+    let asked = from.take_log();
+    assert_eq!(asked[0].header("authorization"), Some("Bearer own-secret"));
+    assert_eq!(asked[0].header("x-api-key"), Some("other-secret"));
+    let passed_on = to.take_log();
+    assert_eq!(passed_on[0].header("range"), Some("bytes=3-4"));
+    assert!(
+        passed_on.iter().flat_map(|message| &message.headers).all(|(_, value)| !value.contains("secret"))
+    );
+    // A circle ends.
+    let itself = from.url("data/a");
+    from.answer_with(Some(Answer::new(302).with("location", itself)));
+    let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("in a circle"), "{error}");
+}

@@ -1,0 +1,183 @@
+//! Reads over a server that answers well: the bytes, the heads, and how many requests they take.
+
+use crate::arrays::{adapter, layouts, open_array, policy, read, selections, store, upload};
+use crate::message::Message;
+use crate::server::{Fault, Server, well};
+use std::ops::ControlFlow;
+use std::sync::mpsc;
+use std::time::Duration;
+use zarrow::Result;
+use zarrow::store::Store;
+use zarrow::store::remote::{
+    Body, Fetched, Head, ObjectVersion, Outcome, Receiver, RemoteAdapter, RemoteStore, Request, Span, fetch,
+};
+use zarrow_cloud::{CloudStore, StorageOptions};
+
+fn body(store: &dyn RemoteStore, request: Request) -> Body {
+    match fetch(store, request, u64::MAX, &|| Ok(())).unwrap() {
+        Fetched::Body(body) => body,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_span_brings_its_bytes_and_what_is_known_of_the_value() {
+    let server = Server::start(well());
+    let e_tag = server.objects(|objects| objects.put("bucket/data/a", (0..100).collect()));
+    server.objects(|objects| objects.put("bucket/data/empty", Vec::new()));
+    for by_s3 in [true, false] {
+        let store = store(&server, "bucket/data", by_s3);
+        let version = Some(ObjectVersion::new(&e_tag));
+        for (span, range) in [
+            (Span::Whole, 0..100),
+            (Span::Range(3..9), 3..9),
+            (Span::Range(90..200), 90..100),
+            (Span::Range(100..101), 100..100),
+            (Span::Range(5..5), 0..0),
+            (Span::Suffix(7), 93..100),
+            (Span::Suffix(1000), 0..100),
+        ] {
+            let body = body(&store, Request::new("a", span.clone()));
+            let expected: Vec<u8> = (range.start as u8..range.end as u8).collect();
+            assert_eq!((body.bytes, body.nbytes), (expected, Some(100)), "{span:?}");
+            if !range.is_empty() {
+                assert_eq!((body.start, &body.version), (range.start, &version), "{span:?}");
+            }
+        }
+        for span in [Span::Whole, Span::Range(0..5), Span::Suffix(5), Span::Range(0..0)] {
+            let body = body(&store, Request::new("empty", span.clone()));
+            assert_eq!((body.bytes.len(), body.nbytes), (0, Some(0)), "{span:?}");
+        }
+        let ask = |request: Request| fetch(&store, request, u64::MAX, &|| Ok(())).unwrap();
+        assert_eq!(ask(Request::new("none", Span::Whole)), Fetched::Missing);
+        assert_eq!(ask(Request::new("none", Span::Range(0..0))), Fetched::Missing);
+        let other = Some(ObjectVersion::new("\"other\""));
+        assert_eq!(ask(Request::new("a", Span::Whole).if_version(other)), Fetched::Changed);
+        let same = ask(Request::new("a", Span::Range(0..2)).if_version(version));
+        assert!(matches!(same, Fetched::Body(body) if body.bytes == [0, 1]));
+    }
+}
+
+#[test]
+fn arrays_of_every_layout_are_those_in_memory() {
+    let server = Server::start(well());
+    for (number, (name, memory)) in layouts().into_iter().enumerate() {
+        let path = format!("bucket/array{number}");
+        upload(&server, &path, &*memory);
+        let local = open_array(memory as _).unwrap();
+        for by_s3 in [true, false] {
+            let remote = open_array(adapter(&server, &path, by_s3)).unwrap();
+            for selection in selections() {
+                assert_eq!(
+                    read(&remote, &selection).unwrap(),
+                    read(&local, &selection).unwrap(),
+                    "{name}, {selection:?}"
+                );
+            }
+        }
+    }
+    assert!(server.most_at_once() > 1, "requests of one read are under way at once");
+}
+
+/// Names with letters that URLs escape, and roots with them.
+#[test]
+fn keys_go_out_as_they_stand() {
+    let server = Server::start(well());
+    for name in ["a b", "a%20b", "ü", "a+b", "a=b&c", "#x", "a~b*c", "a:b@c", "[1]", "x?y"] {
+        server.objects(|objects| objects.put(&format!("bucket/da ta/{name}"), name.as_bytes().to_vec()));
+        let s3 = store(&server, "bucket/da ta", true);
+        assert_eq!(body(&s3, Request::new(name, Span::Whole)).bytes, name.as_bytes());
+        let http = store(&server, "bucket/da%20ta", false);
+        assert_eq!(body(&http, Request::new(name, Span::Whole)).bytes, name.as_bytes());
+    }
+}
+
+#[test]
+fn a_server_without_ranges_or_tags_is_read_all_the_same() {
+    let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Whole)));
+    server.objects(|objects| {
+        objects.has_no_e_tags = true;
+        objects.put("data/a", (0..100).collect());
+        objects.put("data/large", vec![1; 9 << 20]);
+    });
+    let store = store(&server, "data", false);
+    let found = body(&store, Request::new("a", Span::Range(10..20)));
+    assert_eq!((found.start, found.bytes, found.version), (10, (10..20).collect(), None));
+    assert_eq!(body(&store, Request::new("a", Span::Suffix(3))).bytes, [97, 98, 99]);
+    // What would skip too much is refused, and nothing is collected.
+    let far = Request::new("large", Span::Suffix(10));
+    let error = fetch(&store, far, u64::MAX, &|| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("no ranges"), "{error}");
+}
+
+/// Says what it is told, and stops where it is asked to.
+struct Watcher {
+    frames: usize,
+    stop_at_head: bool,
+    done: mpsc::Sender<(usize, Result<Outcome>)>,
+}
+
+impl Receiver for Watcher {
+    fn head(&mut self, _: &Head) -> ControlFlow<()> {
+        if self.stop_at_head { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn frame(&mut self, _: &[u8]) -> ControlFlow<()> {
+        self.frames += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn done(self: Box<Self>, result: Result<Outcome>) {
+        self.done.send((self.frames, result)).unwrap();
+    }
+}
+
+#[test]
+fn a_request_that_is_cancelled_or_not_wanted_stops() {
+    let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Stalled)));
+    server.objects(|objects| objects.put("data/a", vec![1; 1 << 20]));
+    let mut patient = policy();
+    patient.silence = Duration::from_secs(60);
+    let store = store(&server, "data", false).with_policy(patient);
+    let (done, told) = mpsc::channel();
+    let watcher = |stop_at_head| Box::new(Watcher { frames: 0, stop_at_head, done: done.clone() });
+    store.submit(Request::new("a", Span::Whole), watcher(true));
+    assert!(matches!(told.recv().unwrap(), (0, Ok(Outcome::Stopped))));
+    let handle = store.submit(Request::new("a", Span::Whole), watcher(false));
+    std::thread::sleep(Duration::from_millis(30));
+    handle.cancel();
+    assert!(matches!(told.recv().unwrap(), (_, Ok(Outcome::Stopped))));
+    // A caller that waits stops too.
+    let stop = || Err(zarrow::ErrorKind::Interrupted.into());
+    let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &stop).unwrap_err();
+    assert_eq!(error.kind().code(), "interrupted");
+}
+
+/// A server on a port where nobody listens, and a name that nobody has.
+#[test]
+fn what_cannot_be_reached_is_a_typed_error() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for url in [format!("http://{closed}/data"), "http://no-such-host.invalid/data".to_owned()] {
+        let store = CloudStore::new(&url, StorageOptions::default()).unwrap().with_policy(policy());
+        let error = RemoteAdapter::new(std::sync::Arc::new(store)).get("zarr.json", 100).unwrap_err();
+        assert_eq!(error.kind().code(), "io", "{error}");
+        let host = url.split('/').nth(2).unwrap().split(':').next().unwrap();
+        assert!(error.to_string().contains(host), "{error}");
+    }
+}
+
+#[test]
+fn a_bucket_in_another_region_is_found() {
+    let server = Server::start(well());
+    server.objects(|objects| objects.put("bucket/a", vec![1]));
+    // The endpoint is told, so that no request leaves the machine: the region is then the caller's own word.
+    let mut options: serde_json::Value =
+        serde_json::from_str(&crate::arrays::s3_options(&server).to_json()).unwrap();
+    options.as_object_mut().unwrap().remove("region");
+    let options = StorageOptions::from_json(&options.to_string()).unwrap();
+    let store = CloudStore::new("s3://bucket", options).unwrap().with_policy(policy());
+    let moved = crate::message::Answer::error(301, "PermanentRedirect", "Elsewhere.");
+    server.answer_with(Some(moved.with("x-amz-bucket-region", "eu-north-1")));
+    let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("301 PermanentRedirect"), "{error}");
+}

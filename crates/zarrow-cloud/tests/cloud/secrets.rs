@@ -1,0 +1,45 @@
+//! No error, name or debug view shows what the options keep secret, whatever the server says.
+
+use crate::arrays::{policy, store};
+use crate::message::Answer;
+use crate::server::{Server, well};
+use zarrow::store::remote::{Condition, RemoteStore, Request, Span, fetch, wait};
+use zarrow_cloud::{CloudStore, StorageOptions};
+
+#[test]
+fn nothing_secret_is_shown() {
+    let server = Server::start(well());
+    // A server may repeat what it was sent.
+    let body = |sent: &str| {
+        format!(
+            "<Error><Code>SignatureDoesNotMatch</Code><Message>{sent}</Message><StringToSign>{sent}</StringToSign></Error>"
+        )
+    };
+    let http = r#"{"headers": {"Authorization": "Bearer own-token"}}"#;
+    let url = format!("http://user:pass-word@{}/data?sig=sig-of-query", server.address);
+    let http = CloudStore::new(&url, StorageOptions::from_json(http).unwrap()).unwrap().with_policy(policy());
+    let stores = [
+        (store(&server, "bucket/a", true), "AKIDEXAMPLE with very-secret-indeed"),
+        (http, "Bearer own-token, sig-of-query"),
+    ];
+    let secrets = ["AKIDEXAMPLE", "very-secret-indeed", "own-token", "sig-of-query", "pass-word", "dXNlcjpw"];
+    for status in [200, 301, 400, 403, 404, 500] {
+        for (store, sent) in &stores {
+            let answer = Answer::new(status).of(body(sent)).with("location", "http://[bad?sig-of-query");
+            server.answer_with(Some(answer));
+            let mut texts = vec![format!("{store:?}"), store.name().to_owned()];
+            let mut errors = Vec::new();
+            errors.extend(fetch(store, Request::new("k", Span::Range(0..5)), 5, &|| Ok(())).err());
+            errors.extend(wait(|done| store.list("", true, done), &|| Ok(())).err());
+            if let Some(writer) = store.writer() {
+                let put = |done| writer.put("k", vec![vec![1]], Condition::IfAbsent, done);
+                errors.extend(wait(put, &|| Ok(())).err());
+                errors.extend(wait(|done| writer.delete(vec!["k".into()], done), &|| Ok(())).err());
+            }
+            texts.extend(errors.iter().flat_map(|error| [error.to_string(), format!("{error:?}")]));
+            for (text, secret) in texts.iter().flat_map(|text| secrets.map(|secret| (text, secret))) {
+                assert!(!text.contains(secret), "{status}: {text}");
+            }
+        }
+    }
+}

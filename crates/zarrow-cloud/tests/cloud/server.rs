@@ -1,0 +1,283 @@
+//! A server on the loopback interface, which answers each request as its manner says.
+//!
+//! A connection has a thread. What a request meets follows from its text, a seed and how often the same was asked before: so it
+//! is the same in every run, whatever the order in which threads come.
+
+use crate::message::{Answer, Message};
+use crate::objects::Objects;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What can be wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The answer comes late.
+    Late,
+    /// Its body breaks off.
+    Cut,
+    /// It promises more bytes than come, and closes.
+    TooLong,
+    /// It is of other bytes than were asked for, and says so.
+    OtherRange,
+    /// All bytes, where a range was asked for.
+    Whole,
+    Status(u16),
+    /// 503 or 429, with a pause that the server asks for.
+    Pause(u16),
+    /// The connection closes without an answer.
+    Reset,
+    /// Nothing comes, for longer than anybody waits.
+    Silent,
+    /// The head comes, and a part of the body, and then nothing.
+    Stalled,
+    /// Few bytes at a time.
+    Trickle,
+}
+
+pub const FAULTS: [Fault; 15] = [
+    Fault::Late,
+    Fault::Cut,
+    Fault::TooLong,
+    Fault::OtherRange,
+    Fault::Whole,
+    Fault::Status(500),
+    Fault::Status(502),
+    Fault::Status(503),
+    Fault::Status(429),
+    Fault::Pause(503),
+    Fault::Pause(429),
+    Fault::Reset,
+    Fault::Silent,
+    Fault::Stalled,
+    Fault::Trickle,
+];
+
+/// Which fault a request meets, the `n`th of its text.
+pub type Manner = Box<dyn Fn(&Message, u64) -> Option<Fault> + Send + Sync>;
+
+/// So many faults of a thousand requests.
+pub fn seeded(seed: u64, per_mille: u64) -> Manner {
+    Box::new(move |message, count| {
+        let mut hasher = DefaultHasher::new();
+        (seed, count, &message.method, &message.target, message.header("range")).hash(&mut hasher);
+        let number = hasher.finish();
+        (number % 1000 < per_mille).then(|| FAULTS[(number / 1000 % FAULTS.len() as u64) as usize])
+    })
+}
+
+/// This fault for the first request, and none after.
+pub fn once(fault: Fault) -> Manner {
+    let met = AtomicBool::new(false);
+    Box::new(move |_, _| (!met.swap(true, Ordering::SeqCst)).then_some(fault))
+}
+
+/// No faults.
+pub fn well() -> Manner {
+    Box::new(|_, _| None)
+}
+
+pub struct Server {
+    pub address: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    objects: Mutex<Objects>,
+    manner: Mutex<Manner>,
+    asked: Mutex<HashMap<u64, u64>>,
+    log: Mutex<Vec<Message>>,
+    requests: AtomicUsize,
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+    stop: AtomicBool,
+    /// What is given instead of an answer.
+    instead: Mutex<Option<Answer>>,
+}
+
+impl Server {
+    pub fn start(manner: Manner) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let shared = Arc::new(Shared {
+            objects: Mutex::new(Objects::default()),
+            manner: Mutex::new(manner),
+            asked: Mutex::default(),
+            log: Mutex::default(),
+            requests: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            most_open: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            instead: Mutex::new(None),
+        });
+        let own = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if own.stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let own = Arc::clone(&own);
+                // A client that goes away is no fault of the server's.
+                std::thread::spawn(move || stream.and_then(|stream| own.serve(stream)));
+            }
+        });
+        Server { address, shared }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address)
+    }
+
+    pub fn objects<T>(&self, use_them: impl FnOnce(&mut Objects) -> T) -> T {
+        use_them(&mut self.shared.objects.lock().unwrap())
+    }
+
+    pub fn behave(&self, manner: Manner) {
+        *self.shared.manner.lock().unwrap() = manner;
+        self.shared.asked.lock().unwrap().clear();
+    }
+
+    pub fn answer_with(&self, answer: Option<Answer>) {
+        *self.shared.instead.lock().unwrap() = answer;
+    }
+
+    pub fn requests(&self) -> usize {
+        self.shared.requests.load(Ordering::SeqCst)
+    }
+
+    /// The most requests that were being answered at once.
+    pub fn most_at_once(&self) -> usize {
+        self.shared.most_open.load(Ordering::SeqCst)
+    }
+
+    /// What was asked since the last look.
+    pub fn take_log(&self) -> Vec<Message> {
+        std::mem::take(&mut self.shared.log.lock().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts.
+        drop(TcpStream::connect(&self.address));
+    }
+}
+
+impl Shared {
+    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut stream = stream;
+        while let Some(message) = Message::read(&mut reader)? {
+            self.requests.fetch_add(1, Ordering::SeqCst);
+            let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_open.fetch_max(open, Ordering::SeqCst);
+            let goes_on = self.reply(&mut stream, &message);
+            self.open.fetch_sub(1, Ordering::SeqCst);
+            if !goes_on? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn fault(&self, message: &Message) -> Option<Fault> {
+        let mut hasher = DefaultHasher::new();
+        (&message.method, &message.target, message.header("range")).hash(&mut hasher);
+        let mut asked = self.asked.lock().unwrap();
+        let count = asked.entry(hasher.finish()).or_default();
+        *count += 1;
+        (self.manner.lock().unwrap())(message, *count)
+    }
+
+    /// Answers; says whether the connection goes on.
+    fn reply(&self, stream: &mut TcpStream, message: &Message) -> std::io::Result<bool> {
+        {
+            let mut log = self.log.lock().unwrap();
+            log.push(Message { body: Vec::new(), ..message.clone() });
+        }
+        let fault = self.fault(message);
+        match fault {
+            Some(Fault::Reset) => return Ok(false),
+            Some(Fault::Silent) => {
+                std::thread::sleep(Duration::from_millis(600));
+                return Ok(false);
+            }
+            Some(Fault::Late) => std::thread::sleep(Duration::from_millis(20)),
+            _ => {}
+        }
+        let instead = self.instead.lock().unwrap().clone();
+        let whole = Message {
+            headers: message.headers.iter().filter(|(name, _)| name != "range").cloned().collect(),
+            ..message.clone()
+        };
+        let mut answer = match (instead, fault) {
+            (Some(answer), _) => answer,
+            (None, Some(Fault::Status(status))) => Answer::error(status, "Told", "As it was told."),
+            (None, Some(Fault::Pause(status))) => {
+                Answer::error(status, "SlowDown", "Later.").with("retry-after", 0)
+            }
+            (None, Some(Fault::Whole)) => self.objects.lock().unwrap().answer(&whole),
+            (None, _) => self.objects.lock().unwrap().answer(message),
+        };
+        let mut body = std::mem::take(&mut answer.body);
+        if message.method == "HEAD" {
+            answer.write_head(stream, Some(body.len()))?;
+            return Ok(true);
+        }
+        let is_content = answer.status < 300 && !body.is_empty();
+        // An answer of all bytes is believed: it cannot be of other bytes than it says.
+        let fault = match fault {
+            Some(Fault::OtherRange) if answer.status != 206 => Some(Fault::Cut),
+            fault => fault,
+        };
+        match fault.filter(|_| is_content) {
+            Some(Fault::TooLong) => {
+                answer.write_head(stream, Some(body.len() + 10))?;
+                stream.write_all(&body)?;
+                Ok(false)
+            }
+            Some(Fault::Cut) => {
+                answer.write_head(stream, Some(body.len()))?;
+                stream.write_all(&body[..body.len() / 2])?;
+                Ok(false)
+            }
+            Some(Fault::OtherRange) => {
+                for (name, value) in &mut answer.headers {
+                    if *name == "content-range" {
+                        *value = format!("bytes 0-0/{}", body.len());
+                    }
+                }
+                body.truncate(1);
+                answer.write_head(stream, Some(body.len()))?;
+                stream.write_all(&body)?;
+                Ok(true)
+            }
+            Some(Fault::Stalled) => {
+                answer.write_head(stream, Some(body.len()))?;
+                stream.write_all(&body[..body.len() / 2])?;
+                std::thread::sleep(Duration::from_millis(600));
+                Ok(false)
+            }
+            Some(Fault::Trickle) => {
+                answer.write_head(stream, Some(body.len()))?;
+                for piece in body.chunks(body.len().div_ceil(8)) {
+                    stream.write_all(piece)?;
+                    std::thread::sleep(Duration::from_millis(3));
+                }
+                Ok(true)
+            }
+            _ => {
+                let has_body = answer.status != 204;
+                answer.write_head(stream, has_body.then_some(body.len()))?;
+                stream.write_all(&body)?;
+                Ok(true)
+            }
+        }
+    }
+}

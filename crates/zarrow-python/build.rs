@@ -1,0 +1,80 @@
+//! Makes what `help()` shows from the stubs, so that it is written once.
+//!
+//! 1. Each stub `python/zarrow/_*.pyi` is read line by line. A `class` or a `def` names what the next docstring is for.
+//! 2. The docstring loses its indentation, as with `inspect.cleandoc`.
+//! 3. Each docstring becomes an arm of the macro `help!`, which `src/help.rs` includes: `help!("Array.read")` is the
+//!    text of the method. The constant `TEXTS` lists them all.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let stubs = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../python/zarrow");
+    let mut texts = BTreeMap::new();
+    for entry in fs::read_dir(&stubs)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with('_') && name.ends_with(".pyi") {
+            println!("cargo::rerun-if-changed={}", path.display());
+            read_stub(&fs::read_to_string(&path)?, &mut texts);
+        }
+    }
+    // Step 3.
+    let arms = joined(&texts, |name, text| format!("    ({name:?}) => {{ {text:?} }};\n"));
+    let items = joined(&texts, |name, _| format!("    ({name:?}, help!({name:?})),\n"));
+    let source = format!(
+        "macro_rules! help {{\n{arms}}}\n\nconst TEXTS: [(&str, &str); {}] = [\n{items}];\n",
+        texts.len()
+    );
+    fs::write(Path::new(&env::var("OUT_DIR").unwrap_or_default()).join("help.rs"), source)
+}
+
+fn joined(texts: &BTreeMap<String, String>, line: impl Fn(&str, &str) -> String) -> String {
+    texts.iter().map(|(name, text)| line(name, text)).collect()
+}
+
+/// Steps 1 and 2: adds each docstring by its name; of several, as overloads have, the first counts.
+fn read_stub(stub: &str, texts: &mut BTreeMap<String, String>) {
+    let mut lines = stub.lines();
+    let (mut class, mut name) = (None, None);
+    while let Some(line) = lines.next() {
+        let (indent, code) = (line.len() - line.trim_start().len(), line.trim());
+        if let Some(rest) = code.strip_prefix("class ") {
+            class = Some(identifier(rest));
+            name = class.clone();
+        } else if let Some(rest) = code.strip_prefix("def ").filter(|_| !code.ends_with("...")) {
+            let function = identifier(rest);
+            name = Some(match class.as_ref().filter(|_| indent > 0) {
+                Some(class) => format!("{class}.{function}"),
+                None => function,
+            });
+        } else if code.ends_with("...") {
+            // It has no docstring: the next one is that of a variable.
+            name = None;
+        } else if let Some(first) = code.strip_prefix("\"\"\"").or_else(|| code.strip_prefix("r\"\"\"")) {
+            let text = docstring(first, indent, &mut lines);
+            if let Some(name) = name.take() {
+                texts.entry(name).or_insert(text);
+            }
+        }
+    }
+}
+
+/// The name that a definition begins with.
+fn identifier(text: &str) -> String {
+    text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+}
+
+/// A docstring whose `first` line stands behind its quotes, without the indentation of the lines that follow.
+fn docstring<'a>(first: &str, indent: usize, lines: &mut impl Iterator<Item = &'a str>) -> String {
+    if let Some(text) = first.strip_suffix("\"\"\"") {
+        return text.to_owned();
+    }
+    let mut text = first.to_owned();
+    for line in lines.take_while(|line| line.trim() != "\"\"\"") {
+        text.push('\n');
+        text.push_str(line.get(indent..).unwrap_or_default().trim_end());
+    }
+    text
+}

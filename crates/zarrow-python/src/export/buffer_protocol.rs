@@ -1,0 +1,151 @@
+//! The buffer protocol over a shared tensor.
+//!
+//! 1. A request that the memory cannot answer (writable, contiguous, a format for a type that has none) is a
+//!    `BufferError`. Without `PyBUF_ND` the consumer takes all bytes as one run: the view has 0 axes, as in NumPy.
+//! 2. What the view points to (shape, strides in bytes, format) lives in one box behind `internal`; the tensor
+//!    itself is kept alive by the view's reference to its Python object.
+//! 3. The consumer releases the view once, which frees the box.
+//!
+//! Source: PEP 3118 and "Buffer Protocol" of the C API.
+
+use crate::python::error::{exchange, warning};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::ffi::{CString, c_int};
+use std::ptr::null_mut;
+use zarrow_array::shape::is_c_contiguous;
+use zarrow_array::{DataType, SharedTensor};
+
+/// Step 2.
+struct Geometry {
+    shape: Vec<ffi::Py_ssize_t>,
+    strides: Vec<ffi::Py_ssize_t>,
+    format: CString,
+}
+
+/// Fills `view` with the memory of `tensor`, which `owner` holds.
+///
+/// # Safety
+/// `view` points to a `Py_buffer` that may be written to, and `owner` keeps `tensor` alive.
+pub unsafe fn fill(
+    owner: Bound<'_, PyAny>,
+    tensor: &SharedTensor,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
+    let asks = |flag: c_int| flags & flag == flag;
+    let is_plain = tensor.shape().len() == 1 && tensor.item_size() == 1;
+    let mut checked = check(owner.py(), tensor, &asks);
+    if flags == ffi::PyBUF_WRITABLE && !is_plain && checked.is_ok() {
+        checked = warn_of_torch(owner.py());
+    }
+    if let Err(refusal) = checked {
+        // SAFETY: the caller gives a view to be written; one that was refused has no owner.
+        unsafe { (*view).obj = null_mut() };
+        return Err(refusal);
+    }
+    let item_size = tensor.item_size() as ffi::Py_ssize_t;
+    let ndim = if asks(ffi::PyBUF_ND) { tensor.shape().len() } else { 0 };
+    // Without an axis both must be null.
+    let has_axes = ndim > 0;
+    let mut geometry = Box::new(Geometry {
+        shape: tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t).collect(),
+        strides: strides(tensor, &asks),
+        format: format(tensor.dtype()).unwrap_or_default(),
+    });
+    let filled = ffi::Py_buffer {
+        buf: tensor.pointer().as_ptr().cast(),
+        len: tensor.nbytes() as ffi::Py_ssize_t,
+        itemsize: item_size,
+        readonly: c_int::from(tensor.is_read_only()),
+        ndim: ndim as c_int,
+        format: if asks(ffi::PyBUF_FORMAT) { geometry.format.as_ptr().cast_mut() } else { null_mut() },
+        shape: if has_axes { geometry.shape.as_mut_ptr() } else { null_mut() },
+        strides: if has_axes && asks(ffi::PyBUF_STRIDES) {
+            geometry.strides.as_mut_ptr()
+        } else {
+            null_mut()
+        },
+        internal: Box::into_raw(geometry).cast(),
+        obj: owner.into_ptr(),
+        ..ffi::Py_buffer::new()
+    };
+    // SAFETY: the caller gives a view to be written.
+    unsafe { view.write(filled) };
+    Ok(())
+}
+
+/// Warns where the consumer may be `torch.asarray`, which asks for the bytes alone and takes them for floats of 32 bits.
+fn warn_of_torch(py: Python<'_>) -> PyResult<()> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    if !modules.contains("torch")? {
+        return Ok(());
+    }
+    let message = "the bytes of a Tensor are handed over without its shape and type: torch.asarray(tensor) takes \
+                   them as float32 on one axis. Type tensor.torch()";
+    warning(py, message)
+}
+
+/// Step 3.
+///
+/// # Safety
+/// `view` was filled by [`fill`], and is released for the first time.
+pub unsafe fn release(view: *mut ffi::Py_buffer) {
+    // SAFETY: `fill` put the box there, and this is the one release.
+    drop(unsafe { Box::from_raw((*view).internal.cast::<Geometry>()) });
+}
+
+/// Step 1.
+fn check(py: Python<'_>, tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) -> PyResult<()> {
+    if asks(ffi::PyBUF_WRITABLE) && tensor.is_read_only() {
+        return Err(exchange(py, "read_only", "the memory is read-only: call .copy() first"));
+    }
+    if asks(ffi::PyBUF_FORMAT) && format(tensor.dtype()).is_none() {
+        let message = format!("the buffer protocol has no type for {}: call .numpy()", tensor.dtype());
+        return Err(exchange(py, "no_such_type", message));
+    }
+    // All that is asked has to hold; a consumer that takes no strides takes C order only.
+    let fits = (!asks(ffi::PyBUF_ANY_CONTIGUOUS) || tensor.is_c_contiguous() || is_fortran(tensor))
+        && (!asks(ffi::PyBUF_F_CONTIGUOUS) || is_fortran(tensor))
+        && ((asks(ffi::PyBUF_STRIDES) && !asks(ffi::PyBUF_C_CONTIGUOUS)) || tensor.is_c_contiguous());
+    if fits {
+        Ok(())
+    } else {
+        Err(exchange(py, "needs_copy", "the tensor is not contiguous: call .copy() first"))
+    }
+}
+
+/// Whether the elements are side by side, the first axis the fastest.
+fn is_fortran(tensor: &SharedTensor) -> bool {
+    let reversed = |axes: &[i64]| axes.iter().rev().copied().collect::<Vec<i64>>();
+    is_c_contiguous(&reversed(tensor.shape()), &reversed(tensor.strides()))
+}
+
+/// Bytes from one position to the next on each axis. Where elements are side by side, an axis of one element or none
+/// has the distance that its neighbours ask for, whatever the tensor says: some consumers look at it.
+fn strides(tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) -> Vec<ffi::Py_ssize_t> {
+    let item_size = tensor.item_size() as ffi::Py_ssize_t;
+    let shape = tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t);
+    let mut next = item_size;
+    let mut step = |extent: ffi::Py_ssize_t| {
+        let stride = next;
+        // Of no element it may be anything.
+        next = next.wrapping_mul(extent);
+        stride
+    };
+    let c_order = tensor.is_c_contiguous();
+    if is_fortran(tensor) && (asks(ffi::PyBUF_F_CONTIGUOUS) || !c_order) {
+        shape.map(&mut step).collect()
+    } else if c_order {
+        let mut strides: Vec<ffi::Py_ssize_t> = shape.rev().map(&mut step).collect();
+        strides.reverse();
+        strides
+    } else {
+        tensor.strides().iter().map(|stride| *stride as ffi::Py_ssize_t * item_size).collect()
+    }
+}
+
+/// The format string of the elements.
+fn format(data_type: &DataType) -> Option<CString> {
+    CString::new(data_type.pep3118()?).ok()
+}

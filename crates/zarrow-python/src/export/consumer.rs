@@ -1,0 +1,78 @@
+//! Other libraries, each imported when a tensor is handed to it. None of them copies.
+
+use crate::export::exchange_table::ExchangeTable;
+use crate::layout::tensor::Tensor;
+use crate::python::error::{Raise, exchange};
+use crate::python::importing::import;
+use crate::python::made_once::made_once;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use zarrow_array::fork::OnceCell;
+use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor, export};
+use zarrow_dlpack::DLDataTypeCode;
+
+/// A `torch.Tensor` of the same memory.
+pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, shared) = (tensor.py(), tensor.get().shared());
+    if shared.is_read_only() {
+        // PyTorch takes read-only memory, and writes to it.
+        let message = "this memory is read-only, and PyTorch has no read-only tensors: call .copy() first";
+        return Err(exchange(py, "read_only", message));
+    }
+    if shared.strides().iter().any(|stride| *stride < 0) {
+        return Err(exchange(
+            py,
+            "needs_copy",
+            "the strides are negative, which PyTorch does not take: call .copy() first",
+        ));
+    }
+    let lent = export::dlpack::versioned(shared).raise(py)?;
+    // Where PyTorch's C function does not know a type it never lets go of the memory, so that the small numbers, some
+    // of which it has, take the other way.
+    let dtype = lent.tensor().dtype;
+    let is_small = dtype.bits < 8 || dtype.code.0 > DLDataTypeCode::BOOL.0;
+    match torch_table(py)?.filter(|_| !is_small) {
+        Some(table) => table.object(py, lent),
+        None => import(py, "torch")?.call_method1("from_dlpack", (tensor,)),
+    }
+}
+
+/// The C functions of `torch.Tensor`, which PyTorch has from 2.10 on.
+fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
+    static TABLE: OnceCell<Option<ExchangeTable>> = OnceCell::new();
+    let table =
+        made_once(&TABLE, || ExchangeTable::of(import(py, "torch")?.getattr("Tensor")?.cast::<PyType>()?))?;
+    Ok(*table)
+}
+
+/// A `jax.Array` of the same memory.
+pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, shared) = (tensor.py(), tensor.get().shared());
+    let jax = import(py, "jax")?;
+    let wide = matches!(
+        shared.dtype().as_number(),
+        Some(Number::Int64 | Number::UInt64 | Number::Float64 | Number::Complex128)
+    );
+    if wide && !jax.getattr("config")?.getattr("jax_enable_x64")?.is_truthy()? {
+        let message = format!(
+            "JAX would narrow {} to 32 bits: call jax.config.update('jax_enable_x64', True), or cast with .astype()",
+            shared.dtype()
+        );
+        return Err(exchange(py, "no_such_type", message));
+    }
+    if let Some(what) = copied_by_jax(shared) {
+        return Err(exchange(py, "needs_copy", format!("JAX cannot share {what}: call .copy() first")));
+    }
+    import(py, "jax.dlpack")?.call_method1("from_dlpack", (tensor,))
+}
+
+/// What of the tensor's memory JAX refuses, or copies without a word.
+fn copied_by_jax(shared: &SharedTensor) -> Option<&'static str> {
+    if !shared.pointer().as_ptr().addr().is_multiple_of(HOST_ALIGNMENT) && shared.size() > 0 {
+        return Some("memory that is not aligned to 64 bytes");
+    }
+    let mut order: Vec<usize> = (0..shared.shape().len()).collect();
+    order.sort_by_key(|axis| std::cmp::Reverse(shared.strides()[*axis]));
+    let sorted = shared.transpose(&order).ok()?;
+    (!sorted.is_c_contiguous()).then_some("a tensor with gaps")
+}

@@ -1,0 +1,147 @@
+//! Data types as Python has them: NumPy's dtypes, and what stands for one.
+
+use crate::export::numpy;
+use crate::python::error::{Raise, unsupported};
+use crate::python::json;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use zarrow::metadata::parse_data_type;
+use zarrow_array::import::element::Element;
+use zarrow_array::{DataType, Field, Number, Struct};
+
+/// What the elements of a `numpy.dtype` are; `None` where no fixed-size type here is like it.
+pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
+    of_numpy_at(dtype, 0)
+}
+
+/// As [`of_numpy`], `depth` structures deep.
+fn of_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
+    check_depth(depth)?;
+    let code: String = dtype.getattr("str")?.extract()?;
+    let element = Element::of_type_string(&code);
+    match element {
+        Some(Element { dtype: DataType::RawBytes { .. }, .. }) | None => {}
+        known => return Ok(known),
+    }
+    if !dtype.getattr("names")?.is_none() {
+        return structure(dtype, depth);
+    }
+    // The types of ml_dtypes say no more than their size by their code.
+    let name: String = dtype.getattr("name")?.extract()?;
+    let number = Number::ALL.iter().find(|number| number.names().ml_dtypes == Some(&name));
+    if let Some(number) = number {
+        return Ok(Some(Element { dtype: (*number).into(), is_swapped: false }));
+    }
+    Ok(element.filter(|_| name.starts_with("void")))
+}
+
+/// The structure of a `numpy.dtype` with fields; `None` where a field is nothing here, or lies over another.
+fn structure(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
+    let names: Vec<String> = dtype.getattr("names")?.extract()?;
+    let described = dtype.getattr("fields")?;
+    let (mut fields, mut is_swapped) = (Vec::with_capacity(names.len()), false);
+    for name in names {
+        let description = described.get_item(&name)?;
+        let (item, offset) = (description.get_item(0)?, description.get_item(1)?.extract()?);
+        let (item, shape) = match item.getattr("subdtype")?.extract::<(Bound<'_, PyAny>, Vec<u64>)>() {
+            Ok(parts) => parts,
+            Err(_) => (item, Vec::new()),
+        };
+        let Some(element) = of_numpy_at(&item, depth + 1)? else { return Ok(None) };
+        is_swapped |= element.is_swapped;
+        fields.push(Field { name: name.into(), data_type: element.dtype, shape: shape.into(), offset });
+    }
+    let structure = Struct::new(fields, dtype.getattr("itemsize")?.extract()?);
+    Ok(structure.ok().map(|structure| Element { dtype: DataType::Struct(structure), is_swapped }))
+}
+
+/// The type that an argument `dtype=` asks for: a name of Zarr's or NumPy's, or whatever NumPy makes a dtype of.
+pub fn requested(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
+    match named(object)? {
+        Element { is_swapped: true, dtype } => Err(PyValueError::new_err(format!(
+            "dtype {dtype} of the other byte order: arrays in memory have the machine's"
+        ))),
+        Element { dtype, .. } => Ok(dtype),
+    }
+}
+
+/// The type that elements are to be stored as: as [`requested`] has it, and also in the other byte order, as a dict or a
+/// name of Zarr version 3, and as `optional[...]` of any name.
+pub fn stored(object: &Bound<'_, PyAny>) -> PyResult<Element> {
+    let py = object.py();
+    if let Ok(dict) = object.cast::<PyDict>() {
+        let name = serde_json::Value::Object(json::map(dict)?);
+        let dtype = parse_data_type(&name).map_err(zarrow::Error::from).raise(py)?;
+        return Ok(Element { dtype, is_swapped: false });
+    }
+    let Ok(name) = object.cast::<PyString>() else { return named(object) };
+    let (mut inner, mut depth) = (name.to_str()?, 0);
+    while let Some(rest) = inner.strip_prefix("optional[").and_then(|rest| rest.strip_suffix(']')) {
+        depth += 1;
+        check_depth(depth)?;
+        inner = rest;
+    }
+    let Element { dtype, is_swapped } = named(PyString::new(py, inner).as_any())?;
+    let dtype = (0..depth).fold(dtype, |dtype, _| DataType::Optional(Box::new(dtype)));
+    Ok(Element { dtype, is_swapped })
+}
+
+/// Refuses a type that is nested deeper than any is.
+fn check_depth(depth: usize) -> PyResult<()> {
+    if depth > DataType::MAX_DEPTH {
+        let message = format!("a data type is nested at most {} levels deep", DataType::MAX_DEPTH);
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(())
+}
+
+fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
+    let py = object.py();
+    let native = |dtype: DataType| Ok(Element { dtype, is_swapped: false });
+    let name = match object.cast::<PyString>() {
+        Ok(name) => name.to_str()?.to_owned(),
+        // PyTorch's types say their name by their text only.
+        Err(_) => object.str()?.to_str()?.strip_prefix("torch.").unwrap_or_default().to_owned(),
+    };
+    match name.as_str() {
+        "string" => return native(DataType::String),
+        "bytes" => return native(DataType::Bytes),
+        name => {
+            if let Some(number) = Number::from_zarr_name(name) {
+                return native(number.into());
+            }
+        }
+    }
+    let dtype = numpy::module(py)?.getattr("dtype")?.call1((object,)).map_err(|error| {
+        if !error.is_instance_of::<PyTypeError>(py) {
+            return error;
+        }
+        let shown = object.repr().map(|text| text.to_string()).unwrap_or_else(|_| "not shown".into());
+        let message = format!(
+            "dtype is {shown}, expected what numpy.dtype takes (\"float32\", \"f4\", numpy.int64), a name of Zarr's \
+             (\"bfloat16\", \"optional[int32]\"), str or bytes"
+        );
+        let refused = PyTypeError::new_err(message);
+        refused.set_cause(py, Some(error));
+        refused
+    })?;
+    match dtype.getattr("str")?.cast::<PyString>()?.to_str()? {
+        // `str`, `bytes`, and NumPy's own strings, of any length.
+        "<U0" | ">U0" => return native(DataType::String),
+        "|S0" => return native(DataType::Bytes),
+        code if code.contains('T') => return native(DataType::String),
+        _ => {}
+    }
+    of_numpy(&dtype)?.ok_or_else(|| unknown(&dtype))
+}
+
+/// Refuses a dtype that has no counterpart.
+pub fn unknown(dtype: &Bound<'_, PyAny>) -> PyErr {
+    unsupported(dtype.py(), format!("NumPy dtype {dtype}, which has no Zarr data type"))
+}
+
+/// The letter of NumPy's for the kind of the elements of an object that has a dtype.
+pub fn kind(object: &Bound<'_, PyAny>) -> PyResult<char> {
+    object.getattr("dtype")?.getattr("kind")?.extract()
+}

@@ -1,0 +1,82 @@
+//! The method `__dlpack__`: a tensor lent in a capsule.
+//!
+//! Source: array API, `__dlpack__`.
+
+use crate::export::capsule;
+use crate::layout::tensor::Tensor;
+use crate::python::error::{Raise, exchange};
+use crate::python::fast_method::{FastMethod, Names, Values};
+use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyTuple};
+use std::ffi::CStr;
+use zarrow_array::export::dlpack;
+use zarrow_dlpack::DLDevice;
+
+/// `Tensor.__dlpack__`.
+pub struct Dlpack;
+
+impl FastMethod<4> for Dlpack {
+    type Class = Tensor;
+    const NAME: &'static CStr = c"__dlpack__";
+    const DOC: &'static str = concat!(
+        "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n",
+        help!("Tensor.__dlpack__"),
+        "\0",
+    );
+    const PARAMETERS: [&'static str; 4] = ["max_version", "dl_device", "copy", "stream"];
+    const POSITIONAL: usize = 0;
+
+    fn names() -> &'static Names<4> {
+        static NAMES: Names<4> = Names::new();
+        &NAMES
+    }
+
+    fn answer<'py>(tensor: &Bound<'py, Tensor>, values: Values<'_, 'py, 4>) -> PyResult<Bound<'py, PyAny>> {
+        let [max_version, dl_device, copy, stream] = values;
+        let (py, tensor) = (tensor.py(), tensor.get());
+        if let Some(stream) = stream {
+            if !stream.is_instance_of::<PyInt>() {
+                let message = format!("expected stream=None or an integer, got {}", stream.get_type());
+                return Err(PyTypeError::new_err(message));
+            }
+            return Err(exchange(
+                py,
+                "stream",
+                "the memory is on the CPU, which has no streams: expected stream=None",
+            ));
+        }
+        if let Some(device) = dl_device {
+            let (device_type, device_id) = device.extract()?;
+            let device = DLDevice::new(device_type, device_id);
+            if device != DLDevice::CPU {
+                let message = format!(
+                    "the memory is on the CPU, not on {device}: copy it there with the library of that device"
+                );
+                return Err(exchange(py, "device", message));
+            }
+        }
+        let versioned = max_version.map(major).transpose()?.is_some_and(|major| major >= 1);
+        let copy = match copy {
+            Some(copy) => copy.extract()?,
+            None => false,
+        };
+        match (copy, versioned) {
+            (true, true) => capsule::dlpack(py, dlpack::versioned_copy(&tensor.copied(py)?).raise(py)?),
+            (true, false) => capsule::dlpack(py, dlpack::legacy(&tensor.copied(py)?).raise(py)?),
+            (false, true) => capsule::dlpack(py, dlpack::versioned(tensor.shared()).raise(py)?),
+            (false, false) => capsule::dlpack(py, dlpack::legacy(tensor.shared()).raise(py)?),
+        }
+    }
+}
+
+/// The first of the two numbers of a version.
+fn major(version: Borrowed<'_, '_, PyAny>) -> PyResult<u32> {
+    let version = version.cast::<PyTuple>()?;
+    match version.len() {
+        2 => version.get_borrowed_item(0)?.extract(),
+        // The tuple's own words for it.
+        _ => version.extract::<(u32, u32)>().map(|(major, _)| major),
+    }
+}

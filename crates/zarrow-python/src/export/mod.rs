@@ -1,0 +1,15 @@
+//! How what we hold is shown to others: each protocol in a file.
+
+pub mod array_interface;
+pub mod arrow;
+pub mod buffer_producer;
+pub mod buffer_protocol;
+pub mod capsule;
+pub mod consumer;
+pub mod data_type;
+pub mod dlpack;
+pub mod exchange_api;
+pub mod exchange_table;
+pub mod numpy;
+pub mod numpy_api;
+pub mod numpy_string;

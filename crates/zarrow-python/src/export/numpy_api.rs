@@ -1,0 +1,122 @@
+//! NumPy's C functions, from the table that NumPy gives to every extension.
+//!
+//! The table is a capsule, taken once. Places in it are fixed for as long as NumPy's ABI is the one of NumPy 2.
+//!
+//! Source: NumPy's `__multiarray_api.h`; NumPy C API, "Array API".
+
+use crate::python::importing::import;
+use crate::python::made_once::made_once;
+use pyo3::exceptions::{PyImportError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::{MaybeUninit, transmute_copy};
+use zarrow_array::SharedTensor;
+use zarrow_array::fork::OnceCell;
+use zarrow_dlpack::MAX_NDIM;
+
+/// `NPY_ABI_VERSION` of NumPy 2.
+const ABI: c_uint = 0x0200_0000;
+/// `NPY_ARRAY_WRITEABLE`.
+const WRITEABLE: c_int = 0x0400;
+
+type GetVersion = unsafe extern "C" fn() -> c_uint;
+type NewFromDescr = unsafe extern "C" fn(
+    *mut ffi::PyTypeObject,
+    *mut ffi::PyObject,
+    c_int,
+    *const ffi::Py_ssize_t,
+    *const ffi::Py_ssize_t,
+    *mut c_void,
+    c_int,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+type SetBaseObject = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
+
+/// The table.
+#[derive(Clone, Copy)]
+pub struct NumpyApi(*const *const c_void);
+
+// SAFETY: NumPy does not write to the table after it was made.
+unsafe impl Send for NumpyApi {}
+// SAFETY: as above.
+unsafe impl Sync for NumpyApi {}
+
+impl NumpyApi {
+    /// The table; NumPy is imported where it was not yet.
+    pub fn get(py: Python<'_>) -> PyResult<NumpyApi> {
+        static TABLE: OnceCell<NumpyApi> = OnceCell::new();
+        made_once(&TABLE, || {
+            let capsule = import(py, "numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
+            // SAFETY: attached, with a live object; what is no capsule without a name gives null and an exception.
+            let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
+            if table.is_null() {
+                return Err(PyErr::fetch(py));
+            }
+            let table = NumpyApi(table.cast());
+            // SAFETY: the function at this place tells the ABI in every version of NumPy.
+            match unsafe { table.function::<0, GetVersion>()() } {
+                ABI => Ok(table),
+                other => Err(PyImportError::new_err(format!("NumPy has ABI {other:#x}, not {ABI:#x}"))),
+            }
+        })
+        .copied()
+    }
+
+    /// The function at a place.
+    ///
+    /// # Safety
+    /// `F` is the type of the function that NumPy 2 has there.
+    pub unsafe fn function<const PLACE: usize, F: Copy>(self) -> F {
+        const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
+        // SAFETY: the table has the place, by the caller's word, and holds a function's address there.
+        unsafe { transmute_copy(&*self.0.add(PLACE)) }
+    }
+}
+
+/// A NumPy array over the memory of `tensor`, which `owner` keeps alive. Nothing is copied.
+///
+/// `dtype` is a `numpy.dtype` of the elements, of the tensor's item size.
+pub fn array<'py>(
+    owner: &Bound<'py, PyAny>,
+    tensor: &SharedTensor,
+    dtype: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = owner.py();
+    let api = NumpyApi::get(py)?;
+    let ndim = tensor.shape().len();
+    if ndim > MAX_NDIM {
+        return Err(PyValueError::new_err(format!(
+            "NumPy has arrays of {MAX_NDIM} axes at most, not of {ndim}"
+        )));
+    }
+    let mut strides = [const { MaybeUninit::<ffi::Py_ssize_t>::uninit() }; MAX_NDIM];
+    for (place, stride) in strides.iter_mut().zip(tensor.strides()) {
+        place.write(*stride as ffi::Py_ssize_t * tensor.item_size() as ffi::Py_ssize_t);
+    }
+    // SAFETY: these are the types of NumPy 2 at these places. Extents are `i64`, which is NumPy's own type on machines
+    // of 64 bits, and as many as strides; they describe memory inside the tensor's (each constructor of
+    // `SharedTensor` checked that), which lives as long as `owner`, of which the array takes a reference. The dtype's
+    // reference, and that of the owner, are taken over also where the call fails.
+    unsafe {
+        let class = *api.0.add(2);
+        let made = api.function::<94, NewFromDescr>()(
+            class.cast_mut().cast(),
+            dtype.into_ptr(),
+            ndim as c_int,
+            tensor.shape().as_ptr().cast(),
+            strides.as_ptr().cast(),
+            tensor.pointer().as_ptr().cast(),
+            if tensor.is_read_only() { 0 } else { WRITEABLE },
+            std::ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, made)?;
+        match api.function::<282, SetBaseObject>()(array.as_ptr(), owner.clone().into_ptr()) {
+            0 => Ok(array),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
+}
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("extents are handed to NumPy as they are, which takes a machine of 64 bits");

@@ -1,0 +1,158 @@
+//! Basic indices of Python as selections: integers, slices, `...` and, for views of memory, `None`.
+//!
+//! Source: NumPy, "Basic indexing". Index arrays and masks are for [`advanced`](crate::index::advanced).
+
+use crate::python::error::{Attempt, Raise, indexing};
+use crate::python::importing::import;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyTuple};
+use zarrow::{AxisSelection, Index, Selection};
+use zarrow_array::IndexStep;
+
+/// One item of an index.
+#[derive(Clone, Copy)]
+enum Part {
+    /// None.
+    New,
+    Basic(Index),
+    /// An array, or nothing that is an index.
+    Other,
+}
+
+impl Part {
+    /// The index of a stored array's axis.
+    fn basic(self) -> Option<Index> {
+        match self {
+            Part::Basic(index) => Some(index),
+            Part::New | Part::Other => None,
+        }
+    }
+}
+
+/// The part of a decoded array that an index takes which is more than one element of it, or no basic index.
+pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    import(array.py(), "zarrow.indexing")?.call_method1("part", (array, index))
+}
+
+/// The indices for a stored array; `None` where one is no basic index.
+pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
+    let of = |item: &Bound<'_, PyAny>| match part(item)? {
+        Part::Basic(index) => Ok(Some(index)),
+        Part::Other => Ok(None),
+        Part::New => Err(indexing(
+            item.py(),
+            "None (np.newaxis) does not select from a stored array: read first, then add the axis",
+        )),
+    };
+    match index.cast::<PyTuple>() {
+        Ok(items) => items.iter().map(|item| of(&item)).collect(),
+        Err(_) => Ok(of(index)?.map(|index| vec![index])),
+    }
+}
+
+/// The index of one axis; `None` where it is no basic index.
+pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
+    Ok(indices(item)?.and_then(|indices| indices.first().copied()))
+}
+
+/// The view that a basic index takes of memory of `shape`; `None` for other indices.
+pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<IndexStep>>> {
+    let Some(parts) = parts(index)? else { return Ok(None) };
+    let indices: Vec<Index> = parts.iter().copied().filter_map(Part::basic).collect();
+    let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
+    let selection = Selection::new(&extents, &indices).raise(index.py())?;
+    let given = indices.iter().filter(|index| **index != Index::Ellipsis).count();
+    let mut axes = selection.axes().iter().filter_map(|axis| match axis {
+        AxisSelection::Even { start, dropped: true, .. } => Some(IndexStep::At(*start as i64)),
+        AxisSelection::Even { start, step, count, .. } => {
+            Some(IndexStep::Range { start: *start as i64, step: *step, count: *count as i64 })
+        }
+        // Basic indices give neither lists nor points.
+        _ => None,
+    });
+    let mut steps = Vec::with_capacity(shape.len() + parts.len());
+    for part in parts {
+        match part {
+            Part::Basic(Index::Ellipsis) => steps.extend(axes.by_ref().take(shape.len() - given)),
+            Part::Basic(_) => steps.extend(axes.next()),
+            _ => steps.push(IndexStep::New),
+        }
+    }
+    steps.extend(axes);
+    Ok(Some(steps))
+}
+
+/// The position of one element in C order, where `index` has an integer for every axis of `shape`; else `None`.
+pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Option<usize>> {
+    let Some(indices) =
+        parts(index)?.and_then(|parts| parts.into_iter().map(Part::basic).collect::<Option<Vec<_>>>())
+    else {
+        return Ok(None);
+    };
+    let selection = Selection::new(shape, &indices).raise(index.py())?;
+    if !selection.shape().is_empty() {
+        return Ok(None);
+    }
+    let mut position = 0;
+    for (axis, extent) in selection.axes().iter().zip(shape) {
+        position = position * extent + axis.position(0);
+    }
+    Ok(Some(position as usize))
+}
+
+/// One part for each item of the index; `None` where one is an array.
+fn parts(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Part>>> {
+    let of = |item: &Bound<'_, PyAny>| match part(item)? {
+        Part::Other => Ok(None),
+        part => Ok(Some(part)),
+    };
+    match index.cast::<PyTuple>() {
+        Ok(items) => items.iter().map(|item| of(&item)).collect(),
+        Err(_) => Ok(of(index)?.map(|part| vec![part])),
+    }
+}
+
+fn part(item: &Bound<'_, PyAny>) -> PyResult<Part> {
+    let py = item.py();
+    if item.is_none() {
+        return Ok(Part::New);
+    }
+    if item.is(PyEllipsis::get(py)) {
+        return Ok(Part::Basic(Index::Ellipsis));
+    }
+    if item.is_instance_of::<PySlice>() {
+        return slice(item).map(Part::Basic);
+    }
+    if item.is_instance_of::<PyBool>() || item.is_instance_of::<PyList>() {
+        return Ok(Part::Other);
+    }
+    match item.extract::<i64>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+            Err(indexing(py, format!("index {item} is out of bounds")))
+        }
+        other => Ok(other.attempt(py)?.map_or(Part::Other, |position| Part::Basic(Index::At(position)))),
+    }
+}
+
+/// The bounds of a slice; those that are None or beyond every array become the largest or smallest integers, which
+/// clip to the same positions.
+fn slice(item: &Bound<'_, PyAny>) -> PyResult<Index> {
+    let py = item.py();
+    let (mut start, mut stop, mut step) = (0isize, 0isize, 0isize);
+    // SAFETY: attached, `item` is a slice (the caller asked), and the results are locals.
+    if unsafe { ffi::PySlice_Unpack(item.as_ptr(), &mut start, &mut stop, &mut step) } == 0 {
+        let (start, stop, step) = (start as i64, stop as i64, step as i64);
+        return Ok(Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) });
+    }
+    match PyErr::fetch(py) {
+        error if error.is_instance_of::<PyValueError>(py) => {
+            Err(indexing(py, "slice step is 0, expected another integer"))
+        }
+        error if error.is_instance_of::<PyTypeError>(py) => {
+            Err(indexing(py, "expected integers or None as bounds of a slice"))
+        }
+        error => Err(error),
+    }
+}

@@ -1,0 +1,230 @@
+//! What the four layouts have in common, as their base class.
+
+use crate::export::arrow::{self, ArrowChoice, Wish};
+use crate::export::numpy;
+use crate::layout::masked_tensor::MaskedTensor;
+use crate::layout::masked_variable::MaskedVariable;
+use crate::layout::shown;
+use crate::layout::tensor::Tensor;
+use crate::layout::variable::Variable;
+use crate::python::error::{Raise, exchange};
+use crate::python::importing::import;
+use crate::python::made_once::{made_once, name};
+use crate::python::summary::{Summary, nbytes, tuple};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use std::sync::atomic::{AtomicBool, Ordering};
+use zarrow::visible;
+use zarrow_array::DataType;
+use zarrow_array::fork::OnceCell;
+use zarrow_array::shape::{self, Axes};
+
+#[doc = help!("DecodedArray")]
+#[pyclass(frozen, subclass, module = "zarrow")]
+pub struct DecodedArray {
+    shape: Axes<u64>,
+    dtype: DataType,
+    nbytes: usize,
+}
+
+impl DecodedArray {
+    /// The common part of a layout; `nbytes` counts all of its buffers.
+    pub fn new(shape: impl Into<Axes<u64>>, dtype: &DataType, nbytes: usize) -> DecodedArray {
+        DecodedArray { shape: shape.into(), dtype: dtype.clone(), nbytes }
+    }
+
+    /// Extents, outermost axis first.
+    pub fn extents(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The text of the array, under a head line.
+    pub fn text(&self, class: &str, values: &str) -> String {
+        let (shape, bytes) = (tuple(&self.shape), nbytes(self.nbytes as u64));
+        let dtype = self.dtype.to_string();
+        format!("<zarrow.{class} {shape} {} on cpu, {bytes}>\n{values}", visible(&dtype))
+    }
+
+    /// The HTML of the array, with its values.
+    pub fn html(&self, class: &str, values: &str) -> String {
+        Summary::new(format!("zarrow.{class}"))
+            .row("shape", tuple(&self.shape))
+            .row("type", self.dtype.to_string())
+            .row("size", nbytes(self.nbytes as u64))
+            .row("device", "cpu")
+            .html(values)
+    }
+
+    /// Refuses an export of a masked layout that would lose its mask.
+    pub fn refuse_unmasked(py: Python<'_>, protocol: &str) -> PyErr {
+        let message = format!(
+            "{protocol} would drop the mask of this array: type .numpy() for an array of numpy.ma, which shares this \
+             memory, .filled(value) for one without missing elements, or hand over .data and .mask; .arrow() keeps \
+             the mask too"
+        );
+        exchange(py, "masked", message)
+    }
+}
+
+/// The Python object of one of the four layouts. Nothing is copied.
+pub fn wrap(py: Python<'_>, decoded: zarrow_array::DecodedArray) -> PyResult<Bound<'_, PyAny>> {
+    use zarrow_array::DecodedArray as Decoded;
+    offer_to_collate(py)?;
+    Ok(match decoded {
+        Decoded::Tensor(tensor) => Tensor::create(py, tensor.into_shared().raise(py)?)?.into_any(),
+        Decoded::Variable(variable) => Variable::create(py, variable)?.into_any(),
+        Decoded::MaskedTensor(masked) => MaskedTensor::create(py, masked)?.into_any(),
+        Decoded::MaskedVariable(masked) => MaskedVariable::create(py, masked)?.into_any(),
+    })
+}
+
+/// Has PyTorch's collate function know the layouts, once its loaders are there: they may be imported after zarrow.
+fn offer_to_collate(py: Python<'_>) -> PyResult<()> {
+    static MODULES: OnceCell<Py<PyDict>> = OnceCell::new();
+    static IS_OFFERED: AtomicBool = AtomicBool::new(false);
+    if IS_OFFERED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let modules = || Ok(import(py, "sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
+    let modules = made_once(&MODULES, modules)?.bind(py);
+    if modules.contains(name!(py, "torch.utils.data"))? {
+        import(py, "zarrow.consumers")?.call_method0("_add_to_collate")?;
+        IS_OFFERED.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Gives `to_numpy` and the like as the very methods `numpy` and the like.
+pub fn add_aliases(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for class in ["DecodedArray", "Tensor", "Variable", "MaskedTensor", "MaskedVariable"] {
+        let class = module.getattr(class)?;
+        for name in ["numpy", "torch", "jax", "arrow", "polars"] {
+            if let Some(method) = class.getattr_opt(name)? {
+                class.setattr(format!("to_{name}"), method)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[pymethods]
+impl DecodedArray {
+    #[doc = help!("DecodedArray.shape")]
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    #[doc = help!("DecodedArray.dtype")]
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::dtype(py, &self.dtype)
+    }
+
+    #[doc = help!("DecodedArray.ndim")]
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    #[doc = help!("DecodedArray.size")]
+    #[getter]
+    fn size(&self, py: Python<'_>) -> PyResult<u64> {
+        shape::element_count(&self.shape).raise(py)
+    }
+
+    #[doc = help!("DecodedArray.nbytes")]
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    #[doc = help!("DecodedArray.device")]
+    #[getter]
+    fn device(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.shape.first() {
+            Some(extent) => Ok(*extent as usize),
+            None => Err(PyTypeError::new_err("a 0-d array has no len()")),
+        }
+    }
+
+    #[doc = help!("DecodedArray.tolist")]
+    fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown::values(slf)?.call_method0("tolist")
+    }
+
+    #[doc = help!("DecodedArray.arrow")]
+    #[pyo3(signature = (*, layout = "tensor", bools = "bytes", strings = "large", dimension_names = None))]
+    fn arrow<'py>(
+        slf: &Bound<'py, Self>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+        dimension_names: Option<Vec<Option<String>>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names };
+        import(slf.py(), "pyarrow")?.call_method1("array", (ArrowChoice::new(slf, wish)?,))
+    }
+
+    #[doc = help!("DecodedArray.polars")]
+    #[pyo3(signature = (*, layout = "tensor", bools = "bits", strings = "large"))]
+    fn polars<'py>(
+        slf: &Bound<'py, Self>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wish = Wish { form: arrow::form(layout, bools, strings)?, dimension_names: None };
+        import(slf.py(), "polars")?.call_method1("Series", (ArrowChoice::new(slf, wish)?,))
+    }
+
+    /// Compare element by element, as NumPy does.
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        operation: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let name = match operation {
+            CompareOp::Lt => "lt",
+            CompareOp::Le => "le",
+            CompareOp::Eq => "eq",
+            CompareOp::Ne => "ne",
+            CompareOp::Gt => "gt",
+            CompareOp::Ge => "ge",
+        };
+        import(slf.py(), "zarrow.comparison")?.call_method1("elementwise", (slf, other, name))
+    }
+
+    #[doc = help!("DecodedArray.equals")]
+    fn equals<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        import(slf.py(), "zarrow.comparison")?.call_method1("equals", (slf, other))
+    }
+
+    #[doc = help!("DecodedArray.__reduce_ex__")]
+    fn __reduce_ex__<'py>(slf: &Bound<'py, Self>, protocol: i64) -> PyResult<Bound<'py, PyAny>> {
+        import(slf.py(), "zarrow.pickling")?.call_method1("reduce", (slf, protocol))
+    }
+
+    #[doc = help!("DecodedArray.__copy__")]
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        import(slf.py(), "zarrow.pickling")?.call_method1("copied", (slf,))
+    }
+
+    #[doc = help!("DecodedArray.__deepcopy__")]
+    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        // What was copied before is remembered by the caller.
+        let _ = memo;
+        Self::__copy__(slf)
+    }
+
+    #[doc = help!("DecodedArray.__arrow_c_schema__")]
+    fn __arrow_c_schema__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema(slf)
+    }
+}

@@ -1,0 +1,69 @@
+//! The values of arrays as text and as Python's numbers, where the package is missing that knows their type.
+//!
+//! 1. Values are those of the NumPy form.
+//! 2. bfloat16 is the upper half of a float of 32 bits: without `ml_dtypes` NumPy shows these.
+//! 3. Of other types that only `ml_dtypes` has, the text says how to get it.
+
+use crate::export::numpy;
+use crate::layout::decoded_array::DecodedArray;
+use crate::layout::masked_tensor::MaskedTensor;
+use crate::layout::tensor::Tensor;
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
+use zarrow_array::Number;
+
+/// The values as a NumPy array, masked where some are missing (steps 1 and 2).
+///
+/// # Errors
+/// An `ImportError` that says what to install.
+pub fn values<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    let tensor = match array.cast::<MaskedTensor>() {
+        Ok(masked) => Some(Tensor::create(py, masked.get().parts().0.clone())?),
+        Err(_) => array.cast::<Tensor>().ok().cloned(),
+    };
+    match (array.call_method0("numpy"), tensor) {
+        (Err(error), Some(tensor)) if error.is_instance_of::<PyImportError>(py) => {
+            let Some(values) = widened(&tensor)? else { return Err(error) };
+            match array.cast::<MaskedTensor>() {
+                Ok(masked) => {
+                    let mask = [("mask", masked.getattr("mask")?.call_method0("numpy")?)].into_py_dict(py)?;
+                    numpy::module(py)?.getattr("ma")?.getattr("MaskedArray")?.call((values,), Some(&mask))
+                }
+                Err(_) => Ok(values),
+            }
+        }
+        (form, _) => form,
+    }
+}
+
+/// A copy of bfloat16 as floats of 32 bits; `None` for every other type.
+fn widened<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = tensor.py();
+    let shared = tensor.get().shared();
+    if shared.dtype().as_number() != Some(Number::BFloat16) {
+        return Ok(None);
+    }
+    let Ok(halves) = shared.cast(Number::UInt16.into()) else { return Ok(None) };
+    let halves = numpy::view(&Tensor::create(py, halves)?)?;
+    let shifted = halves.call_method1("astype", ("u4",))?.call_method1("__lshift__", (16,))?;
+    shifted.call_method1("astype", ("u4",))?.call_method1("view", ("f4",)).map(Some)
+}
+
+/// The values as NumPy writes them (step 3).
+pub fn text(array: &Bound<'_, DecodedArray>) -> PyResult<String> {
+    match values(array) {
+        Ok(values) => Ok(values.str()?.to_string()),
+        Err(error) if error.is_instance_of::<PyImportError>(array.py()) => {
+            Ok(format!("[{}]", error.value(array.py())))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Give the values as NumPy writes them.
+#[pyfunction]
+pub fn _text(array: &Bound<'_, DecodedArray>) -> PyResult<String> {
+    text(array)
+}

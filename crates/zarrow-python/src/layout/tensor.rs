@@ -1,0 +1,238 @@
+//! The class `Tensor`: one strided buffer of fixed-size elements, and every protocol that hands it on.
+
+use crate::export::{array_interface, buffer_protocol, consumer, exchange_api, numpy};
+use crate::index::basic;
+use crate::layout::decoded_array::DecodedArray;
+use crate::layout::shown;
+use crate::python::error::{Attempt, Raise};
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::ffi::c_int;
+use zarrow_array::SharedTensor;
+use zarrow_array::shape::Axes;
+use zarrow_dlpack::DLDevice;
+
+#[doc = help!("Tensor")]
+#[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
+pub struct Tensor {
+    shared: SharedTensor,
+}
+
+impl Tensor {
+    /// The Python object over `shared`. Nothing is copied.
+    pub fn create(py: Python<'_>, shared: SharedTensor) -> PyResult<Bound<'_, Tensor>> {
+        let shape: Axes<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
+        let base = DecodedArray::new(shape, shared.dtype(), shared.nbytes());
+        Bound::new(py, (Tensor { shared }, base))
+    }
+
+    /// The memory.
+    pub fn shared(&self) -> &SharedTensor {
+        &self.shared
+    }
+
+    /// A contiguous copy in memory of its own, made without the GIL.
+    pub fn copied(&self, py: Python<'_>) -> PyResult<SharedTensor> {
+        // SAFETY: no face of the crate writes during the call; a program that writes through another library
+        // meanwhile copies a mixture of old and new bytes, as with NumPy.
+        py.detach(|| unsafe { self.shared.copy() }).raise(py)
+    }
+}
+
+/// The integers of `f(*axes)` and `f(axes)`.
+fn axes(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
+    if arguments.len() == 1
+        && let Some(sequence) = arguments.get_item(0)?.extract::<Vec<i64>>().attempt(arguments.py())?
+    {
+        return Ok(sequence);
+    }
+    arguments.extract()
+}
+
+/// The one element as a Python object.
+fn only_item<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    match tensor.get().shared.size() {
+        1 => shown::values(tensor.as_super())?.call_method0("item"),
+        size => {
+            let message = format!(
+                "a tensor of {size} elements is not a single value: type .item(0) for one of them, .tolist() for \
+                 all, or .any() and .all() to test them"
+            );
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+#[pymethods]
+impl Tensor {
+    #[doc = help!("Tensor.strides")]
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let item_size = self.shared.item_size() as i64;
+        PyTuple::new(py, self.shared.strides().iter().map(|stride| stride * item_size).collect::<Vec<_>>())
+    }
+
+    #[doc = help!("Tensor.readonly")]
+    #[getter]
+    fn readonly(&self) -> bool {
+        self.shared.is_read_only()
+    }
+
+    #[doc = help!("Tensor.is_mapped")]
+    #[getter]
+    fn is_mapped(&self) -> bool {
+        self.shared.is_mapped()
+    }
+
+    #[doc = help!("Tensor.itemsize")]
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.shared.item_size()
+    }
+
+    #[doc = help!("Tensor.item")]
+    #[pyo3(signature = (*index))]
+    fn item<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        if !index.is_empty() {
+            return shown::values(slf.as_super())?.getattr("item")?.call1(index);
+        }
+        only_item(slf)
+    }
+
+    fn __float__(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        only_item(slf)?.extract()
+    }
+
+    fn __int__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("builtins")?.call_method1("int", (only_item(slf)?,))
+    }
+
+    #[doc = help!("Tensor.__format__")]
+    fn __format__<'py>(slf: &Bound<'py, Self>, specification: &str) -> PyResult<Bound<'py, PyAny>> {
+        match specification {
+            "" => Ok(slf.str()?.into_any()),
+            of_number => slf.py().import("builtins")?.call_method1("format", (only_item(slf)?, of_number)),
+        }
+    }
+
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        only_item(slf)?.is_truthy()
+    }
+
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // Python would compare the rows, which are equal to nothing.
+        numpy::view(slf)?.contains(value)
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, shared) = (index.py(), &slf.get().shared);
+        match basic::steps(index, shared.shape())? {
+            Some(steps) => Ok(Tensor::create(py, shared.view(&steps).raise(py)?)?.into_any()),
+            None => basic::part_of(slf, index),
+        }
+    }
+
+    #[doc = help!("Tensor.reshape")]
+    #[pyo3(signature = (*shape))]
+    fn reshape<'py>(&self, shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Tensor>> {
+        let py = shape.py();
+        let mut extents = axes(shape)?;
+        if let Some(open) = extents.iter().position(|extent| *extent == -1) {
+            extents[open] = 1;
+            let known = extents.iter().try_fold(1i64, |product, extent| product.checked_mul(*extent));
+            let known = known.filter(|known| *known > 0 && self.shared.size() as i64 % known == 0);
+            extents[open] = known.map_or(-1, |known| self.shared.size() as i64 / known);
+        }
+        Tensor::create(py, self.shared.reshape(&extents).raise(py)?)
+    }
+
+    #[doc = help!("Tensor.transpose")]
+    #[pyo3(signature = (*axes))]
+    fn transpose<'py>(&self, axes: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Tensor>> {
+        let py = axes.py();
+        let ndim = self.shared.shape().len();
+        let order = match self::axes(axes)? {
+            order if order.is_empty() => (0..ndim).rev().collect(),
+            // An axis that wraps to none is none of the tensor's, which `transpose` says.
+            order => order
+                .iter()
+                .map(|axis| if *axis < 0 { axis + ndim as i64 } else { *axis } as usize)
+                .collect::<Vec<_>>(),
+        };
+        Tensor::create(py, self.shared.transpose(&order).raise(py)?)
+    }
+
+    #[doc = help!("Tensor.T")]
+    #[getter(T)]
+    fn reversed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        self.transpose(&PyTuple::empty(py))
+    }
+
+    #[doc = help!("Tensor.copy")]
+    pub fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        Tensor::create(py, self.copied(py)?)
+    }
+
+    #[doc = help!("Tensor.numpy")]
+    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::view(slf)
+    }
+
+    #[doc = help!("Tensor.torch")]
+    fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        consumer::torch(slf)
+    }
+
+    #[doc = help!("Tensor.jax")]
+    fn jax<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        consumer::jax(slf)
+    }
+
+    #[doc = help!("Tensor.__array__")]
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        numpy::as_asked(numpy::view(slf)?, dtype, copy)
+    }
+
+    #[doc = help!("Tensor.__array_interface__")]
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        array_interface::describe(py, &self.shared)
+    }
+
+    /// DLPack: the C functions of this class, in a capsule.
+    #[classattr]
+    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        exchange_api::capsule(py)
+    }
+
+    #[doc = help!("Tensor.__dlpack_device__")]
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (DLDevice::CPU.device_type, DLDevice::CPU.device_id)
+    }
+
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let owner = slf.clone().into_any();
+        // SAFETY: Python gives a view to be filled, and `owner` is the object that holds the memory.
+        unsafe { buffer_protocol::fill(owner, &slf.get().shared, view, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: Python releases each view that `__getbuffer__` filled once.
+        unsafe { buffer_protocol::release(view) }
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.as_super().get().text("Tensor", &shown::text(slf.as_super())?))
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.as_super().get().html("Tensor", &shown::text(slf.as_super())?))
+    }
+}

@@ -1,0 +1,564 @@
+//! The class `Array`: a stored array, which is read by selections and by chunks.
+
+use crate::export::{arrow, numpy};
+use crate::index::advanced::{self, Indexing};
+use crate::index::field::ElementPart;
+use crate::layout::arrow_stream;
+use crate::layout::arrow_stream::ArrowStream;
+use crate::layout::decoded_array::wrap;
+use crate::layout::tensor::Tensor;
+use crate::node::array_input::{self, ArrayInput, Writing};
+use crate::node::current::Current;
+use crate::node::indexer::Indexer;
+use crate::node::origin::{self, Origin, Reduced};
+use crate::node::out::Out;
+use crate::node::{array_summary, attributes, metadata, missing};
+use crate::python::error::{Attempt, Raise, indexing};
+use crate::python::interrupt::{interruptible, waiting};
+use crate::python::json;
+use crate::python::summary::Summary;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{
+    PyBytes, PyCapsule, PyDict, PyEllipsis, PyFloat, PyInt, PyRange, PySlice, PyString, PyTuple,
+};
+use serde_json::Value;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use zarrow::arrow::{Table, TableOptions};
+use zarrow::metadata::CodecMetadata;
+use zarrow::{Selection, WriteOptions};
+use zarrow_array::shape::element_count;
+
+#[doc = help!("Array")]
+#[pyclass(frozen, module = "zarrow")]
+pub struct Array {
+    array: Current<zarrow::Array>,
+}
+
+impl Array {
+    /// The Python side of `array`.
+    pub fn new(array: zarrow::Array) -> Array {
+        Array { array: Current::new(array) }
+    }
+
+    /// Changes the array, which this object stands for then as it is after it, also where the change fails half-way.
+    pub fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut zarrow::Array, &dyn Fn() -> bool) -> zarrow::Result<T> + Send,
+    ) -> PyResult<T> {
+        let mut array = (*self.inner()).clone();
+        let result = interruptible(py, |interrupt| change(&mut array, interrupt));
+        self.array.set_later(array, zarrow::Array::revision);
+        result
+    }
+
+    /// The array as it is now.
+    pub fn inner(&self) -> Arc<zarrow::Array> {
+        self.array.get()
+    }
+
+    /// The selection that `index` asks for.
+    pub fn selection(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<Selection> {
+        advanced::selection(&self.inner(), index, kind)
+    }
+
+    /// Reads what `index` asks for, into `out` where there is one.
+    pub fn read_by<'py>(
+        &self,
+        index: &Bound<'py, PyAny>,
+        kind: Indexing,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (elements, selection) = self.asked(index, kind)?;
+        read_selection(index.py(), &elements, &selection, out)
+    }
+
+    /// What of each element `index` asks for, and which elements.
+    pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
+        let array = self.inner();
+        let (elements, index) = ElementPart::of(Arc::clone(&array), index)?;
+        Ok((elements, advanced::selection(&array, &index, kind)?))
+    }
+
+    /// Writes `value` to what `index` asks for.
+    pub fn write_by(
+        &self,
+        index: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        kind: Indexing,
+        options: Writing<'_>,
+    ) -> PyResult<()> {
+        let py = index.py();
+        let array = self.inner();
+        let Writing { durability, write_empty_chunks, casting } = options;
+        let durability = durability.map_or(Ok(array.durability()), array_input::durability)?;
+        let (elements, selection) = self.asked(index, kind)?;
+        let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
+        interruptible(py, |interrupt| {
+            // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
+            let values = unsafe { input.values() }?;
+            let options =
+                WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
+            elements.write(&selection, &values, &options.cancel(interrupt))
+        })
+    }
+
+    fn summary(&self, py: Python<'_>) -> Summary {
+        array_summary::summary(py, &self.inner())
+    }
+}
+
+/// Whether `order` asks for Fortran's order: "A" is the order that is stored.
+fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
+    match order {
+        "C" => Ok(false),
+        "F" => Ok(true),
+        "A" => Ok(elements.is_tensor() && elements.is_stored_column_major()),
+        other => {
+            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (as it is stored)");
+            Err(PyValueError::new_err(text))
+        }
+    }
+}
+
+fn read_selection<'py>(
+    py: Python<'py>,
+    elements: &ElementPart,
+    selection: &Selection,
+    out: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(object) = out else {
+        return wrap(py, interruptible(py, |interrupt| elements.read(selection, None, interrupt))?);
+    };
+    let out = Out::new(&object, elements.data_type(), &selection.shape())?;
+    interruptible(py, |interrupt| {
+        // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and keeps it
+        // alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
+        unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
+    })?;
+    Ok(object)
+}
+
+#[pymethods]
+impl Array {
+    #[doc = help!("Array.shape")]
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.inner().shape())
+    }
+
+    #[doc = help!("Array.dtype")]
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::dtype(py, self.inner().data_type())
+    }
+
+    #[doc = help!("Array.data_type")]
+    #[getter]
+    fn data_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::value(py, &zarrow::metadata::data_type_document(self.inner().data_type()))
+    }
+
+    #[doc = help!("Array.ndim")]
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.inner().shape().len()
+    }
+
+    #[doc = help!("Array.size")]
+    #[getter]
+    fn size(&self, py: Python<'_>) -> PyResult<u64> {
+        element_count(self.inner().shape()).raise(py)
+    }
+
+    #[doc = help!("Array.nbytes")]
+    #[getter]
+    fn nbytes(&self) -> Option<u64> {
+        self.inner().nbytes()
+    }
+
+    #[doc = help!("Array.nbytes_stored")]
+    fn nbytes_stored(&self, py: Python<'_>) -> PyResult<u64> {
+        waiting(py, || self.inner().stored_nbytes())
+    }
+
+    #[doc = help!("Array.chunks")]
+    #[getter]
+    fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.inner().chunk_shape().map(|shape| PyTuple::new(py, shape)).transpose()
+    }
+
+    #[doc = help!("Array.shards")]
+    #[getter]
+    fn shards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.inner().shard_shape().map(|shape| PyTuple::new(py, shape)).transpose()
+    }
+
+    #[doc = help!("Array.attrs")]
+    #[getter]
+    fn attrs<'py>(slf: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
+        attributes::live(slf.as_any())
+    }
+
+    #[setter(attrs)]
+    fn set_attrs(slf: &Bound<'_, Self>, attributes: &Bound<'_, PyAny>) -> PyResult<()> {
+        attributes::live(slf.as_any())?.call_method1("put", (attributes,)).map(drop)
+    }
+
+    /// The attributes as this object knows them, as a new dict.
+    fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::of_attributes(py, &self.inner().metadata().attributes)
+    }
+
+    /// Change the attributes, and know them as they are stored then.
+    fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
+        let change = attributes::change(how, attributes)?;
+        self.change(attributes.py(), |array, _| array.change_attributes(&change))
+    }
+
+    #[doc = help!("Array.dimension_names")]
+    #[getter]
+    fn dimension_names<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let array = self.inner();
+        let names = array.metadata().dimension_names.as_ref();
+        names.map(|names| PyTuple::new(py, names)).transpose()
+    }
+
+    #[doc = help!("Array.fill_value")]
+    #[getter]
+    fn fill_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.inner();
+        let metadata = array.metadata();
+        metadata::fill_value(py, &metadata.fill_value, metadata.data_type.without_optional())
+    }
+
+    #[doc = help!("Array.metadata")]
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut document = self.inner().metadata().v3_document().map_err(zarrow::Error::from).raise(py)?;
+        document.insert("zarr_format".to_owned(), self.zarr_format().into());
+        let document = json::object(py, &document)?;
+        document.set_item("attributes", self._attributes(py)?)?;
+        Ok(document)
+    }
+
+    #[doc = help!("Array.path")]
+    #[getter]
+    fn path(&self) -> String {
+        self.inner().path().to_owned()
+    }
+
+    #[doc = help!("Array.name")]
+    #[getter]
+    fn name(&self) -> String {
+        format!("/{}", self.inner().path())
+    }
+
+    #[doc = help!("Array.store")]
+    #[getter]
+    fn store(&self) -> String {
+        self.inner().store().name().to_owned()
+    }
+
+    #[doc = help!("Array.zarr_format")]
+    #[getter]
+    fn zarr_format(&self) -> u8 {
+        metadata::version(self.inner().metadata().zarr_format)
+    }
+
+    /// The codecs as lists of metadata: filters, the serializer, compressors.
+    fn _codec_stages<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let stages = self.inner().codec_stages().raise(py)?;
+        let documents = |codecs: &[CodecMetadata]| codecs.iter().map(CodecMetadata::document).collect();
+        let all =
+            [documents(&stages.filters), documents(&[stages.serializer]), documents(&stages.compressors)];
+        all.iter().map(|codecs: &Value| json::value(py, codecs)).collect()
+    }
+
+    /// Whether elements are stored in order `F`.
+    fn _is_column_major(&self) -> bool {
+        self.inner().is_column_major()
+    }
+
+    /// Whether nothing can be written.
+    fn _is_read_only(&self) -> bool {
+        self.inner().is_read_only()
+    }
+
+    /// How many chunks are stored, or shards.
+    fn _stored_chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
+        waiting(py, || self.inner().stored_chunk_count())
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.read_by(index, Indexing::Plain, None)
+    }
+
+    #[doc = help!("Array.read")]
+    #[pyo3(signature = (selection = None, *, out = None, mmap = false, mask = None, order = "C"))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Option<Bound<'py, PyAny>>,
+        out: Option<Bound<'py, PyAny>>,
+        mmap: bool,
+        mask: Option<Bound<'py, PyAny>>,
+        order: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if order != "C" && (out.is_some() || mmap || mask.is_some()) {
+            let text = "order= is for new memory without a mask: give it without out, mmap and mask";
+            return Err(PyValueError::new_err(text));
+        }
+        if out.is_some() && mmap {
+            return Err(PyValueError::new_err("out= and mmap=True exclude each other: mapped memory is new"));
+        }
+        let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        let (elements, selection) = self.asked(&index, Indexing::Plain)?;
+        if is_column_major(order, &elements)? {
+            let read = interruptible(py, |interrupt| elements.read_column_major(&selection, interrupt))?;
+            return Ok(Tensor::create(py, read)?.into_any());
+        }
+        if let Some(mask) = mask {
+            if out.is_some() {
+                return Err(PyValueError::new_err(
+                    "out= and mask= exclude each other: a masked result is new",
+                ));
+            }
+            let missing = missing::values(elements.metadata(), &mask)?;
+            let read = interruptible(py, |interrupt| elements.read(&selection, Some(&missing), interrupt));
+            return wrap(py, read?);
+        }
+        if mmap
+            && let ElementPart::Whole(array) = &elements
+            && let Some(mapped) = py.detach(|| array.map(&selection)).raise(py)?
+        {
+            return Ok(Tensor::create(py, mapped)?.into_any());
+        }
+        read_selection(py, &elements, &selection, out)
+    }
+
+    fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.write_by(index, value, Indexing::Plain, Writing::default())
+    }
+
+    #[doc = help!("Array.write")]
+    #[pyo3(signature = (selection, value, *, casting = "same_kind", durability = None,
+                        write_empty_chunks = false))]
+    fn write(
+        &self,
+        selection: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        casting: &str,
+        durability: Option<&str>,
+        write_empty_chunks: bool,
+    ) -> PyResult<()> {
+        let options = Writing { durability, write_empty_chunks, casting };
+        self.write_by(selection, value, Indexing::Plain, options)
+    }
+
+    #[doc = help!("Array.oindex")]
+    #[getter]
+    fn oindex(slf: &Bound<'_, Array>) -> Indexer {
+        Indexer::new(slf, Indexing::Orthogonal)
+    }
+
+    #[doc = help!("Array.vindex")]
+    #[getter]
+    fn vindex(slf: &Bound<'_, Array>) -> Indexer {
+        Indexer::new(slf, Indexing::Vectorized)
+    }
+
+    #[doc = help!("Array.blocks")]
+    #[getter]
+    fn blocks(slf: &Bound<'_, Array>) -> Indexer {
+        Indexer::new(slf, Indexing::Block)
+    }
+
+    #[doc = help!("Array.write_unit")]
+    #[getter]
+    fn write_unit<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.inner().write_unit().map(|shape| PyTuple::new(py, shape)).transpose()
+    }
+
+    #[doc = help!("Array.resize")]
+    fn resize(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = shape.py();
+        let extents = match shape.try_iter().attempt(py)? {
+            Some(_) => shape.extract::<Vec<u64>>(),
+            None => shape.extract::<u64>().map(|extent| vec![extent]),
+        };
+        let shape = extents.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
+            true => PyValueError::new_err(format!("shape is {shape}, expected integers from 0 to 2^64 - 1")),
+            false => error,
+        })?;
+        self.change(py, |array, interrupt| {
+            let options = WriteOptions::default().durability(array.durability()).cancel(interrupt);
+            array.resize_with(&shape, &options)
+        })
+    }
+
+    #[doc = help!("Array.append")]
+    #[pyo3(signature = (value, axis = 0))]
+    fn append<'py>(&self, value: &Bound<'py, PyAny>, axis: isize) -> PyResult<Bound<'py, PyTuple>> {
+        let py = value.py();
+        let array = self.inner();
+        let ndim = array.shape().len();
+        let counted = if axis < 0 { ndim.checked_add_signed(axis) } else { usize::try_from(axis).ok() };
+        let axis = counted.filter(|axis| *axis < ndim).ok_or_else(|| {
+            indexing(
+                py,
+                format!(
+                    "axis {axis} of an array of {ndim} axes: expected {} to {}",
+                    -(ndim as isize),
+                    ndim as isize - 1
+                ),
+            )
+        })?;
+        let input = ArrayInput::new(value, array.data_type(), array_input::CASTING, Some(array.metadata()))?;
+        let shape = self.change(py, |array, interrupt| {
+            // SAFETY: as for writing.
+            let values = unsafe { input.values() }?;
+            let options = WriteOptions::default().durability(array.durability()).cancel(interrupt);
+            array.append_with(&values, axis, &options)?;
+            Ok(array.shape().to_vec())
+        })?;
+        PyTuple::new(py, shape)
+    }
+
+    #[doc = help!("Array.refresh")]
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |array, _| array.refresh())
+    }
+
+    #[doc = help!("Array.retrieve_chunk")]
+    fn retrieve_chunk<'py>(&self, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = indices.py();
+        let indices = match indices.extract::<i64>().attempt(py)? {
+            Some(index) => vec![index],
+            None => indices.extract::<Vec<i64>>()?,
+        };
+        let place: Option<Vec<u64>> = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
+        let place =
+            place.ok_or_else(|| indexing(py, format!("chunk {indices:?} is outside the chunk grid")))?;
+        wrap(py, interruptible(py, |interrupt| self.inner().retrieve_chunk(&place, &interrupt.into()))?)
+    }
+
+    #[doc = help!("Array.__array__")]
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        numpy::new_array(py, dtype, copy, || {
+            numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false, None, "C")?,))
+        })
+    }
+
+    #[doc = help!("Array.to_arrow")]
+    #[pyo3(signature = (*, rows = None, layout = "tensor", bools = "bits", strings = "large", mask = None,
+                        batch_rows = None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn to_arrow(
+        &self,
+        py: Python<'_>,
+        rows: Option<Bound<'_, PySlice>>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+        mask: Option<&str>,
+        batch_rows: Option<NonZeroU64>,
+    ) -> PyResult<ArrowStream> {
+        let form = arrow::form(layout, bools, strings)?;
+        let options = TableOptions::default().form(form).mask(missing::choice(mask)?).batch_rows(batch_rows);
+        ArrowStream::new(Table::of_array((*self.inner()).clone(), options).raise(py)?, rows)
+    }
+
+    #[doc = help!("Array.__arrow_c_schema__")]
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow_stream::schema(
+            py,
+            &Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?,
+        )
+    }
+
+    #[doc = help!("Array.__arrow_c_stream__")]
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let table = Table::of_array((*self.inner()).clone(), TableOptions::default()).raise(py)?;
+        arrow_stream::stream(py, table, requested_schema.as_ref())
+    }
+
+    #[doc = help!("Array.__reduce__")]
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let array = self.inner();
+        origin::reduce(py, array.store(), array.path(), array.options())
+    }
+
+    #[doc = help!("Array.__copy__")]
+    fn __copy__(&self) -> Array {
+        Array::new((*self.inner()).clone())
+    }
+
+    /// Whether both are the array at one path of one store.
+    /// Whether both are the array at one path of one store. Elements are not compared: who gives values means them.
+    fn __richcmp__(
+        slf: &Bound<'_, Array>,
+        other: &Bound<'_, PyAny>,
+        operation: CompareOp,
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        if let Ok(other) = other.cast::<Array>() {
+            let (array, other) = (slf.get().inner(), other.get().inner());
+            let own = Origin::new(array.store(), array.path());
+            return Ok(own.compare(py, &Origin::new(other.store(), other.path()), operation));
+        }
+        let is_value = other.is_instance_of::<PyInt>()
+            || other.is_instance_of::<PyFloat>()
+            || other.is_instance_of::<PyString>()
+            || other.is_instance_of::<PyBytes>();
+        // What NumPy knows compares itself with the elements.
+        if is_value && !other.hasattr("__array__")? {
+            let text =
+                "an Array is in the store, and is compared with none of its values: type array[...] first";
+            return Err(PyTypeError::new_err(text));
+        }
+        Ok(py.NotImplemented())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let array = self.inner();
+        let mut hasher = DefaultHasher::new();
+        Origin::new(array.store(), array.path()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = PyRange::new(slf.py(), 0, slf.len()?.cast_signed())?;
+        slf.py().import("builtins")?.call_method1("map", (slf.getattr("__getitem__")?, rows))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.inner().shape().first() {
+            Some(extent) => Ok(*extent as usize),
+            None => Err(PyTypeError::new_err("a 0-d array has no len()")),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        self.summary(py).text()
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> String {
+        self.summary(py).html("")
+    }
+}

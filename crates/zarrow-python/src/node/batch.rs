@@ -1,0 +1,75 @@
+//! Many selections in one read.
+
+use crate::index::advanced::Indexing;
+use crate::layout::decoded_array::wrap;
+use crate::node::array::Array;
+use crate::node::indexer::Indexer;
+use crate::node::out::Out;
+use crate::python::error::Raise;
+use crate::python::interrupt::interruptible;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PyList, PyTuple};
+use std::sync::Arc;
+use zarrow::{Batch, Selection};
+use zarrow_array::allocation::{self, Grow};
+
+/// The array that an item reads from, and how its index is meant.
+fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
+    if let Ok(array) = item.cast::<Array>() {
+        return Ok((array.get(), Indexing::Plain));
+    }
+    let Ok(indexer) = item.cast::<Indexer>() else {
+        let found = item.get_type().name()?;
+        let message = format!(
+            "read_many() takes a list of (array, selection), or of arrays, where an array is a zarrow.Array or its \
+             oindex, vindex or blocks; found {found}"
+        );
+        return Err(PyTypeError::new_err(message));
+    };
+    let (array, kind) = indexer.get().of();
+    Ok((array.get(), kind))
+}
+
+#[doc = help!("read_many")]
+#[pyfunction]
+#[pyo3(signature = (items, *, out = None))]
+pub fn read_many<'py>(
+    py: Python<'py>,
+    items: Bound<'py, PyAny>,
+    out: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
+    for item in items.try_iter()? {
+        let item = item?;
+        // An array by itself is all of it.
+        let (item, index) = match item.cast::<PyTuple>() {
+            Ok(_) => item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>()?,
+            Err(_) => (item, PyEllipsis::get(py).to_owned().into_any()),
+        };
+        let (array, kind) = source(&item)?;
+        owned.try_push((array.inner(), array.selection(&index, kind)?)).raise(py)?;
+    }
+    let pairs = owned.iter().map(|(array, selection)| (&**array, selection));
+    let pairs: Vec<(&zarrow::Array, &Selection)> = allocation::collected(pairs).raise(py)?;
+    if let Some(object) = out {
+        let Some((first, selection)) = pairs.first() else { return Ok(object) };
+        let shape = [&[pairs.len() as u64][..], &selection.shape()].concat();
+        let memory = Out::new(&object, first.data_type(), &shape)?;
+        interruptible(py, |interrupt| {
+            // SAFETY: as for `Array.read`.
+            unsafe { zarrow::read_many_strided(&pairs, &memory.strided, &interrupt.into()) }
+        })?;
+        return Ok(object);
+    }
+    match interruptible(py, |interrupt| zarrow::read_many_with(&pairs, &interrupt.into()))? {
+        Batch::Stacked(batch) => wrap(py, batch),
+        Batch::Ragged(arrays) => {
+            let list = PyList::empty(py);
+            for array in arrays {
+                list.append(wrap(py, array)?)?;
+            }
+            Ok(list.into_any())
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Stores in the cloud as Python names them: by URL, with fsspec's `storage_options`.
+
+use crate::python::error::Raise;
+use crate::python::json;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::any::Any;
+use std::sync::Arc;
+use zarrow::store::Store;
+use zarrow::store::remote::{RemoteAdapter, RemoteStore};
+use zarrow_cloud::{StorageOptions, is_cloud_url};
+
+#[doc = help!("CloudStore")]
+#[pyclass(frozen, module = "zarrow")]
+pub struct CloudStore {
+    store: Arc<dyn Store>,
+}
+
+impl CloudStore {
+    fn open(py: Python<'_>, url: &str, options: StorageOptions) -> PyResult<CloudStore> {
+        let store = zarrow_cloud::CloudStore::new(url, options).raise(py)?;
+        Ok(CloudStore { store: Arc::new(RemoteAdapter::new(Arc::new(store))) })
+    }
+
+    /// The Python side of `store`; `None` where it is another.
+    pub fn over(store: &Arc<dyn Store>) -> Option<CloudStore> {
+        beneath(&**store).map(|_| CloudStore { store: Arc::clone(store) })
+    }
+
+    /// The engine's side.
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
+    /// The store that a URL names; `None` where it names none in the cloud.
+    pub fn of_url(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn Store>>> {
+        let Some(url) = object.extract::<&str>().ok().filter(|text| is_cloud_url(text)) else {
+            return Ok(None);
+        };
+        CloudStore::open(object.py(), url, StorageOptions::default()).map(|store| Some(store.store))
+    }
+}
+
+/// The store in the cloud that a store waits for.
+pub fn beneath(store: &dyn Store) -> Option<&zarrow_cloud::CloudStore> {
+    let remote: &dyn RemoteStore = store.remote()?;
+    (remote as &dyn Any).downcast_ref()
+}
+
+#[pymethods]
+impl CloudStore {
+    #[new]
+    #[pyo3(signature = (url, /, storage_options = None))]
+    fn new(py: Python<'_>, url: &str, storage_options: Option<&Bound<'_, PyDict>>) -> PyResult<CloudStore> {
+        let options = match storage_options {
+            Some(options) => {
+                let map = serde_json::Value::Object(json::map(&plain(options)?)?);
+                StorageOptions::from_json(&map.to_string()).raise(py)?
+            }
+            None => StorageOptions::default(),
+        };
+        CloudStore::open(py, url, options)
+    }
+
+    #[doc = help!("CloudStore.name")]
+    #[getter]
+    fn name(&self) -> &str {
+        self.store.name()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let Some(store) = beneath(&*slf.get().store) else {
+            return Err(PyTypeError::new_err("this store cannot be pickled"));
+        };
+        let options = pyo3::types::PyString::new(py, &store.options().to_json());
+        let options = crate::python::importing::import(py, "json")?.call_method1("loads", (options,))?;
+        let arguments = (store.url(), options).into_pyobject(py)?;
+        PyTuple::new(py, [slf.get_type().into_any(), arguments.into_any()])
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<CloudStore>().is_ok_and(|other| {
+            match (beneath(&*self.store), beneath(&*other.get().store)) {
+                (Some(own), Some(other)) => own.url() == other.url() && own.options() == other.options(),
+                _ => false,
+            }
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        self.store.name().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zarrow.CloudStore {}>", self.store.name())
+    }
+}
+
+/// The options with paths as text, which JSON has no word for.
+fn plain<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let copy = PyDict::new(options.py());
+    for (name, value) in options {
+        let value = if value.hasattr("__fspath__")? { value.str()?.into_any() } else { value };
+        copy.set_item(name, value)?;
+    }
+    Ok(copy)
+}
+
+/// The store that `store` names, with options where there are any.
+#[pyfunction]
+pub fn _with_options<'py>(
+    store: &Bound<'py, PyAny>,
+    storage_options: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = store.py();
+    let Some(options) = storage_options else { return Ok(store.clone()) };
+    let Ok(options) = options.cast::<PyDict>() else {
+        let found = options.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("storage_options is of type {found}, expected a dict")));
+    };
+    match store.extract::<&str>() {
+        Ok(url) if is_cloud_url(url) => {
+            Ok(Bound::new(py, CloudStore::new(py, url, Some(options))?)?.into_any())
+        }
+        _ if options.is_empty() => Ok(store.clone()),
+        _ => Err(PyValueError::new_err(
+            "storage_options are for the URL of a store in the cloud, such as \"s3://bucket/data.zarr\": leave them \
+             out, or give such a URL",
+        )),
+    }
+}

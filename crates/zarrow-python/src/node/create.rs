@@ -1,0 +1,201 @@
+//! Creating arrays and groups: what `zarrow.creation` has put in order becomes a description, and then a node.
+
+use crate::export::data_type;
+use crate::node::array::Array;
+use crate::node::array_input::{self, ArrayInput};
+use crate::node::fill_value;
+use crate::node::group::Group;
+use crate::node::store::StoreLocation;
+use crate::python::error::Raise;
+use crate::python::interrupt::{interruptible, waiting};
+use crate::python::json;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use serde_json::{Map, Value};
+use zarrow::metadata::{Attributes, ChunkKeyEncoding, CodecMetadata};
+use zarrow::{ArrayBuilder, Existing, OpenOptions, WriteOptions, ZarrFormat};
+use zarrow_array::DataType;
+
+/// Create an array in a store or a group, from what `zarrow.creation` has put in order.
+#[pyfunction]
+#[pyo3(signature = (target, path, dtype, fill_value, description, *, data, overwrite, durability))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords")]
+pub fn _create_array<'py>(
+    target: &Bound<'py, PyAny>,
+    path: &str,
+    dtype: &Bound<'py, PyAny>,
+    fill_value: &Bound<'py, PyAny>,
+    description: &Bound<'py, PyDict>,
+    data: Option<&Bound<'py, PyAny>>,
+    overwrite: &Bound<'py, PyAny>,
+    durability: &str,
+) -> PyResult<Array> {
+    let py = target.py();
+    // Attributes may say more than JSON does.
+    let description = description.copy()?;
+    let attributes = description.call_method1("pop", ("attributes", py.None()))?;
+    let attributes = match attributes.cast::<PyDict>() {
+        Ok(attributes) => json::attributes(attributes)?,
+        Err(_) => Attributes::default(),
+    };
+    let builder = builder(dtype, fill_value, json::map(&description)?)?.attributes(attributes);
+    let metadata = builder.build().raise(py)?;
+    // Data that do not fit are refused before anything is created.
+    let input = data
+        .map(|data| ArrayInput::new(data, &metadata.data_type, array_input::CASTING, Some(&metadata)))
+        .transpose()?;
+    let existing = match overwrite.extract::<&str>() {
+        Ok("array") => Existing::EraseArray,
+        _ => existing(overwrite.extract()?),
+    };
+    let options = OpenOptions::default().durability(array_input::durability(durability)?);
+    if let Ok(group) = target.cast::<Group>() {
+        let created = group.get().change(py, |group, interrupt| match &input {
+            None => group.create_array(path, metadata, existing),
+            Some(input) => {
+                // SAFETY: as for writing.
+                let values = unsafe { input.values() }?;
+                let write = WriteOptions::default().durability(group.options().durability).cancel(interrupt);
+                group.create_array_with(path, metadata, &values, existing, &write)
+            }
+        });
+        return created.map(Array::new);
+    }
+    let location = StoreLocation::of(target)?;
+    let created = interruptible(py, |interrupt| {
+        let store = location.create(path)?;
+        match &input {
+            None => zarrow::create_array(store, path, metadata, existing, &options),
+            Some(input) => {
+                // SAFETY: as for writing.
+                let values = unsafe { input.values() }?;
+                let write = WriteOptions::default().durability(options.durability).cancel(interrupt);
+                zarrow::create_array_with(store, path, metadata, &values, existing, &options, &write)
+            }
+        }
+    });
+    created.map(Array::new)
+}
+
+/// Tell the shape of data as elements of a type.
+#[pyfunction]
+pub fn _shape_as<'py>(data: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    let py = data.py();
+    let input = ArrayInput::new(data, &data_type::stored(dtype)?.dtype, array_input::CASTING, None)?;
+    // SAFETY: of these values nothing is read but their shape.
+    let values = unsafe { input.values() }.raise(py)?;
+    PyTuple::new(py, values.shape())
+}
+
+/// Create a group in a store or a group.
+#[pyfunction]
+#[pyo3(signature = (target, path, attributes, *, zarr_format, overwrite, durability))]
+pub fn _create_group<'py>(
+    target: &Bound<'py, PyAny>,
+    path: &str,
+    attributes: &Bound<'py, PyDict>,
+    zarr_format: u64,
+    overwrite: bool,
+    durability: &str,
+) -> PyResult<Group> {
+    let py = target.py();
+    let (attributes, existing) = (json::attributes(attributes)?, existing(overwrite));
+    if let Ok(group) = target.cast::<Group>() {
+        return group
+            .get()
+            .change(py, |group, _| group.create_group(path, attributes, existing))
+            .map(Group::new);
+    }
+    let zarr_format = format(zarr_format)?;
+    let location = StoreLocation::of(target)?;
+    let options = OpenOptions::default().durability(array_input::durability(durability)?);
+    let created = waiting(py, || {
+        zarrow::create_group(location.create(path)?, path, zarr_format, attributes, existing, &options)
+    });
+    created.map(Group::new)
+}
+
+/// What becomes of what is there.
+pub fn existing(overwrite: bool) -> Existing {
+    if overwrite { Existing::Erase } else { Existing::Refuse }
+}
+
+/// The version of the format that a number stands for.
+pub fn format(version: u64) -> PyResult<ZarrFormat> {
+    match version {
+        2 => Ok(ZarrFormat::V2),
+        3 => Ok(ZarrFormat::V3),
+        other => Err(PyValueError::new_err(format!("zarr_format is {other}, expected 2 or 3"))),
+    }
+}
+
+/// The description; a key that is not there leaves what is usual.
+fn builder(
+    dtype: &Bound<'_, PyAny>,
+    fill: &Bound<'_, PyAny>,
+    mut description: Map<String, Value>,
+) -> PyResult<ArrayBuilder> {
+    let py = dtype.py();
+    let element = data_type::stored(dtype)?;
+    let mut take = |key: &str| description.remove(key).filter(|value| !value.is_null());
+    let dtype = match take("optional") {
+        Some(Value::Bool(true)) => DataType::Optional(Box::new(element.dtype)),
+        _ => element.dtype,
+    };
+    let mut builder = ArrayBuilder::new(extents("shape", take("shape"))?.unwrap_or_default(), dtype.clone())
+        .fill_value(fill_value::of(fill, &dtype)?)
+        .zarr_format(format(take("zarr_format").and_then(|version| version.as_u64()).unwrap_or(3))?)
+        .big_endian(element.is_swapped == cfg!(target_endian = "little"))
+        .column_major(take("order").is_some_and(|order| order == "F"));
+    if let Some(chunks) = extents("chunks", take("chunks"))? {
+        builder = builder.chunk_shape(chunks);
+    }
+    match take("shards") {
+        Some(Value::String(_)) => builder = builder.automatic_shards(true),
+        given => {
+            if let Some(shards) = extents("shards", given)? {
+                builder = builder.shard_shape(shards);
+            }
+        }
+    }
+    let codecs = |value: Option<Value>| -> PyResult<Option<Vec<CodecMetadata>>> {
+        let Some(Value::Array(choices)) = value else { return Ok(None) };
+        let chosen = choices.iter().map(|choice| CodecMetadata::from_choice(choice, &dtype));
+        chosen.collect::<zarrow::Result<Vec<_>>>().raise(py).map(Some)
+    };
+    if let Some(filters) = codecs(take("filters"))? {
+        builder = builder.filters(filters);
+    }
+    if let Some(serializer) = codecs(take("serializer"))?.and_then(|mut codecs| codecs.pop()) {
+        builder = builder.serializer(serializer);
+    }
+    if let Some(compressors) = codecs(take("compressors"))? {
+        builder = builder.compressors(compressors);
+    }
+    if let Some(codecs) = codecs(take("codecs"))? {
+        builder = builder.codecs(codecs);
+    }
+    if let Some(encoding) = take("chunk_key_encoding") {
+        let encoding = ChunkKeyEncoding::parse(&encoding).map_err(zarrow::Error::from).raise(py)?;
+        builder = builder.chunk_key_encoding(encoding);
+    }
+    if let Some(Value::Array(names)) = take("dimension_names") {
+        let name = |name: &Value| match name {
+            Value::Null => Ok(None),
+            Value::String(name) => Ok(Some(name.clone())),
+            other => Err(PyValueError::new_err(format!(
+                "dimension_names has {other}, expected a str or None for each axis"
+            ))),
+        };
+        builder = builder.dimension_names(names.iter().map(name).collect::<PyResult<Vec<_>>>()?);
+    }
+    Ok(builder)
+}
+
+fn extents(key: &str, value: Option<Value>) -> PyResult<Option<Vec<u64>>> {
+    let Some(value) = value else { return Ok(None) };
+    let extents = value.as_array().and_then(|items| items.iter().map(Value::as_u64).collect());
+    let message = || PyValueError::new_err(format!("{key} is {value}, expected integers from 0 to 2^64 - 1"));
+    extents.map(Some).ok_or_else(message)
+}

@@ -1,0 +1,109 @@
+//! Reads that an event loop awaits: the engine reads, and calls back when it has ended.
+//!
+//! 1. `_read_detached` begins a read and returns a handle at once. No thread waits while a remote store answers.
+//! 2. When the read has ended, whichever way, the callback is called with what it gave and with its error, one of which is
+//!    `None`, by a thread of the engine that has the GIL then. Nothing writes to the memory of `out` any more.
+//! 3. Where the interpreter has ended meanwhile nobody is told, and what Python owned is left.
+
+use crate::index::advanced::Indexing;
+use crate::index::field::ElementPart;
+use crate::layout::decoded_array::wrap;
+use crate::node::array::Array;
+use crate::node::missing;
+use crate::node::out::Out;
+use crate::python::error::Raise;
+use crate::python::gil;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use zarrow::Detached;
+use zarrow_array::DecodedArray;
+
+/// A read under way.
+#[pyclass(frozen, name = "_Detached", module = "zarrow")]
+pub struct DetachedRead(Detached);
+
+#[pymethods]
+impl DetachedRead {
+    /// Stop the read soon; it ends as interrupted, unless it has ended.
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| self.0.cancel());
+    }
+}
+
+/// What a read into memory of Python's keeps alive; it goes with the GIL.
+struct Keeper(Option<(Out, Py<PyAny>)>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(kept) = self.0.take()
+            && let Some(left) = gil::with_value(kept, |_, kept| drop(kept))
+        {
+            std::mem::forget(left);
+        }
+    }
+}
+
+/// Calls `told` with what a read gave (step 2).
+fn tell(told: Py<PyAny>, result: zarrow::Result<Option<DecodedArray>>) {
+    let left = gil::with_value((told, result), |py, (told, result)| {
+        let result = result.raise(py).and_then(|decoded| match decoded {
+            Some(decoded) => wrap(py, decoded),
+            None => Ok(py.None().into_bound(py)),
+        });
+        let called = match result {
+            Ok(decoded) => told.call1(py, (decoded, py.None())),
+            Err(error) => told.call1(py, (py.None(), error.into_value(py))),
+        };
+        if let Err(error) = called {
+            error.write_unraisable(py, Some(told.bind(py)));
+        }
+    });
+    // Step 3.
+    std::mem::forget(left);
+}
+
+/// Begin to read a selection of an array, and call `told` with what it gives and the error.
+#[pyfunction]
+#[pyo3(signature = (array, selection, out, mask, told))]
+pub fn _read_detached(
+    array: &Bound<'_, Array>,
+    selection: &Bound<'_, PyAny>,
+    out: Option<Bound<'_, PyAny>>,
+    mask: Option<Bound<'_, PyAny>>,
+    told: Py<PyAny>,
+) -> PyResult<DetachedRead> {
+    let py = array.py();
+    let (elements, selection) = array.get().asked(selection, Indexing::Plain)?;
+    if let Some(object) = out {
+        let out = Out::new(&object, elements.data_type(), &selection.shape())?;
+        let strided = out.strided.clone();
+        let keeper = Box::new(Keeper(Some((out, object.unbind()))));
+        let done = |read: zarrow::Result<()>| tell(told, read.map(|()| None));
+        let read = match elements {
+            ElementPart::Whole(array) => py.detach(|| {
+                // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and
+                // keeps it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
+                unsafe { array.read_strided_detached(selection, strided, keeper, done) }
+            }),
+            ElementPart::Field(_) => Ok(Detached::spawn(
+                move |cancel| {
+                    // SAFETY: as above.
+                    let read = unsafe { elements.read_strided(&selection, strided, cancel) };
+                    drop(keeper);
+                    read
+                },
+                done,
+            )),
+        };
+        return read.raise(py).map(DetachedRead);
+    }
+    let values = mask.map(|mask| missing::values(elements.metadata(), &mask)).transpose()?.map(Arc::new);
+    let done = |decoded: zarrow::Result<DecodedArray>| tell(told, decoded.map(Some));
+    let read = match elements {
+        ElementPart::Whole(array) => py.detach(|| array.read_detached(selection, values, done)),
+        ElementPart::Field(_) => {
+            Ok(Detached::spawn(move |cancel| elements.read(&selection, values.as_deref(), cancel), done))
+        }
+    };
+    read.raise(py).map(DetachedRead)
+}

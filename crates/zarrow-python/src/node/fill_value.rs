@@ -1,0 +1,78 @@
+//! Fill values as users give them.
+
+use crate::export::numpy;
+use crate::python::error::Raise;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use zarrow::metadata::FillValue;
+use zarrow_array::{DataType, allocation};
+
+/// `value` as an element of `data_type`; None is what is usual: a missing element, NaT of times, else zero.
+///
+/// NumPy says what the bytes of a value are. A number that the type cannot hold is refused, but for the digits that a
+/// floating-point number loses.
+pub fn of(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<FillValue> {
+    if value.is_none() {
+        return Ok(FillValue::open(data_type));
+    }
+    match data_type {
+        DataType::Optional(inner) => Ok(FillValue::Present(Box::new(of(value, inner)?))),
+        DataType::String => {
+            let text =
+                value.cast::<PyString>().map_err(|_| PyTypeError::new_err(refusal(value, data_type)))?;
+            allocation::copied(text.to_str()?.as_bytes()).raise(value.py()).map(FillValue::Variable)
+        }
+        DataType::Bytes => {
+            if value.is_instance_of::<PyString>() {
+                return Err(PyTypeError::new_err(refusal(value, data_type)));
+            }
+            bytes(value).map(FillValue::Variable)
+        }
+        fixed => item(value, fixed).map(FillValue::Fixed),
+    }
+}
+
+fn refusal(value: &Bound<'_, PyAny>, data_type: &DataType) -> String {
+    let shown = value.repr().map(|text| text.to_string()).unwrap_or_else(|_| "not shown".into());
+    format!("fill_value is {shown}, expected a value of type {data_type}")
+}
+
+/// A copy of the bytes that `object` holds.
+pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    match object.cast::<PyBytes>() {
+        Ok(bytes) => allocation::copied(bytes.as_bytes()).raise(object.py()),
+        Err(_) => object.extract(),
+    }
+}
+
+/// The bytes of one element.
+fn item(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<Vec<u8>> {
+    let py = value.py();
+    let numpy = numpy::module(py)?;
+    let dtype = numpy::dtype(py, data_type)?;
+    let refused = || PyValueError::new_err(refusal(value, data_type));
+    let array = numpy.call_method1("array", (value, &dtype)).map_err(|error| {
+        // NumPy's own words do not say which argument they are about.
+        let message = refusal(value, data_type);
+        match () {
+            () if error.is_instance_of::<PyOverflowError>(py) => PyOverflowError::new_err(message),
+            () if error.is_instance_of::<PyTypeError>(py) => PyTypeError::new_err(message),
+            () if error.is_instance_of::<PyValueError>(py) => PyValueError::new_err(message),
+            () => error,
+        }
+    })?;
+    let kind: char = dtype.getattr("kind")?.extract()?;
+    let is_exact = match kind {
+        'b' | 'i' | 'u' => array.eq(value)?,
+        // NumPy cuts what is too long.
+        'S' | 'U' => array.call_method0("item")?.eq(value)? || value.hasattr("dtype")? && array.eq(value)?,
+        _ => true,
+    };
+    let ndim: usize = array.getattr("ndim")?.extract()?;
+    if ndim != 0 || !is_exact {
+        return Err(refused());
+    }
+    let bytes = bytes(&array.call_method0("tobytes")?)?;
+    if data_type.item_size() == Some(bytes.len()) { Ok(bytes) } else { Err(refused()) }
+}

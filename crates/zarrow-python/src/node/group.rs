@@ -1,0 +1,415 @@
+//! The class `Group`: a folder of arrays and groups, by name.
+
+use crate::export::arrow;
+use crate::index::advanced::{self, Indexing};
+use crate::layout::arrow_stream::ArrowStream;
+use crate::layout::categorical::Categorical;
+use crate::layout::decoded_array::wrap;
+use crate::node::create::existing;
+use crate::node::current::Current;
+use crate::node::node_path::NodePath;
+use crate::node::open::node;
+use crate::node::origin::{self, Origin, Reduced};
+use crate::node::tree::{self, Tree};
+use crate::node::{attributes, metadata, missing};
+use crate::python::error::{Raise, warning};
+use crate::python::importing::import;
+use crate::python::interrupt::{interruptible, waiting};
+use crate::python::summary::Summary;
+use crate::python::{json, summary};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{PyDict, PyEllipsis, PyIterator, PyList, PySlice};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use zarrow::anndata::{EncodedArray, EncodedValues};
+use zarrow::arrow::TableOptions;
+use zarrow::metadata::Attributes;
+use zarrow::{ErrorKind, Node};
+
+#[doc = help!("Group")]
+#[pyclass(frozen, mapping, module = "zarrow")]
+pub struct Group {
+    group: Current<zarrow::Group>,
+}
+
+/// The names of a table's columns: one, or a list of them.
+fn column_names(columns: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if let Ok(name) = columns.extract::<String>() {
+        return Ok(vec![name]);
+    }
+    columns.extract::<Vec<String>>().map_err(|_| {
+        let found = columns.get_type();
+        PyTypeError::new_err(format!("columns are names of arrays, as [\"id\", \"height\"]; found {found}"))
+    })
+}
+
+/// A name, and the array or group that it names.
+fn named(name: String, member: Bound<'_, PyAny>) -> (String, Bound<'_, PyAny>) {
+    (name, member)
+}
+
+impl Group {
+    /// The Python side of `group`.
+    pub fn new(group: zarrow::Group) -> Group {
+        Group { group: Current::new(group) }
+    }
+
+    /// Changes the group, which this object stands for then as it is after it.
+    pub fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut zarrow::Group, &dyn Fn() -> bool) -> zarrow::Result<T> + Send,
+    ) -> PyResult<T> {
+        let mut group = (*self.inner()).clone();
+        let result = interruptible(py, |interrupt| change(&mut group, interrupt));
+        self.group.set_later(group, zarrow::Group::revision);
+        result
+    }
+
+    /// The group as it is now.
+    pub fn inner(&self) -> Arc<zarrow::Group> {
+        self.group.get()
+    }
+
+    /// The group as it is after all changes that this process has made to consolidated metadata.
+    fn latest(&self, py: Python<'_>) -> PyResult<Arc<zarrow::Group>> {
+        let group = self.inner();
+        match waiting(py, || group.changed())? {
+            None => Ok(group),
+            Some(changed) => {
+                self.group.set_later(changed, zarrow::Group::revision);
+                Ok(self.inner())
+            }
+        }
+    }
+
+    /// A list of what `of` makes of each member that is wanted, with its name. One that cannot be opened is left out, and
+    /// a warning says why.
+    fn members<'py, T: IntoPyObject<'py>>(
+        &self,
+        py: Python<'py>,
+        wanted: fn(&Node) -> bool,
+        of: fn(String, Bound<'py, PyAny>) -> T,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let members = PyList::empty(py);
+        let group = self.latest(py)?;
+        for (name, child) in waiting(py, || group.children())? {
+            match child.raise(py) {
+                Ok(child) if wanted(&child) => members.append(of(name, node(py, child)?))?,
+                Ok(_) => {}
+                Err(error) => warning(py, &format!("{name:?} is left out: {}", error.value(py)))?,
+            }
+        }
+        Ok(members)
+    }
+
+    fn member<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+        let group = self.latest(py)?;
+        node(py, waiting(py, || group.get_named(path))?)
+    }
+
+    fn has(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        let group = self.latest(py)?;
+        match py.detach(|| group.get(path)) {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongNode { .. }) => {
+                Ok(false)
+            }
+            Err(error) => Err(error).raise(py),
+        }
+    }
+
+    fn rendered(&self, py: Python<'_>, depth: Option<usize>) -> PyResult<String> {
+        let group = self.latest(py)?;
+        waiting(py, || tree::render(&group, depth))
+    }
+
+    fn members_drawn(&self, py: Python<'_>) -> PyResult<String> {
+        let group = self.latest(py)?;
+        waiting(py, || tree::render_members(&group))
+    }
+
+    fn summary(&self, py: Python<'_>) -> PyResult<Summary> {
+        let group = self.latest(py)?;
+        let summary = Summary::new(format!("<zarrow.Group /{} in {}>", group.path(), group.store().name()));
+        Ok(match group.attributes().is_empty() {
+            true => summary,
+            false => summary.row("attrs", summary::attributes(group.attributes())),
+        })
+    }
+}
+
+#[pymethods]
+impl Group {
+    fn __getitem__<'py>(&self, py: Python<'py>, path: NodePath) -> PyResult<Bound<'py, PyAny>> {
+        self.member(py, &path)
+    }
+
+    #[doc = help!("Group.__setitem__")]
+    fn __setitem__<'py>(slf: &Bound<'py, Self>, path: NodePath, array: &Bound<'py, PyAny>) -> PyResult<()> {
+        import(slf.py(), "zarrow.saving")?.call_method1("_store", (slf, &*path, array)).map(drop)
+    }
+
+    fn __delitem__(&self, py: Python<'_>, path: NodePath) -> PyResult<()> {
+        self.change(py, |group, _| group.erase(&path))
+    }
+
+    #[doc = help!("Group.create_group")]
+    #[pyo3(signature = (name, *, attributes = None, overwrite = false))]
+    fn create_group<'py>(
+        slf: &Bound<'py, Self>,
+        name: NodePath,
+        attributes: Option<Bound<'py, PyAny>>,
+        overwrite: bool,
+    ) -> PyResult<Group> {
+        let attributes = match attributes {
+            // Any mapping becomes a dict.
+            Some(given) => {
+                json::attributes(slf.py().get_type::<PyDict>().call1((given,))?.cast::<PyDict>()?)?
+            }
+            None => Attributes::default(),
+        };
+        let existing = existing(overwrite);
+        slf.get().change(slf.py(), |group, _| group.create_group(&name, attributes, existing)).map(Group::new)
+    }
+
+    #[doc = help!("Group.require_group")]
+    #[pyo3(signature = (name, *, overwrite = false))]
+    fn require_group<'py>(
+        slf: &Bound<'py, Self>,
+        name: NodePath,
+        overwrite: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, path) = (slf.py(), &*name);
+        if overwrite || !slf.get().has(py, path)? {
+            match slf
+                .get()
+                .change(py, |group, _| group.create_group(path, Attributes::default(), existing(overwrite)))
+            {
+                Ok(group) => return Ok(Bound::new(py, Group::new(group))?.into_any()),
+                // Another has created it since.
+                Err(_) if !overwrite && slf.get().has(py, path)? => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let found = slf.get().member(py, path)?;
+        match found.is_instance_of::<Group>() {
+            true => Ok(found),
+            false => {
+                Err(crate::python::error::node_type(py, format!("{path:?} is an array, expected a group")))
+            }
+        }
+    }
+
+    #[doc = help!("Group.consolidate_metadata")]
+    fn consolidate_metadata(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |group, _| group.consolidate_metadata())
+    }
+
+    #[doc = help!("Group.refresh")]
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |group, _| group.refresh())
+    }
+
+    #[doc = help!("Group.get")]
+    #[pyo3(signature = (path, default = None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        path: NodePath,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.has(py, &path)? { self.member(py, &path).map(Some) } else { Ok(default) }
+    }
+
+    /// The names that a notebook offers between brackets.
+    fn _ipython_key_completions_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.keys(py)
+    }
+
+    #[doc = help!("Group.__reduce__")]
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let group = self.inner();
+        origin::reduce(py, group.store(), group.path(), group.options())
+    }
+
+    #[doc = help!("Group.__copy__")]
+    fn __copy__(&self) -> Group {
+        Group::new((*self.inner()).clone())
+    }
+
+    /// Whether both are the group at one path of one store.
+    fn __richcmp__(slf: &Bound<'_, Group>, other: &Bound<'_, Group>, operation: CompareOp) -> Py<PyAny> {
+        let (group, other) = (slf.get().inner(), other.get().inner());
+        let own = Origin::new(group.store(), group.path());
+        own.compare(slf.py(), &Origin::new(other.store(), other.path()), operation)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let group = self.inner();
+        let mut hasher = DefaultHasher::new();
+        Origin::new(group.store(), group.path()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __contains__(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // As in a dict, a key of another type is simply not in the group.
+        path.extract::<NodePath>().map_or(Ok(false), |path| self.has(py, &path))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.keys(py)?.len())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys(py)?.try_iter()
+    }
+
+    #[doc = help!("Group.keys")]
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let group = self.latest(py)?;
+        let names = PyList::empty(py);
+        for (name, _) in waiting(py, || group.children())? {
+            names.append(name)?;
+        }
+        Ok(names)
+    }
+
+    #[doc = help!("Group.values")]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |_| true, |_, member| member)
+    }
+
+    #[doc = help!("Group.items")]
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |_| true, named)
+    }
+
+    #[doc = help!("Group.arrays")]
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |child| matches!(child, Node::Array(_)), named)
+    }
+
+    #[doc = help!("Group.groups")]
+    fn groups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.members(py, |child| matches!(child, Node::Group(_)), named)
+    }
+
+    #[doc = help!("Group.read")]
+    #[pyo3(signature = (selection = None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let group = self.latest(py)?;
+        let place = |error: zarrow::Error| error.in_array(group.store().name(), group.path());
+        let Some(array) = waiting(py, || EncodedArray::of_group(&group))? else {
+            let kind = ErrorKind::WrongNode {
+                expected: "an array, or a group that stands for one",
+                found: "a group",
+            };
+            return Err(place(kind.into())).raise(py);
+        };
+        let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        let selection =
+            advanced::of_shape(array.shape(), &index, Indexing::Plain)?.map_err(place).raise(py)?;
+        match interruptible(py, |interrupt| array.read_with(&selection, &interrupt.into()))? {
+            EncodedValues::Masked(masked) => wrap(py, masked),
+            EncodedValues::Categorical { codes, categories, ordered } => {
+                Ok(Categorical::create(py, codes, categories, ordered)?.into_any())
+            }
+        }
+    }
+
+    #[doc = help!("Group.to_arrow")]
+    #[pyo3(signature = (columns = None, *, rows = None, layout = "tensor", bools = "bits", strings = "large",
+                        mask = None, batch_rows = None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn to_arrow(
+        &self,
+        py: Python<'_>,
+        columns: Option<Bound<'_, PyAny>>,
+        rows: Option<Bound<'_, PySlice>>,
+        layout: &str,
+        bools: &str,
+        strings: &str,
+        mask: Option<&str>,
+        batch_rows: Option<NonZeroU64>,
+    ) -> PyResult<ArrowStream> {
+        let form = arrow::form(layout, bools, strings)?;
+        let options = TableOptions::default().form(form).mask(missing::choice(mask)?).batch_rows(batch_rows);
+        let group = self.latest(py)?;
+        let columns = columns.as_ref().map(column_names).transpose()?;
+        let table = waiting(py, || group.table(columns.as_deref(), options))?;
+        ArrowStream::new(table, rows)
+    }
+
+    #[doc = help!("Group.attrs")]
+    #[getter]
+    fn attrs<'py>(slf: &Bound<'py, Group>) -> PyResult<Bound<'py, PyAny>> {
+        attributes::live(slf.as_any())
+    }
+
+    #[setter(attrs)]
+    fn set_attrs(slf: &Bound<'_, Self>, attributes: &Bound<'_, PyAny>) -> PyResult<()> {
+        attributes::live(slf.as_any())?.call_method1("put", (attributes,)).map(drop)
+    }
+
+    /// The attributes as this object knows them, as a new dict.
+    fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::of_attributes(py, self.latest(py)?.attributes())
+    }
+
+    /// Whether nothing can be written.
+    fn _is_read_only(&self) -> bool {
+        self.inner().store().writer().is_none()
+    }
+
+    /// Change the attributes, and know them as they are stored then.
+    fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
+        let change = attributes::change(how, attributes)?;
+        self.change(attributes.py(), |group, _| group.change_attributes(&change))
+    }
+
+    #[doc = help!("Group.path")]
+    #[getter]
+    fn path(&self) -> String {
+        self.inner().path().to_owned()
+    }
+
+    #[doc = help!("Group.name")]
+    #[getter]
+    fn name(&self) -> String {
+        format!("/{}", self.inner().path())
+    }
+
+    #[doc = help!("Group.store")]
+    #[getter]
+    fn store(&self) -> String {
+        self.inner().store().name().to_owned()
+    }
+
+    #[doc = help!("Group.zarr_format")]
+    #[getter]
+    fn zarr_format(&self) -> u8 {
+        metadata::version(self.inner().zarr_format())
+    }
+
+    #[doc = help!("Group.tree")]
+    #[pyo3(signature = (level = None))]
+    fn tree(&self, py: Python<'_>, level: Option<usize>) -> PyResult<Tree> {
+        Ok(Tree::new(self.rendered(py, level)?))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{}\n{}", self.summary(py)?.text(), self.members_drawn(py)?))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.summary(py)?.html(&self.members_drawn(py)?))
+    }
+}

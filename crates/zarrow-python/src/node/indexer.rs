@@ -1,0 +1,94 @@
+//! The class `Indexer`: an array whose index arrays go together in one way, `oindex`, `vindex` and `blocks`.
+
+use crate::index::advanced::Indexing;
+use crate::node::array::Array;
+use crate::node::array_input::Writing;
+use crate::node::origin::Reduced;
+use pyo3::prelude::*;
+use pyo3::types::PyEllipsis;
+use zarrow::visible;
+
+#[doc = help!("Indexer")]
+#[pyclass(frozen, module = "zarrow")]
+pub struct Indexer {
+    array: Py<Array>,
+    kind: Indexing,
+}
+
+impl Indexer {
+    /// The indexer of this kind of `array`.
+    pub fn new(array: &Bound<'_, Array>, kind: Indexing) -> Indexer {
+        Indexer { array: array.clone().unbind(), kind }
+    }
+
+    /// The array, and how it is indexed.
+    pub fn of(&self) -> (&Py<Array>, Indexing) {
+        (&self.array, self.kind)
+    }
+
+    /// What an Array calls it.
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Indexing::Orthogonal => "oindex",
+            Indexing::Vectorized => "vindex",
+            Indexing::Block => "blocks",
+            Indexing::Plain | Indexing::Basic => "index",
+        }
+    }
+}
+
+#[pymethods]
+impl Indexer {
+    #[doc = help!("Indexer.array")]
+    #[getter]
+    fn array(&self, py: Python<'_>) -> Py<Array> {
+        self.array.clone_ref(py)
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.array.get().read_by(index, self.kind, None)
+    }
+
+    fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.array.get().write_by(index, value, self.kind, Writing::default())
+    }
+
+    #[doc = help!("Indexer.read")]
+    #[pyo3(signature = (selection = None, *, out = None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        selection: Option<Bound<'py, PyAny>>,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        self.array.get().read_by(&index, self.kind, out)
+    }
+
+    #[doc = help!("Indexer.write")]
+    #[pyo3(signature = (selection, value, *, casting = "same_kind", durability = None,
+                        write_empty_chunks = false))]
+    fn write(
+        &self,
+        selection: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        casting: &str,
+        durability: Option<&str>,
+        write_empty_chunks: bool,
+    ) -> PyResult<()> {
+        let options = Writing { durability, write_empty_chunks, casting };
+        self.array.get().write_by(selection, value, self.kind, options)
+    }
+
+    #[doc = help!("Indexer.__reduce__")]
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let arguments = (self.array(py), self.name()).into_pyobject(py)?;
+        Ok((py.import("builtins")?.getattr("getattr")?, arguments))
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.name();
+        let array = self.array.get().inner();
+        format!("<{name} of /{} in {}>", visible(array.path()), visible(array.store().name()))
+    }
+}

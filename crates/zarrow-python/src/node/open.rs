@@ -1,0 +1,160 @@
+//! Where a path or URL becomes an array or a group, and how many threads read it.
+
+use crate::node::array::Array;
+use crate::node::group::Group;
+use crate::node::node_path::NodePath;
+use crate::node::store::StoreLocation;
+use crate::node::{array_input, cloud_store, create, metadata};
+use crate::python::importing::import;
+use crate::python::interrupt::waiting;
+use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use zarrow::metadata::Attributes;
+use zarrow::store::{ReadOnlyStore, Store};
+use zarrow::{DecodeLimits, ErrorKind, Existing, Node, OpenOptions, ZarrFormat};
+
+#[doc = help!("open")]
+#[pyfunction]
+#[pyo3(
+    signature = (store, path = None, *, mode = "r+", zarr_format = None, storage_options = None, cache_bytes = 0,
+                 limits = None, durability = "none", **options),
+    text_signature = "(store, path='', *, mode='r+', zarr_format=None, storage_options=None, cache_bytes=0, \
+                      limits=None, durability='none', **options)"
+)]
+#[allow(clippy::too_many_arguments, reason = "they are keywords")]
+pub fn open<'py>(
+    store: &Bound<'py, PyAny>,
+    path: Option<NodePath>,
+    mode: &str,
+    zarr_format: Option<u64>,
+    storage_options: Option<&Bound<'py, PyAny>>,
+    cache_bytes: usize,
+    limits: Option<Bound<'py, PyAny>>,
+    durability: &str,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = store.py();
+    let store = &cloud_store::_with_options(store, storage_options)?;
+    let path = path.as_deref().unwrap_or_default();
+    let zarr_format = zarr_format.map(create::format).transpose()?;
+    if let Some(description) = options {
+        let opening = PyDict::new(py);
+        opening.set_item("cache_bytes", cache_bytes)?;
+        opening.set_item("limits", limits)?;
+        opening.set_item("durability", durability)?;
+        let format = zarr_format.map(metadata::version);
+        let arguments = (store, path, mode, format, opening, description);
+        return import(py, "zarrow.opening")?.call_method1("_open_or_create_array", arguments);
+    }
+    let location = StoreLocation::of(store)?;
+    let limits = limits.map_or(Ok(DecodeLimits::default()), |limits| decode_limits(&limits))?;
+    let durability = array_input::durability(durability)?;
+    let options = OpenOptions::default().limits(limits).cache_nbytes(cache_bytes).durability(durability);
+    let open = |store| zarrow::open_with(store, path, &options);
+    let create = |store, existing| {
+        let zarr_format = zarr_format.unwrap_or(ZarrFormat::V3);
+        zarrow::create_group(store, path, zarr_format, Attributes::default(), existing, &options)
+            .map(Node::Group)
+    };
+    if !MODES[..6].contains(&mode) {
+        let message = format!("mode is {mode:?}, expected \"r\", \"r+\", \"a\", \"w\" or \"w-\"");
+        return Err(PyValueError::new_err(message));
+    }
+    let opened = waiting(py, || {
+        let by_mode = || match mode {
+            "r" => open(Arc::new(ReadOnlyStore::new(location.open()?)) as Arc<dyn Store>),
+            "r+" => open(location.open()?),
+            "a" => {
+                let store = location.create(path)?;
+                match open(Arc::clone(&store)) {
+                    Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {
+                        create(store, Existing::Refuse)
+                    }
+                    opened => opened,
+                }
+            }
+            "w" => create(location.create(path)?, Existing::Erase),
+            _ => create(location.create(path)?, Existing::Refuse),
+        };
+        by_mode().map_err(|error: zarrow::Error| match error.kind() {
+            // Where other libraries have the mode, the path of a node is here.
+            ErrorKind::NotFound if MODES.contains(&path) => error.with_hint(format!(
+                "{path:?} is taken as the path of a node; the mode goes by its name, mode={path:?}"
+            )),
+            _ => error,
+        })
+    })?;
+    let found = match &opened {
+        Node::Array(array) => array.metadata().zarr_format,
+        Node::Group(group) => group.zarr_format(),
+    };
+    if let Some(asked) = zarr_format.filter(|asked| *asked != found) {
+        let (asked, found) = (metadata::version(asked), metadata::version(found));
+        let message =
+            format!("version {found} of Zarr is stored there, not version {asked}: leave zarr_format out");
+        return Err(PyValueError::new_err(message));
+    }
+    node(py, opened)
+}
+
+/// What other libraries call the ways to open a store: all but the last are taken.
+const MODES: [&str; 7] = ["r", "r+", "a", "w", "w-", "x", "rb"];
+
+/// The limits that a `zarrow.DecodeLimits` sets; None leaves one as it is.
+fn decode_limits(limits: &Bound<'_, PyAny>) -> PyResult<DecodeLimits> {
+    let get = |name: &str| match limits.getattr(name) {
+        Ok(limit) => limit.extract::<Option<u64>>(),
+        Err(_) => {
+            let found = limits.get_type().name()?;
+            Err(PyTypeError::new_err(format!("limits is of type {found}, expected a zarrow.DecodeLimits")))
+        }
+    };
+    let size = |nbytes: u64| usize::try_from(nbytes).unwrap_or(usize::MAX);
+    let mut chosen = DecodeLimits::default();
+    chosen.metadata.max_chunk_nbytes = get("max_chunk_nbytes")?.unwrap_or(chosen.metadata.max_chunk_nbytes);
+    chosen.metadata.max_ndim = get("max_ndim")?.map_or(chosen.metadata.max_ndim, size);
+    chosen.metadata.max_metadata_nbytes =
+        get("max_metadata_nbytes")?.unwrap_or(chosen.metadata.max_metadata_nbytes);
+    chosen.max_variable_nbytes = get("max_variable_nbytes")?.map_or(chosen.max_variable_nbytes, size);
+    chosen.max_ratio = get("max_ratio")?.unwrap_or(chosen.max_ratio);
+    Ok(chosen)
+}
+
+#[doc = help!("set_num_threads")]
+#[pyfunction]
+pub fn set_num_threads(count: i64) -> PyResult<()> {
+    match usize::try_from(count) {
+        Ok(count) if count > 0 => zarrow::set_num_threads(count),
+        _ => return Err(PyValueError::new_err(format!("{count} threads: expected 1 or more"))),
+    }
+    Ok(())
+}
+
+/// Warns of a number of threads in the environment that is none.
+pub fn check_environment(py: Python<'_>) -> PyResult<()> {
+    const NAME: &str = "ZARROW_NUM_THREADS";
+    let Some(value) = std::env::var_os(NAME) else { return Ok(()) };
+    let value = value.to_string_lossy();
+    if value.trim().is_empty() || value.trim().parse::<usize>().is_ok_and(|count| count > 0) {
+        return Ok(());
+    }
+    let message = format!("{NAME} is {value:?} and is ignored: expected a number of threads, 1 or more");
+    let warning = (message, py.get_type::<PyRuntimeWarning>());
+    import(py, "warnings")?.call_method1("warn", warning).map(drop)
+}
+
+#[doc = help!("num_threads")]
+#[pyfunction]
+pub fn num_threads() -> usize {
+    zarrow::num_threads()
+}
+
+/// The Python object of a node.
+pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match node {
+        Node::Array(array) => Bound::new(py, Array::new(array))?.into_any(),
+        Node::Group(group) => Bound::new(py, Group::new(group))?.into_any(),
+    })
+}

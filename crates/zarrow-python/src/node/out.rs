@@ -1,0 +1,105 @@
+//! Memory of another library's array, to be filled: `out=`.
+//!
+//! Shape and type must be those of the result, the memory writable, and each element's own.
+
+use crate::export::{data_type, numpy};
+use crate::import;
+use crate::python::error::{data_type_error, exchange, unsupported};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use zarrow::Strided;
+use zarrow_array::{DataType, SharedTensor};
+
+/// Where to write, and what keeps that memory alive while it is written.
+pub struct Out {
+    /// The memory.
+    pub strided: Strided,
+    _tensor: SharedTensor,
+}
+
+impl Out {
+    /// The memory of `object`, for a result of this type and shape.
+    pub fn new(object: &Bound<'_, PyAny>, dtype: &DataType, shape: &[u64]) -> PyResult<Out> {
+        let py = object.py();
+        if dtype.item_size().is_none() || matches!(dtype, DataType::Optional(_)) {
+            return Err(unsupported(py, format!("reading {dtype} into other memory")));
+        }
+        let tensor = import::tensor(object).map_err(|error| named(py, error, object))?;
+        if tensor.is_read_only() {
+            return Err(exchange(py, "read_only", "out is read-only, or does not say that it is writable"));
+        }
+        if tensor.dtype() != dtype && !is_same_to_numpy(py, tensor.dtype(), dtype)? {
+            let message = format!(
+                "out is of {}, expected {dtype}, which the array is of: read without out=, and call .astype()",
+                tensor.dtype()
+            );
+            return Err(data_type_error(py, message));
+        }
+        let extents: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
+        if extents != shape {
+            let message = format!("out has shape {extents:?}, expected that of the selection, {shape:?}");
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(Out { strided: strided(&tensor)?, _tensor: tensor })
+    }
+}
+
+/// What is wrong with memory that is no tensor, with the name of the argument.
+fn named(py: Python<'_>, error: PyErr, object: &Bound<'_, PyAny>) -> PyErr {
+    if !error.get_type(py).is(py.get_type::<PyTypeError>()) {
+        // One of ours, which says store and kind.
+        return match error.value(py).call_method1("add_note", ("while processing 'out'",)) {
+            Ok(_) => error,
+            Err(other) => other,
+        };
+    }
+    let kind = object.get_type();
+    let message = format!(
+        "out is {kind}, expected an array whose memory can be written: of NumPy, PyTorch, or anything that exposes a \
+         buffer, DLPack or __array_interface__"
+    );
+    PyTypeError::new_err(message)
+}
+
+/// Whether `found` is the structure that NumPy has for `dtype`, a complex number that neither NumPy nor `ml_dtypes` knows.
+fn is_same_to_numpy(py: Python<'_>, found: &DataType, dtype: &DataType) -> PyResult<bool> {
+    if !matches!((found, dtype), (DataType::Struct(_), DataType::Number(_))) {
+        return Ok(false);
+    }
+    let element = data_type::of_numpy(&numpy::dtype(py, dtype)?)?;
+    Ok(element.is_some_and(|element| element.dtype == *found))
+}
+
+/// The elements, which must not overlap, from the lowest address on.
+fn strided(tensor: &SharedTensor) -> PyResult<Strided> {
+    let overlap = || {
+        PyValueError::new_err("elements of out overlap, as in a broadcast view: each needs memory of its own")
+    };
+    let item_size = tensor.item_size() as isize;
+    let strides: Option<Vec<isize>> =
+        tensor.strides().iter().map(|stride| (*stride as isize).checked_mul(item_size)).collect();
+    let strides = strides.ok_or_else(overlap)?;
+    if tensor.size() == 0 {
+        return Ok(Strided::new(std::ptr::null_mut(), 0, 0, strides));
+    }
+    let mut axes: Vec<(isize, isize)> = tensor
+        .shape()
+        .iter()
+        .zip(&strides)
+        .filter(|(extent, _)| **extent > 1)
+        .map(|(extent, stride)| (*stride, *extent as isize - 1))
+        .collect();
+    axes.sort_by_key(|(stride, _)| stride.unsigned_abs());
+    let (mut low, mut span) = (0isize, item_size);
+    for (stride, gaps) in axes {
+        // Each axis steps over all that the axes before it reach.
+        if (stride.unsigned_abs() as isize) < span {
+            return Err(overlap());
+        }
+        let reach = stride.checked_mul(gaps).ok_or_else(overlap)?;
+        low = low.checked_add(reach.min(0)).ok_or_else(overlap)?;
+        span = span.checked_add(reach.checked_abs().ok_or_else(overlap)?).ok_or_else(overlap)?;
+    }
+    let pointer = tensor.pointer().as_ptr().wrapping_offset(low);
+    Ok(Strided::new(pointer, span.unsigned_abs(), low.unsigned_abs(), strides))
+}

@@ -1,0 +1,180 @@
+//! Stores as Python names them: a folder, a URL, or a store object.
+
+use crate::node::cloud_store::CloudStore;
+use crate::node::zip_url::{self, ZipUrl};
+use crate::python::error::{Attempt, Raise, unsupported};
+use crate::python::importing::import;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::Arc;
+use zarrow::store::{Durability, FilesystemStore, Store, StoreWriter, join, open_path};
+
+#[doc = help!("MemoryStore")]
+#[pyclass(frozen, module = "zarrow")]
+pub struct MemoryStore {
+    store: Arc<zarrow::store::MemoryStore>,
+}
+
+impl MemoryStore {
+    /// The Python side of `store`, which has to be one in memory.
+    pub fn over(store: &Arc<dyn Store>) -> PyResult<MemoryStore> {
+        let store: Arc<dyn Any + Send + Sync> = Arc::clone(store) as Arc<dyn Any + Send + Sync>;
+        match store.downcast() {
+            Ok(store) => Ok(MemoryStore { store }),
+            Err(_) => Err(PyTypeError::new_err("only folders and stores in memory can be pickled")),
+        }
+    }
+
+    /// The keys below `prefix`, and their bytes.
+    fn collect<'py>(&self, py: Python<'py>, prefix: &str, dict: &Bound<'py, PyDict>) -> PyResult<()> {
+        for name in self.store.list(prefix).raise(py)? {
+            let key = join(prefix, &name);
+            match self.store.get(&key, u64::MAX).raise(py)? {
+                Some(bytes) => dict.set_item(key, crate::layout::variable::bytes_of(py, &bytes)?)?,
+                None => self.collect(py, &key, dict)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl MemoryStore {
+    #[new]
+    #[pyo3(signature = (values = None, /))]
+    fn new(py: Python<'_>, values: Option<&Bound<'_, PyDict>>) -> PyResult<MemoryStore> {
+        let store = zarrow::store::MemoryStore::default();
+        for (key, value) in values.into_iter().flatten() {
+            let key: String = key.extract()?;
+            match value.cast::<PyBytes>() {
+                Ok(value) => store.set(&key, &[value.as_bytes()], Durability::None),
+                Err(_) => store.set(&key, &[&value.extract::<Vec<u8>>()?], Durability::None),
+            }
+            .map_err(|error| error.in_array(store.name(), &key))
+            .raise(py)?;
+        }
+        Ok(MemoryStore { store: Arc::new(store) })
+    }
+
+    #[doc = help!("MemoryStore.to_dict")]
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        self.collect(py, "", &dict)?;
+        Ok(dict)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let values = slf.get().to_dict(py)?;
+        PyTuple::new(py, [slf.get_type().into_any(), PyTuple::new(py, [values])?.into_any()])
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let nbytes = self.store.nbytes("").raise(py)?;
+        Ok(format!("<zarrow.MemoryStore of {nbytes} bytes>"))
+    }
+}
+
+/// A store that is named, but need not exist.
+pub enum StoreLocation {
+    /// A folder, or a zip archive.
+    Folder(PathBuf),
+    /// A zip archive, or a folder in it.
+    Archive(ZipUrl),
+    /// A store that is there.
+    Store(Arc<dyn Store>),
+}
+
+impl StoreLocation {
+    /// What `object` names.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
+        if let Ok(memory) = object.cast::<MemoryStore>() {
+            return Ok(StoreLocation::Store(Arc::clone(&memory.get().store) as Arc<dyn Store>));
+        }
+        if let Ok(cloud) = object.cast::<CloudStore>() {
+            return Ok(StoreLocation::Store(cloud.get().store()));
+        }
+        if let Some(archive) = ZipUrl::of(object)? {
+            return Ok(StoreLocation::Archive(archive));
+        }
+        match CloudStore::of_url(object)? {
+            Some(store) => Ok(StoreLocation::Store(store)),
+            None => folder(object).map(StoreLocation::Folder),
+        }
+    }
+
+    /// The store, which has to be there.
+    pub fn open(self) -> zarrow::Result<Arc<dyn Store>> {
+        match self {
+            StoreLocation::Folder(folder) => open_path(folder),
+            StoreLocation::Archive(archive) => archive.open(),
+            StoreLocation::Store(store) => Ok(store),
+        }
+    }
+
+    /// The store, which is made where it is not there, for a node at `path`.
+    pub fn create(self, path: &str) -> zarrow::Result<Arc<dyn Store>> {
+        match self {
+            StoreLocation::Folder(folder) if zip_url::is_named_so(&folder) && !folder.is_dir() => {
+                ZipUrl::of_archive(folder).create()
+            }
+            StoreLocation::Archive(archive) => archive.create(),
+            StoreLocation::Folder(folder) => {
+                // A path that is refused makes no folder.
+                zarrow::new_path(path)
+                    .map_err(|error| error.in_array(&folder.display().to_string(), path))?;
+                Ok(Arc::new(FilesystemStore::create(folder)?))
+            }
+            StoreLocation::Store(store) => Ok(store),
+        }
+    }
+}
+
+/// The error of what is no store.
+fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
+    let found = store.get_type();
+    let of_zarr = found.module().is_ok_and(|module| module.to_string_lossy().starts_with("zarr."));
+    let instead = match found.name() {
+        _ if store.is_instance_of::<PyDict>() => {
+            "; zarrow.MemoryStore(values) takes a dict of keys and bytes"
+        }
+        Ok(name) if of_zarr && name == "LocalStore" => "; give the folder itself, its .root",
+        _ if of_zarr => "; stores of zarr-python are not taken",
+        _ => "",
+    };
+    let found = found.fully_qualified_name().map_or_else(|_| String::from("?"), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "a store is a folder or a zip file (str or os.PathLike), a URL (file://, zip://, s3://, gs://, az://, https://), a \
+         zarrow.CloudStore or a zarrow.MemoryStore, got {found}{instead}"
+    ))
+}
+
+/// The folder that a path or a `file://` URL names.
+fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    let py = store.py();
+    let Some((scheme, rest)) = store.extract::<&str>().ok().and_then(|text| text.split_once("://")) else {
+        return store.extract().attempt(py)?.ok_or_else(|| unknown(store));
+    };
+    path_of_url(py, scheme, rest)
+}
+
+/// The path that a `file://` URL names.
+pub fn path_of_url(py: Python<'_>, scheme: &str, rest: &str) -> PyResult<PathBuf> {
+    if !scheme.eq_ignore_ascii_case("file") {
+        let message = format!(
+            "{scheme}:// URLs are not supported yet: expected a folder, a zip file, or a URL with file://, zip://, s3://, gs://, \
+             az://, abfs://, http:// or https://"
+        );
+        return Err(unsupported(py, message));
+    }
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(PyValueError::new_err(format!(
+            "a file:// URL needs an absolute path, such as \"file:///tmp/data.zarr\", got {rest:?}"
+        )));
+    }
+    import(py, "urllib.parse")?.call_method1("unquote", (path,))?.extract()
+}

@@ -1,0 +1,86 @@
+//! A hierarchy as a drawing.
+
+use crate::python::summary::{Summary, tuple};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use zarrow::{Group, Node, visible};
+use zarrow_array::allocation::no_memory;
+
+/// How deep a drawing goes where nothing is said: links that lead back up would never end.
+const DEEPEST: usize = 64;
+
+#[doc = help!("Tree")]
+#[pyclass(frozen, module = "zarrow")]
+pub struct Tree {
+    drawing: String,
+}
+
+impl Tree {
+    /// A tree of a finished drawing.
+    pub fn new(drawing: String) -> Tree {
+        Tree { drawing }
+    }
+}
+
+#[pymethods]
+impl Tree {
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        PyString::from_bytes(py, self.drawing.as_bytes())
+    }
+
+    fn _repr_html_(&self) -> String {
+        Summary::new("").html(&self.drawing)
+    }
+}
+
+/// Draws what is below `group`, down to `depth` levels.
+pub fn render(group: &Group, depth: Option<usize>) -> zarrow::Result<String> {
+    let mut drawing = format!("/{}", visible(group.path()));
+    draw(group, "", depth.unwrap_or(DEEPEST).min(DEEPEST), usize::MAX, &mut drawing)?;
+    Ok(drawing)
+}
+
+/// Draws the members of `group`, where these are many only the first.
+pub fn render_members(group: &Group) -> zarrow::Result<String> {
+    const MOST: usize = 100;
+    let mut drawing = format!("/{}", visible(group.path()));
+    draw(group, "", 1, MOST, &mut drawing)?;
+    Ok(drawing)
+}
+
+fn draw(group: &Group, indent: &str, depth: usize, most: usize, drawing: &mut String) -> zarrow::Result<()> {
+    if depth == 0 {
+        return Ok(());
+    }
+    let children = group.children()?;
+    for (at, (name, child)) in children.iter().enumerate() {
+        if at == most {
+            return add(
+                drawing,
+                &format!("\n{indent}└── {} more: .keys() lists them", children.len() - most),
+            );
+        }
+        let (branch, below) =
+            if at + 1 == children.len() { ("└── ", "    ") } else { ("├── ", "│   ") };
+        add(drawing, &format!("\n{indent}{branch}{}", visible(name)))?;
+        match child {
+            Ok(Node::Array(array)) => {
+                let data_type = array.data_type().to_string();
+                add(drawing, &format!(" {} {}", tuple(array.shape()), visible(&data_type)))?;
+            }
+            // One broken node does not hide the others.
+            Err(error) => {
+                let reason = error.kind().to_string();
+                add(drawing, &format!(" cannot be opened: {}", visible(&reason)))?;
+            }
+            Ok(Node::Group(inner)) => draw(inner, &format!("{indent}{below}"), depth - 1, most, drawing)?,
+        }
+    }
+    Ok(())
+}
+
+fn add(drawing: &mut String, text: &str) -> zarrow::Result<()> {
+    drawing.try_reserve(text.len()).map_err(|_| no_memory::<u8>(drawing.len().saturating_add(text.len())))?;
+    drawing.push_str(text);
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Zip archives as Python names them: `zip://` URLs, and the `ZipStore` of zarr-python.
+//!
+//! `zip://data.zip` is all of an archive, `zip://data.zip::folder` a folder in it. `zip://folder::data.zip`, the order of
+//! fsspec, means the same where the last part is named `.zip`. (A path to an archive needs no URL.)
+
+use crate::node::store::path_of_url;
+use crate::python::error::Attempt;
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zarrow::ErrorKind;
+use zarrow::store::{Store, ZipStore};
+
+/// An archive, and a folder in it.
+pub struct ZipUrl {
+    archive: PathBuf,
+    folder: String,
+}
+
+impl ZipUrl {
+    /// All of an archive.
+    pub fn of_archive(archive: PathBuf) -> ZipUrl {
+        ZipUrl { archive, folder: String::new() }
+    }
+
+    /// What `object` names; `None` where it is no archive, or a path to one.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
+        let Ok(text) = object.extract::<&str>() else { return ZipUrl::of_zip_store(object) };
+        match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("zip") => {
+                ZipUrl::parse(object.py(), rest).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn parse(py: Python<'_>, rest: &str) -> PyResult<ZipUrl> {
+        let (archive, folder) = match rest.rsplit_once("::") {
+            None => (rest, ""),
+            Some((folder, archive)) if is_named_so(Path::new(archive)) => (archive, folder),
+            Some((archive, folder)) => (archive, folder),
+        };
+        let archive = match archive.split_once("://") {
+            Some((scheme, rest)) => path_of_url(py, scheme, rest)?,
+            None => PathBuf::from(archive),
+        };
+        Ok(ZipUrl { archive, folder: folder.to_owned() })
+    }
+
+    /// The archive that a store of zarr-python is of.
+    fn of_zip_store(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
+        let class = object.get_type();
+        if !class.name().is_ok_and(|name| name == "ZipStore")
+            || !class.module().is_ok_and(|module| module.to_string_lossy().starts_with("zarr."))
+        {
+            return Ok(None);
+        }
+        let path = object.getattr("path")?.extract::<PathBuf>().attempt(object.py())?;
+        Ok(path.map(ZipUrl::of_archive))
+    }
+
+    /// The store, which has to be there.
+    ///
+    /// # Errors
+    /// As [`ZipStore::open`].
+    pub fn open(self) -> zarrow::Result<Arc<dyn Store>> {
+        Ok(Arc::new(ZipStore::open(&self.archive)?.below(&self.folder)?))
+    }
+
+    /// The store for a node that is to be made where there is none: archives are only read.
+    ///
+    /// # Errors
+    /// As [`ZipStore::open`], and [`ErrorKind::Unsupported`] where there is no archive.
+    pub fn create(self) -> zarrow::Result<Arc<dyn Store>> {
+        let place = self.archive.display().to_string();
+        self.open().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                let text = "zip archives are read, and not written";
+                let hint = format!(
+                    "write a folder, and pack it by shutil.make_archive({:?}, \"zip\", folder)",
+                    place.strip_suffix(".zip").unwrap_or(&place)
+                );
+                let error: zarrow::Error = ErrorKind::Unsupported(text.into()).into();
+                error.in_array(&place, "").with_hint(hint)
+            }
+            _ => error,
+        })
+    }
+}
+
+/// Whether a path has the name of an archive.
+pub fn is_named_so(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
+}

@@ -1,0 +1,223 @@
+//! Errors of the crates below as the exceptions of `zarrow.errors`.
+//!
+//! The classes are written in Python, so that they pickle and each derives from the builtin that people catch.
+
+use crate::node::codec::PythonFailure;
+use crate::python::importing::import;
+use pyo3::exceptions::{PyException, PyMemoryError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use zarrow::{Context, ErrorKind, visible};
+use zarrow_array::DataType;
+
+/// A result whose error becomes a Python exception.
+pub trait Raise<T> {
+    /// The value, or the exception that says the same as the error.
+    fn raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> Raise<T> for zarrow::Result<T> {
+    fn raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| {
+            let (kind, context) = (error.kind(), error.context());
+            let mut message = error.to_string();
+            if error.hint().is_none()
+                && let Some(hint) = hint(py, kind, context)
+            {
+                message = format!("{message}: {hint}");
+            }
+            let raised = exception(py, class_of(kind), kind.code(), message, context);
+            match kind {
+                ErrorKind::CodecFailed(failure) => match failure.downcast_ref::<PythonFailure>() {
+                    Some(failure) => failure.cause(py, raised),
+                    None => raised,
+                },
+                _ => raised,
+            }
+        })
+    }
+}
+
+impl<T> Raise<T> for zarrow_array::Result<T> {
+    fn raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| {
+            use zarrow_array::Error;
+            let (class, kind) = match &error {
+                Error::OutOfMemory { .. } => ("OutOfMemoryError", "out_of_memory"),
+                Error::NoSuchType { .. } => ("ExchangeError", "no_such_type"),
+                Error::ReadOnly { .. } => ("ExchangeError", "read_only"),
+                Error::NeedsCopy { .. } => ("ExchangeError", "needs_copy"),
+                Error::UnknownType { .. } => ("ExchangeError", "no_such_type"),
+                Error::LosesMeaning { .. } => ("ExchangeError", "loses_meaning"),
+                Error::Device { .. } => ("ExchangeError", "device"),
+                Error::Misaligned { .. } => ("ExchangeError", "misaligned"),
+                Error::DLPack(_) => ("ExchangeError", "dlpack"),
+                Error::BadArrow(_) => ("ExchangeError", "arrow"),
+                _ => ("ShapeError", "shape"),
+            };
+            let hint = if kind == "needs_copy" { ": call .copy() first" } else { "" };
+            exception(py, class, kind, format!("{error}{hint}"), &Context::default())
+        })
+    }
+}
+
+/// An attempt to take a Python object for something, which calls methods of the object's own.
+pub trait Attempt<T> {
+    /// The result; `None` where any ordinary exception says that the object is something else. Ctrl-C, `SystemExit` and
+    /// `MemoryError` are raised as they are.
+    fn attempt(self, py: Python<'_>) -> PyResult<Option<T>>;
+}
+
+impl<T> Attempt<T> for PyResult<T> {
+    fn attempt(self, py: Python<'_>) -> PyResult<Option<T>> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(error)
+                if error.is_instance_of::<PyException>(py) && !error.is_instance_of::<PyMemoryError>(py) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// An array that cannot go where it was asked to go: a `BufferError`, and a `ValueError` too.
+pub fn exchange(py: Python<'_>, kind: &str, message: impl Into<String>) -> PyErr {
+    exception(py, "ExchangeError", kind, message.into(), &Context::default())
+}
+
+/// An array of another data type than was asked for: an `ExchangeError`, and a `TypeError` too.
+pub fn data_type_mismatch(py: Python<'_>, expected: &DataType, found: &DataType) -> PyErr {
+    let message =
+        format!("the data are {found}, expected {expected}: cast them first, since nothing is cast here");
+    data_type_error(py, message)
+}
+
+/// As [`data_type_mismatch`], in words of the caller's.
+pub fn data_type_error(py: Python<'_>, message: String) -> PyErr {
+    exception(py, "DataTypeError", "data_type", message, &Context::default())
+}
+
+/// Values that could change on their way to the stored type: the same error.
+pub fn unsafe_cast(py: Python<'_>, found: &str, wanted: &DataType, casting: &str) -> PyErr {
+    let message = format!(
+        "cannot write {found} values to an array of {wanted} with casting={casting:?}: convert them first, as \
+         values.astype() does, or type array.write(selection, values, casting=\"unsafe\")"
+    );
+    exception(py, "DataTypeError", "data_type", message, &Context::default())
+}
+
+/// Elements that are missing where the stored type has no such elements: the same error.
+pub fn no_missing(py: Python<'_>, wanted: &DataType) -> PyErr {
+    let message = format!(
+        "cannot write missing values (None, or masked) to an array of {wanted}: fill them first, as values.filled(0) \
+         does, or create the array with dtype=\"optional[{wanted}]\" or with missing=\"fill\""
+    );
+    exception(py, "DataTypeError", "data_type", message, &Context::default())
+}
+
+/// Elements in the byte order that the machine does not have, where they may not be copied: the same error.
+pub fn byte_order(py: Python<'_>) -> PyErr {
+    let message =
+        "the elements have the other byte order, and cannot be shared: zarrow.asarray(x) copies them";
+    exception(py, "DataTypeError", "data_type", message.into(), &Context::default())
+}
+
+/// Warns of the line that called.
+pub fn warning(py: Python<'_>, message: &str) -> PyResult<()> {
+    let class = import(py, "zarrow.errors")?.getattr("ZarrowWarning")?;
+    import(py, "warnings")?.call_method1("warn", (message, class)).map(drop)
+}
+
+/// An index that cannot be used: an `IndexError`.
+pub fn indexing(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    exception(py, "IndexingError", "index", message.into(), &Context::default())
+}
+
+/// An array where a group was asked for, or the other way round: a `TypeError`.
+pub fn node_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    exception(py, "NodeTypeError", "wrong_node", message.into(), &Context::default())
+}
+
+/// Something valid that is not there: a `NotImplementedError`.
+pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    exception(py, "UnsupportedError", "unsupported", message.into(), &Context::default())
+}
+
+/// What Python knows besides: what is at a place without a node, and which package has a codec. Where it knows nothing, or
+/// fails to look, the error is told without.
+fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
+    let found = match (kind, &context.store, &context.path) {
+        (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => {
+            import(py, "zarrow.not_found").and_then(|module| module.call_method1("explain", (store,)))
+        }
+        (ErrorKind::UnknownCodec(name), ..) => {
+            import(py, "zarrow.codecs").and_then(|module| module.call_method1("_whereabouts", (name,)))
+        }
+        (ErrorKind::Exists("an array" | "a group" | "a node"), ..) => {
+            let hint = "create_array(..., overwrite=True) replaces it, with all that is below it; del group[\"name\"] \
+                        erases it";
+            return Some(hint.to_owned());
+        }
+        (ErrorKind::ReadOnly, ..) => return Some("open it with mode=\"r+\" to write".to_owned()),
+        _ => return None,
+    };
+    found.and_then(|hint| hint.extract()).ok()
+}
+
+fn class_of(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::Exists(_) | ErrorKind::Foreign(_) => "NodeExistsError",
+        ErrorKind::Stale(_) => "StaleHandleError",
+        ErrorKind::WrongNode { .. } => "NodeTypeError",
+        ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::ReadOnly => "ReadOnlyError",
+        ErrorKind::Write(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => "ReadOnlyError",
+        ErrorKind::Io(error) | ErrorKind::Write(error)
+            if error.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            "StorePermissionError"
+        }
+        ErrorKind::Io(_) | ErrorKind::Write(_) | ErrorKind::Conflict => "StoreError",
+        ErrorKind::BadKey(_) => "InvalidKeyError",
+        ErrorKind::Metadata(_) => "MetadataError",
+        ErrorKind::UnknownCodec(_)
+        | ErrorKind::BadCodec(_)
+        | ErrorKind::Corrupt(_)
+        | ErrorKind::CodecFailed(_)
+        | ErrorKind::BadValue(_)
+        | ErrorKind::Checksum { .. }
+        | ErrorKind::WrongSize { .. }
+        | ErrorKind::TooLong { .. } => "CodecError",
+        ErrorKind::Limit { .. } => "LimitError",
+        ErrorKind::Index(_) => "IndexingError",
+        ErrorKind::Array(zarrow_array::Error::OutOfMemory { .. }) => "OutOfMemoryError",
+        ErrorKind::Array(zarrow_array::Error::NoSuchType { .. } | zarrow_array::Error::NeedsCopy { .. }) => {
+            "ExchangeError"
+        }
+        // What a chunk holds does not make an array of its type: offsets that run backwards, broken UTF-8.
+        ErrorKind::Array(_) => "CodecError",
+        ErrorKind::Shape(_) => "ShapeError",
+        ErrorKind::Unsupported(_) => "UnsupportedError",
+        ErrorKind::Internal(_) => "InternalError",
+        _ => "ZarrowError",
+    }
+}
+
+fn exception(py: Python<'_>, class: &str, kind: &str, message: String, context: &Context) -> PyErr {
+    let build = || {
+        let place = PyDict::new(py);
+        place.set_item("kind", kind)?;
+        place.set_item("store", &context.store)?;
+        place.set_item("path", &context.path)?;
+        place.set_item("chunk", context.chunk.as_ref().map(|chunk| PyTuple::new(py, chunk)).transpose()?)?;
+        place.set_item("codec", &context.codec)?;
+        import(py, "zarrow.errors")?.getattr(class)?.call((visible(&message),), Some(&place))
+    };
+    match build() {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}

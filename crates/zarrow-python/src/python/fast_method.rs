@@ -1,0 +1,143 @@
+//! Methods that find their arguments in as few steps as a function of C does.
+//!
+//! 1. Python passes the values in a row, and the names of the last ones in a tuple (`METH_FASTCALL`).
+//! 2. Names in a program are interned, and so are ours: one comparison of addresses finds the parameter. Only a
+//!    name that is none of ours by its address is compared by its text.
+//! 3. Every parameter may be left out, and None is the same as leaving it out.
+//!
+//! PyO3 compares texts for each name, and collects what it found before it converts it, which costs as much as the
+//! whole of `__dlpack__`.
+//!
+//! Source: Python C API, "Common Object Structures", `METH_FASTCALL | METH_KEYWORDS`.
+
+use crate::python::c_entry;
+use crate::python::made_once::made_once;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use pyo3::{Borrowed, PyClass, PyTypeInfo};
+use std::ffi::CStr;
+use std::ptr::null_mut;
+use zarrow_array::fork::OnceCell;
+
+/// The values of a method's parameters, in their order.
+pub type Values<'a, 'py, const N: usize> = [Option<Borrowed<'a, 'py, PyAny>>; N];
+
+/// The names of a method's parameters as Python has them.
+pub type Names<const N: usize> = OnceCell<[Py<PyString>; N]>;
+
+/// A method of `N` parameters, none of which is needed.
+pub trait FastMethod<const N: usize>: 'static {
+    /// The class that has it.
+    type Class: PyClass;
+    /// Its name.
+    const NAME: &'static CStr;
+    /// Its signature as Python's `inspect` reads it, its docstring, and a NUL.
+    const DOC: &'static str;
+    /// The parameters, those first that may be given without their name.
+    const PARAMETERS: [&'static str; N];
+    /// How many may be given without their name.
+    const POSITIONAL: usize;
+
+    /// Where its parameters' names are kept.
+    fn names() -> &'static Names<N>;
+
+    /// What it answers.
+    fn answer<'py>(
+        object: &Bound<'py, Self::Class>,
+        values: Values<'_, 'py, N>,
+    ) -> PyResult<Bound<'py, PyAny>>;
+}
+
+/// Gives the method to its class.
+pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
+    made_once(M::names(), || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
+    let doc = CStr::from_bytes_with_nul(M::DOC.as_bytes())
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let definition = Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: M::NAME.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call::<M, N> },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    }));
+    // SAFETY: attached, with a class that lives for ever, as the definition does, whose function has the form that
+    // the flags say.
+    let method = unsafe {
+        let made = ffi::PyDescr_NewMethod(M::Class::type_object_raw(py), definition);
+        Bound::from_owned_ptr_or_err(py, made)?
+    };
+    py.get_type::<M::Class>().setattr(PyString::from_bytes(py, M::NAME.to_bytes())?, method)
+}
+
+/// What Python calls.
+///
+/// # Safety
+/// As of a method with `METH_FASTCALL | METH_KEYWORDS` of `M::Class`, as which only [`add`] names it.
+unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
+    object: *mut ffi::PyObject,
+    values: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls methods attached, on an object of their class (it checked that), which lives during the
+    // call as the values and the names do. The names are a tuple or null; each has a value behind the `count` without
+    // one; where there is no value there may be no address.
+    let result = unsafe {
+        c_entry::enter(|py| {
+            let names = Borrowed::from_ptr_or_opt(py, names).map(|names| names.cast_unchecked::<PyTuple>());
+            let count = count as usize;
+            let values = match count + names.map_or(0, |names| names.len()) {
+                0 => &[][..],
+                all => std::slice::from_raw_parts(values.cast::<Borrowed<'_, '_, PyAny>>(), all),
+            };
+            let values = place::<M, N>(values, count, names.as_deref())?;
+            M::answer(&Borrowed::from_ptr(py, object).cast_unchecked::<M::Class>(), values)
+        })
+    };
+    result.map_or(null_mut(), Bound::into_ptr)
+}
+
+/// Puts each value to its parameter.
+fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
+    values: &[Borrowed<'a, 'py, PyAny>],
+    count: usize,
+    names: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Values<'a, 'py, N>> {
+    let mut placed = [None; N];
+    if count > M::POSITIONAL {
+        let most = M::POSITIONAL;
+        return Err(wrong::<M, N>(format!("takes at most {most} positional arguments, got {count}")));
+    }
+    let (unnamed, named) = values.split_at(count);
+    for (place, value) in placed.iter_mut().zip(unnamed) {
+        *place = Some(*value);
+    }
+    if let Some(names) = names {
+        for (index, value) in named.iter().enumerate() {
+            let parameter = parameter::<M, N>(names.get_borrowed_item(index)?)?;
+            if placed[parameter].replace(*value).is_some() {
+                return Err(wrong::<M, N>(format!("got {} twice", M::PARAMETERS[parameter])));
+            }
+        }
+    }
+    // Step 3.
+    Ok(placed.map(|value| value.filter(|value| !value.is_none())))
+}
+
+/// Step 2.
+fn parameter<M: FastMethod<N>, const N: usize>(name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
+    let interned = M::names().get();
+    if let Some(found) = interned.and_then(|known| known.iter().position(|known| known.is(&*name))) {
+        return Ok(found);
+    }
+    let name = name.cast::<PyString>()?;
+    let name = name.to_str()?;
+    let found = M::PARAMETERS.iter().position(|known| *known == name);
+    found.ok_or_else(|| wrong::<M, N>(format!("has no parameter {name}")))
+}
+
+#[cold]
+fn wrong<M: FastMethod<N>, const N: usize>(what: String) -> PyErr {
+    PyTypeError::new_err(format!("{}() {what}", M::NAME.to_string_lossy()))
+}

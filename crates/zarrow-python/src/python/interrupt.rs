@@ -1,0 +1,88 @@
+//! Long work without the GIL that Ctrl-C can stop.
+//!
+//! 1. The work runs detached from the interpreter, and asks now and then whether to stop.
+//! 2. To answer, the calling thread attaches again and lets Python's signal handlers run, a few times a second:
+//!    each time costs the GIL.
+//! 3. What a handler raised, usually `KeyboardInterrupt`, is raised in the end, whatever the work returned.
+
+use crate::python::cancellation;
+use crate::python::error::Raise;
+use crate::python::gil;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::cell::Cell;
+use std::rc::Rc;
+use zarrow::store::remote::interrupted_by;
+
+/// Runs `work` without the GIL; what it is given says whether to stop, and is called on this thread only.
+pub fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
+) -> PyResult<T> {
+    let (result, raised) = py.detach(|| {
+        let raised = Cell::new(None);
+        // The engine asks a few times a second, and not at all in short work.
+        let interrupt = || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => cancellation::is_cancelled(),
+            Err(error) => {
+                raised.set(Some(error));
+                true
+            }
+        };
+        let result = work(&interrupt);
+        (result, raised.into_inner())
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => result.raise(py),
+    }
+}
+
+/// Runs `work` without the GIL, in which this thread may wait for a store that is far away: as long as it waits it looks for
+/// Ctrl-C.
+pub fn waiting<T: Send>(py: Python<'_>, work: impl FnOnce() -> zarrow::Result<T> + Send) -> PyResult<T> {
+    let (result, raised) = py.detach(|| {
+        let raised = Rc::new(Cell::new(None));
+        let own = Rc::clone(&raised);
+        let interrupt = move || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => false,
+            Err(error) => {
+                own.set(Some(error));
+                true
+            }
+        };
+        (interrupted_by(Rc::new(interrupt), work), raised.take())
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => result.raise(py),
+    }
+}
+
+/// Whether to stop, for work that another library starts later, from whichever thread and with or without the GIL.
+///
+/// Only the thread that this is called on is asked for signals: it may take the GIL, since it either has it or lets it
+/// go, where another thread could wait for one that waits for it. The library that called knows
+/// nothing of Python's exceptions, and raises its own; an interruption is raised after it, as soon as Python goes on.
+pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
+    let own = std::thread::current().id();
+    Box::new(move || {
+        if std::thread::current().id() != own {
+            return false;
+        }
+        let stop = gil::with(|py| match py.check_signals() {
+            Ok(()) => false,
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                // SAFETY: the function may be called at any time: it sets a flag, as a signal would.
+                unsafe { ffi::PyErr_SetInterrupt() };
+                true
+            }
+            Err(error) => {
+                error.write_unraisable(py, None);
+                true
+            }
+        });
+        stop.unwrap_or(true)
+    })
+}

@@ -1,0 +1,15 @@
+//! What Python's own interface asks of every class: the GIL, errors, interruption, and calls that are cheap.
+
+#[macro_use]
+pub mod help;
+
+pub mod c_entry;
+pub mod cancellation;
+pub mod error;
+pub mod fast_method;
+pub mod gil;
+pub mod importing;
+pub mod interrupt;
+pub mod json;
+pub mod made_once;
+pub mod summary;

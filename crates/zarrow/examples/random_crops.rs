@@ -1,0 +1,72 @@
+//! Reads random crops of an array as one batch, in which every chunk is decoded once, and stops after a while.
+//!
+//! ```console
+//! $ cargo run --example random_crops -- weather.zarr
+//! ```
+#![expect(clippy::print_stdout, reason = "what an example is for")]
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zarrow::store::FilesystemStore;
+use zarrow::{Batch, IntoSelection, OpenOptions, ReadOptions, Selection, read_many_with};
+
+const CROP: u64 = 16;
+const BATCH: usize = 32;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args_os().nth(1).map(PathBuf::from).ok_or("expected the folder of a store")?;
+    println!("shape of a batch: {:?}", run(&path)?);
+    Ok(())
+}
+
+/// The shape of the last of some batches.
+///
+/// # Errors
+/// Whatever the store gives.
+pub fn run(path: &Path) -> Result<Vec<u64>, Box<dyn Error>> {
+    // Decoded chunks are kept, since crops of one batch and the next overlap.
+    let options = OpenOptions::default().cache_nbytes(64 << 20);
+    let store = Arc::new(FilesystemStore::open(path)?);
+    let temperature = zarrow::open_with(store, "temperature", &options)?.into_array()?;
+    let &[days, rows, columns] = temperature.shape() else { return Err("expected three axes".into()) };
+
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let started = Instant::now();
+    let is_late = || started.elapsed() > Duration::from_secs(60);
+    let mut shape = Vec::new();
+    for _ in 0..4 {
+        let mut crops: Vec<Selection> = Vec::with_capacity(BATCH);
+        for _ in 0..BATCH {
+            let (day, y, x) = (random.below(days), random.below(rows - CROP), random.below(columns - CROP));
+            let crop = (day, y..y + CROP, x..x + CROP).into_selection(temperature.shape())?;
+            crops.push(crop.into_owned());
+        }
+        let items: Vec<_> = crops.iter().map(|crop| (&temperature, crop)).collect();
+        match read_many_with(&items, &ReadOptions::default().cancel(&is_late))? {
+            // Crops of one shape: one tensor with a new first axis.
+            Batch::Stacked(batch) => {
+                let tensor = batch.into_tensor()?;
+                let mean =
+                    tensor.as_slice::<f32>()?.iter().sum::<f32>() / (BATCH as f32 * (CROP * CROP) as f32);
+                println!("mean of a batch: {mean}");
+                shape = tensor.shape().to_vec();
+            }
+            Batch::Ragged(_) => return Err("expected crops of one shape".into()),
+        }
+    }
+    Ok(shape)
+}
+
+/// Numbers that look random, by Marsaglia's xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}

@@ -1,0 +1,130 @@
+//! Reading an array without waiting: what an event loop awaits.
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::exec::{self, Keeper, OpenJob, Target};
+use crate::memory::Strided;
+use crate::missing::MissingValues;
+use crate::options::ReadOptions;
+use crate::selection::Selection;
+use std::fmt;
+use std::sync::Arc;
+use zarrow_array::DecodedArray;
+
+/// Work under way on the engine's own threads.
+///
+/// Dropping it leaves the work alone.
+#[derive(Clone)]
+pub struct Detached(OpenJob);
+
+impl Detached {
+    /// Stops the work soon: its requests are cancelled, and it ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted)
+    /// unless it has ended already.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Runs `work` on one of the engine's threads, and tells `done` there. What `work` is given says whether to stop.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// let (sender, receiver) = mpsc::channel();
+    /// let work = zarrow::Detached::spawn(|_| Ok(6 * 7), move |result| sender.send(result).unwrap());
+    /// assert_eq!(receiver.recv()??, 42);
+    /// work.cancel(); // it has ended: this does nothing
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn<T: Send + 'static>(
+        work: impl FnOnce(&dyn Fn() -> bool) -> Result<T> + Send + 'static,
+        done: impl FnOnce(Result<T>) + Send + 'static,
+    ) -> Detached {
+        Detached(exec::spawn(work, done))
+    }
+}
+
+impl fmt::Debug for Detached {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Detached").finish_non_exhaustive()
+    }
+}
+
+impl Array {
+    /// As [`read_with`](Array::read_with), on the engine's own threads: returns at once, and tells `done` on one of them.
+    ///
+    /// A read from a store whose answers come by completion holds no thread while it waits for them, so that thousands can
+    /// be under way. `missing` are values that mean that an element is missing.
+    ///
+    /// # Errors
+    /// As [`read_with`](Array::read_with), where it is known at once; then `done` is not told.
+    ///
+    /// ```
+    /// # use std::sync::{Arc, mpsc};
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, store::MemoryStore};
+    /// # let metadata = ArrayBuilder::new([4, 3], zarrow::Number::Int16).build()?;
+    /// # let store = Arc::new(MemoryStore::default());
+    /// # let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
+    /// let (sender, receiver) = mpsc::channel();
+    /// let selection = Selection::all(array.shape());
+    /// array.read_detached(selection, None, move |decoded| sender.send(decoded).unwrap())?;
+    /// assert_eq!(receiver.recv()??.shape(), [4, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_detached(
+        &self,
+        selection: Selection,
+        missing: Option<Arc<MissingValues>>,
+        done: impl FnOnce(Result<DecodedArray>) + Send + 'static,
+    ) -> Result<Detached> {
+        self.check(&selection)?;
+        let array = self.clone();
+        if self.store().remote().is_none() {
+            let work = move |cancel: &dyn Fn() -> bool| {
+                let options =
+                    ReadOptions { missing: missing.as_deref(), ..ReadOptions::default().cancel(cancel) };
+                array.read_with(&selection, &options)
+            };
+            return Ok(Detached::spawn(work, done));
+        }
+        let done = |decoded: Result<Option<DecodedArray>>| {
+            let none = || crate::ErrorKind::Internal("a read left no result".into()).into();
+            done(decoded.and_then(|decoded| decoded.ok_or_else(none)));
+        };
+        // SAFETY: there is no memory of the caller's.
+        let job = unsafe { exec::read_detached(array, selection, missing, Target::Fresh, done) };
+        job.map(Detached).map_err(|error| self.place(error))
+    }
+
+    /// As [`read_strided`](Array::read_strided), on the engine's own threads: returns at once, and tells `done` on one of them,
+    /// when nothing writes to the memory any more; `keeper` is dropped before that.
+    ///
+    /// # Errors
+    /// As [`read_strided`](Array::read_strided), where it is known at once; then `done` is not told.
+    ///
+    /// # Safety
+    /// As [`read_strided`](Array::read_strided), until `done` is told: `keeper` keeps the memory alive.
+    pub unsafe fn read_strided_detached(
+        &self,
+        selection: Selection,
+        out: Strided,
+        keeper: Keeper,
+        done: impl FnOnce(Result<()>) + Send + 'static,
+    ) -> Result<Detached> {
+        self.check(&selection)?;
+        self.tensor_item_size()?;
+        let array = self.clone();
+        if self.store().remote().is_none() {
+            let work = move |cancel: &dyn Fn() -> bool| {
+                let options = ReadOptions::default().cancel(cancel);
+                // SAFETY: the caller's contract.
+                let read = unsafe { array.read_strided(&selection, out, &options) };
+                drop(keeper);
+                read
+            };
+            return Ok(Detached::spawn(work, done));
+        }
+        let done = |read: Result<Option<DecodedArray>>| done(read.map(drop));
+        // SAFETY: the caller's contract.
+        let job = unsafe { exec::read_detached(array, selection, None, Target::Strided(out, keeper), done) };
+        job.map(Detached).map_err(|error| self.place(error))
+    }
+}

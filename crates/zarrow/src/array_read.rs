@@ -1,0 +1,174 @@
+//! Reading an array: into fresh memory, into the caller's, or mapped from its files.
+
+use crate::array::Array;
+use crate::error::{ErrorKind, Result};
+use crate::exec::{Reader, Sink, read};
+use crate::memory::{self, Strided};
+use crate::options::ReadOptions;
+use crate::selection::{IntoSelection, Selection};
+use std::any::TypeId;
+use zarrow_array::{DecodedArray, Element, Error as ArrayError, SharedTensor, shape};
+
+impl Array {
+    /// Reads `selection` into fresh memory, aligned to 64 bytes, on as many threads as [`crate::num_threads`] says.
+    ///
+    /// What is read of one chunk, or of one shard, is of one version, where writers replace values whole. Different ones
+    /// may be of different times: a read waits for no writer.
+    ///
+    /// Where a chunk is missing it is looked once whether the array is still there, since its chunks may have gone with it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Index`] for a selection that does not fit the array's shape; any kind for chunks that cannot be read
+    /// or decoded, with store, array, chunk and codec; [`ErrorKind::NotFound`] and [`ErrorKind::Stale`] where a chunk is
+    /// missing or cannot be decoded, and the array was erased, or replaced by one whose chunks are others.
+    ///
+    /// ```
+    /// # use zarrow::{ArrayBuilder, Existing, Group};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let metadata = ArrayBuilder::new([48, 6, 8], zarrow::Number::Float32).build()?;
+    /// # Group::create(folder.path())?.create_array("temperature", metadata, Existing::Refuse)?;
+    /// # let group = Group::open(folder.path())?;
+    /// let array = group.array("temperature")?;
+    /// assert_eq!(array.read((0..24, .., 5))?.shape(), [24, 6]); // ranges and integers, one an axis
+    /// assert_eq!(array.read(-1)?.shape(), [6, 8]);
+    /// let everything = array.read(..)?.into_tensor()?;
+    /// assert_eq!(everything.as_slice::<f32>()?.len(), 48 * 6 * 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read<'s>(&self, selection: impl IntoSelection<'s>) -> Result<DecodedArray> {
+        self.read_with(selection, &ReadOptions::default())
+    }
+
+    /// As [`read`](Array::read), with options: which values mean that an element is missing, and whether to stop.
+    ///
+    /// # Errors
+    /// As [`read`](Array::read); [`ErrorKind::Interrupted`].
+    pub fn read_with<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
+        options: &ReadOptions<'_>,
+    ) -> Result<DecodedArray> {
+        let selection = self.selection(selection)?;
+        let reader = Reader { missing: options.missing, ..self.reader() };
+        read(reader, &selection, options.interrupted()).map_err(|error| self.place(error))
+    }
+
+    /// Reads `selection` into fresh memory in Fortran's order: neighbours on the first axis are neighbours in memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for arrays that are no tensors, and for values that mean that an element is missing; and
+    /// as [`read_with`](Array::read_with).
+    ///
+    /// ```
+    /// # use zarrow::{ArrayBuilder, Existing, Group, ReadOptions};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let metadata = ArrayBuilder::new([2, 3], zarrow::Number::UInt8).build()?;
+    /// let array = Group::create(folder.path())?.create_array("x", metadata, Existing::Refuse)?;
+    /// let tensor = array.read_column_major(.., &ReadOptions::default())?;
+    /// assert_eq!((tensor.shape(), tensor.strides()), (&[2, 3][..], &[1, 2][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_column_major<'s>(
+        &self,
+        selection: impl IntoSelection<'s>,
+        options: &ReadOptions<'_>,
+    ) -> Result<SharedTensor> {
+        let selection = self.selection(selection)?;
+        self.tensor_item_size()?;
+        let interrupted = options.strided().map_err(|error| self.place(error))?;
+        memory::read_column_major(self.reader(), &selection, self.data_type(), interrupted)
+            .map_err(|error| self.place(error))
+    }
+
+    /// Whether the elements of each chunk are stored in Fortran's order, by a transpose of all axes.
+    #[must_use]
+    pub fn is_stored_column_major(&self) -> bool {
+        let order = self.chain().order.as_ref();
+        order.is_some_and(|order| order.iter().rev().copied().eq(0..order.len()))
+    }
+
+    /// Reads `selection` into memory of the caller's, whose elements lie in C order: those of the array's type, or bytes,
+    /// which take any elements of a fixed size.
+    ///
+    /// On an error some of the elements may have been written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongSize`] where `out` has another length than the selection; [`ErrorKind::Array`] for elements of
+    /// another type; [`ErrorKind::Unsupported`] for arrays that are no tensors, and for values that mean that an element is missing; and
+    /// as [`read_with`](Array::read_with).
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, store::MemoryStore};
+    /// # let metadata = ArrayBuilder::new([4, 3], zarrow::Number::Int16).build()?;
+    /// # let store = Arc::new(MemoryStore::default());
+    /// # let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
+    /// let mut row = [7i16; 3];
+    /// array.read_into(0, &mut row)?;
+    /// assert_eq!(row, [0; 3]);
+    /// assert!(array.read_into(0, &mut [0f32; 3]).is_err());
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
+    pub fn read_into<'s, T: Element>(&self, selection: impl IntoSelection<'s>, out: &mut [T]) -> Result<()> {
+        let selection = self.selection(selection)?;
+        let item_size = self.tensor_item_size()?;
+        let is_own = |number| T::NUMBERS.contains(&number);
+        if TypeId::of::<T>() != TypeId::of::<u8>() && !self.data_type().as_number().is_some_and(is_own) {
+            let text =
+                format!("elements of {} into memory of {}", self.data_type(), std::any::type_name::<T>());
+            return Err(self.place(ArrayError::BadView(text).into()));
+        }
+        let shape = selection.shape();
+        let expected = shape::nbytes(&shape, item_size).map_err(|error| self.place(error.into()))?;
+        let nbytes = size_of_val(out);
+        if nbytes != expected {
+            let (expected, actual) = (expected as u64, nbytes as u64);
+            return Err(self.place(ErrorKind::WrongSize { expected, actual }.into()));
+        }
+        let strides = crate::exec::c_strides(&shape, item_size).to_vec();
+        let out = Strided::new(out.as_mut_ptr().cast(), nbytes, 0, strides);
+        // SAFETY: the slice is exclusive for the call, C strides give each position its own place, and every bit pattern
+        // is an element.
+        unsafe { self.read_strided(&selection, out, &ReadOptions::default()) }
+    }
+
+    /// Reads `selection` into memory of the caller's, whose elements lie as far apart as `out` says.
+    ///
+    /// On an error some of the elements may have been written; nothing outside of `out`'s elements ever is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for arrays that are no tensors, and for values that mean that an element is missing; and
+    /// as [`read_with`](Array::read_with).
+    ///
+    /// # Safety
+    /// `out`'s memory may be written during the call, and its strides (one for each axis of the selection's shape) give
+    /// different positions different places. No other code of Rust reads or writes it then; where other libraries do,
+    /// what they read and what stands there afterwards is a mixture.
+    pub unsafe fn read_strided(
+        &self,
+        selection: &Selection,
+        out: Strided,
+        options: &ReadOptions<'_>,
+    ) -> Result<()> {
+        self.check(selection)?;
+        let item_size = self.tensor_item_size()?;
+        let interrupted = options.strided().map_err(|error| self.place(error))?;
+        // SAFETY: the caller's contract.
+        let sink = Sink::Fixed(unsafe { out.destination(selection, item_size) });
+        self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
+    }
+
+    /// Maps `selection` from the files that hold it, where they hold plain elements that lie as a tensor's do; `None`
+    /// where that is not so, and it is to be [`read`](Array::read).
+    ///
+    /// The tensor is writable, and what is written stays in this process. A write in place by another process shows
+    /// through, and a file that somebody truncates while it is mapped kills this process at the next touch: map files
+    /// that nobody changes. Nothing is copied, and a page is loaded when it is touched.
+    ///
+    /// # Errors
+    /// As [`read`](Array::read).
+    pub fn map(&self, selection: &Selection) -> Result<Option<SharedTensor>> {
+        self.check(selection)?;
+        memory::map(self, selection).map_err(|error| self.place(error))
+    }
+}

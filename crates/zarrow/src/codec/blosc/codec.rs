@@ -1,0 +1,138 @@
+//! `blosc` as a codec of metadata: names, parameters, and both of its ways.
+//!
+//! numcodecs has a number for the shuffle, of which -1 leaves the choice to the size of an element, and takes that size from
+//! the array.
+//!
+//! Source: Zarr core 3.1, `blosc` codec; numcodecs `Blosc`.
+
+use super::encode::{Source, bound, encode};
+use super::frame::Frame;
+use super::settings::Settings;
+use crate::codec::bytes_to_bytes::{Decoder, Encoder, wrong_size};
+use crate::codec::definition::{Configuration, Definition, NumcodecsForm, Stage};
+use crate::codec::failure::Failure;
+use crate::codec::parameter::ParameterType;
+use crate::codec::{Codecs, Scratch};
+use crate::error::Result;
+use crate::memory::Lent;
+use crate::metadata::MetadataError;
+use serde_json::{Value, json};
+use std::mem::MaybeUninit;
+use zarrow_array::DataType;
+
+/// The codec.
+pub const DEFINITION: Definition = Definition {
+    names: &["blosc", "numcodecs.blosc"],
+    parameters: &[
+        ("cname", ParameterType::Text),
+        ("clevel", ParameterType::Integer),
+        ("shuffle", ParameterType::TextOrInteger),
+        ("typesize", ParameterType::Integer),
+        ("blocksize", ParameterType::Integer),
+    ],
+    defaults,
+    numcodecs: Some(NumcodecsForm {
+        read: |configuration, item_size, _| read_numcodecs(configuration, item_size),
+        write: write_numcodecs,
+    }),
+    stage: Stage::Compressor {
+        decoder: |_| Ok(Box::new(Frames)),
+        encoder: |metadata| Ok(Box::new(Settings::parse(metadata)?)),
+    },
+    ..Definition::PLAIN
+};
+
+fn defaults(data_type: &DataType) -> Value {
+    let item_size = data_type.item_size().unwrap_or(1);
+    let shuffle = if item_size > 1 { "shuffle" } else { "bitshuffle" };
+    json!({ "cname": "zstd", "clevel": 5, "shuffle": shuffle, "typesize": item_size, "blocksize": 0 })
+}
+
+fn read_numcodecs(configuration: &mut Configuration, item_size: usize) -> Result<bool, MetadataError> {
+    let value = configuration.get("shuffle").unwrap_or(&Value::Null);
+    let shuffle = match (value.as_i64(), value.as_str()) {
+        (Some(0), _) | (_, Some("noshuffle")) => "noshuffle",
+        (Some(2), _) | (_, Some("bitshuffle")) => "bitshuffle",
+        (Some(-1), _) if item_size == 1 => "bitshuffle",
+        (Some(-1 | 1), _) | (_, Some("shuffle")) => "shuffle",
+        _ if value.is_null() => "shuffle",
+        _ => return Err(MetadataError::expected("codecs", "a Blosc shuffle from -1 to 2", value)),
+    };
+    configuration.insert("shuffle".to_owned(), json!(shuffle));
+    configuration.entry("typesize").or_insert(json!(item_size));
+    configuration.entry("blocksize").or_insert(json!(0));
+    Ok(true)
+}
+
+fn write_numcodecs(configuration: &mut Configuration, item_size: usize) -> Option<()> {
+    let shuffle = match configuration.get("shuffle")?.as_str()? {
+        "noshuffle" => 0,
+        "shuffle" => 1,
+        "bitshuffle" => 2,
+        _ => return None,
+    };
+    configuration.insert("shuffle".to_owned(), json!(shuffle));
+    configuration.retain(|name, value| name != "typesize" || *value != json!(item_size));
+    Some(())
+}
+
+/// What is stored.
+#[derive(Debug)]
+struct Frames;
+
+impl Decoder for Frames {
+    fn decode(
+        &self,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Result<usize, Failure> {
+        Frame::new(source)?.decode(destination, codecs)
+    }
+
+    /// That of zstd, which may be inside.
+    fn max_ratio(&self) -> usize {
+        1 << 16
+    }
+
+    /// What a frame claims is allocated, but not touched before it is decompressed.
+    fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
+        Ok(Frame::new(source)?.nbytes())
+    }
+
+    fn decodes_ranges(&self) -> bool {
+        true
+    }
+
+    fn decode_range(
+        &self,
+        source: &[u8],
+        nbytes: usize,
+        start: usize,
+        destination: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Option<Result<()>> {
+        let decoded = match Frame::new(source) {
+            Ok(frame) if frame.nbytes() != nbytes => return Some(Err(wrong_size(nbytes, frame.nbytes()))),
+            Ok(frame) => frame.decode_range(start, destination, codecs),
+            Err(failure) => Err(failure),
+        };
+        Some(decoded.map_err(|failure| failure.into_error(nbytes)))
+    }
+}
+
+impl Encoder for Settings {
+    fn encode(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
+        let memory = scratch.take(bound(source.len()))?;
+        Ok(encode(self, Source::Own(source), memory, codecs)?)
+    }
+
+    fn reads_once(&self) -> bool {
+        true
+    }
+
+    fn encode_lent(&self, source: Lent<'_>, scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
+        let memory = scratch.take(bound(source.nbytes()))?;
+        Ok(encode(self, Source::Lent(source), memory, codecs)?)
+    }
+}

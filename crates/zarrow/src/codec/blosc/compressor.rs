@@ -1,0 +1,240 @@
+//! The compressors inside Blosc: each takes a block, or a plane of one, and makes it smaller or not.
+//!
+//! Their tables are the worker's. BloscLZ and LZ4 have theirs on the stack.
+
+use crate::codec::Codecs;
+use crate::codec::bytes_to_bytes::deflate::DeflateContainer;
+use crate::codec::bytes_to_bytes::lz4;
+use crate::codec::failure::{Failure, Refusal};
+use crate::error::{ErrorKind, Result};
+// For its library alone, which has BloscLZ.
+use blosc_src as _;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+
+unsafe extern "C" {
+    // Of c-blosc (`blosclz.h`), which does not show them to those who link it as a shared library; `blosc-src` is pinned for
+    // them. Neither takes memory.
+    fn blosclz_compress(
+        level: c_int,
+        input: *const c_void,
+        length: c_int,
+        output: *mut c_void,
+        room: c_int,
+        is_split: c_int,
+    ) -> c_int;
+    fn blosclz_decompress(input: *const c_void, length: c_int, output: *mut c_void, room: c_int) -> c_int;
+
+    // Of LZ4 (`lz4hc.h`): what `LZ4_compress_HC` does, with tables of the caller's.
+    fn LZ4_sizeofStateHC() -> c_int;
+    fn LZ4_compress_HC_extStateHC(
+        state: *mut c_void,
+        source: *const c_char,
+        destination: *mut c_char,
+        length: c_int,
+        room: c_int,
+        level: c_int,
+    ) -> c_int;
+}
+
+/// What compresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compressor {
+    /// c-blosc's own.
+    BloscLz,
+    /// LZ4.
+    Lz4,
+    /// LZ4 that looks longer.
+    Lz4Hc,
+    /// Deflate in zlib's container.
+    Zlib,
+    /// Zstandard.
+    Zstd,
+}
+
+/// What a compressor wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Of BloscLZ.
+    BloscLz,
+    /// Of LZ4, both ways.
+    Lz4,
+    /// Of zlib.
+    Zlib,
+    /// Of Zstandard.
+    Zstd,
+}
+
+impl Compressor {
+    /// The one that a codec's configuration names: LZ4 where it names none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`]; [`ErrorKind::Unsupported`] for snappy.
+    pub fn named(name: Option<&str>) -> Result<Compressor> {
+        Ok(match name {
+            None | Some("lz4") => Compressor::Lz4,
+            Some("lz4hc") => Compressor::Lz4Hc,
+            Some("blosclz") => Compressor::BloscLz,
+            Some("zlib") => Compressor::Zlib,
+            Some("zstd") => Compressor::Zstd,
+            Some("snappy") => {
+                let text = "Blosc with snappy: use cname \"lz4\" or \"zstd\"";
+                return Err(ErrorKind::Unsupported(text.into()).into());
+            }
+            Some(other) => {
+                return Err(ErrorKind::BadCodec(format!(
+                    "cname is {other:?}, expected \"blosclz\", \"lz4\", \"lz4hc\", \"zlib\" or \"zstd\""
+                ))
+                .into());
+            }
+        })
+    }
+
+    /// What it writes.
+    pub fn format(self) -> Format {
+        match self {
+            Compressor::BloscLz => Format::BloscLz,
+            Compressor::Lz4 | Compressor::Lz4Hc => Format::Lz4,
+            Compressor::Zlib => Format::Zlib,
+            Compressor::Zstd => Format::Zstd,
+        }
+    }
+
+    /// Whether it is made for small results more than for speed.
+    pub fn is_thorough(self) -> bool {
+        matches!(self, Compressor::Lz4Hc | Compressor::Zlib | Compressor::Zstd)
+    }
+
+    /// Bytes of memory for its tables, where they are the caller's.
+    pub fn tables_nbytes(self) -> usize {
+        match self {
+            // SAFETY: the function returns a number.
+            Compressor::Lz4Hc => unsafe { LZ4_sizeofStateHC() as usize + align_of::<u64>() },
+            _ => 0,
+        }
+    }
+
+    /// Compresses all of `source` to the start of `destination`; returns the bytes written, `None` where that has no room for
+    /// them. `tables` have [`tables_nbytes`](Compressor::tables_nbytes).
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfMemory`]; [`Refusal::Unsupported`] for 2 GiB.
+    pub fn compress(
+        self,
+        (level, is_split): (u8, bool),
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+        tables: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> std::result::Result<Option<usize>, Refusal> {
+        let no_memory = || Refusal::OutOfMemory { nbytes: source.len() };
+        let [Ok(length), Ok(room)] = [source.len(), destination.len()].map(c_int::try_from) else {
+            return Err("a block of Blosc is smaller than 2 GiB".into());
+        };
+        let level_number = c_int::from(level);
+        let (from, to) = (source.as_ptr(), destination.as_mut_ptr());
+        let written = match self {
+            Compressor::Zlib => {
+                // Results of libdeflate's are as small as zlib's at the same level, but at the lowest, where its matches are
+                // longer ones. Two levels more take no longer than zlib there.
+                let level = if level < 4 { level_number + 2 } else { level_number };
+                let deflate = codecs.deflate_compressor(level).ok_or_else(no_memory)?;
+                return Ok(deflate.compress_within(DeflateContainer::Zlib, source, destination));
+            }
+            Compressor::Zstd => {
+                // Nine levels for zstd's twenty-two, as c-blosc has them.
+                let level = if level < 9 { level_number * 2 - 1 } else { zstd_safe::max_c_level() };
+                let zstd = codecs.zstd_compressor().ok_or_else(no_memory)?;
+                return zstd.compress_within(level, source, destination);
+            }
+            // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+            Compressor::BloscLz => unsafe {
+                blosclz_compress(level_number, from.cast(), length, to.cast(), room, is_split.into())
+            },
+            // SAFETY: as above.
+            Compressor::Lz4 => unsafe {
+                lz4_sys::LZ4_compress_fast(from.cast(), to.cast(), length, room, 10 - level_number)
+            },
+            Compressor::Lz4Hc => {
+                let aligned = tables.as_ptr().align_offset(align_of::<u64>());
+                let tables = tables.get_mut(aligned..).ok_or_else(no_memory)?;
+                // SAFETY: as above; the tables are aligned, exclusive, and as large as LZ4 says, with a few bytes for where
+                // they begin.
+                unsafe {
+                    let tables = tables.as_mut_ptr().cast();
+                    LZ4_compress_HC_extStateHC(tables, from.cast(), to.cast(), length, room, level_number)
+                }
+            }
+        };
+        match usize::try_from(written) {
+            Ok(0) | Err(_) => Ok(None),
+            Ok(written) => Ok(Some(written)),
+        }
+    }
+}
+
+impl Format {
+    /// The one of a header's number.
+    ///
+    /// # Errors
+    /// [`Failure::Unsupported`] for snappy, [`Failure::Corrupt`] for none.
+    pub fn numbered(number: u8) -> std::result::Result<Format, Failure> {
+        match number {
+            0 => Ok(Format::BloscLz),
+            1 => Ok(Format::Lz4),
+            2 => Err(Failure::Unsupported("Blosc with snappy, which is not built in".into())),
+            3 => Ok(Format::Zlib),
+            4 => Ok(Format::Zstd),
+            _ => Err(Failure::Corrupt(format!("Blosc with compressor {number}, of which there is none"))),
+        }
+    }
+
+    /// Its number in a header.
+    pub fn number(self) -> u8 {
+        match self {
+            Format::BloscLz => 0,
+            Format::Lz4 => 1,
+            Format::Zlib => 3,
+            Format::Zstd => 4,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::BloscLz => "BloscLZ",
+            Format::Lz4 => "LZ4",
+            Format::Zlib => "zlib",
+            Format::Zstd => "zstd",
+        }
+    }
+
+    /// Decompresses to the start of `destination`; returns the bytes written.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub fn decompress(
+        self,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> std::result::Result<usize, Failure> {
+        match self {
+            Format::Lz4 => lz4::decompress(source, destination),
+            Format::Zstd => codecs.zstd().ok_or(Failure::OutOfMemory)?.decompress(source, destination),
+            Format::Zlib => {
+                let deflate = codecs.deflate().ok_or(Failure::OutOfMemory)?;
+                Ok(deflate.decompress(DeflateContainer::Zlib, source, destination)?.1)
+            }
+            Format::BloscLz => {
+                let [Ok(length), Ok(room)] = [source.len(), destination.len()].map(c_int::try_from) else {
+                    return Err(Failure::Corrupt("a block of Blosc is smaller than 2 GiB".into()));
+                };
+                let (from, to) = (source.as_ptr(), destination.as_mut_ptr());
+                // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+                let written = unsafe { blosclz_decompress(from.cast(), length, to.cast(), room) };
+                usize::try_from(written).map_err(|_| Failure::Corrupt("not a valid BloscLZ block".into()))
+            }
+        }
+    }
+}

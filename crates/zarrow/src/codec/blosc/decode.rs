@@ -1,0 +1,148 @@
+//! Decoding a frame, or some of its blocks.
+
+use super::bitshuffle::{bitunshuffle, slab_nbytes};
+use super::frame::{Frame, HEADER};
+use super::settings::Filter;
+use super::shuffle::unshuffle;
+use crate::codec::failure::Failure;
+use crate::codec::{Codecs, Scratch};
+use std::mem::MaybeUninit;
+
+impl Frame<'_> {
+    /// Decodes to the start of `destination`; returns the bytes written.
+    ///
+    /// # Errors
+    /// [`Failure::TooSmall`] where the frame claims to be larger; [`Failure::Corrupt`], [`Failure::OutOfMemory`].
+    pub fn decode(&self, destination: &mut [MaybeUninit<u8>], codecs: &mut Codecs) -> Result<usize, Failure> {
+        let destination = destination.get_mut(..self.nbytes).ok_or(Failure::TooSmall)?;
+        self.decode_range(0, destination, codecs)?;
+        Ok(self.nbytes)
+    }
+
+    /// Decodes the bytes from `start` on to all of `destination`, and only the blocks that hold them.
+    ///
+    /// # Errors
+    /// As [`decode`](Frame::decode).
+    pub fn decode_range(
+        &self,
+        start: usize,
+        destination: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Result<(), Failure> {
+        let end = start.checked_add(destination.len()).filter(|end| *end <= self.nbytes);
+        let end = end.ok_or(Failure::TooSmall)?;
+        if self.format.is_none() {
+            let copy = self.bytes.get(HEADER + start..HEADER + end).ok_or(Failure::TooSmall)?;
+            destination.write_copy_of_slice(copy);
+            return Ok(());
+        }
+        // Taken out, so that blocks can be decoded to it with what else the thread has.
+        let mut scratch = std::mem::take(codecs.blosc_memory());
+        let decoded = self.decode_blocks(start..end, destination, &mut scratch, codecs);
+        *codecs.blosc_memory() = scratch;
+        decoded
+    }
+
+    fn decode_blocks(
+        &self,
+        wanted: std::ops::Range<usize>,
+        mut destination: &mut [MaybeUninit<u8>],
+        scratch: &mut Scratch,
+        codecs: &mut Codecs,
+    ) -> Result<(), Failure> {
+        let block_nbytes = self.block_nbytes;
+        let ends_inside = |at: usize| !at.is_multiple_of(block_nbytes) && at != self.nbytes;
+        let whole_nbytes =
+            if ends_inside(wanted.start) || ends_inside(wanted.end) { block_nbytes } else { 0 };
+        let filter_nbytes = match self.filter(block_nbytes) {
+            Filter::None => 0,
+            Filter::Shuffle => block_nbytes,
+            Filter::BitShuffle => block_nbytes.saturating_add(slab_nbytes(self.item_size)),
+        };
+        let memory =
+            scratch.take(whole_nbytes.saturating_add(filter_nbytes)).map_err(|_| Failure::OutOfMemory)?;
+        let (whole, memory) = memory.split_at_mut(whole_nbytes);
+        let mut at = wanted.start;
+        while !destination.is_empty() {
+            let (number, skipped) = (at / block_nbytes, at % block_nbytes);
+            let length = block_nbytes.min(self.nbytes - number * block_nbytes);
+            let (place, rest) = destination.split_at_mut((length - skipped).min(destination.len()));
+            if place.len() == length {
+                self.decode_block(number, place, memory, codecs)?;
+            } else {
+                self.decode_block(number, &mut whole[..length], memory, codecs)?;
+                place.copy_from_slice(&whole[skipped..skipped + place.len()]);
+            }
+            at += place.len();
+            destination = rest;
+        }
+        Ok(())
+    }
+
+    /// Decodes the block `number` to all of `destination`, which is as long as it is.
+    fn decode_block(
+        &self,
+        number: usize,
+        destination: &mut [MaybeUninit<u8>],
+        memory: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Result<(), Failure> {
+        let length = destination.len();
+        let filter = self.filter(length);
+        if filter == Filter::None {
+            return self.decompress(number, destination, codecs);
+        }
+        let (planes, slab) = memory.split_at_mut(length);
+        self.decompress(number, planes, codecs)?;
+        // SAFETY: all of it was written, or there was an error.
+        let planes = unsafe { planes.assume_init_ref() };
+        let count = length / self.item_size;
+        let whole = count * self.item_size;
+        let (elements, rest) = destination.split_at_mut(whole);
+        match filter {
+            Filter::Shuffle => unshuffle(&planes[..whole], count, elements, self.item_size),
+            Filter::BitShuffle if count.is_multiple_of(8) => {
+                bitunshuffle(&planes[..whole], elements, self.item_size, slab);
+            }
+            // Bits of other numbers of elements stay where they are.
+            _ => drop(elements.write_copy_of_slice(&planes[..whole])),
+        }
+        rest.write_copy_of_slice(&planes[whole..]);
+        Ok(())
+    }
+
+    /// Decompresses the pieces of the block `number` to all of `planes`.
+    fn decompress(
+        &self,
+        number: usize,
+        planes: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Result<(), Failure> {
+        let corrupt = |text: &str| Failure::Corrupt(format!("block {number} of a Blosc frame {text}"));
+        let pieces = self.pieces(planes.len());
+        if !planes.len().is_multiple_of(pieces) {
+            return Err(corrupt("has no whole number of elements"));
+        }
+        let length = planes.len() / pieces;
+        let mut at = self.size(HEADER + 4 * number).ok_or_else(|| corrupt("has no start"))?;
+        for piece in planes.chunks_exact_mut(length) {
+            let size = self.size(at);
+            let stored = size.and_then(|size| self.bytes.get(at + 4..)?.get(..size));
+            let stored = stored.ok_or_else(|| corrupt("ends behind the frame"))?;
+            at += 4 + stored.len();
+            if stored.len() == length {
+                piece.write_copy_of_slice(stored);
+                continue;
+            }
+            let format = self.format.ok_or_else(|| corrupt("is a copy"))?;
+            match format.decompress(stored, piece, codecs) {
+                Ok(written) if written == length => {}
+                Err(Failure::OutOfMemory) => return Err(Failure::OutOfMemory),
+                Ok(_) | Err(_) => {
+                    return Err(corrupt(&format!("is not {length} bytes of {}", format.name())));
+                }
+            }
+        }
+        Ok(())
+    }
+}

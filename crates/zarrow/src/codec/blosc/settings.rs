@@ -1,0 +1,64 @@
+//! What a Blosc codec was set to.
+
+use super::compressor::Compressor;
+use super::layout::LARGEST_ITEM;
+use crate::codec::bytes_to_bytes::setting;
+use crate::error::{ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+
+/// What is done with a block before it is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// Nothing.
+    None,
+    /// Bytes of elements are put together.
+    Shuffle,
+    /// Bits of elements are.
+    BitShuffle,
+}
+
+/// How Blosc writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The compressor inside.
+    pub compressor: Compressor,
+    /// From 0, which only copies, to 9.
+    pub level: u8,
+    /// What is done before.
+    pub filter: Filter,
+    /// Bytes of an element, from 1 to 255.
+    pub item_size: usize,
+    /// Bytes of a block; 0 lets Blosc choose.
+    pub block_nbytes: usize,
+}
+
+impl Settings {
+    /// Reads the configuration: lz4 of level 5 and the byte shuffle where it says nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`] for what is out of range; [`ErrorKind::Unsupported`] for snappy.
+    pub fn parse(metadata: &CodecMetadata) -> Result<Settings> {
+        let integer = |key: &str, default: i64, low: i64, high: i64| {
+            setting::integer(metadata, key, default, low, high).map(i64::unsigned_abs)
+        };
+        let filter = match metadata.text("shuffle") {
+            None | Some("shuffle") => Filter::Shuffle,
+            Some("noshuffle") => Filter::None,
+            Some("bitshuffle") => Filter::BitShuffle,
+            Some(other) => {
+                let text =
+                    format!("shuffle is {other:?}, expected \"noshuffle\", \"shuffle\" or \"bitshuffle\"");
+                return Err(ErrorKind::BadCodec(text).into());
+            }
+        };
+        let item_size = integer("typesize", 1, 1, i64::from(i32::MAX))? as usize;
+        Ok(Settings {
+            compressor: Compressor::named(metadata.text("cname"))?,
+            level: integer("clevel", 5, 0, 9)? as u8,
+            filter,
+            // What a byte cannot say is no type at all, for Blosc.
+            item_size: if item_size > LARGEST_ITEM { 1 } else { item_size },
+            block_nbytes: integer("blocksize", 0, 0, i64::from(i32::MAX))? as usize,
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! The byte shuffle: the first bytes of all elements, then the second bytes, and so on, each a *plane*.
+//!
+//! 1. Elements are turned a tile at a time: as many as a vector has bytes, and 2, 4, 8 or 16 bytes of each. Where an
+//!    element has more, its last tile begins earlier and does some of them once more.
+//! 2. Where an element has another number of bytes than a tile is wide, [`shuffle`] takes wider tiles, which reach into the
+//!    next element, and drops what is not the element's; [`unshuffle`], which must not write there, takes narrower ones.
+//! 3. What is left over behind the last whole tile of elements is turned byte by byte.
+//!
+//! The elements that are shuffled are read by their address, and what was read is not looked at: they may be [`Lent`], and
+//! change meanwhile.
+
+use super::vector::{
+    Kernel, Vector, elements_to_planes, lanes_to_planes, load_all, planes_to_elements, run, store_all,
+};
+use crate::memory::Lent;
+use std::mem::MaybeUninit;
+
+/// The widest tile.
+const WIDEST: usize = 16;
+/// Bytes of tiles that are copied together: so many that the first of them has left the processor's queue of stores when
+/// it is loaded, which else would wait.
+const TILES: usize = 4096;
+
+/// Writes elements of `size` bytes to all of `destination`, from `planes` that begin `stride` bytes apart. There is nothing
+/// left over: `destination` has whole elements.
+///
+/// # Panics
+/// Where the planes are shorter than that, which is a mistake of the caller.
+pub fn unshuffle(planes: &[u8], stride: usize, destination: &mut [MaybeUninit<u8>], size: usize) {
+    let count = destination.len() / size.max(1);
+    if size <= 1 || count == 0 {
+        destination.write_copy_of_slice(&planes[..destination.len()]);
+        return;
+    }
+    assert!(
+        count <= stride && planes.len() >= (size - 1) * stride + count && destination.len() == count * size
+    );
+    match size {
+        2..4 => run(Unshuffle::<2> { planes, stride, destination, size }),
+        4..8 => run(Unshuffle::<4> { planes, stride, destination, size }),
+        8..16 => run(Unshuffle::<8> { planes, stride, destination, size }),
+        _ => run(Unshuffle::<WIDEST> { planes, stride, destination, size }),
+    }
+}
+
+/// Writes the elements of `size` bytes of `source` to `planes`, `stride` bytes apart. There is nothing left over: `source` has
+/// whole elements.
+///
+/// # Panics
+/// Where the planes are shorter than that, which is a mistake of the caller.
+pub fn shuffle(source: Lent<'_>, planes: &mut [MaybeUninit<u8>], stride: usize, size: usize) {
+    let count = source.nbytes() / size.max(1);
+    if size <= 1 || count == 0 {
+        source.copy_to(0, &mut planes[..source.nbytes()]);
+        return;
+    }
+    assert!(
+        count <= stride && planes.len() >= (size - 1) * stride + count && source.nbytes() == count * size
+    );
+    match size {
+        2 => run(Shuffle::<2> { source, planes, stride, size }),
+        3..=4 => run(Shuffle::<4> { source, planes, stride, size }),
+        5..=8 => run(Shuffle::<8> { source, planes, stride, size }),
+        _ => run(Shuffle::<WIDEST> { source, planes, stride, size }),
+    }
+}
+
+/// Where the tiles of an element begin that are `width` bytes wide (step 1).
+#[inline(always)]
+fn tiles(size: usize, width: usize) -> impl Iterator<Item = usize> {
+    (0..size.div_ceil(width)).map(move |tile| (tile * width).min(size.saturating_sub(width)))
+}
+
+/// [`unshuffle`], by tiles that are `W` bytes wide.
+struct Unshuffle<'a, const W: usize> {
+    planes: &'a [u8],
+    stride: usize,
+    destination: &'a mut [MaybeUninit<u8>],
+    size: usize,
+}
+
+impl<const W: usize> Kernel for Unshuffle<'_, W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Unshuffle { planes, stride, destination, size } = self;
+        let count = destination.len() / size;
+        let whole = count - count % V::NBYTES;
+        let mut tile = [MaybeUninit::uninit(); TILES];
+        for (number, elements) in destination[..whole * size].chunks_exact_mut(size * V::NBYTES).enumerate() {
+            let first = number * V::NBYTES;
+            if size == W {
+                // SAFETY: `unshuffle` has seen that each plane has `count` bytes.
+                unsafe {
+                    store_all(planes_to_elements::<V, W>(planes.as_ptr().add(first), stride), elements)
+                };
+                continue;
+            }
+            for begin in tiles(size, W) {
+                // SAFETY: as above, and `begin` and the `W - 1` planes behind it are planes.
+                let turned = unsafe {
+                    planes_to_elements::<V, W>(planes.as_ptr().add(begin * stride + first), stride)
+                };
+                // SAFETY: the caller's contract.
+                unsafe { store_all(turned, &mut tile) };
+                for (element, bytes) in elements.chunks_exact_mut(size).zip(tile.as_chunks::<W>().0) {
+                    element[begin..begin + W].copy_from_slice(bytes);
+                }
+            }
+        }
+        for (number, element) in destination.chunks_exact_mut(size).enumerate().skip(whole) {
+            for (at, byte) in element.iter_mut().enumerate() {
+                byte.write(planes[at * stride + number]);
+            }
+        }
+    }
+}
+
+/// [`shuffle`], by tiles that are `W` bytes wide.
+struct Shuffle<'a, const W: usize> {
+    source: Lent<'a>,
+    planes: &'a mut [MaybeUninit<u8>],
+    stride: usize,
+    size: usize,
+}
+
+impl<const W: usize> Kernel for Shuffle<'_, W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Shuffle { source, planes, stride, size } = self;
+        let count = source.nbytes() / size;
+        // The tile of an element that it is wider than ends in one that is there too.
+        let inside = count - (W.saturating_sub(size)).div_ceil(size).min(count);
+        let whole = inside - inside % V::NBYTES;
+        let element = |number: usize, begin: usize| source.pointer().wrapping_add(number * size + begin);
+        // SAFETY: `shuffle` has seen that each plane has `count` bytes.
+        let mut store = |planes_of_tile: [V; W], begin: usize, first: usize| unsafe {
+            for (at, vector) in planes_of_tile.into_iter().take(size).enumerate() {
+                vector.store(planes.as_mut_ptr().add((begin + at) * stride + first).cast());
+            }
+        };
+        if size == W {
+            for first in (0..whole).step_by(V::NBYTES) {
+                // SAFETY: from `first` on there are so many elements.
+                store(unsafe { elements_to_planes(load_all(element(first, 0))) }, 0, first);
+            }
+        } else if W == WIDEST {
+            for first in (0..whole).step_by(V::NBYTES) {
+                for begin in tiles(size, W) {
+                    // SAFETY: as above; each tile, a lane of its own, lies in the source.
+                    unsafe {
+                        let mut lanes = [V::load_lanes(element(first, begin), W * size); W];
+                        for (at, vector) in lanes.iter_mut().enumerate().skip(1) {
+                            *vector = V::load_lanes(element(first + at, begin), W * size);
+                        }
+                        store(lanes_to_planes(lanes), begin, first);
+                    }
+                }
+            }
+        } else {
+            let mut tile = [MaybeUninit::<u8>::uninit(); TILES];
+            for start in (0..whole).step_by(TILES / W) {
+                let some = (TILES / W).min(whole - start);
+                for (at, bytes) in tile[..some * W].as_chunks_mut::<W>().0.iter_mut().enumerate() {
+                    // SAFETY: the tile lies in the source.
+                    unsafe { element(start + at, 0).copy_to_nonoverlapping(bytes.as_mut_ptr().cast(), W) };
+                }
+                for first in (0..some).step_by(V::NBYTES) {
+                    // SAFETY: so many bytes were copied above.
+                    let turned = unsafe { elements_to_planes(load_all(tile.as_ptr().add(first * W).cast())) };
+                    store(turned, 0, start + first);
+                }
+            }
+        }
+        for number in whole..count {
+            for at in 0..size {
+                // SAFETY: the byte lies in the source.
+                planes[at * stride + number].write(unsafe { element(number, at).read() });
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The codecs of this crate, a line each.
+
+use crate::codec::bytes_to_bytes::{base64, bz2, checksum, deflate, lz4, lzma, shuffle, zstd};
+use crate::codec::definition::Definition;
+use crate::codec::{
+    blosc, byte_order, filter, indexed_vlen, optional, packbits, pcodec, sharding, transpose, vlen,
+};
+
+/// Those that most arrays have come first.
+static CODECS: &[&Definition] = &[
+    &byte_order::BYTES,
+    &zstd::DEFINITION,
+    &blosc::DEFINITION,
+    &deflate::GZIP,
+    &sharding::DEFINITION,
+    &checksum::CRC32C,
+    &transpose::DEFINITION,
+    &vlen::UTF8,
+    &vlen::BYTES,
+    &vlen::EITHER,
+    &indexed_vlen::DEFINITION,
+    &optional::DEFINITION,
+    &packbits::DEFINITION,
+    &pcodec::DEFINITION,
+    &deflate::ZLIB,
+    &lz4::DEFINITION,
+    &bz2::DEFINITION,
+    &lzma::DEFINITION,
+    &shuffle::DEFINITION,
+    &base64::DEFINITION,
+    &checksum::CRC32,
+    &checksum::ADLER32,
+    &checksum::FLETCHER32,
+    &checksum::LOOKUP3,
+    &filter::bitround::DEFINITION,
+    &filter::cast_value::DEFINITION,
+    &filter::astype::DEFINITION,
+    &filter::categorize::DEFINITION,
+    &filter::delta::DEFINITION,
+    &filter::fixed_scale_offset::DEFINITION,
+    &filter::packbits::DEFINITION,
+    &filter::quantize::DEFINITION,
+    &filter::reshape::DEFINITION,
+    &filter::scale_offset::DEFINITION,
+    &filter::squeeze::DEFINITION,
+];
+
+/// The codec of this name.
+pub fn find(name: &str) -> Option<&'static Definition> {
+    CODECS.iter().find(|codec| codec.names.contains(&name)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::parameter::check_parameters;
+    use zarrow_array::Number;
+
+    #[test]
+    fn every_name_is_one_codecs_alone() {
+        let mut names: Vec<&str> = CODECS.iter().flat_map(|codec| codec.names).copied().collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(CODECS.iter().all(|codec| !codec.names.is_empty()));
+    }
+
+    #[test]
+    fn what_is_usual_may_be_chosen() {
+        let types = [Number::Bool.into(), Number::Float64.into(), zarrow_array::DataType::String];
+        for (codec, data_type) in CODECS.iter().flat_map(|codec| types.iter().map(move |each| (codec, each)))
+        {
+            let defaults = (codec.defaults)(data_type).as_object().cloned().unwrap_or_default();
+            check_parameters(codec.name(), &defaults).unwrap();
+        }
+    }
+}

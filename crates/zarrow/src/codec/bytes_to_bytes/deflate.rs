@@ -1,0 +1,245 @@
+//! `gzip` and `zlib`: deflate, in one of two containers.
+//!
+//! Behind the bytes may be padding of zeros. A gzip file may have several members, and padding behind each.
+//!
+//! Source: RFC 1950 to 1952; Zarr core 3.1, `gzip` codec; numcodecs `Zlib`.
+
+use super::setting::integer;
+use super::{Decoder, Encoder, guess, is_padding};
+use crate::codec::definition::{Definition, NumcodecsForm, Stage};
+use crate::codec::failure::{Failure, Refusal, Written};
+use crate::codec::parameter::ParameterType;
+use crate::codec::{Codecs, Scratch};
+use crate::error::Result;
+use crate::metadata::CodecMetadata;
+use serde_json::json;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// Deflate in the container of gzip.
+pub const GZIP: Definition = Definition {
+    names: &["gzip", "numcodecs.gzip"],
+    parameters: &[("level", ParameterType::Integer)],
+    defaults: |_| json!({ "level": 5 }),
+    numcodecs: Some(NumcodecsForm::SAME),
+    stage: Stage::Compressor {
+        decoder: |_| Ok(Box::new(DeflateContainer::Gzip)),
+        encoder: |metadata| Ok(Box::new(Settings::parse(DeflateContainer::Gzip, metadata)?)),
+    },
+    ..Definition::PLAIN
+};
+
+/// Deflate in the container of zlib.
+pub const ZLIB: Definition = Definition {
+    names: &["zlib", "numcodecs.zlib"],
+    parameters: &[("level", ParameterType::Integer)],
+    defaults: |_| json!({ "level": 1 }),
+    stage: Stage::Compressor {
+        decoder: |_| Ok(Box::new(DeflateContainer::Zlib)),
+        encoder: |metadata| Ok(Box::new(Settings::parse(DeflateContainer::Zlib, metadata)?)),
+    },
+    ..Definition::PLAIN
+};
+
+/// The two containers around a deflate stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeflateContainer {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 1950.
+    Zlib,
+}
+
+impl Decoder for DeflateContainer {
+    fn decode(
+        &self,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+        codecs: &mut Codecs,
+    ) -> Result<usize, Failure> {
+        let deflate = codecs.deflate().ok_or(Failure::OutOfMemory)?;
+        let (mut read, mut written) = deflate.decompress(*self, source, destination)?;
+        while !is_padding(&source[read..]) {
+            if *self == DeflateContainer::Zlib {
+                return Err(Failure::corrupt("there are bytes after its end"));
+            }
+            read += source[read..].iter().take_while(|byte| **byte == 0).count();
+            let (more_read, more) =
+                deflate.decompress(*self, &source[read..], &mut destination[written..])?;
+            (read, written) = (read + more_read, written + more);
+        }
+        Ok(written)
+    }
+
+    fn max_ratio(&self) -> usize {
+        1032
+    }
+
+    fn first_guess(&self, source: &[u8]) -> Result<usize, Failure> {
+        let size = source.last_chunk::<4>().filter(|_| *self == DeflateContainer::Gzip);
+        Ok(guess(source, size.map(|size| u32::from_le_bytes(*size) as usize)))
+    }
+}
+
+/// How members are written.
+#[derive(Debug)]
+struct Settings {
+    container: DeflateContainer,
+    level: i32,
+}
+
+impl Settings {
+    fn parse(container: DeflateContainer, metadata: &CodecMetadata) -> Result<Settings> {
+        let level = match integer(metadata, "level", 1, -1, 9)? {
+            // zlib's default.
+            -1 => 6,
+            level => level as i32,
+        };
+        Ok(Settings { container, level })
+    }
+}
+
+impl Encoder for Settings {
+    fn encode(&self, source: &[u8], scratch: &mut Scratch, codecs: &mut Codecs) -> Result<usize> {
+        let no_memory = Refusal::OutOfMemory { nbytes: source.len() };
+        let compressor = codecs.deflate_compressor(self.level).ok_or(no_memory)?;
+        let bound = compressor.bound(source.len());
+        Ok(compressor.compress(self.container, source, scratch.take(bound)?)?)
+    }
+}
+
+/// A deflate decompressor, whose tables are reused from chunk to chunk.
+pub struct DeflateDecompressor(NonNull<libdeflate_sys::libdeflate_decompressor>);
+
+// SAFETY: the decompressor is memory that this value owns alone, bound to no thread.
+unsafe impl Send for DeflateDecompressor {}
+
+impl DeflateDecompressor {
+    /// A new context; `None` where there is no memory.
+    pub fn new() -> Option<DeflateDecompressor> {
+        // SAFETY: the function takes no argument and returns a new object or null.
+        NonNull::new(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() }).map(DeflateDecompressor)
+    }
+
+    /// Decompresses one member from the start of `source`; returns the bytes read and the bytes written.
+    pub fn decompress(
+        &mut self,
+        container: DeflateContainer,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+    ) -> Result<(usize, usize), Failure> {
+        let function = match container {
+            DeflateContainer::Gzip => libdeflate_sys::libdeflate_gzip_decompress_ex,
+            DeflateContainer::Zlib => libdeflate_sys::libdeflate_zlib_decompress_ex,
+        };
+        let (mut read, mut written) = (0usize, 0usize);
+        // SAFETY: both ranges are those of slices, the second exclusive; the two results are written on success.
+        let result = unsafe {
+            function(
+                self.0.as_ptr(),
+                source.as_ptr().cast::<c_void>(),
+                source.len(),
+                destination.as_mut_ptr().cast::<c_void>(),
+                destination.len(),
+                &mut read,
+                &mut written,
+            )
+        };
+        match result {
+            0 => Ok((read, written)),
+            3 => Err(Failure::TooSmall),
+            _ => Err(Failure::corrupt("not a valid deflate stream")),
+        }
+    }
+}
+
+impl Drop for DeflateDecompressor {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is the one that `new` got, freed once.
+        unsafe { libdeflate_sys::libdeflate_free_decompressor(self.0.as_ptr()) }
+    }
+}
+
+/// A deflate compressor of one level.
+pub struct DeflateCompressor {
+    pointer: NonNull<libdeflate_sys::libdeflate_compressor>,
+    level: i32,
+}
+
+// SAFETY: the compressor is memory that this value owns alone, bound to no thread.
+unsafe impl Send for DeflateCompressor {}
+
+impl DeflateCompressor {
+    /// A new context for levels from 0 to 12; `None` where there is no memory.
+    pub fn new(level: i32) -> Option<DeflateCompressor> {
+        // SAFETY: the function takes a number and returns a new object or null, also for a level that it does not have.
+        let pointer = NonNull::new(unsafe { libdeflate_sys::libdeflate_alloc_compressor(level) })?;
+        Some(DeflateCompressor { pointer, level })
+    }
+
+    /// Its level.
+    pub fn level(&self) -> i32 {
+        self.level
+    }
+
+    /// The most bytes that `nbytes` can become in either container.
+    pub fn bound(&mut self, nbytes: usize) -> usize {
+        // SAFETY: the pointer is the one that `new` got.
+        unsafe { libdeflate_sys::libdeflate_gzip_compress_bound(self.pointer.as_ptr(), nbytes) }
+    }
+
+    /// Compresses `source` to one member.
+    pub fn compress(
+        &mut self,
+        container: DeflateContainer,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+    ) -> Written {
+        let written = self.compress_within(container, source, destination);
+        written.ok_or_else(|| "deflate needs more memory than its bound".into())
+    }
+
+    /// Compresses `source` to one member; `None` where `destination` has no room for it.
+    pub fn compress_within(
+        &mut self,
+        container: DeflateContainer,
+        source: &[u8],
+        destination: &mut [MaybeUninit<u8>],
+    ) -> Option<usize> {
+        let function = match container {
+            DeflateContainer::Gzip => libdeflate_sys::libdeflate_gzip_compress,
+            DeflateContainer::Zlib => libdeflate_sys::libdeflate_zlib_compress,
+        };
+        // SAFETY: both ranges are those of slices, the second exclusive, and the function stays inside both.
+        let written = unsafe {
+            function(
+                self.pointer.as_ptr(),
+                source.as_ptr().cast::<c_void>(),
+                source.len(),
+                destination.as_mut_ptr().cast::<c_void>(),
+                destination.len(),
+            )
+        };
+        (written > 0).then_some(written)
+    }
+}
+
+impl Drop for DeflateCompressor {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is the one that `new` got, freed once.
+        unsafe { libdeflate_sys::libdeflate_free_compressor(self.pointer.as_ptr()) }
+    }
+}
+
+/// Zlib's CRC-32 of what `before` is the checksum of (0 for nothing), and then `bytes`.
+pub fn crc32(before: u32, bytes: &[u8]) -> u32 {
+    // SAFETY: the range is that of a slice.
+    unsafe { libdeflate_sys::libdeflate_crc32(before, bytes.as_ptr().cast::<c_void>(), bytes.len()) }
+}
+
+/// Zlib's Adler-32 of what `before` is the checksum of (1 for nothing), and then `bytes`.
+pub fn adler32(before: u32, bytes: &[u8]) -> u32 {
+    // SAFETY: the range is that of a slice.
+    unsafe { libdeflate_sys::libdeflate_adler32(before, bytes.as_ptr().cast::<c_void>(), bytes.len()) }
+}

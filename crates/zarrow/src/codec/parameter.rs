@@ -1,0 +1,99 @@
+//! The parameters of codecs: of which type each is, and what is said of one that is not what was expected.
+
+use crate::codec::built_in;
+use crate::codec::definition::{Configuration, Definition};
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::excerpt;
+use serde_json::Value;
+
+/// What a parameter is. Each may be null too, as it is where numcodecs leaves it open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterType {
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Bool,
+    /// Text.
+    Text,
+    /// A list.
+    List,
+    /// Text, or a number that numcodecs has for it.
+    TextOrInteger,
+    /// An object, or text.
+    Any,
+}
+
+impl ParameterType {
+    fn has(self, value: &Value) -> bool {
+        match self {
+            ParameterType::Integer => value.is_i64() || value.is_u64(),
+            ParameterType::Number => value.is_number(),
+            ParameterType::Bool => value.is_boolean(),
+            ParameterType::Text => value.is_string(),
+            ParameterType::List => value.is_array(),
+            ParameterType::TextOrInteger => value.is_string() || value.is_i64(),
+            ParameterType::Any => true,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            ParameterType::Integer => "a whole number",
+            ParameterType::Number => "a number",
+            ParameterType::Bool => "true or false",
+            ParameterType::Text => "text",
+            ParameterType::List => "a list",
+            ParameterType::TextOrInteger => "text or a whole number",
+            ParameterType::Any => "any value",
+        }
+    }
+}
+
+/// The refusal of a parameter: its name, what it is set to, and what was `expected`.
+pub fn wrong_parameter(configuration: &Configuration, key: &str, expected: &str) -> Error {
+    let found = match configuration.get(key) {
+        None => "is missing".to_owned(),
+        Some(value) => format!("is {}", excerpt(value)),
+    };
+    ErrorKind::BadCodec(format!("{key} {found}, expected {expected}")).into()
+}
+
+/// Checks a user's choice before it is stored: that the codec has these parameters, of these types. Ranges, and what
+/// parameters mean together, are checked when the codec is compiled. Codecs of users have parameters of their own.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`], with the codec named.
+pub fn check_parameters(name: &str, configuration: &Configuration) -> Result<()> {
+    let Some(Definition { parameters, .. }) = built_in::find(name) else { return Ok(()) };
+    let refused = |text: String| Err(Error::from(ErrorKind::BadCodec(text)).in_codec(name));
+    for (key, value) in configuration {
+        let Some((_, expected)) = parameters.iter().find(|(known, _)| known == key) else {
+            let known: Vec<&str> = parameters.iter().map(|(known, _)| *known).collect();
+            return refused(match known.as_slice() {
+                [] => format!("no parameter {key:?}: the codec has none"),
+                known => format!("no parameter {key:?}: the codec has {}", known.join(", ")),
+            });
+        };
+        if !value.is_null() && !expected.has(value) {
+            return refused(format!("{key} is {value}, expected {}", expected.name()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_was_given_and_expected_is_named() {
+        let configuration = json!({"endian": 5, "long": "x".repeat(1000)}).as_object().cloned().unwrap();
+        let text = |key: &str| wrong_parameter(&configuration, key, "\"little\" or \"big\"").to_string();
+        assert_eq!(text("endian"), "invalid codec: endian is 5, expected \"little\" or \"big\"");
+        assert_eq!(text("order"), "invalid codec: order is missing, expected \"little\" or \"big\"");
+        assert!(text("long").len() < 200);
+    }
+}

@@ -1,0 +1,346 @@
+//! Codecs of users, by name.
+//!
+//! 1. [`register`] takes a name, the [`CodecKind`], and a function that makes a [`Codec`] from a configuration. Arrays
+//!    that are opened or created later know the name, in version 2 and 3, with or without `numcodecs.` before it.
+//! 2. Codecs of this crate cannot be replaced: a program does not decide what a store means by `zstd`.
+//! 3. The metadata decide how many bytes a codec decodes to, and [`DecodedBytes`] takes no more.
+//! 4. A codec is called on any thread of the pool, on several at once, while no lock is held that another array needs.
+//!    So it may read and write arrays itself. One that needs itself is stopped at a depth of [`MAX_DEPTH`].
+
+use crate::codec::bytes_to_bytes::Output;
+use crate::codec::order;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::CodecMetadata;
+use serde_json::{Map, Value};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+use zarrow_array::DataType;
+use zarrow_array::allocation;
+use zarrow_array::fork::Mutex;
+
+/// How many codecs of users may be at work on one thread, each called by the one before (step 4).
+const MAX_DEPTH: usize = 8;
+
+/// Why a codec of a user failed: any error.
+pub type CodecFailure = Box<dyn std::error::Error + Send + Sync>;
+
+/// From what to what a codec encodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodecKind {
+    /// From elements to as many elements of the same type.
+    ArrayToArray,
+    /// From elements to bytes.
+    ArrayToBytes,
+    /// From bytes to bytes.
+    BytesToBytes,
+}
+
+/// The chunk that a codec gets.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkDescription<'a> {
+    /// What an element is.
+    pub data_type: &'a DataType,
+    /// How many there are along each axis. They lie in C order, in the byte order of the machine.
+    pub shape: &'a [u64],
+}
+
+/// A codec, as it was configured by the metadata of an array.
+pub trait Codec: Debug + Send + Sync {
+    /// Writes what `encoded` stands for to `decoded`. `chunk` is `None` for a codec from bytes to bytes.
+    ///
+    /// # Errors
+    /// Any: the caller is told of it with store, array, chunk and codec.
+    fn decode(
+        &self,
+        encoded: &[u8],
+        chunk: Option<ChunkDescription<'_>>,
+        decoded: &mut DecodedBytes<'_>,
+    ) -> Result<(), CodecFailure>;
+
+    /// The bytes to store of `decoded`; from array to array, as many as `decoded` has.
+    ///
+    /// # Errors
+    /// As [`decode`](Codec::decode).
+    fn encode(&self, decoded: &[u8], chunk: Option<ChunkDescription<'_>>) -> Result<Vec<u8>, CodecFailure>;
+}
+
+/// Where a codec writes what it decoded (step 3).
+pub struct DecodedBytes<'a> {
+    output: Output<'a>,
+    written: usize,
+    is_over: bool,
+}
+
+impl Debug for DecodedBytes<'_> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let (expected, written) = (self.expected(), self.written);
+        formatter
+            .debug_struct("DecodedBytes")
+            .field("expected", &expected)
+            .field("written", &written)
+            .finish()
+    }
+}
+
+impl DecodedBytes<'_> {
+    /// How many bytes have to be written, where the metadata say it: for all but codecs before which another compresses,
+    /// and strings.
+    #[must_use]
+    pub fn expected(&self) -> Option<usize> {
+        match &self.output {
+            Output::Exact(memory) => Some(memory.len()),
+            Output::Growing(..) => None,
+        }
+    }
+
+    /// The most bytes that may be written.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        match &self.output {
+            Output::Exact(memory) => memory.len(),
+            Output::Growing(_, limit) => *limit,
+        }
+    }
+
+    /// Writes more bytes behind those that were written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLong`] for more than [`limit`](DecodedBytes::limit); [`zarrow_array::Error::OutOfMemory`].
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        let end = self.written.saturating_add(bytes.len());
+        if self.is_over || end > self.limit() {
+            self.is_over = true;
+            return Err(self.too_long());
+        }
+        match &mut self.output {
+            Output::Exact(memory) => {
+                memory[self.written..end].write_copy_of_slice(bytes);
+            }
+            Output::Growing(vector, _) => {
+                let no_memory = |_| zarrow_array::Error::OutOfMemory { nbytes: bytes.len() };
+                vector.try_reserve(bytes.len()).map_err(no_memory)?;
+                vector.extend_from_slice(bytes);
+            }
+        }
+        self.written = end;
+        Ok(())
+    }
+
+    fn too_long(&self) -> Error {
+        let limit = self.limit() as u64;
+        ErrorKind::TooLong { expected: limit, least: limit }.into()
+    }
+
+    /// Whether all is there that was expected.
+    fn finish(self) -> Result<()> {
+        match self.expected() {
+            _ if self.is_over => Err(self.too_long()),
+            Some(expected) if expected != self.written => {
+                Err(ErrorKind::WrongSize { expected: expected as u64, actual: self.written as u64 }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Makes a codec of its configuration.
+type Make = dyn Fn(&Map<String, Value>) -> Result<Arc<dyn Codec>, CodecFailure> + Send + Sync;
+
+static REGISTRY: Mutex<BTreeMap<String, (CodecKind, Arc<Make>)>> = Mutex::new(BTreeMap::new());
+
+/// Registers a codec under a name, in place of the one that was registered under it before (step 1). Arrays that are open
+/// keep theirs.
+///
+/// # Errors
+/// [`ErrorKind::BadCodec`] for the name of a codec of this crate (step 2), and for an empty one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use zarrow::codec::{ChunkDescription, Codec, CodecFailure, CodecKind, DecodedBytes, register};
+///
+/// #[derive(Debug)]
+/// struct Inverted;
+///
+/// impl Codec for Inverted {
+///     fn decode(
+///         &self,
+///         encoded: &[u8],
+///         _: Option<ChunkDescription<'_>>,
+///         decoded: &mut DecodedBytes<'_>,
+///     ) -> Result<(), CodecFailure> {
+///         Ok(decoded.push(&encoded.iter().map(|byte| !byte).collect::<Vec<u8>>())?)
+///     }
+///
+///     fn encode(&self, decoded: &[u8], _: Option<ChunkDescription<'_>>) -> Result<Vec<u8>, CodecFailure> {
+///         Ok(decoded.iter().map(|byte| !byte).collect())
+///     }
+/// }
+///
+/// register("inverted", CodecKind::BytesToBytes, |_configuration| Ok(Arc::new(Inverted)))?;
+/// assert!(register("zstd", CodecKind::BytesToBytes, |_| Ok(Arc::new(Inverted))).is_err());
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+pub fn register(
+    name: &str,
+    kind: CodecKind,
+    make: impl Fn(&Map<String, Value>) -> Result<Arc<dyn Codec>, CodecFailure> + Send + Sync + 'static,
+) -> Result<()> {
+    let name = name.strip_prefix(PREFIX).unwrap_or(name);
+    if name.is_empty() {
+        return Err(ErrorKind::BadCodec("a codec needs a name to be registered under".into()).into());
+    }
+    if [name.to_owned(), format!("{PREFIX}{name}")].iter().any(|name| order::is_built_in(name)) {
+        let text = "zarrow has this codec itself: register yours under another name";
+        return Err(Error::from(ErrorKind::BadCodec(text.into())).in_codec(name));
+    }
+    let replaced = REGISTRY.lock().insert(name.to_owned(), (kind, Arc::new(make)));
+    // After the lock: what it holds may do anything when it goes.
+    drop(replaced);
+    Ok(())
+}
+
+/// What version 3 puts before the ids of numcodecs.
+const PREFIX: &str = "numcodecs.";
+
+fn entry(name: &str) -> Option<(CodecKind, Arc<Make>)> {
+    let registry = REGISTRY.lock();
+    registry.get(name.strip_prefix(PREFIX).unwrap_or(name)).cloned()
+}
+
+/// What the codec registered under `name` encodes; `None` where there is none.
+pub fn kind_of(name: &str) -> Option<CodecKind> {
+    entry(name).map(|(kind, _)| kind)
+}
+
+/// A codec that was registered, as an array has it.
+#[derive(Debug, Clone)]
+pub struct Registered {
+    name: Arc<str>,
+    codec: Arc<dyn Codec>,
+}
+
+impl PartialEq for Registered {
+    fn eq(&self, other: &Registered) -> bool {
+        Arc::ptr_eq(&self.codec, &other.codec)
+    }
+}
+
+impl Eq for Registered {}
+
+impl Registered {
+    /// The codec that `metadata` names, where it was registered as one of `kind`.
+    ///
+    /// # Errors
+    /// What its maker gives, with the codec named.
+    pub fn of(metadata: &CodecMetadata, kind: CodecKind) -> Result<Option<Registered>> {
+        let Some((registered, make)) = entry(&metadata.name) else { return Ok(None) };
+        if registered != kind {
+            return Ok(None);
+        }
+        let codec =
+            nested(|| make(&metadata.configuration)).map_err(|error| error.in_codec(&metadata.name))?;
+        Ok(Some(Registered { name: metadata.name.as_str().into(), codec }))
+    }
+
+    /// The name in the metadata.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Decodes to `output`, all of it.
+    ///
+    /// # Errors
+    /// What the codec gives; [`ErrorKind::WrongSize`], [`ErrorKind::TooLong`]; with the codec named.
+    pub fn decode(
+        &self,
+        encoded: &[u8],
+        chunk: Option<ChunkDescription<'_>>,
+        output: Output<'_>,
+    ) -> Result<()> {
+        let mut decoded = DecodedBytes { output, written: 0, is_over: false };
+        nested(|| self.codec.decode(encoded, chunk, &mut decoded))
+            .and_then(|()| decoded.finish())
+            .map_err(|error| error.in_codec(&self.name))
+    }
+
+    /// As [`decode`](Registered::decode), to memory of its own.
+    ///
+    /// # Errors
+    /// As [`decode`](Registered::decode); [`zarrow_array::Error::OutOfMemory`].
+    pub fn decoded(&self, encoded: &[u8], chunk: ChunkDescription<'_>, nbytes: usize) -> Result<Vec<u8>> {
+        let mut decoded = allocation::with_capacity(nbytes)?;
+        self.decode(encoded, Some(chunk), Output::Growing(&mut decoded, nbytes))?;
+        match decoded.len() {
+            actual if actual == nbytes => Ok(decoded),
+            actual => Err(self.wrong_size(nbytes, actual)),
+        }
+    }
+
+    /// Encodes `decoded`.
+    ///
+    /// # Errors
+    /// What the codec gives; [`ErrorKind::Limit`] for more bytes than a read takes back; with the codec named.
+    pub fn encode(&self, decoded: &[u8], chunk: Option<ChunkDescription<'_>>) -> Result<Vec<u8>> {
+        let limit = most_encoded(decoded.len());
+        nested(|| self.codec.encode(decoded, chunk))
+            .and_then(|encoded| match encoded.len() {
+                nbytes if nbytes > limit => {
+                    let what = "the size of what the codec made of a chunk";
+                    Err(ErrorKind::Limit { what, actual: nbytes as u64, limit: limit as u64 }.into())
+                }
+                _ => Ok(encoded),
+            })
+            .map_err(|error| error.in_codec(&self.name))
+    }
+
+    /// As [`encode`](Registered::encode), from array to array: to as many bytes.
+    ///
+    /// # Errors
+    /// As [`encode`](Registered::encode); [`ErrorKind::WrongSize`].
+    pub fn encode_elements(&self, decoded: &[u8], chunk: ChunkDescription<'_>) -> Result<Vec<u8>> {
+        let encoded = self.encode(decoded, Some(chunk))?;
+        if encoded.len() == decoded.len() {
+            Ok(encoded)
+        } else {
+            Err(self.wrong_size(decoded.len(), encoded.len()))
+        }
+    }
+
+    fn wrong_size(&self, expected: usize, actual: usize) -> Error {
+        let kind = ErrorKind::WrongSize { expected: expected as u64, actual: actual as u64 };
+        Error::from(kind).in_codec(&self.name)
+    }
+}
+
+/// The most bytes that a codec of a user may encode `nbytes` to. Nobody knows what it does: text of numbers has some digits
+/// for each byte.
+pub fn most_encoded(nbytes: usize) -> usize {
+    nbytes.saturating_add(nbytes / 8).saturating_add(64 << 10).saturating_mul(4)
+}
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Calls a codec, no deeper than [`MAX_DEPTH`] (step 4).
+fn nested<T>(call: impl FnOnce() -> Result<T, CodecFailure>) -> Result<T> {
+    struct Deeper;
+    impl Drop for Deeper {
+        fn drop(&mut self) {
+            DEPTH.set(DEPTH.get() - 1);
+        }
+    }
+    if DEPTH.get() >= MAX_DEPTH {
+        let text = "codecs that read arrays whose codecs read arrays: does one need itself?";
+        return Err(ErrorKind::BadCodec(text.into()).into());
+    }
+    DEPTH.set(DEPTH.get() + 1);
+    let _deeper = Deeper;
+    // An error of ours goes on as it is.
+    call().map_err(|failure| match failure.downcast::<Error>() {
+        Ok(error) => *error,
+        Err(failure) => ErrorKind::CodecFailed(failure).into(),
+    })
+}

@@ -1,0 +1,122 @@
+//! A claim on elements of a result: who holds it is the only one to write them.
+//!
+//! The memory of a result is written by many threads at once. What keeps that sound is that no two claims of one read
+//! have an element in common: making a claim is `unsafe`, and says why that holds; writing through it is not.
+
+use crate::codec::Decoded;
+use crate::error::{ErrorKind, Result};
+use crate::exec::destination::Source;
+use crate::exec::part::{AxisPart, is_whole};
+use crate::exec::sentinel_masked::SentinelMasked;
+use crate::exec::sink::Sink;
+use crate::metadata::FillValue;
+use std::mem::MaybeUninit;
+
+/// Memory to be written.
+type Places<'a> = &'a mut [MaybeUninit<u8>];
+
+/// A part of a chunk, and where it goes.
+pub struct OutputClaim<'a> {
+    part: &'a [AxisPart<'a>],
+    sink: &'a Sink<'a>,
+}
+
+impl<'a> OutputClaim<'a> {
+    /// A claim on the places of `part` in `sink`.
+    ///
+    /// # Safety
+    /// While the claim is used to write, no other claim that is used to write has one of these places. (Making smaller
+    /// claims of it is no writing.)
+    pub unsafe fn new(part: &'a [AxisPart<'a>], sink: &'a Sink<'a>) -> OutputClaim<'a> {
+        OutputClaim { part, sink }
+    }
+
+    /// The part of the chunk.
+    pub fn part(&self) -> &'a [AxisPart<'a>] {
+        self.part
+    }
+
+    /// Where it goes.
+    pub fn sink(&self) -> &'a Sink<'a> {
+        self.sink
+    }
+
+    /// Whether it is a whole chunk of `shape`, in its order.
+    pub fn is_whole(&self, shape: &[u64]) -> bool {
+        is_whole(self.part, shape)
+    }
+
+    /// The places, where they are one run of bytes in the part's C order and elements have a fixed size.
+    pub fn contiguous(&mut self) -> Option<&mut [MaybeUninit<u8>]> {
+        match self.sink {
+            // SAFETY: the claim is the only one on these places, and `&mut self` the only use of it.
+            Sink::Fixed(destination) | Sink::SentinelMasked(SentinelMasked { data: destination, .. }) => unsafe {
+                destination.contiguous(self.part)
+            },
+            _ => None,
+        }
+    }
+
+    /// Copies elements of a fixed size to their places.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where source or result do not have them, which a checked plan rules out.
+    pub fn scatter(&mut self, source: &Source<'_>) -> Result<()> {
+        match self.sink {
+            // SAFETY: as for `contiguous`.
+            Sink::Fixed(destination) | Sink::SentinelMasked(SentinelMasked { data: destination, .. }) => unsafe {
+                destination.scatter(self.part, source)
+            },
+            _ => Err(ErrorKind::Internal("a chunk has another layout than its array".into()).into()),
+        }
+    }
+
+    /// The places of masks and of elements, where both are one run of bytes in the part's C order.
+    pub fn contiguous_optional(&mut self) -> Option<(Places<'_>, Places<'_>)> {
+        let Sink::Optional { missing, inner, .. } = self.sink else { return None };
+        let Sink::Fixed(data) = &**inner else { return None };
+        // SAFETY: as for `contiguous`; the two memories are different.
+        unsafe { Some((missing.contiguous(self.part)?, data.contiguous(self.part)?)) }
+    }
+
+    /// Packs the mask into Arrow's bitmap.
+    ///
+    /// # Safety
+    /// Every place of the mask has been written.
+    pub unsafe fn pack(&mut self) {
+        if let Sink::Optional { missing, bitmap: Some(bitmap), .. } = self.sink {
+            // SAFETY: as for `contiguous`, and the caller's contract.
+            unsafe { bitmap.pack(missing, self.part) }
+        }
+    }
+
+    /// Marks which elements mean that one is missing, where some do.
+    ///
+    /// # Errors
+    /// As [`scatter`](OutputClaim::scatter).
+    ///
+    /// # Safety
+    /// Every place of the elements has been written.
+    pub unsafe fn mark(&mut self) -> Result<()> {
+        // SAFETY: as for `contiguous`, and the caller's contract.
+        unsafe { self.sink.mark(self.part) }
+    }
+
+    /// Places the elements of a chunk of `shape`, of which `decoded` has those from `first` on in C order.
+    ///
+    /// # Errors
+    /// As [`scatter`](OutputClaim::scatter).
+    pub fn place(&mut self, decoded: &Decoded, first: usize, shape: &[u64]) -> Result<()> {
+        // SAFETY: as for `contiguous`.
+        unsafe { self.sink.place(decoded, first, shape, self.part) }
+    }
+
+    /// Sets all elements to the fill value.
+    ///
+    /// # Errors
+    /// As [`scatter`](OutputClaim::scatter).
+    pub fn fill(&mut self, value: &FillValue) -> Result<()> {
+        // SAFETY: as for `contiguous`.
+        unsafe { self.sink.fill(self.part, value) }
+    }
+}

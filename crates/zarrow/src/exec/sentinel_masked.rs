@@ -1,0 +1,80 @@
+//! Elements of which some values mean that one is missing, and the mask that says which.
+//!
+//! 1. Elements are placed as usual.
+//! 2. When the elements of a chunk, or of an inner one, are in place and still in the processor's caches, each run of
+//!    them is compared with the values, and the mask is written. The mask has the same layout as the elements.
+//! 3. A missing chunk is one value, and so is its mask.
+
+use crate::error::{ErrorKind, Result};
+use crate::exec::bitmap::Bitmap;
+use crate::exec::bitmap::pack;
+use crate::exec::destination::Destination;
+use crate::exec::part::AxisPart;
+use crate::missing::MissingValues;
+
+/// The memory of elements and of their mask.
+pub struct SentinelMasked<'a> {
+    /// The elements.
+    pub data: Destination<'a>,
+    /// One byte an element, in the same order.
+    pub missing: Destination<'a>,
+    /// The same as Arrow has it.
+    pub bitmap: Option<Bitmap<'a>>,
+    /// Which values mean that one is missing.
+    pub values: &'a MissingValues,
+}
+
+impl SentinelMasked<'_> {
+    /// Marks the elements of `part` (step 2).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] where the mask does not lie as the elements do.
+    ///
+    /// # Safety
+    /// The elements of the part have been written, and during the call nobody else writes to them or to their mask.
+    pub unsafe fn mark(&self, part: &[AxisPart<'_>]) -> Result<()> {
+        let item_size = self.data.item_size();
+        if item_size == 0 {
+            // SAFETY: the caller's contract.
+            return unsafe { self.fill_mask(part, &[]) };
+        }
+        let mut mark = |at: usize, elements: &[u8]| {
+            // SAFETY: the run's places in the mask are those of the part's elements.
+            let places = unsafe { self.missing.zeroed(at / item_size, elements.len() / item_size) };
+            places.map(|places| self.values.mark(elements, places)).is_some()
+        };
+        // SAFETY: the caller's contract.
+        if !unsafe { self.data.each_run(part, &mut mark) } {
+            return Err(ErrorKind::Internal("a mask that does not lie as its elements".into()).into());
+        }
+        // SAFETY: each element of the part is in one of the runs, whose masks were written.
+        unsafe { pack(&self.bitmap, &self.missing, part) };
+        Ok(())
+    }
+
+    /// Sets every element of `part` to `item` (step 3).
+    ///
+    /// # Errors
+    /// As [`Destination::scatter`].
+    ///
+    /// # Safety
+    /// During the call nobody else writes to an element of the part, or to its mask.
+    pub unsafe fn fill(&self, part: &[AxisPart<'_>], item: &[u8]) -> Result<()> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.data.fill(part, item)?;
+            self.fill_mask(part, item)
+        }
+    }
+
+    /// # Safety
+    /// As [`fill`](SentinelMasked::fill).
+    unsafe fn fill_mask(&self, part: &[AxisPart<'_>], item: &[u8]) -> Result<()> {
+        // SAFETY: the caller's contract; the mask is written before it is packed.
+        unsafe {
+            self.missing.fill(part, &[u8::from(self.values.contain(item))])?;
+            pack(&self.bitmap, &self.missing, part);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! The bytes of a value that have landed, in one piece or several.
+
+use crate::store::remote::Body;
+use smallvec::SmallVec;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that count as in flight until this is dropped.
+#[derive(Debug)]
+pub struct InFlight {
+    nbytes: u64,
+    sum: Arc<AtomicU64>,
+}
+
+impl InFlight {
+    /// Counts `nbytes` in `sum`.
+    pub fn new(nbytes: u64, sum: &Arc<AtomicU64>) -> InFlight {
+        sum.fetch_add(nbytes, Ordering::Relaxed);
+        InFlight { nbytes, sum: Arc::clone(sum) }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.sum.fetch_sub(self.nbytes, Ordering::Relaxed);
+    }
+}
+
+/// A body, which counts as in flight until nobody has it any more.
+#[derive(Debug)]
+pub struct Landed {
+    body: Body,
+    _in_flight: InFlight,
+}
+
+impl Landed {
+    /// A body whose bytes are counted in `sum`.
+    pub fn new(body: Body, sum: &Arc<AtomicU64>) -> Landed {
+        let _in_flight = InFlight::new(body.bytes.len() as u64, sum);
+        Landed { body, _in_flight }
+    }
+
+    /// The bytes, and where they lie.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    fn range(&self) -> Range<u64> {
+        self.body.start..self.body.start.saturating_add(self.body.bytes.len() as u64)
+    }
+}
+
+/// What of a value one leaf was given, and how long the value is.
+#[derive(Debug, Default)]
+pub struct Bodies {
+    pieces: SmallVec<[Arc<Landed>; 1]>,
+}
+
+impl Bodies {
+    /// Where the last of the bytes ends.
+    pub fn end(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.range().end).max().unwrap_or(0)
+    }
+
+    /// Adds a body.
+    pub fn add(&mut self, landed: Arc<Landed>) {
+        let at = self.pieces.partition_point(|piece| piece.body.start < landed.body.start);
+        self.pieces.insert(at, landed);
+    }
+
+    /// The bytes in `range`, where they lie in one piece.
+    pub fn run(&self, range: Range<u64>) -> Option<&[u8]> {
+        let piece = self.pieces.iter().find(|piece| {
+            let own = piece.range();
+            own.start <= range.start && range.end <= own.end
+        })?;
+        // They lie inside the piece, so that both differences fit.
+        let start = (range.start - piece.body.start) as usize;
+        piece.body.bytes.get(start..start + (range.end - range.start) as usize)
+    }
+
+    /// Copies the bytes from `offset` on to `memory`, as far as they are there without a gap.
+    pub fn copy<'m>(&self, offset: u64, memory: &'m mut [MaybeUninit<u8>]) -> &'m mut [u8] {
+        let mut filled = 0usize;
+        for piece in &self.pieces {
+            let own = piece.range();
+            let next = offset.saturating_add(filled as u64);
+            if !own.contains(&next) || filled == memory.len() {
+                continue;
+            }
+            let rest = &piece.body.bytes[(next - own.start) as usize..];
+            let length = rest.len().min(memory.len() - filled);
+            memory[filled..filled + length].write_copy_of_slice(&rest[..length]);
+            filled += length;
+        }
+        // SAFETY: so many bytes from the start were written above.
+        unsafe { memory[..filled].assume_init_mut() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn landed(start: u64, bytes: &[u8], in_flight: &Arc<AtomicU64>) -> Arc<Landed> {
+        let body = Body { start, bytes: bytes.to_vec(), nbytes: None, version: None };
+        Arc::new(Landed::new(body, in_flight))
+    }
+
+    #[test]
+    fn pieces_are_one_run_of_bytes() {
+        let in_flight = Arc::new(AtomicU64::new(0));
+        let mut bodies = Bodies::default();
+        bodies.add(landed(14, b"efgh", &in_flight));
+        bodies.add(landed(10, b"abcd", &in_flight));
+        bodies.add(landed(30, b"z", &in_flight));
+        assert_eq!(bodies.run(11..14), Some(&b"bcd"[..]));
+        assert_eq!(bodies.run(11..15), None, "it lies in two pieces");
+        let mut memory = [MaybeUninit::uninit(); 6];
+        assert_eq!(bodies.copy(11, &mut memory), b"bcdefg");
+        assert_eq!(bodies.copy(15, &mut memory), b"fgh", "the rest is not there");
+        assert_eq!(bodies.copy(9, &mut memory), b"");
+        assert_eq!(in_flight.load(Ordering::Relaxed), 9);
+        drop(bodies);
+        assert_eq!(in_flight.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,115 @@
+//! From ranges that are wanted to requests: neighbours are merged, and what is large is cut.
+//!
+//! 1. The ranges are sorted by where they begin.
+//! 2. Two neighbours are one request where no more than [`gap_nbytes`](FetchPolicy::gap_nbytes) lie between them, as long as
+//!    the request has at most [`merged_nbytes`](FetchPolicy::merged_nbytes). Where half of the value or more is wanted, any
+//!    gap is fetched along.
+//! 3. A range with more than [`split_nbytes`](FetchPolicy::split_nbytes) is cut into requests of as many.
+//!
+//! It is a pure function of what is wanted: nothing here asks a store.
+
+use crate::error::Result;
+use crate::store::remote::FetchPolicy;
+use smallvec::SmallVec;
+use std::ops::Range;
+use zarrow_array::allocation::{self, Grow};
+
+/// A range of a value, and the number of the leaf that wants it.
+pub type Wanted = (Range<u64>, u32);
+
+/// One request, and the leaves that wait for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The bytes.
+    pub range: Range<u64>,
+    /// The leaves, each once.
+    pub leaves: SmallVec<[u32; 2]>,
+}
+
+/// The requests for `wanted`, of a value of `nbytes` bytes where that is known.
+///
+/// # Errors
+/// [`zarrow_array::Error::OutOfMemory`].
+pub fn coalesce(mut wanted: Vec<Wanted>, nbytes: Option<u64>, policy: &FetchPolicy) -> Result<Vec<Merged>> {
+    // Step 1.
+    wanted.sort_unstable_by_key(|(range, leaf)| (range.start, range.end, *leaf));
+    let sum = wanted.iter().fold(0u64, |sum, (range, _)| sum.saturating_add(range.end - range.start));
+    let most = nbytes.is_some_and(|nbytes| sum >= nbytes / 2);
+    let gap = if most { policy.merged_nbytes } else { policy.gap_nbytes };
+    let mut merged: Vec<Merged> = Vec::new();
+    for (range, leaf) in wanted {
+        // Step 2.
+        if let Some(last) = merged.last_mut()
+            && range.start <= last.range.end.saturating_add(gap)
+            && range.end.max(last.range.end) - last.range.start
+                <= policy.merged_nbytes.max(last.range.end - last.range.start)
+        {
+            last.range.end = last.range.end.max(range.end);
+            if last.leaves.last() != Some(&leaf) {
+                last.leaves.push(leaf);
+            }
+            continue;
+        }
+        merged.try_push(Merged { range, leaves: SmallVec::from_slice(&[leaf]) })?;
+    }
+    // Step 3.
+    let split = policy.split_nbytes.max(1);
+    if merged.iter().all(|one| one.range.end - one.range.start <= split) {
+        return Ok(merged);
+    }
+    let mut requests: Vec<Merged> = allocation::with_capacity(merged.len())?;
+    for Merged { range, mut leaves } in merged {
+        leaves.sort_unstable();
+        leaves.dedup();
+        let count = (range.end - range.start).div_ceil(split).max(1);
+        for number in 0..count {
+            let start = range.start + number * split;
+            let range = start..start.saturating_add(split).min(range.end);
+            requests.try_push(Merged { range, leaves: leaves.clone() })?;
+        }
+    }
+    Ok(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn policy(gap_nbytes: u64, merged_nbytes: u64, split_nbytes: u64) -> FetchPolicy {
+        FetchPolicy { gap_nbytes, merged_nbytes, split_nbytes, ..FetchPolicy::default() }
+    }
+
+    #[test]
+    fn neighbours_are_one_request() {
+        let wanted = vec![(100..110, 1), (0..10, 0), (12..20, 2)];
+        let requests = coalesce(wanted, Some(1000), &policy(5, 50, 50)).unwrap();
+        let ranges: Vec<_> = requests.iter().map(|one| (one.range.clone(), one.leaves.to_vec())).collect();
+        assert_eq!(ranges, [(0..20, vec![0, 2]), (100..110, vec![1])]);
+    }
+
+    proptest! {
+        /// Each leaf gets every byte that it wants by the requests that it waits for, no request is larger than allowed, and
+        /// no two have more than a leaf's own overlap in common.
+        #[test]
+        fn every_leaf_gets_its_bytes(
+            wanted in prop::collection::vec((0u64..5000, 1u64..300), 1..40),
+            gap in 0u64..200, merged in 1u64..1000, split in 1u64..500, nbytes in prop::option::of(5300u64..9000),
+        ) {
+            let wanted: Vec<Wanted> =
+                wanted.iter().enumerate().map(|(leaf, (start, length))| (*start..start + length, leaf as u32)).collect();
+            let requests = coalesce(wanted.clone(), nbytes, &policy(gap, merged, split)).unwrap();
+            for (range, leaf) in &wanted {
+                for byte in range.clone() {
+                    prop_assert!(requests.iter().any(|one| one.range.contains(&byte) && one.leaves.contains(leaf)));
+                }
+            }
+            for one in &requests {
+                prop_assert!(one.range.end - one.range.start <= split);
+                let mut leaves = one.leaves.to_vec();
+                leaves.dedup();
+                prop_assert_eq!(leaves.len(), one.leaves.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A staged read that nobody waits for: it owns what it reads from and where it reads to.
+//!
+//! 1. What the read borrows stands in memory of its own, each behind an [`Arc`], and outlives it: the array, the selection,
+//!    the result, and what is lent of them. The lifetimes of the borrows end here; the fields below say in which order all
+//!    of it goes.
+//! 2. The job runs on the threads of the pool. When it has ended, no thread is at it any more, and no receiver of a request
+//!    has anything of it: then the result is taken out, or given up.
+//! 3. What keeps memory of the caller's alive goes after that.
+
+use crate::array::Array;
+use crate::error::{ErrorKind, Result};
+use crate::exec::batch::Item;
+use crate::exec::chunk_list::ChunkList;
+use crate::exec::pool::{OpenJob, OwnedTask};
+use crate::exec::result::ResultMemory;
+use crate::exec::sink::Sink;
+use crate::exec::staged::driver::Staged;
+use crate::memory::Strided;
+use crate::missing::MissingValues;
+use crate::selection::Selection;
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use zarrow_array::DecodedArray;
+use zarrow_array::fork::Mutex;
+
+/// What keeps memory of the caller's alive.
+pub type Keeper = Box<dyn Any + Send + Sync>;
+
+/// Where a detached read puts the elements.
+pub enum Target {
+    /// Into fresh memory.
+    Fresh,
+    /// Into memory of the caller's.
+    Strided(Strided, Keeper),
+}
+
+/// What a read borrows from (step 1).
+struct Owned {
+    array: Array,
+    selection: Selection,
+    missing: Option<Arc<MissingValues>>,
+    missed: AtomicBool,
+    _keeper: Option<Keeper>,
+}
+
+/// The memory of a result, to which sinks point.
+struct Memory(*mut ResultMemory<'static>);
+
+// SAFETY: it is owned, and used by whoever has the read; the sinks write to different places.
+unsafe impl Send for Memory {}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was made by `Box::into_raw`, and taken out by nobody else.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+impl Memory {
+    fn take(self) -> Box<ResultMemory<'static>> {
+        let memory = std::mem::ManuallyDrop::new(self);
+        // SAFETY: as in `drop`, which does not run.
+        unsafe { Box::from_raw(memory.0) }
+    }
+}
+
+/// A read, and what it borrows. The fields go in this order.
+struct DetachedRead {
+    staged: Staged<'static, 'static>,
+    _items: Arc<[(Item<'static>, &'static Sink<'static>)]>,
+    _list: Arc<ChunkList<'static>>,
+    _sink: Arc<Sink<'static>>,
+    memory: Mutex<Option<Memory>>,
+    owned: Arc<Owned>,
+}
+
+/// # Safety
+/// The reference is not used when what it points to is gone.
+unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
+    // SAFETY: the caller's contract.
+    unsafe { &*std::ptr::from_ref(short) }
+}
+
+/// Begins to read `selection` of an array of a remote store, and tells `done` on a thread of the pool: the decoded array,
+/// `None` where it went to memory of the caller's.
+///
+/// # Errors
+/// What the selection gives that does not fit, and [`zarrow_array::Error::OutOfMemory`]; then `done` is not told.
+///
+/// # Safety
+/// Memory of the caller's is as [`Array::read_strided`] asks, until `done` is told.
+pub unsafe fn read_detached(
+    array: Array,
+    selection: Selection,
+    missing: Option<Arc<MissingValues>>,
+    target: Target,
+    done: impl FnOnce(Result<Option<DecodedArray>>) + Send + 'static,
+) -> Result<OpenJob> {
+    let (strided, keeper) = match target {
+        Target::Fresh => (None, None),
+        Target::Strided(strided, keeper) => (Some(strided), Some(keeper)),
+    };
+    let missed = AtomicBool::new(false);
+    let owned = Arc::new(Owned { array, selection, missing, missed, _keeper: keeper });
+    // SAFETY: `DetachedRead::owned` goes last of all that borrows from it.
+    let lent: &'static Owned = unsafe { extend(&*owned) };
+    let item_size = lent.array.metadata().data_type.item_size();
+    let (memory, sink) = match strided {
+        Some(strided) => {
+            let no_tensor = || ErrorKind::Unsupported("out= for an array that is no tensor".into());
+            // SAFETY: the caller's contract.
+            let destination =
+                unsafe { strided.destination(&lent.selection, item_size.ok_or_else(no_tensor)?) };
+            (None, Sink::Fixed(destination))
+        }
+        None => {
+            let data_type = &lent.array.metadata().data_type;
+            let memory = ResultMemory::new(data_type, lent.selection.shape(), lent.missing.as_deref())?;
+            let memory = Memory(Box::into_raw(Box::new(memory)));
+            // SAFETY: the pointer was made above, and the sinks go before the memory, or are not used any more when it is
+            // taken out.
+            let mut sinks = unsafe { &mut *memory.0 }.sinks(&[lent.selection.flat_shape()])?;
+            let no_sink = || ErrorKind::Internal("a read without a sink".into());
+            (Some(memory), sinks.pop().ok_or_else(no_sink)?)
+        }
+    };
+    let sink = Arc::new(sink);
+    let reader = crate::exec::read::Reader { missing: lent.missing.as_deref(), ..lent.array.reader() };
+    let item = Item { array: 0, reader, selection: &lent.selection };
+    let list = Arc::new(ChunkList::new(&[item])?);
+    // SAFETY: as for `lent`, of the fields of the same names.
+    let items: Arc<[_]> = Arc::new([(item, unsafe { extend(&*sink) })]);
+    // SAFETY: as above.
+    let staged = Staged::new(unsafe { extend(&*items) }, unsafe { extend(&*list) }, &lent.missed);
+    let is_empty = list.count() == 0;
+    let memory = Mutex::new(memory);
+    let read = Arc::new(DetachedRead { staged, _items: items, _list: list, _sink: sink, memory, owned });
+    let (job, ended) = (read.staged.job().clone(), Arc::clone(&read));
+    let task: OwnedTask = Arc::new(move |_, worker, checkpoint| read.staged.step(worker, checkpoint));
+    let on_end = move |result: Result<()>| {
+        // Step 2.
+        ended.staged.cancel();
+        let memory = ended.memory.lock().take().map(Memory::take);
+        let owned = Arc::clone(&ended.owned);
+        drop(ended);
+        let fill = &owned.array.metadata().fill_value;
+        let finished = result.and_then(|()| match memory {
+            // SAFETY: the read had no error, so that every part was placed or filled.
+            Some(memory) => unsafe { memory.finish(fill, &|| false) }.map(Some),
+            None => Ok(None),
+        });
+        let finished = finished.map_err(|error| owned.array.place(error));
+        // Step 3.
+        drop(owned);
+        done(finished);
+    };
+    job.spawn(task, Box::new(on_end));
+    if is_empty {
+        job.finish();
+    }
+    job.add(1);
+    Ok(job)
+}

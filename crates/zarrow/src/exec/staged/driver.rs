@@ -1,0 +1,574 @@
+//! The driver of a staged read: steps 1, 2 and 4 to 7 of [`staged`](super).
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::batch::Item;
+use crate::exec::chunk::{Chunk, Slot};
+use crate::exec::chunk_list::ChunkList;
+use crate::exec::input::Input;
+use crate::exec::job::Checkpoint;
+use crate::exec::output_claim::OutputClaim;
+use crate::exec::part::{AxisPart, PerAxis};
+use crate::exec::pool::{self, OpenJob};
+use crate::exec::read::Reader;
+use crate::exec::sink::Sink;
+use crate::exec::staged::bodies::{InFlight, Landed};
+use crate::exec::staged::object::{Beginning, Fetch, Leaf, Object, ObjectPlan, Split};
+use crate::exec::staged::state::{Arrival, Inbox, Pending, Ready, SeenVersion, State, Told, Work};
+use crate::exec::worker::Worker;
+use crate::store::remote::{
+    Body, Collector, FetchPolicy, Fetched, ObjectVersion, RemoteStore, Request, RequestHandle, Span,
+    version_number,
+};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use zarrow_array::allocation::{self, Grow};
+use zarrow_array::fork::Mutex;
+
+/// Bytes that one read has in flight at most, unless a single leaf has more.
+const IN_FLIGHT_NBYTES: u64 = 192 << 20;
+
+/// Shards of which the index is fetched before that of others is there.
+const INDEXES_AHEAD: usize = 64;
+
+/// How often an object is begun at most, since its value was replaced meanwhile.
+const ATTEMPTS: u32 = 8;
+
+/// Reads each item into its sink; notes in `missed` that a chunk was missing.
+///
+/// # Errors
+/// Any [`ErrorKind`], with array, chunk and codec; some elements may have been written then.
+pub fn read_into(
+    items: &[(Item<'_>, &Sink<'_>)],
+    missed: &AtomicBool,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<()> {
+    let plain: Vec<Item<'_>> = allocation::collected(items.iter().map(|(item, _)| *item))?;
+    let list = ChunkList::new(&plain)?;
+    if list.count() == 0 {
+        return Ok(());
+    }
+    let staged = Staged::new(items, &list, missed);
+    // The first task opens what comes first.
+    staged.job().add(1);
+    let task = |_, worker: &mut Worker, checkpoint: &Checkpoint<'_>| staged.step(worker, checkpoint);
+    let read = staged.job().run(pool::num_threads(), interrupted, &task);
+    staged.cancel();
+    read
+}
+
+/// A staged read.
+pub struct Staged<'p, 'i> {
+    items: &'p [(Item<'p>, &'p Sink<'p>)],
+    list: &'p ChunkList<'i>,
+    missed: &'p AtomicBool,
+    inbox: Arc<Inbox>,
+    state: Mutex<State<'p>>,
+}
+
+/// What a thread finds to do beside its task.
+enum Next {
+    /// To plan the next chunk.
+    Open(u64),
+    /// To submit a request.
+    Submit { number: u64, object: u64, fetch: Fetch, request: Request },
+    /// Nothing, for now.
+    Nothing,
+}
+
+impl<'p, 'i> Staged<'p, 'i> {
+    /// A read of the chunks of `list`, whose items go to these sinks.
+    pub fn new(
+        items: &'p [(Item<'p>, &'p Sink<'p>)],
+        list: &'p ChunkList<'i>,
+        missed: &'p AtomicBool,
+    ) -> Staged<'p, 'i> {
+        let inbox = Inbox { arrivals: Mutex::default(), job: OpenJob::new(), in_flight: Arc::default() };
+        Staged { items, list, missed, inbox: Arc::new(inbox), state: Mutex::new(State::new(list.count())) }
+    }
+
+    /// Its job, to which the first task is to be added.
+    pub fn job(&self) -> &OpenJob {
+        &self.inbox.job
+    }
+
+    /// One task: handles what has landed, or does what is ready; then sees to it that enough is in flight.
+    ///
+    /// # Errors
+    /// Any [`ErrorKind`], with array, chunk and codec.
+    pub fn step(&self, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
+        let ready = self.state.lock().take();
+        match ready {
+            Some(ready) => self.work(ready, worker, checkpoint)?,
+            None => {
+                let arrival = self.inbox.arrivals.lock().pop_front();
+                if let Some(arrival) = arrival {
+                    self.receive(arrival)?;
+                }
+            }
+        }
+        self.advance(checkpoint)?;
+        if self.state.lock().is_finished() {
+            self.inbox.job.finish();
+        }
+        Ok(())
+    }
+
+    fn reader(&self, item: usize) -> Reader<'p> {
+        Reader { missed: Some(self.missed), ..self.items[item].0.reader }
+    }
+
+    fn store(&self, plan: &ObjectPlan<'p>) -> Result<&'p dyn RemoteStore> {
+        let lost = || Error::from(ErrorKind::Internal("a staged read of a local store".into()));
+        plan.reader.store.remote().ok_or_else(lost)
+    }
+
+    /// The error of an object, with its place.
+    fn place(plan: &ObjectPlan<'p>, error: Error) -> Error {
+        error.in_chunk(&plan.chunk_index).in_array(plan.reader.store.name(), plan.reader.path)
+    }
+
+    /// Opens objects and submits requests as long as there is room (step 2).
+    fn advance(&self, checkpoint: &Checkpoint<'_>) -> Result<()> {
+        loop {
+            checkpoint.pass()?;
+            match self.next() {
+                Next::Open(number) => self.open(number)?,
+                Next::Submit { number, object, fetch, request } => {
+                    self.submit(number, object, fetch, request)?;
+                }
+                Next::Nothing => return Ok(()),
+            }
+        }
+    }
+
+    fn next(&self) -> Next {
+        let mut state = self.state.lock();
+        let in_flight = self.inbox.in_flight.load(Ordering::Relaxed);
+        let policy = self.policy();
+        let first = state.turns.front().copied();
+        let fetch = first.and_then(|object| state.open.get(&object)?.queue.front());
+        let continues = fetch.is_some_and(|fetch| fetch.continues);
+        let reserve = state.likely(fetch);
+        let is_full = state.requests.len() >= policy.requests.max(1)
+            || in_flight > 0 && in_flight.saturating_add(reserve) > IN_FLIGHT_NBYTES;
+        if is_full && !continues {
+            return Next::Nothing;
+        }
+        let has_more = state.next < state.count;
+        let is_sharded = has_more && self.items[0].0.reader.sharding().is_some();
+        let opens = match (first, is_sharded) {
+            _ if !has_more || continues => false,
+            (None, _) => true,
+            (Some(_), true) => state.unsplit < INDEXES_AHEAD.min(policy.requests),
+            (Some(_), false) => false,
+        };
+        if opens {
+            let number = state.next;
+            (state.next, state.opening) = (number + 1, state.opening + 1);
+            return Next::Open(number);
+        }
+        let Some(object) = state.turns.pop_front() else { return Next::Nothing };
+        let Some(open) = state.open.get_mut(&object) else { return Next::Nothing };
+        let Some(fetch) = open.queue.pop_front() else { return Next::Nothing };
+        let request = Request::new(open.plan.key.as_str(), fetch.span.clone())
+            .if_version(open.version.clone())
+            .of_class(fetch.class);
+        // Step 2: the ranges of a leaf one after the other, and then the turn is another's.
+        match open.queue.front().map(|next| next.continues) {
+            Some(true) => state.turns.push_front(object),
+            Some(false) => state.turns.push_back(object),
+            None => {}
+        }
+        let number = state.next_request;
+        state.next_request += 1;
+        let reserved = InFlight::new(reserve, &self.inbox.in_flight);
+        state.requests.insert(number, Pending { object, fetch: fetch.clone(), handle: None, reserved });
+        Next::Submit { number, object, fetch, request }
+    }
+
+    /// The policy of the first item's store: a batch over several stores is cut like one.
+    fn policy(&self) -> FetchPolicy {
+        self.items[0].0.reader.store.remote().map(RemoteStore::policy).unwrap_or_default()
+    }
+
+    /// Plans the chunk `number`, and queues that it begins.
+    fn open(&self, number: u64) -> Result<()> {
+        let plan = ObjectPlan::new(self.list, number, |item| self.reader(item));
+        let mut state = self.state.lock();
+        state.opening -= 1;
+        let plan = Arc::new(plan?);
+        state.unsplit += usize::from(plan.reader.sharding().is_some());
+        state.open.insert(number, Object::new(plan));
+        state.add(number, Work::Begin);
+        drop(state);
+        self.inbox.job.add(1);
+        Ok(())
+    }
+
+    /// Submits a request that the state has noted.
+    fn submit(&self, number: u64, object: u64, fetch: Fetch, request: Request) -> Result<()> {
+        let plan = self.state.lock().open.get(&object).map(|open| Arc::clone(&open.plan));
+        let Some(plan) = plan else { return Ok(()) };
+        let told = Told::new(&self.inbox, number);
+        let receiver = Collector::new(fetch.limit, Box::new(move |answer| told.tell(answer)));
+        let handle = self.store(&plan)?.submit(request, Box::new(receiver));
+        let late = match self.state.lock().requests.get_mut(&number) {
+            Some(pending) => {
+                pending.handle = Some(handle);
+                None
+            }
+            None => Some(handle),
+        };
+        // Its attempt was given up while it was submitted, or it has ended already.
+        late.iter().for_each(RequestHandle::cancel);
+        Ok(())
+    }
+
+    /// Handles what has come of a request (step 4).
+    fn receive(&self, arrival: Arrival) -> Result<()> {
+        let mut state = self.state.lock();
+        let Some(pending) = state.requests.remove(&arrival.request) else { return Ok(()) };
+        let Pending { object, fetch, reserved, .. } = pending;
+        drop(reserved);
+        let Some(open) = state.open.get_mut(&object) else { return Ok(()) };
+        let plan = Arc::clone(&open.plan);
+        let answer = arrival
+            .answer
+            .unwrap_or_else(|| Err(ErrorKind::Internal("the store lost a request".into()).into()));
+        let fetched = match answer {
+            Ok(fetched) => fetched,
+            Err(error) => {
+                drop(state);
+                return Err(Self::place(&plan, error));
+            }
+        };
+        let is_first = open.version.is_none() && open.nbytes.is_none();
+        match fetched {
+            Fetched::Missing if is_first => {
+                let tasks = self.split_to(&mut state, object, Split::default())?;
+                state.add(object, Work::Fill);
+                drop(state);
+                self.inbox.job.add(tasks + 1);
+            }
+            Fetched::Missing | Fetched::Changed => return self.restart(state, object),
+            Fetched::TooLarge(actual) => {
+                drop(state);
+                let error = match fetch.span {
+                    Span::Whole => {
+                        ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit: fetch.limit }
+                    }
+                    _ => ErrorKind::Internal("a store sent more bytes than it was asked for".into()),
+                };
+                return Err(Self::place(&plan, error.into()));
+            }
+            Fetched::Body(body) => {
+                if let (Some(known), Some(other)) = (&open.version, &body.version)
+                    && known != other
+                {
+                    return self.restart(state, object);
+                }
+                open.version = open.version.take().or_else(|| body.version.clone());
+                open.nbytes = open.nbytes.or(body.nbytes);
+                let actual = body.bytes.len() as u64;
+                let landed = Arc::new(Landed::new(body, &self.inbox.in_flight));
+                let tasks = if !open.is_split {
+                    state.add(object, Work::Split(landed));
+                    1
+                } else if fetch.leaves.is_empty() {
+                    // The index that was kept is that of the version which is there.
+                    open.left = open.left.saturating_sub(1);
+                    state.settle(object)
+                } else {
+                    let leaves = open.land(&landed, &fetch.leaves);
+                    let tasks = leaves.len() as u64;
+                    leaves.into_iter().for_each(|leaf| state.add(object, Work::Decode(Box::new(leaf))));
+                    tasks
+                };
+                state.observe(&fetch, actual);
+                drop(state);
+                self.inbox.job.add(tasks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 5.
+    fn restart(&self, mut state: zarrow_array::fork::MutexGuard<'_, State<'p>>, object: u64) -> Result<()> {
+        let Some(open) = state.open.get(&object) else { return Ok(()) };
+        let plan = Arc::clone(&open.plan);
+        // What was gathered of elements of no fixed size is not taken back.
+        let is_gathered = open.is_split && plan.reader.chain.data_type.without_optional().is_variable();
+        if open.attempt + 1 >= ATTEMPTS || is_gathered {
+            drop(state);
+            let error = std::io::Error::other("the value was replaced while it was read: read again");
+            return Err(Self::place(&plan, error.into()));
+        }
+        let cancelled = state.restart(object);
+        let tasks = state.settle(object);
+        drop(state);
+        cancelled.iter().for_each(RequestHandle::cancel);
+        self.inbox.job.add(tasks);
+        Ok(())
+    }
+
+    /// Does what is ready, and what follows from it.
+    fn work(&self, ready: Ready<'p>, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
+        let Ready { object, attempt, plan, work } = ready;
+        let is_leaf = matches!(work, Work::Decode(_));
+        let done = match work {
+            Work::Begin => self.begin(object, attempt, &plan, checkpoint),
+            Work::Split(landed) => self.split(object, attempt, &plan, &landed, checkpoint),
+            Work::Fill => self.fill(&plan),
+            Work::Decode(leaf) => self.decode(object, &plan, &leaf, worker, checkpoint),
+        };
+        done.map_err(|error| Self::place(&plan, error))?;
+        let mut state = self.state.lock();
+        if state.end_work(object, attempt)
+            && is_leaf
+            && let Some(open) = state.open.get_mut(&object)
+        {
+            open.left -= 1;
+        }
+        let tasks = state.settle(object);
+        drop(state);
+        if tasks > 0 {
+            self.inbox.job.add(tasks);
+        }
+        Ok(())
+    }
+
+    /// Begins an object: with its index, or with what its leaf needs.
+    fn begin(
+        &self,
+        object: u64,
+        attempt: u32,
+        plan: &Arc<ObjectPlan<'p>>,
+        checkpoint: &Checkpoint<'_>,
+    ) -> Result<()> {
+        let policy = self.store(plan)?.policy();
+        let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
+        let beginning = plan.begin(&chunk, &policy)?;
+        if let Beginning::Index(_) = &beginning
+            && attempt == 0
+            && let Some(seen) = plan.reader.versions.get(&plan.chunk_index.to_vec())
+            && let Some(index) = plan.reader.indexes.get(&index_key(plan, &seen.version))
+        {
+            // Step 6.
+            let version = Some(seen.version.clone());
+            let mut split = plan.split(&chunk, &index, Some(seen.nbytes), &policy, &|number| {
+                kept(plan, version.as_ref(), number)
+            })?;
+            self.fill_inner(plan, &split)?;
+            if split.fetches.is_empty() {
+                split.fetches.try_push(Fetch::nothing())?;
+            }
+            return self.add_split(object, attempt, split, version, Some(seen.nbytes));
+        }
+        match beginning {
+            Beginning::Leaf(split) => self.add_split(object, attempt, split, None, None),
+            Beginning::Index(fetch) => {
+                let mut state = self.state.lock();
+                if state.open.get(&object).is_some_and(|open| open.attempt == attempt) {
+                    state.queue(object, [fetch]);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Splits a shard by its index.
+    fn split(
+        &self,
+        object: u64,
+        attempt: u32,
+        plan: &Arc<ObjectPlan<'p>>,
+        landed: &Landed,
+        checkpoint: &Checkpoint<'_>,
+    ) -> Result<()> {
+        let policy = self.store(plan)?.policy();
+        let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
+        let Some(sharding) = plan.reader.sharding() else { return Ok(()) };
+        let Body { start, bytes, nbytes, version } = landed.body();
+        // Where the store does not tell, the shard ends where its index does, if that is at the end.
+        let nbytes = nbytes.unwrap_or_else(|| sharding.nbytes_by(*start, bytes.len()));
+        let grid = sharding.grid(&chunk.stored_shape())?;
+        let (offset, length) = sharding.index_range(&grid, nbytes)?;
+        if bytes.is_empty() && length > 0 {
+            // Only the size was asked for, and is once.
+            let mut state = self.state.lock();
+            let open = state.open.get_mut(&object).filter(|open| open.attempt == attempt);
+            if let Some(open) = open
+                && !std::mem::replace(&mut open.is_measured, true)
+            {
+                state.queue(object, [Fetch::index(offset..offset.saturating_add(length as u64))]);
+                return Ok(());
+            }
+        }
+        if bytes.len() != length {
+            let (expected, actual) = (length as u64, bytes.len() as u64);
+            return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("sharding_indexed"));
+        }
+        let index = Arc::new(sharding.parse_index(bytes, &grid, nbytes)?);
+        if let Some(version) = version {
+            let seen = SeenVersion { version: version.clone(), nbytes };
+            let held = seen.version.as_str().len();
+            plan.reader.indexes.insert(&index_key(plan, version), Arc::clone(&index), index.nbytes());
+            plan.reader.versions.insert(&plan.chunk_index.to_vec(), Arc::new(seen), held);
+        }
+        let kept = |number| kept(plan, version.as_ref(), number);
+        let split = plan.split(&chunk, &index, Some(nbytes), &policy, &kept)?;
+        self.fill_inner(plan, &split)?;
+        self.add_split(object, attempt, split, version.clone(), Some(nbytes))
+    }
+
+    /// Adds the leaves of an object and what they need.
+    fn add_split(
+        &self,
+        object: u64,
+        attempt: u32,
+        split: Split,
+        version: Option<ObjectVersion>,
+        nbytes: Option<u64>,
+    ) -> Result<()> {
+        let mut state = self.state.lock();
+        let Some(open) = state.open.get_mut(&object).filter(|open| open.attempt == attempt) else {
+            return Ok(());
+        };
+        open.version = open.version.take().or(version);
+        open.nbytes = open.nbytes.or(nbytes);
+        let tasks = self.split_to(&mut state, object, split)?;
+        drop(state);
+        if tasks > 0 {
+            self.inbox.job.add(tasks);
+        }
+        Ok(())
+    }
+
+    /// As [`add_split`](Staged::add_split), under the lock; returns how many tasks came of it.
+    fn split_to(&self, state: &mut State<'p>, object: u64, split: Split) -> Result<u64> {
+        let Split { leaves, fetches, .. } = split;
+        let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
+        if !open.is_split && open.plan.reader.sharding().is_some() {
+            state.unsplit -= 1;
+        }
+        let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
+        let of_no_leaf = fetches.iter().filter(|fetch| fetch.leaves.is_empty()).count();
+        (open.is_split, open.left) = (true, leaves.len() + of_no_leaf);
+        // Those that wait for nothing are decoded at once.
+        open.leaves = allocation::collected(leaves.into_iter().map(Some))?;
+        let is_ready = |leaf: &mut Leaf| leaf.waits == 0;
+        let ready = open.leaves.iter_mut().filter_map(|leaf| leaf.take_if(is_ready));
+        let ready: Vec<Leaf> = allocation::collected(ready)?;
+        state.queue(object, fetches);
+        let tasks = ready.len() as u64;
+        ready.into_iter().for_each(|leaf| state.add(object, Work::Decode(Box::new(leaf))));
+        Ok(tasks)
+    }
+
+    /// The claims on what is wanted of an object.
+    ///
+    /// # Safety
+    /// As [`OutputClaim::new`]: nobody else has claims on the object.
+    unsafe fn claim<'c, 'x: 'c>(
+        &'c self,
+        pieces: &'c [(usize, PerAxis<AxisPart<'x>>)],
+    ) -> SmallVec<[OutputClaim<'c>; 1]> {
+        // SAFETY: the caller's contract. Pieces of different items go to different memory.
+        pieces.iter().map(|(item, part)| unsafe { OutputClaim::new(part, self.items[*item].1) }).collect()
+    }
+
+    /// Sets what is wanted of an object that is not stored.
+    fn fill(&self, plan: &Arc<ObjectPlan<'p>>) -> Result<()> {
+        plan.reader.note_missing();
+        let fill = &plan.reader.metadata.fill_value;
+        // SAFETY: no leaf of an object that is not stored is decoded, and what an earlier attempt decoded has ended.
+        unsafe { self.claim(&plan.pieces) }.iter_mut().try_for_each(|claim| claim.fill(fill))
+    }
+
+    /// Sets what is wanted of inner chunks that are not stored.
+    fn fill_inner(&self, plan: &Arc<ObjectPlan<'p>>, split: &Split) -> Result<()> {
+        for wanted in &split.absent {
+            let pieces = inner_pieces(plan, wanted);
+            // SAFETY: inner chunks that are not stored are no leaves, and each is here once.
+            let mut claims = unsafe { self.claim(&pieces) };
+            claims.iter_mut().try_for_each(|claim| claim.fill(&plan.reader.metadata.fill_value))?;
+        }
+        Ok(())
+    }
+
+    /// Decodes a leaf, all of whose bytes are there.
+    fn decode(
+        &self,
+        object: u64,
+        plan: &Arc<ObjectPlan<'p>>,
+        leaf: &Leaf,
+        worker: &mut Worker,
+        checkpoint: &Checkpoint<'_>,
+    ) -> Result<()> {
+        let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
+        let (version, nbytes) = {
+            let state = self.state.lock();
+            let open = state.open.get(&object);
+            (open.and_then(|open| open.version.clone()), open.and_then(|open| open.nbytes))
+        };
+        let slot = slot(plan, version.as_ref());
+        let Some(inner) = &leaf.inner else {
+            let shape = chunk.stored_shape();
+            let chunk = Chunk { shape: &shape, slot: slot.as_ref(), ..chunk };
+            let input = Input::of_bodies(&leaf.bodies, 0, nbytes.unwrap_or_else(|| leaf.bodies.end()));
+            // SAFETY: the object is one leaf, which is decoded by one task: that of a void attempt has ended.
+            let mut claims = unsafe { self.claim(&plan.pieces) };
+            return chunk.read_stored(&input, &mut claims, None, worker);
+        };
+        let Some(sharding) = plan.reader.sharding() else { return Ok(()) };
+        let slot = slot.map(|slot| Slot { kept: inner.kept.clone(), ..slot.inner(inner.number) });
+        let chunk =
+            Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot: slot.as_ref(), ..chunk };
+        let input = Input::of_bodies(&leaf.bodies, inner.range.start, inner.range.end - inner.range.start);
+        let pieces = inner_pieces(plan, &inner.wanted);
+        // SAFETY: inner chunks have no place in common, each is one leaf, and a leaf is decoded by one task: that of a void
+        // attempt has ended.
+        let mut claims = unsafe { self.claim(&pieces) };
+        chunk.read(&input, &mut claims, None, worker)
+    }
+
+    /// Step 7.
+    pub fn cancel(&self) {
+        let requests = std::mem::take(&mut self.state.lock().requests);
+        requests.values().filter_map(|pending| pending.handle.as_ref()).for_each(RequestHandle::cancel);
+    }
+}
+
+/// What is wanted of an inner chunk.
+fn inner_pieces<'c>(
+    plan: &'c ObjectPlan<'_>,
+    wanted: &[(usize, u64)],
+) -> SmallVec<[(usize, PerAxis<AxisPart<'c>>); 1]> {
+    let piece = |(piece, at): &(usize, u64)| {
+        let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
+        plan.inner[*piece].get(*at, &mut chunk_index, &mut part);
+        (plan.pieces[*piece].0, part)
+    };
+    wanted.iter().map(piece).collect()
+}
+
+/// Where the index of a shard of this version is kept.
+fn index_key(plan: &ObjectPlan<'_>, version: &ObjectVersion) -> Vec<u64> {
+    [&plan.chunk_index[..], &version_number(version)].concat()
+}
+
+/// Where the decoded chunks of an object are kept, if they are.
+fn slot<'c>(plan: &'c ObjectPlan<'_>, version: Option<&ObjectVersion>) -> Option<Slot<'c>> {
+    let (cache, version) = (plan.reader.chunks?, version?);
+    Some(Slot { cache, key: index_key(plan, version), kept: None })
+}
+
+/// The elements of an inner chunk, where they were kept.
+fn kept(
+    plan: &ObjectPlan<'_>,
+    version: Option<&ObjectVersion>,
+    number: u64,
+) -> Option<Arc<zarrow_array::Buffer>> {
+    slot(plan, version)?.inner(number).get()
+}

@@ -1,0 +1,255 @@
+//! What the threads of a staged read share: the objects that are open, the requests in flight, and the work that is ready.
+
+use crate::error::Result;
+use crate::exec::pool::OpenJob;
+use crate::exec::staged::bodies::{InFlight, Landed};
+use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
+use crate::store::remote::{Fetched, ObjectVersion, RequestHandle, Span};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use zarrow_array::fork::Mutex;
+
+/// The version of a shard whose index is kept.
+#[derive(Debug)]
+pub struct SeenVersion {
+    /// The version.
+    pub version: ObjectVersion,
+    /// How many bytes the shard has.
+    pub nbytes: u64,
+}
+
+/// What a thread does next.
+pub enum Work {
+    /// Begins an object, at first or anew.
+    Begin,
+    /// Splits a shard by the index that has landed.
+    Split(Arc<Landed>),
+    /// Sets what is wanted of an object that is not stored to the fill value.
+    Fill,
+    /// Decodes a leaf.
+    Decode(Box<Leaf>),
+}
+
+/// Work on an object, of one attempt at it.
+pub struct Ready<'p> {
+    /// The object's number.
+    pub object: u64,
+    /// The attempt.
+    pub attempt: u32,
+    /// The object's plan.
+    pub plan: Arc<ObjectPlan<'p>>,
+    /// What is to be done.
+    pub work: Work,
+}
+
+/// A request in flight.
+#[derive(Debug)]
+pub struct Pending {
+    /// The object that it is for.
+    pub object: u64,
+    /// What it fetches.
+    pub fetch: Fetch,
+    /// How it is cancelled, when it was submitted.
+    pub handle: Option<RequestHandle>,
+    /// The bytes that it may bring.
+    pub reserved: InFlight,
+}
+
+/// What has come of a request.
+pub struct Arrival {
+    /// Its number.
+    pub request: u64,
+    /// The answer; `None` where the store dropped the request without one.
+    pub answer: Option<Result<Fetched>>,
+}
+
+/// Where receivers leave what has come. It knows nothing of the read.
+pub struct Inbox {
+    /// What has come, first in, first out.
+    pub arrivals: Mutex<VecDeque<Arrival>>,
+    /// The job that handles it.
+    pub job: OpenJob,
+    /// Bytes that were asked for, or have landed and are not decoded.
+    pub in_flight: Arc<AtomicU64>,
+}
+
+impl Inbox {
+    /// Tells the job what has come.
+    pub fn tell(&self, arrival: Arrival) {
+        self.arrivals.lock().push_back(arrival);
+        self.job.add(1);
+    }
+}
+
+/// Tells the job what has come of a request, where it is dropped untold too.
+pub struct Told {
+    inbox: Arc<Inbox>,
+    request: u64,
+    is_told: bool,
+}
+
+impl Told {
+    /// What tells `inbox` of this request.
+    pub fn new(inbox: &Arc<Inbox>, request: u64) -> Told {
+        Told { inbox: Arc::clone(inbox), request, is_told: false }
+    }
+
+    /// Tells the answer.
+    pub fn tell(mut self, answer: Result<Fetched>) {
+        self.is_told = true;
+        self.inbox.tell(Arrival { request: self.request, answer: Some(answer) });
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if !self.is_told {
+            self.inbox.tell(Arrival { request: self.request, answer: None });
+        }
+    }
+}
+
+/// The shared state.
+pub struct State<'p> {
+    /// The next chunk of the list.
+    pub next: u64,
+    /// How many chunks the list has.
+    pub count: u64,
+    /// Chunks whose plans are being made.
+    pub opening: usize,
+    /// The objects that are open, by their numbers.
+    pub open: HashMap<u64, Object<'p>>,
+    /// How many of these are shards without an index.
+    pub unsplit: usize,
+    /// The objects that have something to be fetched, in turns.
+    pub turns: VecDeque<u64>,
+    /// The requests in flight, by their numbers.
+    pub requests: HashMap<u64, Pending>,
+    /// The number of the next request.
+    pub next_request: u64,
+    /// What can be done at once.
+    pub ready: VecDeque<Ready<'p>>,
+    /// Of values of unknown size, how many bytes were expected, and how many came.
+    observed: (u64, u64),
+}
+
+impl<'p> State<'p> {
+    /// The state of a read of so many chunks.
+    pub fn new(count: u64) -> State<'p> {
+        State {
+            next: 0,
+            count,
+            opening: 0,
+            open: HashMap::new(),
+            unsplit: 0,
+            turns: VecDeque::new(),
+            requests: HashMap::new(),
+            next_request: 0,
+            ready: VecDeque::new(),
+            observed: (0, 0),
+        }
+    }
+
+    /// How many bytes a fetch is likely to bring: of a value of unknown size, by what came of others.
+    pub fn likely(&self, fetch: Option<&Fetch>) -> u64 {
+        let Some(fetch) = fetch else { return 0 };
+        let (expected, came) = self.observed;
+        if fetch.span != Span::Whole || expected == 0 {
+            return fetch.expected;
+        }
+        // A quarter more, since chunks differ.
+        let likely = u128::from(fetch.expected) * u128::from(came) * 5 / (u128::from(expected) * 4);
+        u64::try_from(likely).unwrap_or(u64::MAX).clamp(1, fetch.limit.max(1))
+    }
+
+    /// Notes how many bytes came of a fetch.
+    pub fn observe(&mut self, fetch: &Fetch, came: u64) {
+        if fetch.span == Span::Whole {
+            self.observed.0 = self.observed.0.saturating_add(fetch.expected);
+            self.observed.1 = self.observed.1.saturating_add(came);
+        }
+    }
+
+    /// Whether every chunk has been read.
+    pub fn is_finished(&self) -> bool {
+        self.next == self.count && self.opening == 0 && self.open.is_empty()
+    }
+
+    /// The next work; what belongs to a void attempt is dropped.
+    pub fn take(&mut self) -> Option<Ready<'p>> {
+        while let Some(ready) = self.ready.pop_front() {
+            if let Some(object) = self.open.get_mut(&ready.object)
+                && object.attempt == ready.attempt
+            {
+                object.at_work += 1;
+                return Some(ready);
+            }
+        }
+        None
+    }
+
+    /// Adds work on an object.
+    pub fn add(&mut self, object: u64, work: Work) {
+        let Some(open) = self.open.get(&object) else { return };
+        let (attempt, plan) = (open.attempt, Arc::clone(&open.plan));
+        self.ready.push_back(Ready { object, attempt, plan, work });
+    }
+
+    /// Whether an object of which work of this attempt has ended is still at that attempt. What ends the work counts it off.
+    pub fn end_work(&mut self, object: u64, attempt: u32) -> bool {
+        let Some(open) = self.open.get_mut(&object) else { return false };
+        open.at_work = open.at_work.saturating_sub(1);
+        open.attempt == attempt
+    }
+
+    /// Closes an object of which nothing is left, or begins it anew where that waited for the work on it. Returns how many
+    /// tasks came of it.
+    pub fn settle(&mut self, object: u64) -> u64 {
+        let Some(open) = self.open.get_mut(&object) else { return 0 };
+        if open.at_work > 0 {
+            return 0;
+        }
+        if std::mem::take(&mut open.restarts) {
+            self.add(object, Work::Begin);
+            return 1;
+        }
+        if open.is_split && open.left == 0 {
+            self.open.remove(&object);
+        }
+        0
+    }
+
+    /// Makes everything void that has come of an object, which begins anew when no work on it is left (step 5). Returns
+    /// the requests to cancel.
+    pub fn restart(&mut self, object: u64) -> Vec<RequestHandle> {
+        let Some(open) = self.open.get_mut(&object) else { return Vec::new() };
+        if open.is_split && open.plan.reader.sharding().is_some() {
+            self.unsplit += 1;
+        }
+        (open.attempt, open.restarts, open.is_split) = (open.attempt + 1, true, false);
+        (open.version, open.nbytes, open.left, open.is_measured) = (None, None, 0, false);
+        open.queue.clear();
+        open.leaves.clear();
+        self.turns.retain(|turn| *turn != object);
+        let mut cancelled = Vec::new();
+        self.requests.retain(|_, pending| {
+            let is_own = pending.object == object;
+            if is_own {
+                cancelled.extend(pending.handle.take());
+            }
+            !is_own
+        });
+        cancelled
+    }
+
+    /// Adds what is to be fetched for an object.
+    pub fn queue(&mut self, object: u64, fetches: impl IntoIterator<Item = Fetch>) {
+        let Some(open) = self.open.get_mut(&object) else { return };
+        let was_empty = open.queue.is_empty();
+        open.queue.extend(fetches);
+        if was_empty && !open.queue.is_empty() {
+            self.turns.push_back(object);
+        }
+    }
+}

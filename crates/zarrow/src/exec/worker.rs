@@ -1,0 +1,66 @@
+//! What one thread works with, from chunk to chunk.
+
+use crate::codec::{Codecs, Scratch};
+
+/// What one thread works with.
+#[derive(Default)]
+pub struct Worker {
+    /// The compressors and decompressors.
+    pub codecs: Codecs,
+    /// A chunk as it is stored.
+    pub encoded: Scratch,
+    /// A chunk as it is decoded.
+    pub decoded: Scratch,
+    /// The elements of a chunk that is to be encoded.
+    pub elements: Scratch,
+}
+
+impl Worker {
+    /// Frees what is more than should be kept between jobs.
+    pub fn trim(&mut self) {
+        self.each(Scratch::trim);
+    }
+
+    /// Frees all but the codecs' tables.
+    pub fn free_memory(&mut self) {
+        self.each(Scratch::free);
+    }
+
+    fn each(&mut self, act: impl Fn(&mut Scratch)) {
+        let blosc = self.codecs.blosc_memory();
+        [&mut self.encoded, &mut self.decoded, &mut self.elements, blosc].into_iter().for_each(act);
+    }
+
+    /// Bytes that it keeps, the tables of zstd among them; those of deflate are some hundred kilobytes.
+    pub fn nbytes(&self) -> usize {
+        self.encoded.nbytes() + self.decoded.nbytes() + self.elements.nbytes() + self.codecs.nbytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_not_used_any_more_is_let_go() {
+        let mut worker = Worker::default();
+        worker.encoded.take(8 << 20).unwrap();
+        worker.trim();
+        for job in 0..Scratch::PATIENCE_JOBS {
+            assert_eq!(worker.nbytes(), 8 << 20, "{job}");
+            worker.encoded.take(1 << 20).unwrap();
+            worker.trim();
+        }
+        assert_eq!(worker.nbytes(), 0);
+        worker.decoded.take(Scratch::KEPT_NBYTES + 1).unwrap();
+        worker.trim();
+        assert_eq!(worker.nbytes(), 0);
+        for _ in 0..100 {
+            worker.elements.take(Scratch::SMALL_NBYTES).unwrap();
+            worker.trim();
+            worker.elements.take(1).unwrap();
+            worker.trim();
+        }
+        assert_eq!(worker.nbytes(), Scratch::SMALL_NBYTES);
+    }
+}

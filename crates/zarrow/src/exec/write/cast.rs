@@ -1,0 +1,92 @@
+//! Numbers of another type than the array's, cast one by one on their way into a chunk.
+//!
+//! 1. A number is read in the byte order that it has in the caller's memory.
+//! 2. It is cast as NumPy casts: floats are rounded, and overflow to infinity; integers that do not fit keep their low
+//!    bits. Whether that may happen is for the caller to find out before.
+//! 3. It is stored in the byte order of the chunk.
+
+use crate::codec::Swap;
+use crate::codec::filter::element::{Element, computable, not_computable, with_element};
+use crate::error::Result;
+use crate::exec::placement::{Axis, visit};
+use zarrow_array::{DataType, Number};
+
+/// How numbers of one type become those of another.
+#[derive(Debug, Clone, Copy)]
+pub struct Cast {
+    from: Number,
+    to: Number,
+    /// Bytes of the made number.
+    pub item_size: usize,
+    /// Whether the numbers in memory are in the other byte order than the machine's.
+    pub is_swapped: bool,
+}
+
+impl Cast {
+    /// The cast between two types.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where one is no integer, bool or float of 16 bits or
+    /// more.
+    pub fn new(from: &DataType, to: &DataType, is_swapped: bool) -> Result<Cast> {
+        let (from, to) = (computable(from)?, computable(to)?);
+        let item_size = with_element!(to, T => T::SIZE).ok_or_else(not_computable)?;
+        Ok(Cast { from, to, item_size, is_swapped })
+    }
+
+    /// Casts the numbers at all positions of `axes`; those that are made are turned round as `stored` says.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal), which [`new`](Cast::new) rules out.
+    ///
+    /// # Safety
+    /// As [`copy`](crate::exec::placement::copy), each side with the size of its own numbers.
+    pub unsafe fn copy(
+        &self,
+        stored: &Swap,
+        axes: &[Axis<'_>],
+        source: *const u8,
+        destination: *mut u8,
+    ) -> Result<()> {
+        let swaps = (self.is_swapped, *stored != Swap::None);
+        let numbers =
+            with_element!(self.from, T => with_element!(self.to, U => numbers::<T, U> as CopyNumbers));
+        let numbers = numbers.flatten().ok_or_else(not_computable)?;
+        // SAFETY: passed on from the caller.
+        unsafe { numbers(swaps, axes, source, destination) };
+        Ok(())
+    }
+}
+
+/// [`numbers`] of two types.
+type CopyNumbers = unsafe fn((bool, bool), &[Axis<'_>], *const u8, *mut u8);
+
+/// The largest number.
+const LARGEST_NBYTES: usize = 8;
+
+/// # Safety
+/// As [`Cast::copy`].
+unsafe fn numbers<T: Element, U: Element>(
+    (is_swapped, turns): (bool, bool),
+    axes: &[Axis<'_>],
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let one = |from: *const u8, to: *mut u8| {
+        let (mut given, mut made) = ([0; LARGEST_NBYTES], [0; LARGEST_NBYTES]);
+        let (given, made) = (&mut given[..T::SIZE], &mut made[..U::SIZE]);
+        // SAFETY: a number of this size can be read at each position of the source.
+        unsafe { std::ptr::copy_nonoverlapping(from, given.as_mut_ptr(), T::SIZE) };
+        if is_swapped {
+            given.reverse();
+        }
+        U::cast(T::read(given).wide()).write(made);
+        if turns {
+            made.reverse();
+        }
+        // SAFETY: a number of this size can be written at each position of the destination.
+        unsafe { std::ptr::copy_nonoverlapping(made.as_ptr(), to, U::SIZE) };
+    };
+    // SAFETY: passed on from the caller.
+    unsafe { visit((T::SIZE, U::SIZE), axes, source, destination, &one) }
+}

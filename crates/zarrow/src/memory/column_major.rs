@@ -1,0 +1,38 @@
+//! Reading into fresh memory whose elements lie in Fortran's order, the first axis having the neighbours.
+//!
+//! 1. The memory is that of the turned shape in C order, whose strides, read backwards, are those of the result.
+//! 2. The read fills it as it fills memory of the caller's.
+//! 3. The result is the turned tensor, turned back: a view of the same memory.
+
+use super::Strided;
+use crate::error::Result;
+use crate::exec::{Reader, Sink, c_strides};
+use crate::selection::Selection;
+use zarrow_array::{DataType, SharedTensor, Tensor, UninitBuffer, shape};
+
+/// Reads `selection` in the order of Fortran; `reader` is for elements of `data_type`, which has a fixed size.
+///
+/// # Errors
+/// As [`Array::read`](crate::Array::read).
+pub(crate) fn read_column_major(
+    reader: Reader<'_>,
+    selection: &Selection,
+    data_type: &DataType,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<SharedTensor> {
+    let item_size = data_type.item_size().unwrap_or(0);
+    let mut turned = selection.shape();
+    turned.reverse();
+    let mut strides = c_strides(&turned, item_size).to_vec();
+    strides.reverse();
+    let mut memory = UninitBuffer::new(shape::nbytes(&turned, item_size)?)?;
+    let pages = memory.fresh_pages();
+    let place = Strided::new(memory.as_mut_ptr(), memory.len(), 0, strides);
+    // SAFETY: nobody else has the memory (step 1), and the strides of a C order give each position its own place.
+    let destination = unsafe { place.destination(selection, item_size) }.of_pages(pages.as_ref());
+    reader.read_into(selection, &Sink::Fixed(destination).of_field(reader.field), interrupted)?;
+    let axes: Vec<usize> = (0..turned.len()).rev().collect();
+    // SAFETY: the parts of all chunks cover the selection (a property test of `ChunkParts` says so), and each was placed.
+    let tensor = Tensor::new(unsafe { memory.assume_init() }, turned, data_type.clone())?;
+    Ok(tensor.into_shared()?.transpose(&axes)?)
+}

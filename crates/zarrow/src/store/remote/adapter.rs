@@ -1,0 +1,213 @@
+//! A [`Store`] whose calls wait for the answers of a remote one: for documents, for changes of a hierarchy, and for
+//! whatever else asks one thing after the other.
+//!
+//! 1. A value is opened by one request, which brings all of it along unless it is large, its size and its version.
+//! 2. What that request brought is read from memory. Of a large value any range is a request of its own, for the same version: where
+//!    the value has changed meanwhile, the read is an error, and never a mixture.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::remote::body::{Body, Collector, Fetched, fetch};
+use crate::store::remote::waiter::Waiting;
+use crate::store::remote::{Listing, RemoteStore, Request, RequestClass, Span, version_number, wait};
+use crate::store::{Got, Store, StoreWriter, Value, Version, check_key};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// A remote store as a [`Store`].
+#[derive(Debug, Clone)]
+pub struct RemoteAdapter(Arc<dyn RemoteStore>);
+
+impl RemoteAdapter {
+    /// The store `remote`, whose calls wait.
+    pub fn new(remote: Arc<dyn RemoteStore>) -> RemoteAdapter {
+        RemoteAdapter(remote)
+    }
+
+    pub(super) fn remote_store(&self) -> &dyn RemoteStore {
+        &*self.0
+    }
+
+    fn fetch(&self, request: Request, limit: u64) -> Result<Fetched> {
+        fetch(&*self.0, request, limit, &|| Ok(()))
+    }
+
+    /// The size and the version of a value, without its bytes.
+    fn measure(&self, key: &str) -> Result<Option<Body>> {
+        let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
+        body(self.fetch(request, 0)?)
+    }
+}
+
+/// The body of an answer to a request for any version.
+fn body(fetched: Fetched) -> Result<Option<Body>> {
+    match fetched {
+        Fetched::Body(body) => Ok(Some(body)),
+        Fetched::Missing => Ok(None),
+        Fetched::Changed => Err(changed()),
+        Fetched::TooLarge(_) => {
+            Err(ErrorKind::Internal("a store sent more bytes than it was asked for".into()).into())
+        }
+    }
+}
+
+/// The error of a value that is no longer the one that was opened.
+fn changed() -> Error {
+    let text = "the value was replaced while it was read";
+    Error::from(std::io::Error::other(text)).with_hint("read again")
+}
+
+impl Store for RemoteAdapter {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
+        /// A value with more bytes is read range by range.
+        const LARGE_NBYTES: u64 = 64 << 20;
+        check_key(key)?;
+        let body = match self.fetch(Request::new(key, Span::Whole), LARGE_NBYTES)? {
+            Fetched::TooLarge(_) => self.measure(key)?,
+            other => body(other)?,
+        };
+        Ok(body
+            .map(|body| Box::new(RemoteValue { store: self, key: key.to_owned(), body }) as Box<dyn Value>))
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteStore> {
+        Some(&*self.0)
+    }
+
+    fn writer(&self) -> Option<&dyn StoreWriter> {
+        self.0.writer().is_some().then_some(self)
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        let Listing { values, prefixes } = wait(|done| self.0.list(prefix, false, done), &|| Ok(()))?;
+        let below = |path: &str| {
+            let rest = if prefix.is_empty() { path } else { path.strip_prefix(prefix)?.strip_prefix('/')? };
+            (!rest.is_empty() && !rest.contains('/')).then(|| rest.to_owned())
+        };
+        let names = values.iter().map(|value| &value.key).chain(&prefixes).filter_map(|path| below(path));
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn nbytes(&self, prefix: &str) -> Result<u64> {
+        let listing = wait(|done| self.0.list(prefix, true, done), &|| Ok(()))?;
+        Ok(listing.values.iter().fold(0, |sum: u64, value| sum.saturating_add(value.nbytes)))
+    }
+
+    fn version_of(&self, key: &str) -> Result<Version> {
+        check_key(key)?;
+        Ok(match self.measure(key)? {
+            None => Version::Missing,
+            Some(body) => version(&body).map_or(Version::Unknown, Version::Of),
+        })
+    }
+
+    fn get(&self, key: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        check_key(key)?;
+        whole(self.fetch(document_request(key), limit)?, limit)
+    }
+
+    fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
+        /// Requests that are begun before the first of them is waited for.
+        const AT_ONCE: usize = 1024;
+        let mut found = Vec::new();
+        for some in keys.chunks(AT_ONCE) {
+            let begun: Vec<Result<Waiting<Fetched>>> = some
+                .iter()
+                .map(|(key, limit)| {
+                    check_key(key)?;
+                    let submit =
+                        |done| self.0.submit(document_request(key), Box::new(Collector::new(*limit, done)));
+                    Ok(Waiting::begin(submit))
+                })
+                .collect();
+            let answers = begun.into_iter().zip(some).map(|(waiting, (_, limit))| {
+                let fetched = waiting?.wait(&|| Ok(()))?;
+                whole(fetched, *limit)
+            });
+            found.extend(answers);
+        }
+        found
+    }
+}
+
+fn document_request(key: &str) -> Request {
+    Request::new(key, Span::Whole).of_class(RequestClass::Metadata)
+}
+
+/// All bytes of a value that were asked for with this limit.
+fn whole(fetched: Fetched, limit: u64) -> Got {
+    match fetched {
+        Fetched::TooLarge(actual) => {
+            Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into())
+        }
+        other => Ok(body(other)?.map(|body| body.bytes)),
+    }
+}
+
+/// The version of a value as the numbers by which caches know it.
+fn version(body: &Body) -> Option<[u64; 4]> {
+    body.version.as_ref().map(version_number)
+}
+
+/// A value that was opened.
+struct RemoteValue<'a> {
+    store: &'a RemoteAdapter,
+    key: String,
+    /// What came when it was opened.
+    body: Body,
+}
+
+impl RemoteValue<'_> {
+    fn is_whole(&self) -> bool {
+        self.body.start == 0 && self.body.nbytes.is_none_or(|nbytes| nbytes == self.body.bytes.len() as u64)
+    }
+}
+
+impl Value for RemoteValue<'_> {
+    fn nbytes(&self) -> Result<u64> {
+        match self.body.nbytes {
+            Some(nbytes) => Ok(nbytes),
+            None if self.body.start == 0 => Ok(self.body.bytes.len() as u64),
+            None => {
+                let text = "the store does not tell the size of a value that it sends in parts";
+                Err(ErrorKind::Unsupported(text.into()).into())
+            }
+        }
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        self.is_whole().then_some(&self.body.bytes)
+    }
+
+    fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
+        let end = offset.saturating_add(destination.len() as u64).min(self.nbytes()?);
+        let length = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX).min(destination.len());
+        let of = |body: &Body| {
+            let start = usize::try_from(offset.checked_sub(body.start)?).ok()?;
+            Some(start..start.checked_add(length)?).filter(|range| range.end <= body.bytes.len())
+        };
+        if length == 0 {
+            return Ok(&mut []);
+        }
+        if let Some(range) = of(&self.body) {
+            return Ok(destination[..length].write_copy_of_slice(&self.body.bytes[range]));
+        }
+        // Step 2.
+        let request = Request::new(&self.key, Span::Range(offset..end)).if_version(self.body.version.clone());
+        let Some(own) = body(self.store.fetch(request, length as u64)?)? else { return Err(changed()) };
+        match of(&own) {
+            Some(range) => Ok(destination[..length].write_copy_of_slice(&own.bytes[range])),
+            None => Err(changed()),
+        }
+    }
+
+    fn version(&self) -> Result<Option<[u64; 4]>> {
+        Ok(version(&self.body))
+    }
+}

@@ -1,0 +1,71 @@
+//! Whether a thread that waits for a store is to stop: for calls that have no place for such a question.
+
+use crate::error::{ErrorKind, Result};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Says whether to stop.
+type Interrupt = Rc<dyn Fn() -> bool>;
+
+thread_local! {
+    static INTERRUPT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+}
+
+/// Does `work`, and stops whatever this thread waits for in it from a remote store as soon as `interrupt` says so, which is asked
+/// some ten times a second while it waits. What waited is [`ErrorKind::Interrupted`] then, and so is whatever is waited for
+/// after it in the same `work`.
+///
+/// ```
+/// use std::rc::Rc;
+/// use zarrow::store::{MemoryStore, Store, remote::interrupted_by};
+/// let store = MemoryStore::new([("a", vec![1])])?;
+/// let value = interrupted_by(Rc::new(|| false), || store.get("a", 10))?;
+/// assert_eq!(value, Some(vec![1]));
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+pub fn interrupted_by<T>(interrupt: Rc<dyn Fn() -> bool>, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was there before, where `work` panics too.
+    struct Before(Option<Interrupt>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            INTERRUPT.with(|own| own.replace(self.0.take()));
+        }
+    }
+    let stopped = Cell::new(false);
+    let lasting: Interrupt = Rc::new(move || {
+        // Who said so once need not be asked again, and might say otherwise.
+        stopped.set(stopped.get() || interrupt());
+        stopped.get()
+    });
+    let _before = Before(INTERRUPT.with(|own| own.replace(Some(lasting))));
+    work()
+}
+
+/// An error where this thread is to stop.
+pub(super) fn pass_here() -> Result<()> {
+    // Taken out of the cell before it is asked: it may come here again.
+    let interrupt = INTERRUPT.with(|own| own.borrow().clone());
+    match interrupt {
+        Some(interrupt) if interrupt() => Err(ErrorKind::Interrupted.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stopped_once_stays_stopped_until_the_work_ends() {
+        let asked = Rc::new(Cell::new(0));
+        let own = Rc::clone(&asked);
+        let interrupt = move || {
+            own.set(own.get() + 1);
+            own.get() == 2
+        };
+        let found = interrupted_by(Rc::new(interrupt), || [(); 4].map(|()| pass_here().is_ok()));
+        assert_eq!(found, [true, false, false, false]);
+        assert_eq!(asked.get(), 2);
+        assert!(pass_here().is_ok());
+    }
+}

@@ -1,0 +1,257 @@
+//! Changing a remote store through its adapter: each value is put whole.
+//!
+//! 1. A lock keeps nobody out. It is the version of the value that was there when it was taken, and what is set under it is put on
+//!    the condition that this version is still there. Where another was faster that is [`ErrorKind::Conflict`], and who
+//!    reads, changes and sets begins anew.
+//! 2. What is set without a lock is put whatever is there: so it is never undone by one who read the value before, whose
+//!    condition then fails.
+//! 3. Where the store has no conditions there are no locks.
+//! 4. A draft is collected in memory, and put when it is published.
+//! 5. What lies below a prefix is listed, and deleted many values at a time, the documents that make a node first.
+
+use super::adapter::RemoteAdapter;
+use super::{Condition, Listing, Put, RemoteWriter, Span, wait};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::remote::body::{Fetched, fetch};
+use crate::store::remote::{Request, RequestClass};
+use crate::store::{Detached, Draft, Durability, Lock, StoreWriter, check_key, join};
+use zarrow_array::allocation::Grow;
+use zarrow_array::fork::Mutex;
+
+/// Keys that are deleted by one call.
+const KEYS_PER_DELETE: usize = 10_000;
+
+impl RemoteAdapter {
+    fn remote_writer(&self) -> Result<&dyn RemoteWriter> {
+        self.remote_store().writer().ok_or_else(|| ErrorKind::ReadOnly.into())
+    }
+
+    fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: &Condition) -> Result<()> {
+        check_key(key)?;
+        let (writer, condition) = (self.remote_writer()?, condition.clone());
+        match wait(|done| writer.put(key, body, condition, done), &|| Ok(()))? {
+            Put::Done(_) => Ok(()),
+            Put::Conflict => Err(ErrorKind::Conflict.into()),
+        }
+    }
+
+    fn delete(&self, mut keys: Vec<String>) -> Result<()> {
+        let writer = self.remote_writer()?;
+        while !keys.is_empty() {
+            let rest = keys.split_off(keys.len().min(KEYS_PER_DELETE));
+            let some = std::mem::replace(&mut keys, rest);
+            wait(|done| writer.delete(some, done), &|| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// The condition that what is under `key` now is still there; `None` where nothing can say so.
+    fn present(&self, key: &str) -> Result<Option<Condition>> {
+        let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
+        Ok(match fetch(self.remote_store(), request, 0, &|| Ok(()))? {
+            Fetched::Body(body) => body.version.map(Condition::IfVersion),
+            Fetched::Missing => Some(Condition::IfAbsent),
+            Fetched::Changed | Fetched::TooLarge(_) => None,
+        })
+    }
+}
+
+/// The bytes of `parts` as one.
+fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.make_room(parts.iter().map(|part| part.len()).sum()).map_err(Error::from)?;
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    Ok(bytes)
+}
+
+/// The error of a store that cannot keep two writers of one value apart (step 3).
+fn no_conditions() -> Error {
+    let text = "this store cannot keep two writers of one chunk or document apart";
+    Error::from(ErrorKind::Unsupported(text.into()))
+        .with_hint("it has no conditional puts: write whole chunks, in the units of write_unit")
+}
+
+impl StoreWriter for RemoteAdapter {
+    fn is_optimistic(&self) -> bool {
+        true
+    }
+
+    fn set(&self, key: &str, parts: &[&[u8]], _: Durability) -> Result<()> {
+        self.put(key, vec![joined(parts)?], &Condition::Always)
+    }
+
+    fn set_new(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
+        if !self.remote_writer()?.has_conditions() {
+            return self.set(key, parts, durability);
+        }
+        match self.put(key, vec![joined(parts)?], &Condition::IfAbsent) {
+            // The server turned out to have none.
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
+                self.set(key, parts, durability)
+            }
+            put => put,
+        }
+    }
+
+    fn draft(&self, key: &str, _: Durability) -> Result<Box<dyn Draft + '_>> {
+        check_key(key)?;
+        Ok(RemoteDraft::boxed(self, key, Condition::Always))
+    }
+
+    fn draft_under(&self, lock: &dyn Lock, _: Durability) -> Result<Box<dyn Draft + '_>> {
+        let condition = lock.condition().cloned().unwrap_or(Condition::Always);
+        Ok(RemoteDraft::boxed(self, lock.key(), condition))
+    }
+
+    fn set_under(&self, lock: &dyn Lock, parts: &[&[u8]], _: Durability) -> Result<()> {
+        let condition = lock.condition().unwrap_or(&Condition::Always);
+        self.put(lock.key(), vec![joined(parts)?], condition)
+    }
+
+    fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
+        match lock.condition() {
+            None | Some(Condition::Always) => self.erase(lock.key(), durability),
+            Some(Condition::IfAbsent) => Ok(false),
+            // No service deletes on a condition: what comes in between is as if it had come after.
+            Some(version) if self.present(lock.key())?.as_ref() == Some(version) => {
+                self.erase(lock.key(), durability)
+            }
+            Some(_) => Err(ErrorKind::Conflict.into()),
+        }
+    }
+
+    /// Step 2.
+    fn overwrite(
+        &self,
+        key: &str,
+        parts: Option<&[&[u8]]>,
+        durability: Durability,
+        _: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        match parts {
+            Some(parts) => self.set(key, parts, durability),
+            None => self.delete(vec![key.to_owned()]),
+        }
+    }
+
+    fn erase(&self, key: &str, _: Durability) -> Result<bool> {
+        check_key(key)?;
+        let is_there = self.present(key)? != Some(Condition::IfAbsent);
+        if is_there {
+            self.delete(vec![key.to_owned()])?;
+        }
+        Ok(is_there)
+    }
+
+    /// Step 5.
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        _: Durability,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
+        let store = self.remote_store();
+        let Listing { values, .. } = wait(|done| store.list(prefix, true, done), &|| Ok(()))?;
+        let marks: Vec<String> = marks.iter().map(|name| join(prefix, name)).collect();
+        let (first, rest): (Vec<String>, Vec<String>) =
+            values.into_iter().map(|value| value.key).partition(|key| marks.contains(key));
+        if first.is_empty() && rest.is_empty() {
+            return Ok(None);
+        }
+        self.delete(first)?;
+        Ok(Some(Box::new(RemoteDetached { store: self, keys: rest })))
+    }
+
+    /// Step 1.
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
+        check_key(key)?;
+        if !self.remote_writer()?.has_conditions() {
+            return Err(no_conditions());
+        }
+        let condition = self.present(key)?.ok_or_else(no_conditions)?;
+        Ok(Some(Box::new(RemoteLock { key: key.to_owned(), condition })))
+    }
+
+    fn lock_to_replace(&self, key: &str, _: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
+        check_key(key)?;
+        Ok(Box::new(RemoteLock { key: key.to_owned(), condition: Condition::Always }))
+    }
+
+    fn sweep(&self, _: &str) -> Result<usize> {
+        // A put that was killed leaves nothing but parts that no key has.
+        Ok(0)
+    }
+}
+
+/// Which version was there (step 1).
+struct RemoteLock {
+    key: String,
+    condition: Condition,
+}
+
+impl Lock for RemoteLock {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn condition(&self) -> Option<&Condition> {
+        Some(&self.condition)
+    }
+}
+
+/// Step 4.
+struct RemoteDraft<'a> {
+    store: &'a RemoteAdapter,
+    key: String,
+    condition: Condition,
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl<'a> RemoteDraft<'a> {
+    fn boxed(store: &'a RemoteAdapter, key: &str, condition: Condition) -> Box<dyn Draft + 'a> {
+        Box::new(RemoteDraft { store, key: key.to_owned(), condition, bytes: Mutex::new(Vec::new()) })
+    }
+}
+
+impl Draft for RemoteDraft<'_> {
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> Result<()> {
+        let too_large = || ErrorKind::Write(std::io::ErrorKind::FileTooLarge.into());
+        let mut bytes = self.bytes.lock();
+        let mut start = usize::try_from(offset).map_err(|_| too_large())?;
+        for part in parts {
+            let end = start.checked_add(part.len()).ok_or_else(too_large)?;
+            if bytes.len() < end {
+                bytes.try_resize(end, 0)?;
+            }
+            bytes[start..end].copy_from_slice(part);
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn publish(self: Box<Self>) -> Result<()> {
+        let bytes = std::mem::take(&mut *self.bytes.lock());
+        self.store.put(&self.key, vec![bytes], &self.condition)
+    }
+}
+
+/// What is left below a prefix of which the documents are gone.
+struct RemoteDetached<'a> {
+    store: &'a RemoteAdapter,
+    keys: Vec<String>,
+}
+
+impl Detached for RemoteDetached<'_> {
+    fn clear(mut self: Box<Self>) -> Result<()> {
+        self.store.delete(std::mem::take(&mut self.keys))
+    }
+}
+
+impl Drop for RemoteDetached<'_> {
+    fn drop(&mut self) {
+        if !self.keys.is_empty() {
+            // Nobody is left who could be told.
+            let _ = self.store.delete(std::mem::take(&mut self.keys));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The end of an archive, which says where its directory is.
+//!
+//! 1. The end record is the last thing in the file but for a comment, whose length it tells: the last place that fits
+//!    counts. What is behind the comment is no archive's.
+//! 2. With ZIP64 a locator stands right before it, and the numbers are those of the ZIP64 record that the locator points
+//!    to, which lies right before the locator.
+//! 3. The directory ends where these records begin. Where that is further back than its offset says, bytes were put before
+//!    the archive, and every offset is shifted by as many.
+
+use super::{Fields, corrupt};
+use crate::error::{ErrorKind, Result};
+use std::ops::Range;
+
+/// As many bytes from the end of a file hold all the records of step 1 and 2.
+pub const TAIL_NBYTES: u64 = 65_535 + END_NBYTES as u64 + LOCATOR_NBYTES as u64 + 256;
+
+/// The most bytes that a directory may have: some five million members.
+const MOST_DIRECTORY_NBYTES: u64 = 512 << 20;
+
+const END_NBYTES: usize = 22;
+const LOCATOR_NBYTES: usize = 20;
+const RECORD64_NBYTES: usize = 56;
+
+const END: &[u8] = b"PK\x05\x06";
+const LOCATOR: &[u8] = b"PK\x06\x07";
+const RECORD64: &[u8] = b"PK\x06\x06";
+
+/// Where the directory of an archive is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndRecord {
+    /// Its bytes in the file.
+    pub directory: Range<u64>,
+    /// What has to be added to offsets that it tells.
+    pub shift: u64,
+    /// How many members it has.
+    pub count: u64,
+}
+
+impl EndRecord {
+    /// Finds the records in `tail`, the last bytes of a file, which begin at `start` of it: [`TAIL_NBYTES`], or all there are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] where there are none, or none that fit; [`ErrorKind::Unsupported`] for an archive in several
+    /// files; [`ErrorKind::Limit`] for a directory that is too large.
+    pub fn find(tail: &[u8], start: u64) -> Result<EndRecord> {
+        // Step 1.
+        let fits = |at: &usize| {
+            let record = &tail[*at..];
+            record.starts_with(END)
+                && record
+                    .number16(20)
+                    .is_some_and(|comment| record.len() == END_NBYTES + usize::from(comment))
+        };
+        let last = tail.len().checked_sub(END_NBYTES);
+        let Some(at) = last.and_then(|last| (0..=last).rev().find(fits)) else {
+            return Err(corrupt(
+                "it has no end of central directory, so it is cut short or is no zip archive",
+            ));
+        };
+        let record = &tail[at..];
+        let numbers = (|| {
+            Some(Numbers {
+                disks: [u32::from(record.number16(4)?), u32::from(record.number16(6)?)],
+                counts: [u64::from(record.number16(8)?), u64::from(record.number16(10)?)],
+                nbytes: u64::from(record.number32(12)?),
+                offset: u64::from(record.number32(16)?),
+            })
+        })();
+        // Step 2.
+        let locator = at.checked_sub(LOCATOR_NBYTES).filter(|at| tail[*at..].starts_with(LOCATOR));
+        let (end, numbers) = match locator {
+            None => (at, numbers),
+            Some(locator) => {
+                let (end, record) = record64(tail, start, locator)?;
+                let numbers = (|| {
+                    Some(Numbers {
+                        disks: [record.number32(16)?, record.number32(20)?],
+                        counts: [record.number64(24)?, record.number64(32)?],
+                        nbytes: record.number64(40)?,
+                        offset: record.number64(48)?,
+                    })
+                })();
+                (end, numbers)
+            }
+        };
+        let Some(Numbers { disks, counts, nbytes, offset }) = numbers else {
+            return Err(corrupt("its end record is cut short"));
+        };
+        if disks != [0, 0] || counts[0] != counts[1] {
+            return Err(ErrorKind::Unsupported("a zip archive in several files".into()).into());
+        }
+        if nbytes > MOST_DIRECTORY_NBYTES {
+            let what = "the size of a zip archive's directory";
+            return Err(ErrorKind::Limit { what, actual: nbytes, limit: MOST_DIRECTORY_NBYTES }.into());
+        }
+        // Step 3.
+        let end = start.saturating_add(end as u64);
+        let from = end.checked_sub(nbytes);
+        match from.and_then(|from| Some((from, from.checked_sub(offset)?))) {
+            Some((from, shift)) => Ok(EndRecord { directory: from..end, shift, count: counts[1] }),
+            None => Err(corrupt("its directory would begin before the file")),
+        }
+    }
+}
+
+/// What both kinds of record tell.
+struct Numbers {
+    /// This file's number, and that of the file with the directory.
+    disks: [u32; 2],
+    /// Members in this file, and in all.
+    counts: [u64; 2],
+    nbytes: u64,
+    offset: u64,
+}
+
+/// The ZIP64 record that the locator points to, and where it begins in `tail`.
+fn record64(tail: &[u8], start: u64, locator: usize) -> Result<(usize, &[u8])> {
+    let told =
+        tail[locator..].number64(8).and_then(|offset| usize::try_from(offset.checked_sub(start)?).ok());
+    // Bytes before the archive shift the record, which then lies right before the locator.
+    let places = [told, locator.checked_sub(RECORD64_NBYTES)];
+    for at in places.into_iter().flatten() {
+        let Some(record) = tail.get(at..locator).filter(|record| record.starts_with(RECORD64)) else {
+            continue;
+        };
+        let nbytes = record.number64(4).and_then(|rest| rest.checked_add(12));
+        if record.len() >= RECORD64_NBYTES && nbytes == Some(record.len() as u64) {
+            return Ok((at, record));
+        }
+    }
+    Err(corrupt("its ZIP64 record is not where it should be"))
+}

@@ -1,0 +1,211 @@
+//! A zip archive in a local file, whose members are the values.
+
+use super::corrupt;
+use super::directory::Directory;
+use super::end_record::{EndRecord, TAIL_NBYTES};
+use super::member::{Member, changed, memory};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::filesystem::{File, stat_version};
+use crate::store::{Store, Value, Version, check_key, join, normalize_path};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use std::path::{Path, PathBuf, absolute};
+use std::sync::Arc;
+
+/// The members of a zip archive, stored or deflated. It can only be read, and is taken as it was when it was opened: a
+/// file that changes afterwards is an error.
+///
+/// ```
+/// use zarrow::store::{Store, ZipStore};
+/// // An archive with nothing in it is its end record alone.
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("empty.zip");
+/// std::fs::write(&path, [&b"PK\x05\x06"[..], &[0; 18]].concat())?;
+/// let store = ZipStore::open(&path)?;
+/// assert!(store.list("")?.is_empty() && store.writer().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ZipStore {
+    archive: Arc<Archive>,
+    name: String,
+    /// The folder in the archive whose values these are.
+    prefix: String,
+}
+
+/// An open archive.
+#[derive(Debug)]
+pub struct Archive {
+    /// The file.
+    pub file: File,
+    path: PathBuf,
+    /// What is in it.
+    pub directory: Directory,
+    /// Which file it is, and when it was written last, when the directory was read.
+    pub version: [u64; 4],
+}
+
+impl ZipStore {
+    /// The store in the archive at `path`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] where there is no file, [`ErrorKind::Io`], [`ErrorKind::Corrupt`] for what is no archive,
+    /// [`ErrorKind::BadKey`] for members with names that leave the archive, [`ErrorKind::Unsupported`] for an archive in
+    /// several files, [`ErrorKind::Limit`] for one with too many members.
+    pub fn open(path: impl AsRef<Path>) -> Result<ZipStore> {
+        let name = path.as_ref().display().to_string();
+        let archive = Archive::open(path.as_ref()).map_err(|error| error.in_array(&name, ""))?;
+        Ok(ZipStore { archive: Arc::new(archive), name, prefix: String::new() })
+    }
+
+    /// The store of what is below the folder `prefix` of this one; `""` is all of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadKey`].
+    pub fn below(&self, prefix: &str) -> Result<ZipStore> {
+        let prefix = normalize_path(prefix).map_err(|error| error.in_array(&self.name, prefix))?;
+        let (archive, name) = (Arc::clone(&self.archive), self.name.clone());
+        if prefix.is_empty() {
+            return Ok(ZipStore { archive, name, prefix: self.prefix.clone() });
+        }
+        let prefix = self.key(&prefix);
+        let mut below = ZipStore { archive, name, prefix };
+        below.name = below.url();
+        Ok(below)
+    }
+
+    /// The URL of the store, with the absolute path of the archive: `zip:///tmp/data.zip::folder`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let path = self.archive.path.display();
+        if self.prefix.is_empty() {
+            format!("zip://{path}")
+        } else {
+            format!("zip://{path}::{}", self.prefix)
+        }
+    }
+
+    /// The absolute path of the archive, as it was when the store was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.archive.path
+    }
+
+    /// The folder in the archive whose values these are; `""` is all of it.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The key from the root of the archive on.
+    fn key(&self, key: &str) -> String {
+        if key.is_empty() { self.prefix.clone() } else { join(&self.prefix, key) }
+    }
+}
+
+impl Archive {
+    fn open(path: &Path) -> Result<Archive> {
+        // Where the working folder is not known a relative path is all there is.
+        let place = absolute(path).unwrap_or_else(|_| path.to_owned());
+        // Without waiting: a named pipe would block until somebody writes to it.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())) {
+            Ok(file) => File(file),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Err(ErrorKind::NotFound.into()),
+            Err(error) => return Err(ErrorKind::Io(error.into()).into()),
+        };
+        let stat =
+            retry_on_intr(|| rustix::fs::fstat(&file.0)).map_err(|error| ErrorKind::Io(error.into()))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(ErrorKind::NotFound.into());
+        }
+        let nbytes = u64::try_from(stat.st_size).unwrap_or(0);
+        let start = nbytes.saturating_sub(TAIL_NBYTES);
+        let mut tail = memory(nbytes - start)?;
+        let tail = file.read_at(start, &mut tail)?;
+        let end = EndRecord::find(tail, start)?;
+        let range = &end.directory;
+        let within = range.start.checked_sub(start).and_then(|at| usize::try_from(at).ok());
+        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let directory = match within.and_then(|at| tail.get(at..)?.get(..length)) {
+            Some(bytes) => Directory::parse(bytes, &end)?,
+            None => {
+                let mut bytes = memory(length as u64)?;
+                let bytes = file.read_at(range.start, &mut bytes)?;
+                if bytes.len() != length {
+                    return Err(corrupt("it became shorter while its directory was read"));
+                }
+                Directory::parse(bytes, &end)?
+            }
+        };
+        Ok(Archive { file, path: place, directory, version: stat_version(&stat) })
+    }
+
+    /// Checks that the file is as it was when the archive was opened.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Stale`], [`ErrorKind::Io`].
+    pub fn check_unchanged(&self) -> Result<()> {
+        let stat =
+            retry_on_intr(|| rustix::fs::fstat(&self.file.0)).map_err(|error| ErrorKind::Io(error.into()))?;
+        if stat_version(&stat) == self.version { Ok(()) } else { Err(changed()) }
+    }
+}
+
+impl Store for ZipStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
+        check_key(key)?;
+        let Some(entry) = self.archive.directory.get(&self.key(key)) else { return Ok(None) };
+        Ok(Some(Box::new(Member::open(&self.archive, entry)?)))
+    }
+
+    fn version_of(&self, key: &str) -> Result<Version> {
+        check_key(key)?;
+        self.archive.check_unchanged()?;
+        let is_there = self.archive.directory.get(&self.key(key)).is_some();
+        Ok(if is_there { Version::Of(self.archive.version) } else { Version::Missing })
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        self.archive.directory.list(&self.key(prefix))
+    }
+
+    fn nbytes(&self, prefix: &str) -> Result<u64> {
+        let below = self.archive.directory.below(&self.key(prefix));
+        Ok(below.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.nbytes)))
+    }
+}
+
+/// The store at a path of the file system: that of a folder, or a zip archive.
+///
+/// # Errors
+/// As [`FilesystemStore::open`](crate::store::FilesystemStore::open), and, where a file is there that is named `.zip` or
+/// begins as an archive does, as [`ZipStore::open`].
+pub fn open_path(path: impl AsRef<Path>) -> Result<Arc<dyn Store>> {
+    let path = path.as_ref();
+    match crate::store::FilesystemStore::open(path) {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound) && is_archive(path) => {
+            Ok(Arc::new(ZipStore::open(path)?))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a file is there that is, or should be, a zip archive.
+pub fn is_archive(path: &Path) -> bool {
+    let begins_as_one = || -> Result<bool, Error> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file =
+            File(rustix::fs::open(path, flags, Mode::empty()).map_err(|error| ErrorKind::Io(error.into()))?);
+        let mut start = memory(4)?;
+        let start = &*file.read_at(0, &mut start)?;
+        Ok(start == b"PK\x03\x04" || start == b"PK\x05\x06")
+    };
+    let is_named_so = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
+    path.is_file() && (is_named_so || begins_as_one().unwrap_or(false))
+}

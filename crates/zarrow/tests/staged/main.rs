@@ -1,0 +1,544 @@
+//! Staged reads from a simulated store give what reads of the same values in memory give: every layout and selection, in
+//! whatever order answers come, cut to pieces, begun anew, replaced on the way, or cancelled at any event.
+#![allow(clippy::disallowed_types, reason = "a program that does not fork")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+mod archive;
+mod arrays;
+mod simulated;
+
+use arrays::{SHAPE, kinds, told, written};
+use serde_json::json;
+use simulated::{Manner, SimulatedStore, Versions};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use zarrow::store::remote::{FetchPolicy, RemoteAdapter, Span};
+use zarrow::store::{MemoryStore, RemoteZip, Store, ZipStore};
+use zarrow::{Array, ErrorKind, Index, OpenOptions, ReadOptions, Selection};
+use zarrow_array::DecodedArray;
+
+fn open(store: Arc<dyn Store>, cache_nbytes: usize) -> Array {
+    let options = OpenOptions::default().cache_nbytes(cache_nbytes);
+    zarrow::open_with(store, "", &options).unwrap().into_array().unwrap()
+}
+
+fn local(values: &BTreeMap<String, Vec<u8>>) -> Array {
+    open(Arc::new(MemoryStore::new(values.clone()).unwrap()), 0)
+}
+
+fn manner(seed: u64) -> Manner {
+    let policy = FetchPolicy {
+        requests: 1 + (seed % 9) as usize,
+        gap_nbytes: [0, 40, 1 << 20][(seed / 9 % 3) as usize],
+        merged_nbytes: [300, 1 << 20][(seed / 27 % 2) as usize],
+        split_nbytes: [100, 1 << 20][(seed / 54 % 2) as usize],
+        has_suffix: !seed.is_multiple_of(4),
+    };
+    Manner {
+        seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        changes: 0,
+        restarts: 0,
+        has_versions: true,
+        policy,
+    }
+}
+
+fn slice(start: i64, stop: i64, step: i64) -> Index {
+    Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) }
+}
+
+fn selections() -> Vec<Selection> {
+    use zarrow::AxisIndex;
+    let basic = |indices: &[Index]| Selection::new(&SHAPE, indices).unwrap();
+    let list = |positions: &'static [i64]| AxisIndex::List(positions);
+    vec![
+        Selection::all(&SHAPE),
+        basic(&[slice(3, 47, 1), slice(5, 40, 1)]),
+        basic(&[slice(0, 60, 13), slice(0, 44, 7)]),
+        basic(&[Index::At(17)]),
+        basic(&[Index::Ellipsis, Index::At(-3)]),
+        basic(&[slice(55, 4, -9)]),
+        basic(&[slice(5, 5, 1)]),
+        Selection::orthogonal(&SHAPE, &[list(&[50, 3, 3, 21]), list(&[0, 43, 12])]).unwrap(),
+        Selection::points(&SHAPE, &[list(&[50, 3, 3, 21, 59]), list(&[0, 43, 12, 1, 30])], &[5]).unwrap(),
+    ]
+}
+
+fn single(values: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Versions> {
+    values.iter().map(|(key, value)| (key.clone(), vec![value.clone()])).collect()
+}
+
+/// Every kind of chunk, by every selection, in whatever order answers come.
+#[test]
+fn staged_is_what_direct_is() {
+    let mut seed = 1;
+    for kind in kinds() {
+        let values = written(&kind, 0);
+        let direct = local(&values);
+        for selection in selections() {
+            let expected = told(&direct.read(&selection).unwrap());
+            for cache_nbytes in [0, 1 << 20] {
+                seed += 1;
+                let manner = Manner { restarts: 11 * (seed % 2), has_versions: seed % 5 > 0, ..manner(seed) };
+                let store = SimulatedStore::new(single(&values), manner);
+                let staged = open(Arc::new(RemoteAdapter::new(store.clone())), cache_nbytes);
+                for again in 0..2 {
+                    let found = staged.read(&selection).map(|found| told(&found));
+                    assert_eq!(found.unwrap(), expected, "{}, seed {seed}, read {again}", kind.name);
+                }
+                store.settle();
+            }
+        }
+    }
+}
+
+/// Several items of a batch want parts of the same chunks, which are fetched once.
+#[test]
+fn a_batch_fetches_each_chunk_once() {
+    for kind in kinds() {
+        let values = written(&kind, 0);
+        let store =
+            SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(3) });
+        let (direct, staged) = (local(&values), open(Arc::new(RemoteAdapter::new(store.clone())), 0));
+        let crops: Vec<Selection> = [0, 4, 30, 41]
+            .iter()
+            .map(|start| {
+                Selection::new(&SHAPE, &[slice(*start, start + 15, 1), slice(start % 7, 44, 2)]).unwrap()
+            })
+            .collect();
+        store.seen();
+        let batch = |array: &Array| {
+            let items: Vec<_> = crops.iter().map(|crop| (array, crop)).collect();
+            match zarrow::read_many(&items).unwrap() {
+                zarrow::Batch::Stacked(decoded) => told(&decoded),
+                zarrow::Batch::Ragged(arrays) => arrays.iter().map(told).collect(),
+            }
+        };
+        assert_eq!(batch(&staged), batch(&direct), "{}", kind.name);
+        let (requests, _) = store.seen();
+        let mut whole: Vec<_> =
+            requests.iter().filter(|request| request.span == Span::Whole).map(|one| &one.key).collect();
+        let count = whole.len();
+        whole.sort_unstable();
+        whole.dedup();
+        assert_eq!(whole.len(), count, "{}: {requests:?}", kind.name);
+    }
+}
+
+/// A second read of a shard asks for no index, and one whose index is of a version that is gone begins anew.
+#[test]
+fn an_index_is_kept_and_asked_for_again_when_the_shard_was_replaced() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "sharded").unwrap();
+    let (old, new) = (written(&kind, 0), written(&kind, 1));
+    let versions =
+        old.iter().map(|(key, value)| (key.clone(), vec![value.clone(), new[key].clone()])).collect();
+    let policy = FetchPolicy::default();
+    let store = SimulatedStore::new(versions, Manner { policy, ..manner(5) });
+    let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+    let crop = Selection::new(&SHAPE, &[slice(0, 8, 1), slice(0, 6, 1)]).unwrap();
+    store.seen();
+    let first = told(&staged.read(&crop).unwrap());
+    assert_eq!(store.seen().0.len(), 2, "an index and a chunk");
+    assert_eq!(told(&staged.read(&crop).unwrap()), first);
+    let (requests, _) = store.seen();
+    assert!(requests.len() == 1 && requests[0].if_version.is_some(), "{requests:?}");
+    store.replace_all();
+    let expected = told(&local(&new).read(&crop).unwrap());
+    assert_eq!(told(&staged.read(&crop).unwrap()), expected);
+    assert_eq!(store.seen().0.len(), 3, "the chunk of the version that is gone, then an index and a chunk");
+    // What is kept decoded is asked for its version, and not for its bytes.
+    let kept = open(Arc::new(RemoteAdapter::new(store.clone())), 1 << 20);
+    assert_eq!(told(&kept.read(&crop).unwrap()), expected);
+    store.seen();
+    assert_eq!(told(&kept.read(&crop).unwrap()), expected);
+    let (requests, _) = store.seen();
+    assert!(requests.len() == 1 && requests[0].span == Span::Range(0..0), "{requests:?}");
+}
+
+/// Values that are replaced at any event: every chunk, and every shard, is old or new, and never a mixture.
+#[test]
+fn every_chunk_is_of_one_version() {
+    for kind in kinds().into_iter().filter(|kind| kind.data_type == "uint32") {
+        let (old, new) = (written(&kind, 0), written(&kind, 1));
+        assert_eq!(old.keys().collect::<Vec<_>>(), new.keys().collect::<Vec<_>>(), "{}", kind.name);
+        let versions: BTreeMap<String, Versions> = old
+            .iter()
+            .map(|(key, value)| {
+                (
+                    key.clone(),
+                    (0..9).map(|turn| if turn % 2 == 0 { value.clone() } else { new[key].clone() }).collect(),
+                )
+            })
+            .collect();
+        for seed in 0..12 {
+            let store =
+                SimulatedStore::new(versions.clone(), Manner { changes: 9, restarts: 13, ..manner(seed) });
+            let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+            let found = match staged.read(..) {
+                Ok(found) => found.into_tensor().unwrap(),
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Io(_)), "{}: {error}", kind.name);
+                    continue;
+                }
+            };
+            let found = found.as_slice::<u32>().unwrap();
+            let mut versions_of: BTreeMap<(u64, u64), u32> = BTreeMap::new();
+            for (at, element) in found.iter().enumerate() {
+                let (row, column) = (at as u64 / SHAPE[1], at as u64 % SHAPE[1]);
+                if *element != 7 {
+                    let chunk = (row / kind.chunks[0], column / kind.chunks[1]);
+                    let of_chunk = *versions_of.entry(chunk).or_insert(element % 2);
+                    assert_eq!(of_chunk, element % 2, "{}, seed {seed}, chunk {chunk:?}", kind.name);
+                }
+            }
+        }
+    }
+}
+
+/// A caller who stops at any event gets away, and every request is ended.
+#[test]
+fn a_read_is_cancelled_at_any_event() {
+    for kind in kinds() {
+        let values = written(&kind, 0);
+        let expected = told(&local(&values).read(..).unwrap());
+        for (turn, stop) in (0..40).step_by(3).enumerate() {
+            let store = SimulatedStore::new(single(&values), manner(turn as u64 * 7));
+            let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+            let begun = store.events();
+            let cancel = || store.events() >= begun + stop;
+            match staged.read_with(.., &ReadOptions::default().cancel(&cancel)) {
+                Ok(found) => assert_eq!(told(&found), expected),
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Interrupted), "{}: {error}", kind.name)
+                }
+            }
+            store.settle();
+        }
+    }
+}
+
+/// As many requests at once as the policy says, and never more.
+#[test]
+fn no_more_requests_than_the_policy_says() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
+    let values = written(&kind, 0);
+    for requests in [1, 3, 64] {
+        let policy = FetchPolicy { requests, ..FetchPolicy::default() };
+        let store = SimulatedStore::new(single(&values), Manner { policy, ..manner(2) });
+        let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+        store.seen();
+        staged.read(..).unwrap();
+        let (all, most) = store.seen();
+        assert!(most <= requests as u64, "{most} of {requests}");
+        assert_eq!(all.len(), 16);
+    }
+}
+
+/// A read that nobody waits for, waited for.
+fn detached(array: &Array, selection: &Selection) -> zarrow::Result<DecodedArray> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    array.read_detached(selection.clone(), None, move |decoded| sender.send(decoded).unwrap()).unwrap();
+    receiver.recv().unwrap()
+}
+
+/// Reads that nobody waits for give the same, from either kind of store.
+#[test]
+fn detached_is_what_direct_is() {
+    for (number, kind) in kinds().into_iter().enumerate() {
+        let values = written(&kind, 0);
+        let direct = local(&values);
+        let store = SimulatedStore::new(single(&values), Manner { restarts: 17, ..manner(number as u64) });
+        let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+        for selection in selections() {
+            let expected = told(&direct.read(&selection).unwrap());
+            assert_eq!(told(&detached(&direct, &selection).unwrap()), expected, "{}", kind.name);
+            assert_eq!(told(&detached(&staged, &selection).unwrap()), expected, "{}", kind.name);
+        }
+    }
+}
+
+/// Hundreds of reads are under way on a few threads, and each gives its own.
+#[test]
+fn many_detached_reads_hold_no_threads() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "sharded").unwrap();
+    let values = written(&kind, 0);
+    let store = SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(4) });
+    let (direct, staged) = (local(&values), open(Arc::new(RemoteAdapter::new(store.clone())), 0));
+    let row = |number: i64| Selection::new(&SHAPE, &[Index::At(number % 60)]).unwrap();
+    store.seen();
+    store.wait_for(600);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for number in 0..600 {
+        let sender = sender.clone();
+        let done = move |decoded| sender.send((number, decoded)).unwrap();
+        staged.read_detached(row(number), None, done).unwrap();
+    }
+    for _ in 0..600 {
+        let (number, decoded) = receiver.recv().unwrap();
+        assert_eq!(told(&decoded.unwrap()), told(&direct.read(row(number)).unwrap()), "row {number}");
+    }
+    assert!(store.seen().1 >= 600);
+}
+
+/// A detached read that is cancelled at any event ends, and so do its requests; what it read into is free then.
+#[test]
+fn a_detached_read_is_cancelled_at_any_event() {
+    for kind in kinds() {
+        let values = written(&kind, 0);
+        let expected = told(&local(&values).read(..).unwrap());
+        for (turn, stop) in (0..60).step_by(7).enumerate() {
+            let store = SimulatedStore::new(single(&values), manner(turn as u64 * 5));
+            let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+            let begun = store.events();
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let selection = Selection::all(&SHAPE);
+            let read =
+                staged.read_detached(selection, None, move |decoded| sender.send(decoded).unwrap()).unwrap();
+            let found = loop {
+                match receiver.try_recv() {
+                    Ok(found) => break found,
+                    Err(_) if store.events() >= begun + stop => {
+                        read.cancel();
+                        break receiver.recv().unwrap();
+                    }
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            match found {
+                Ok(found) => assert_eq!(told(&found), expected),
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Interrupted), "{}: {error}", kind.name)
+                }
+            }
+            store.settle();
+        }
+    }
+}
+
+/// Memory of the caller's is kept until the read has ended, and is let go before that is told.
+#[test]
+fn a_detached_read_into_memory_of_the_callers() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
+    let values = written(&kind, 0);
+    let store = SimulatedStore::new(single(&values), manner(8));
+    let expected =
+        local(&values).read(..).unwrap().into_tensor().unwrap().as_slice::<u32>().unwrap().to_vec();
+    for array in [open(Arc::new(RemoteAdapter::new(store)), 0), local(&values)] {
+        let mut memory = vec![0u32; expected.len()];
+        let strides = vec![SHAPE[1] as isize * 4, 4];
+        let out = zarrow::Strided::new(memory.as_mut_ptr().cast(), memory.len() * 4, 0, strides);
+        let keeper = Arc::new(());
+        let kept = Box::new(Arc::clone(&keeper));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let done = move |read: zarrow::Result<()>| sender.send((read, Arc::strong_count(&keeper))).unwrap();
+        // SAFETY: the memory is used by nobody until the read has told its end.
+        unsafe { array.read_strided_detached(Selection::all(&SHAPE), out, kept, done) }.unwrap();
+        let (read, holders) = receiver.recv().unwrap();
+        read.unwrap();
+        assert_eq!((holders, &memory), (1, &expected));
+    }
+}
+
+/// The documents of a node are asked for at once, and those of all children of a group.
+#[test]
+fn a_group_is_opened_in_few_round_trips() {
+    let group = json!({"zarr_format": 3, "node_type": "group", "attributes": {}}).to_string().into_bytes();
+    let mut values = BTreeMap::from([("zarr.json".to_owned(), group)]);
+    let kind = kinds().into_iter().next().unwrap();
+    for number in 0..12 {
+        values.extend(written(&kind, 0).into_iter().map(|(key, value)| (format!("x{number}/{key}"), value)));
+    }
+    let store = SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(6) });
+    let adapter: Arc<dyn Store> = Arc::new(RemoteAdapter::new(store.clone()));
+    // With fewer at once nothing would happen.
+    store.wait_for(5);
+    let group = zarrow::open(Arc::clone(&adapter), "").unwrap().into_group().unwrap();
+    assert_eq!(store.seen().1, 5, "the documents that a node may have");
+    store.wait_for(60);
+    let children = group.children().unwrap();
+    assert_eq!(children.len(), 12);
+    assert!(children.iter().all(|(_, child)| child.is_ok()));
+    assert_eq!(store.seen().1, 60, "those of all children");
+    let error = zarrow::open(adapter, "nothing").unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::NotFound), "{error}");
+}
+
+/// Strings that are replaced on the way: every read is of old or new ones, or an error that says so.
+#[test]
+fn strings_of_one_version() {
+    for kind in kinds().into_iter().filter(|kind| kind.data_type == "string") {
+        let (old, new) = (written(&kind, 0), written(&kind, 1));
+        let versions = |key: &String, value: &Vec<u8>| {
+            (0..9)
+                .map(|turn| if turn % 2 == 0 { value.clone() } else { new[key].clone() })
+                .collect::<Versions>()
+        };
+        let versions: BTreeMap<_, _> =
+            old.iter().map(|(key, value)| (key.clone(), versions(key, value))).collect();
+        let both = [&old, &new].map(|values| local(values).read(..).unwrap());
+        let words = |decoded: &DecodedArray, at: usize| match decoded {
+            DecodedArray::Variable(variable) => variable.element(at).unwrap().to_vec(),
+            _ => panic!("strings"),
+        };
+        for seed in 0..20 {
+            let store = SimulatedStore::new(versions.clone(), Manner { changes: 25, ..manner(seed) });
+            let staged = open(Arc::new(RemoteAdapter::new(store)), 0);
+            let found = match staged.read(..) {
+                Ok(found) => found,
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Io(_)), "{}: {error}", kind.name);
+                    continue;
+                }
+            };
+            let mut version_of: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+            for at in 0..SHAPE.iter().product::<u64>() as usize {
+                let (row, column) = (at as u64 / SHAPE[1], at as u64 % SHAPE[1]);
+                let word = words(&found, at);
+                let is_of = [0, 1].map(|version| words(&both[version], at) == word);
+                if is_of[0] != is_of[1] {
+                    let chunk = (row / kind.chunks[0], column / kind.chunks[1]);
+                    let version = usize::from(is_of[1]);
+                    assert_eq!(
+                        *version_of.entry(chunk).or_insert(version),
+                        version,
+                        "{}, seed {seed}",
+                        kind.name
+                    );
+                } else {
+                    assert!(is_of[0], "{}, seed {seed}: neither old nor new", kind.name);
+                }
+            }
+        }
+    }
+}
+
+/// An archive of these values, with headers of its members that are longer by `extra` bytes than its directory tells.
+fn zipped(values: &BTreeMap<String, Vec<u8>>, extra: usize, manner: Manner) -> Arc<SimulatedStore> {
+    let archive = archive::archive(values, extra);
+    SimulatedStore::new(BTreeMap::from([("data.zip".to_owned(), vec![archive.clone(), archive])]), manner)
+}
+
+/// Members of a remote archive, stored and deflated, whether their headers are as long as was guessed or not.
+#[test]
+fn a_remote_archive_is_what_its_members_are() {
+    let mut seed = 400;
+    for kind in kinds() {
+        let values = written(&kind, 0);
+        let direct = local(&values);
+        for selection in selections() {
+            let expected = told(&direct.read(&selection).unwrap());
+            for extra in [0, 300] {
+                seed += 1;
+                let manner = Manner { restarts: 11 * (seed % 2), has_versions: seed % 5 > 0, ..manner(seed) };
+                let store = zipped(&values, extra, manner);
+                let zip = RemoteZip::open(Arc::clone(&store) as Arc<_>, "data.zip").unwrap();
+                let staged = open(Arc::new(RemoteAdapter::new(Arc::new(zip))), 1 << 20);
+                for again in 0..2 {
+                    let found = staged.read(&selection).map(|found| told(&found));
+                    assert_eq!(found.unwrap(), expected, "{}, seed {seed}, read {again}", kind.name);
+                }
+                store.settle();
+            }
+        }
+    }
+}
+
+/// One request opens an archive, and one more reads a chunk; where headers are longer than was guessed, two.
+#[test]
+fn a_chunk_of_a_remote_archive_is_one_request() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "raw").unwrap();
+    let values = written(&kind, 0);
+    let chunk = Selection::new(&SHAPE, &[slice(0, 16, 1), slice(0, 12, 1)]).unwrap();
+    for (extra, expected) in [(0, 1), (300, 2)] {
+        let store = zipped(&values, extra, Manner { policy: FetchPolicy::default(), ..manner(9) });
+        let zip = RemoteZip::open(Arc::clone(&store) as Arc<_>, "data.zip").unwrap();
+        let (requests, _) = store.seen();
+        assert!(matches!(requests[..], [ref one] if matches!(one.span, Span::Suffix(_))), "{requests:?}");
+        let adapter = RemoteAdapter::new(Arc::new(zip));
+        let keys = values.keys().filter(|key| key.as_str() != "zarr.json").count();
+        assert_eq!(adapter.list("").unwrap(), ["c", "zarr.json"]);
+        assert_eq!(adapter.nbytes("c").unwrap(), keys as u64 * 16 * 12 * 4);
+        assert!(store.seen().0.is_empty(), "the directory tells what is there");
+        let array = open(Arc::new(adapter), 0);
+        store.seen();
+        let read = told(&array.read(&chunk).unwrap());
+        assert_eq!(read, told(&local(&values).read(&chunk).unwrap()));
+        let (requests, _) = store.seen();
+        assert_eq!(requests.len(), expected, "{requests:?}");
+        assert!(requests.iter().all(|request| request.if_version.is_some()), "{requests:?}");
+        // An archive that is replaced is an error, and never read by the directory of the one before.
+        store.replace_all();
+        let error = array.read(&chunk).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Stale(_)), "{error}");
+    }
+}
+
+/// Cancelled at any event, a read of an archive ends, and every request with it.
+#[test]
+fn reads_of_an_archive_that_are_cancelled_end() {
+    for kind in kinds().into_iter().step_by(4) {
+        let values = written(&kind, 0);
+        for limit in (1..80).step_by(7) {
+            let store = zipped(&values, (limit as usize % 2) * 300, manner(limit));
+            let zip = RemoteZip::open(Arc::clone(&store) as Arc<_>, "data.zip").unwrap();
+            let array = open(Arc::new(RemoteAdapter::new(Arc::new(zip))), 0);
+            let before = store.events();
+            let cancel = || store.events() > before + limit;
+            let options = ReadOptions::default().cancel(&cancel);
+            match array.read_with(Selection::all(&SHAPE), &options) {
+                Ok(found) => {
+                    assert_eq!(told(&found), told(&local(&values).read(Selection::all(&SHAPE)).unwrap()))
+                }
+                Err(error) => assert!(matches!(error.kind(), ErrorKind::Interrupted), "{error}"),
+            }
+            store.settle();
+        }
+    }
+}
+
+/// Flipped bits and cut ends: what was stored, or an error; and the same for a local archive.
+#[test]
+fn a_damaged_archive_is_an_error_or_right() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "raw").unwrap();
+    let mut values = written(&kind, 0);
+    values.retain(|key, _| ["zarr.json", "c/0/0", "c/0/1"].contains(&key.as_str()));
+    let expected = told(&local(&values).read(Selection::all(&SHAPE)).unwrap());
+    let whole = archive::archive(&values, 4);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.zip");
+    // Checksums are of whole members: what is cut into several requests is not checked.
+    let whole_requests = Manner { policy: FetchPolicy::default(), ..manner(1) };
+    let (mut right, mut refused) = (0, 0);
+    let mut look = |archive: Vec<u8>, what: String| {
+        std::fs::write(&path, &archive).unwrap();
+        let store = SimulatedStore::new(BTreeMap::from([("z".to_owned(), vec![archive])]), whole_requests);
+        let remote = || -> zarrow::Result<Arc<dyn Store>> {
+            Ok(Arc::new(RemoteAdapter::new(Arc::new(RemoteZip::open(store.clone(), "z")?))))
+        };
+        let file = || -> zarrow::Result<Arc<dyn Store>> { Ok(Arc::new(ZipStore::open(&path)?)) };
+        for open in [&remote as &dyn Fn() -> zarrow::Result<Arc<dyn Store>>, &file] {
+            let read = || zarrow::open(open()?, "")?.into_array()?.read(Selection::all(&SHAPE));
+            match read() {
+                // A member whose name is another one is none of the array's, whose chunk is filled.
+                Ok(found) if told(&found) == expected => right += 1,
+                Ok(_) => assert!(what.ends_with("name"), "{what}"),
+                Err(_) => refused += 1,
+            }
+        }
+    };
+    let names: Vec<std::ops::Range<usize>> = (0..whole.len())
+        .flat_map(|at| values.keys().map(move |key| (at, key)))
+        .filter(|(at, key)| whole[*at..].starts_with(key.as_bytes()))
+        .map(|(at, key)| at..at + key.len())
+        .collect();
+    for at in (0..whole.len()).filter(|at| *at < 200 || *at > whole.len() - 340 || at % 37 == 0) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        let is_name = names.iter().any(|name| name.contains(&at));
+        look(damaged, format!("byte {at}{}", if is_name { " of a name" } else { "" }));
+    }
+    for length in (0..whole.len()).step_by(53) {
+        look(whole[..length].to_vec(), format!("cut at {length}"));
+    }
+    assert!(right > 50 && refused > 200, "{right} {refused}");
+}

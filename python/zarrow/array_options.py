@@ -1,0 +1,119 @@
+"""What can be said of a new array: names and types, and what is told of an option that there is not."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
+
+from zarrow._zarrow import CloudStore, MemoryStore
+
+Store: TypeAlias = str | os.PathLike[str] | CloudStore | MemoryStore
+"""A folder, a URL, or a store in the cloud or in memory."""
+
+Codec: TypeAlias = str | Mapping[str, Any] | Any
+"""A codec: its name, what metadata of version 3 or of numcodecs have, or an object of theirs."""
+
+Chunks: TypeAlias = int | Sequence[int | None] | Literal["auto"] | None
+"""The shape of a chunk; `bool`, which is an int, stands for "auto" and for one chunk."""
+
+Codecs: TypeAlias = Codec | Iterable[Codec] | Literal["auto"] | None
+"""One codec, several or none; or what is usual."""
+
+
+class LayoutOptions(TypedDict, total=False):
+    """How a new array is stored: `create_array` explains each."""
+
+    chunks: Chunks
+    shards: int | Sequence[int] | Literal["auto"] | None
+    filters: Codecs
+    compressors: Codecs
+    compressor: Codec | None
+    serializer: Codec | Literal["auto"] | None
+    codecs: Iterable[Codec] | None
+    order: Literal["C", "F"] | None
+    attributes: Mapping[str, Any] | None
+    chunk_key_encoding: str | Mapping[str, Any] | None
+    dimension_names: Sequence[str | None] | None
+    overwrite: bool
+
+
+class ArrayOptions(LayoutOptions, total=False):
+    """What can be said of a new array: `create_array` explains each."""
+
+    shape: int | Sequence[int] | None
+    dtype: Any
+    data: Any
+    fill_value: Any
+    missing: Literal["optional", "fill", "anndata"] | None
+
+
+class FilledOptions(LayoutOptions, total=False):
+    """What can be said of a new array of one value: `full` explains each."""
+
+    store: Store | None
+    path: str
+    zarr_format: Literal[2, 3]
+
+
+class LikeOptions(FilledOptions, total=False):
+    """What can be said of a new array that is like another: `full_like` explains each."""
+
+    shape: int | Sequence[int] | None
+    dtype: Any
+
+
+OPTIONS = frozenset(ArrayOptions.__annotations__)
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def check_names(
+    options: Iterable[str], known: Iterable[str] = OPTIONS, whose: str = "of a new array"
+) -> None:
+    """Refuse an option that there is not.
+
+    Raises
+    ------
+    TypeError
+        There is one; the message says what has its place.
+    """
+    for name in options:
+        if name not in known:
+            from zarrow.hints import of_option
+
+            raise TypeError(of_option(name, sorted(known), whose))
+
+
+def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Let a function say what to type for an option that it does not have, or that goes by name."""
+
+    @functools.wraps(function)
+    def checked(*given: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
+        try:
+            return function(*given, **options)
+        except TypeError:
+            _check_call(function, checked.__name__, given, options)
+            raise
+
+    return checked
+
+
+def _check_call(
+    function: Callable[..., Any], name: str, given: tuple[Any, ...], options: dict[str, Any]
+) -> None:
+    """Refuse options by their names, and those that were given by position."""
+    import inspect
+
+    parameters = inspect.signature(function).parameters
+    check_names(options, parameters, f"of {name}")
+    by_position = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters.values())
+    if len(given) > by_position:
+        shown = ", ".join(
+            repr(value) if isinstance(value, int | str | tuple) else "..." for value in given[1:]
+        )
+        raise TypeError(
+            f"options of {name} go by name, as shape=(365, 100), dtype='f4', not by position: {shown}"
+        )

@@ -1,0 +1,13 @@
+"""The line of the program that called zarrow, for warnings to name."""
+
+from __future__ import annotations
+
+import sys
+
+
+def frames_of_zarrow() -> int:
+    """Count the frames from the caller of this down to the program, as `stacklevel` of a warning counts."""
+    count, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("zarrow."):
+        count, frame = count + 1, frame.f_back
+    return count

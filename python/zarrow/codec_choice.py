@@ -1,0 +1,36 @@
+"""Codecs as users choose them: names, what metadata have, objects of zarr-python and numcodecs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def chosen_codecs(codecs: Any) -> list[Any]:
+    """List the codecs of one, of several, or of none."""
+    if codecs is None:
+        return []
+    if isinstance(codecs, (str, Mapping)) or hasattr(codecs, "to_dict") or hasattr(codecs, "get_config"):
+        codecs = [codecs]
+    return [_codec(codec) for codec in codecs]
+
+
+def _codec(codec: Any) -> Any:
+    """Give a codec as metadata have it."""
+    if hasattr(codec, "to_dict"):  # of zarr-python
+        return _of_zarr_python(codec)
+    if hasattr(codec, "get_config"):  # of numcodecs
+        codec = codec.get_config()
+    return dict(codec) if isinstance(codec, Mapping) else codec
+
+
+def _of_zarr_python(codec: Any) -> dict[str, Any]:
+    """Give a codec without the parameters that zarr-python leaves to be found from the data type."""
+    given: dict[str, Any] = dict(codec.to_dict())
+    configuration = dict(given.get("configuration", {}))
+    for name in getattr(codec, "_tunable_attrs", ()):
+        configuration.pop(name, None)
+    for name in ("codecs", "index_codecs"):  # those inside of shards
+        if isinstance(configuration.get(name), list | tuple) and hasattr(codec, name):
+            configuration[name] = [_codec(inner) for inner in getattr(codec, name)]
+    return {**given, "configuration": configuration} if configuration else given

@@ -1,0 +1,171 @@
+"""What to type, for names and operators that objects of zarrow do not have.
+
+1. `zarrow.familiar_names` says it for names of other libraries that have a counterpart here.
+2. Decoded arrays have the methods of NumPy that compute. Whatever else NumPy's arrays, PyTorch's tensors or
+   the columns of pandas have is found by asking those libraries, and the message says how to go there.
+3. An `Array` is in the store. What computes says that it has to be read first. A `Group` says which of its
+   members has the name, or that its arrays have it.
+4. A name that is close to one that is there was meant, perhaps.
+5. Names that begin with an underscore are asked for by protocols: they are not looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from zarrow import _zarrow
+from zarrow.arithmetic import BINARY, METHODS, UNARY
+from zarrow.errors import ZarrowError
+from zarrow.methods import add_method
+
+
+def add_to_classes() -> None:
+    """Give the classes their messages."""
+    for owner, hint in (
+        (_zarrow.DecodedArray, _of_decoded),
+        (_zarrow.Array, _of_array),
+        (_zarrow.Group, _of_group),
+        (_zarrow.ArrowStream, _of_stream),
+    ):
+        add_method(owner, "__getattr__", _no_attribute(hint))
+    for name in BINARY:
+        setattr(_zarrow.Array, f"__{name}__", _refused_operator(name))
+        setattr(_zarrow.Array, f"__r{name}__", _refused_operator(name))
+    for name in UNARY:
+        setattr(_zarrow.Array, f"__{name}__", _refused_operator(name))
+    for name in ("float", "int"):
+        setattr(_zarrow.Array, f"__{name}__", _refused_number(name))
+
+
+def close_name(name: str, names: Iterable[str]) -> str:
+    """Ask whether a name that is close to this one was meant; "" where none is (step 4)."""
+    import difflib
+
+    close = difflib.get_close_matches(name, [other for other in names if not other.startswith("_")], 1, 0.7)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def of_module(name: str) -> str:
+    """Tell that the module has no such name, and what has its place."""
+    from zarrow.familiar_names import MODULE
+
+    hint = _to_type(MODULE[name]) if name in MODULE else close_name(name, _zarrow._import("zarrow").__dir__())
+    return f"module 'zarrow' has no attribute {name!r}" + (f": {hint}" if hint else "")
+
+
+def of_option(name: str, known: Iterable[str], whose: str) -> str:
+    """Tell that there is no such option, and what has its place."""
+    from zarrow.familiar_names import OPTIONS
+
+    hint = _to_type(OPTIONS[name]) if name in OPTIONS else close_name(name, known)
+    return f"unknown option {name!r} {whose}" + (f": {hint}" if hint else "")
+
+
+def _to_type(text: str) -> str:
+    return text.removeprefix("nothing: ") if text.startswith("nothing: ") else f"type {text}"
+
+
+def _no_attribute(hint: Any) -> Any:
+    def method(self: Any, name: str, /) -> Any:
+        text = "" if name.startswith("_") else hint(self, name) or close_name(name, dir(type(self)))
+        plain = f"{type(self).__name__!r} object has no attribute {name!r}"
+        # Python would look for close names itself, and repeat ours, where it is given the object.
+        raise AttributeError(f"{plain}: {text}" if text else plain, name=name)
+
+    method.__doc__ = "Raise an AttributeError that says what to type."
+    return method
+
+
+def _of_decoded(array: Any, name: str) -> str:
+    from zarrow.familiar_names import DECODED
+
+    if name in ("torch", "jax"):
+        return f"{name} has no arrays of text; .numpy() and .arrow() give theirs"
+    if name in DECODED:
+        return _to_type(DECODED[name].replace("{tensor}", "x"))
+    way = _way_through_others(array, name)
+    return f"type {way}" if way else ""
+
+
+def _of_array(array: Any, name: str) -> str:
+    from zarrow.familiar_names import ARRAY, DECODED
+
+    if name in ARRAY:
+        return _to_type(ARRAY[name].replace("{array}", "array"))
+    if hasattr(_zarrow.Tensor, name) or name in METHODS:
+        return f"read the array first, as array[...].{name}"
+    if name in DECODED:
+        return "read the array first: type " + DECODED[name].replace("{tensor}", "array[...]")
+    if close_name(name, dir(type(array))):
+        return ""
+    way = _way_through_others(array, name)
+    return f"read the array first, as array[...]{way}" if way.startswith(".") else way and f"type {way}"
+
+
+def _of_group(group: Any, name: str) -> str:
+    from zarrow.familiar_names import ARRAY, DECODED, GROUP
+
+    if name in GROUP:
+        return _to_type(GROUP[name].replace("{group}", "group"))
+    if close_name(name, dir(type(group))):
+        return ""
+    with contextlib.suppress(ZarrowError):  # the store may be gone
+        if name in group:
+            return f'type group["{name}"]'
+    if hasattr(_zarrow.Array, name) or hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
+        return f'a group has none, its arrays have: type group["name"].{name}'
+    return ""
+
+
+def _of_stream(stream: Any, name: str) -> str:
+    from zarrow.familiar_names import STREAM
+
+    return _to_type(STREAM[name].replace("{rows}", "rows")) if name in STREAM else ""
+
+
+def _way_through_others(array: Any, name: str) -> str:
+    """Say how to reach a name of NumPy, or of a library that is imported (step 2)."""
+    np = _zarrow._import("numpy")
+    if hasattr(np.ndarray, name) or hasattr(np.ma.MaskedArray, name):
+        return f".numpy().{name}"
+    if callable(getattr(np, name, None)):
+        return f"numpy.{name}(x)"
+    if getattr(array, "dtype", None) == np.dtypes.StringDType() and hasattr(np.strings, name):
+        return f"numpy.strings.{name}(x.numpy()), or .arrow() and pyarrow.compute"
+    for module, kind, way in (
+        ("torch", "Tensor", ".torch()"),
+        ("jax", "Array", ".jax()"),
+        ("pandas", "Series", ".arrow().to_pandas()"),
+        ("polars", "Series", ".polars()"),
+        ("xarray", "DataArray", "xarray.DataArray(x.numpy())"),
+    ):
+        there = sys.modules.get(module)
+        if there is not None and hasattr(getattr(there, kind, None), name):
+            return f"{way}.{name}"
+    return ""
+
+
+def _refused_operator(name: str) -> Any:
+    symbol = getattr(operator, f"__{name}__").__name__
+
+    def method(self: Any, *_: Any) -> Any:
+        raise TypeError(
+            f"an Array is in the store and does not compute ({symbol}): read it first, as array[...]"
+        )
+
+    method.__name__ = f"__{name}__"
+    method.__doc__ = "Refuse, with a TypeError that says to read the array first."
+    return method
+
+
+def _refused_number(name: str) -> Any:
+    def method(self: Any) -> Any:
+        raise TypeError(f"an Array is in the store and is no number: read it first, as {name}(array[index])")
+
+    method.__name__ = f"__{name}__"
+    method.__doc__ = "Refuse, with a TypeError that says to read the array first."
+    return method

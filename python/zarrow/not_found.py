@@ -1,0 +1,126 @@
+"""What is at a place without an array or a group, and what to type: for the text of `NotFoundError`.
+
+The file system is looked at only after nothing was found, and no more than a thousand names of a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+
+_DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
+
+_MOST_NAMES = 1000
+
+# How a file begins, what it is then, and what to do with it.
+_FILES = (
+    (b"PK\x05\x06", "an empty zip file"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 or netCDF-4 file, not Zarr: open it with h5py or xarray"),
+    (b"CDF", "a netCDF file, not Zarr: open it with xarray"),
+    (b"\x93NUMPY", "a NumPy file, not Zarr: open it with numpy.load"),
+    (b"PAR1", "a Parquet file, not Zarr: open it with pyarrow or polars"),
+    (b"II*\x00", "a TIFF file, not Zarr: open it with tifffile"),
+    (b"MM\x00*", "a TIFF file, not Zarr: open it with tifffile"),
+    (b"\x1f\x8b", "a gzip file: unpack it"),
+)
+
+# What a folder of another format has in it.
+_FOLDERS = (
+    ({"attributes.json"}, "an N5 container, which zarrow does not read"),
+    ({"refs", "snapshots"}, "an Icechunk repository, which zarrow does not read yet: open it with icechunk"),
+    ({"__schema"}, "a TileDB array, which zarrow does not read"),
+    ({"_delta_log"}, "a Delta table, which zarrow does not read"),
+)
+
+
+def explain(store: str) -> str | None:
+    """Say what is at a place of the file system where there is no store, None where that is not known."""
+    place = Path(store)
+    try:
+        if place.is_dir():
+            return _folder(place)
+        if place.is_file():
+            return _file(place)
+        # The name that a store in memory gives itself.
+        return None if store == "memory" else _nothing(store, place)
+    except OSError:
+        return None
+
+
+def _nothing(store: str, place: Path) -> str:
+    if store.startswith("~"):
+        return f'"~" is taken as a name: give os.path.expanduser({store!r})'
+    above = place.absolute().parent
+    if not above.is_dir():
+        while not above.parent.is_dir():
+            above = above.parent
+        return f"there is no folder {str(above)!r}{_meant(above)}"
+    return f"there is no such folder{_meant(place.absolute())}"
+
+
+def _meant(place: Path) -> str:
+    """Name those beside a place that come close to it."""
+    import difflib
+
+    close = difflib.get_close_matches(place.name, _names(place.parent), 3, 0.7)
+    return (
+        f"; did you mean {' or '.join(repr(str(place.with_name(name))) for name in close)}?" if close else ""
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        names = (entry.name for entry in islice(entries, _MOST_NAMES))
+        return sorted(name for name in names if not name.startswith(".zarrow-"))
+
+
+def _file(place: Path) -> str:
+    if place.name in _DOCUMENTS:
+        return f"this is the metadata document of a node: open its folder, {str(place.parent)!r}"
+    with place.open("rb") as file:
+        start = file.read(16)
+    if start.startswith(b"PK\x03\x04"):
+        return _nodes_in_archive(place)
+    for beginning, what in _FILES:
+        if start.startswith(beginning):
+            return f"this is {what.format(place)}"
+    return "this is a file; a store is a folder"
+
+
+def _nodes_in_archive(place: Path) -> str:
+    """Say which folders of a zip file have nodes."""
+    import zipfile
+
+    with zipfile.ZipFile(place) as archive:
+        names = {os.path.split(name) for name in islice(archive.namelist(), _MOST_NAMES)}
+    above = "the zip file has no zarr.json, .zarray or .zgroup at its root"
+    nodes = sorted(
+        {folder for folder, name in names if name in _DOCUMENTS},
+        key=lambda folder: (folder.count("/"), folder),
+    )
+    told = ", ".join(f"zarrow.open({str(place)!r}, {folder!r})" for folder in nodes[:3])
+    return f"{above}; a folder in it has: {told}" if nodes else above
+
+
+def _folder(place: Path) -> str:
+    names = _names(place)
+    if not names:
+        return 'the folder is empty: mode="a" creates a group in it, zarrow.create_array an array'
+    for marks, what in _FOLDERS:
+        if marks <= set(names):
+            return f"this is {what}"
+    if nodes := [name for name in names[:100] if _is_node(place / name)][:3]:
+        return f"the folder has no zarr.json, .zarray or .zgroup; one below it has: {_list(place, nodes)}"
+    for above in place.absolute().parents:
+        if _is_node(above):
+            return f"the folder belongs to the node at {str(above)!r}: open that"
+    return "the folder has no zarr.json, .zarray or .zgroup, which a Zarr array or group has"
+
+
+def _is_node(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _DOCUMENTS)
+
+
+def _list(place: Path, names: list[str]) -> str:
+    return ", ".join(repr(str(place / name)) for name in names)

@@ -1,0 +1,184 @@
+"""Storing arrays and tables in one call, with what is usual for them.
+
+>>> import zarrow
+>>> zarrow.save("new.zarr", height=[1.5, 2.5])
+>>> zarrow.open("new.zarr")["height"][...].tolist()
+[1.5, 2.5]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from zarrow import tables
+from zarrow._zarrow import Array, Group, MaskedTensor, MaskedVariable, asarray, open
+from zarrow.array_options import Store
+from zarrow.copying import copy_array, copy_group
+from zarrow.creation import _create, _require_group
+from zarrow.missing import form_of
+
+__all__ = ["save"]
+
+
+_MAX_DEPTH = 32
+
+# What `create_array` and the `save` of other libraries take, which would be stored as arrays without a word.
+_OPTIONS_OF_OTHERS = frozenset(
+    (
+        "attributes",
+        "chunks",
+        "compressor",
+        "compressors",
+        "dtype",
+        "mode",
+        "overwrite",
+        "storage_options",
+        "zarr_format",
+    )
+)
+
+
+def save(
+    store: Store,
+    array: Any = None,
+    /,
+    *,
+    path: str = "",
+    missing: Literal["optional", "fill", "anndata"] | None = None,
+    **arrays: Any,
+) -> None:
+    """Store an array, a table, or arrays by their names in a group, compressed as `create_array` does it.
+
+    An array of the same name is replaced; a group is not, and what else is in the store stays. Each array is
+    replaced as a whole, and where one of several is no array none is.
+
+    Parameters
+    ----------
+    store
+        A folder, as a path or a `file://` URL, which is made where it is not there, or a `MemoryStore`.
+    array
+        An array to be the whole store: anything that `asarray` takes. A table of pandas, polars or pyarrow,
+        a stream of Arrow's, or a dict of arrays, is stored as a group with an array for each column, which
+        `Group.to_arrow` gives back. An `Array` or `Group` of a store is copied with all it has.
+    path
+        Where in the store; by default its root.
+    missing
+        How missing elements are stored, as in `create_array`.
+    arrays
+        Arrays, or tables, to be in the group that is the store.
+
+    Raises
+    ------
+    TypeError
+        There is no array, or one array and named ones too; a column's name is no str.
+    NodeExistsError
+        There is a group where an array is to be (a `FileExistsError`).
+    NodeTypeError
+        There is an array where a group is to be (a `TypeError`).
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> zarrow.save("one.zarr", [1, 2, 3])
+    >>> zarrow.open("one.zarr")[1:].tolist()
+    [2, 3]
+    >>> zarrow.save("two.zarr", x=[1.0, 2.0], names=["a", "b"])
+    >>> zarrow.open("two.zarr").keys()
+    ['names', 'x']
+    >>> import polars
+    >>> zarrow.save("table.zarr", polars.DataFrame({"name": ["a", "b"], "height": [1.5, 2.5]}))
+    >>> polars.DataFrame(zarrow.open("table.zarr").to_arrow()).columns
+    ['name', 'height']
+    """
+    for name, value in (("path", path), ("missing", missing)):
+        if value is not None and not isinstance(value, str):
+            raise TypeError(
+                f'{name} is an option: an array of that name is stored as save(store, {{"{name}": ...}})'
+            )
+    for name in _OPTIONS_OF_OTHERS.intersection(arrays):
+        if arrays[name] is None or isinstance(arrays[name], bool | int | str | dict):
+            raise TypeError(
+                f"save takes no {name}: zarrow.create_array(store, data=..., {name}=...) does; "
+                f'an array of that name is stored as save(store, {{"{name}": ...}})'
+            )
+    if (array is None) == (not arrays):
+        raise TypeError(
+            "save(store, array) stores one array, save(store, a=..., b=...) several by name: give one of "
+            "the two"
+        )
+    if isinstance(array, Array) and missing is None:
+        copy_array(array, store, path, 3)
+        return
+    columns = tables.columns(array)
+    if array is not None and columns is None and not isinstance(array, Group):
+        _create(store, path, "none", {"zarr_format": 3}, data=array, missing=missing, overwrite="array")
+        return
+    group = open(store, mode="a")
+    if not isinstance(group, Group):
+        _require_group(group)
+    _check_each({**(columns or {}), **arrays}, missing)
+    if isinstance(array, Group):
+        copy_group(array, group, path)
+        return
+    if path:
+        group = group.require_group(path)
+    if columns is not None:
+        _store_columns(group, columns, missing)
+    for name, named in arrays.items():
+        _store(group, name, named, missing)
+
+
+def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:
+    """`Group.__setitem__`: replaces an array, and no group. What is in a store already is copied.
+
+    A table becomes a group of its columns.
+    """
+    if isinstance(value, Group):
+        copy_group(value, group, path)
+        return
+    if isinstance(value, Array) and missing is None:
+        copy_array(value, group, path, group.zarr_format)
+        return
+    columns = tables.columns(value)
+    if columns is not None:
+        _check_each(columns, missing)
+        _store_columns(group.require_group(path), columns, missing)
+        return
+    version = {"zarr_format": group.zarr_format}
+    _create(group, path, "none", version, data=value, missing=missing, overwrite="array")
+
+
+def _check_each(named: dict[str, Any], missing: str | None) -> None:
+    """Refuse what is no array before the first is stored, so that no half of a table replaces another.
+
+    Where nobody said how missing elements are stored, one warning names all that have some.
+    """
+    masked = list(_masked(named))
+    if masked:
+        form_of(missing, ", ".join(masked))
+
+
+def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
+    """Give the names of those that have missing elements; raise where one is no array."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one is inside itself")
+    for name, array in named.items():
+        columns = tables.columns(array)
+        if columns is not None:
+            yield from _masked(columns, depth + 1)
+        elif not isinstance(array, Array | Group):
+            try:
+                taken = asarray(array)
+            except Exception as error:
+                error.add_note(f"in {name!r}, of which nothing was stored")
+                raise
+            if isinstance(taken, MaskedTensor | MaskedVariable):
+                yield name
+
+
+def _store_columns(group: Group, columns: dict[str, Any], missing: str | None) -> None:
+    """Store a table, or a dict of arrays."""
+    for name, column in columns.items():
+        _store(group, name, column, missing)
+    group.attrs["column-order"] = list(columns)

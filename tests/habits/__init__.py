@@ -1,0 +1,91 @@
+"""What people type from habit, line by line: each works, or fails with a message that says what to type.
+
+1. A file `*.txt` has the habits that come with one library. Its first line names the library.
+2. `code  =>  value` works: the last expression gives that value, arrays as lists.
+3. `code  !!  text` fails, or warns, and the message has that text.
+4. Those of Rust stand in programs and pages that are tested there: `code  =>  file`.
+5. `docs/habits.md` is made of the same lines: `make habits` writes it anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+SOURCES = (
+    "numpy",
+    "python",
+    "pandas",
+    "polars",
+    "arrow",
+    "torch",
+    "jax",
+    "xarray",
+    "science",
+    "matplotlib",
+    "duckdb",
+    "h5py",
+    "zarr-python",
+)
+
+
+@dataclass(frozen=True)
+class Habit:
+    """One line of the table."""
+
+    source: str
+    code: str
+    value: str | None
+    message: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.source}: {self.code}"
+
+
+def title(source: str) -> str:
+    return (FOLDER / f"{source}.txt").read_text(encoding="utf-8").splitlines()[0]
+
+
+def habits(source: str) -> list[Habit]:
+    """Give the lines of one file."""
+    found = []
+    for line in (FOLDER / f"{source}.txt").read_text(encoding="utf-8").splitlines()[1:]:
+        if "  =>  " in line:
+            code, value = line.split("  =>  ")
+            found.append(Habit(source, code, value, None))
+        elif line:
+            code, message = line.split("  !!  ")
+            found.append(Habit(source, code, None, message))
+    return found
+
+
+def page() -> str:
+    """Give the text of `docs/habits.md`."""
+    lines = [(FOLDER / "introduction.md").read_text(encoding="utf-8").rstrip()]
+    for source in SOURCES:
+        lines += ["", f"## {title(source)}", "", "| You type | You get |", "|---|---|"]
+        for habit in habits(source):
+            code = habit.code.replace("|", "\\|")
+            result = f"`{habit.value}`" if habit.message is None else f"a message that says `{habit.message}`"
+            lines.append(f"| `{code}` | {result.replace('|', chr(92) + '|')} |")
+    lines += ["", "## Rust", "", "| You type | It is tested in |", "|---|---|"]
+    for habit in habits("rust"):
+        lines.append(f"| `{habit.code}` | `{habit.value}` |")
+    return "\n".join(lines) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Give arrays and columns of any library as lists, and scalars as Python's."""
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    if type(value).__module__.startswith("xarray"):
+        return value.values.tolist()
+    return value

@@ -1,0 +1,68 @@
+"""Memory that grows with data is taken by `zarrow_array::allocation`, which says when there is none.
+
+The calls of the standard library end the process then. Where one stands all the same, this file says what
+bounds it. Text and lists that are made in another way (`to_vec`, `format!`, `collect`) are not found by this
+search.
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent / "crates"
+GROWS = re.compile(
+    r"\b(?:Vec|String)(?:::<[^>]*>)?::with_capacity\(|\.reserve(?:_exact)?\(|\.resize\(|\bvec!\[[^\]]*;|\.repeat\("
+)
+
+AXES, WORDS = "an item an axis", "an item a word of an element"
+ASKED = "room was made on the line before"
+ITEM = "an element, of DecodeLimits.max_item_nbytes at most"
+TEXT = "a part of a document, which is in memory, of DecodeLimits.max_metadata_nbytes at most"
+
+# How often in a file, and what the bounds are.
+BOUNDED = {
+    "zarrow-array/src/allocation.rs": (2, ASKED),
+    "zarrow-array/src/layout/shared_tensor.rs": (1, AXES),
+    "zarrow-array/src/layout/strided_copy.rs": (2, AXES),
+    "zarrow-array/src/shape.rs": (2, AXES),
+    "zarrow/src/codec/byte_order.rs": (4, WORDS),
+    "zarrow/src/codec/filter/element.rs": (1, ASKED),
+    "zarrow/src/codec/optional.rs": (1, ITEM),
+    "zarrow/src/codec/shard_index.rs": (2, f"{ASKED}; {AXES}"),
+    "zarrow/src/codec/transpose.rs": (2, AXES),
+    "zarrow/src/exec/open_chunk.rs": (1, "a path"),
+    "zarrow/src/exec/write/shard.rs": (3, "a method of its own, which is fallible"),
+    "zarrow/src/hierarchy/resize.rs": (2, AXES),
+    "zarrow/src/memory/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
+    "zarrow/src/metadata/base64.rs": (2, TEXT),
+    "zarrow/src/metadata/fill_value.rs": (4, ITEM),
+    "zarrow/src/metadata/members.rs": (1, TEXT),
+    "zarrow/src/metadata/v2_document.rs": (2, WORDS),
+    "zarrow/src/selection/points.rs": (1, AXES),
+    "zarrow/src/store/filesystem_writer.rs": (1, "a path"),
+    "zarrow/src/store/memory_writer.rs": (1, ASKED),
+    "zarrow/src/stored_chunks.rs": (1, AXES),
+    "zarrow/src/visible.rs": (1, "a message"),
+}
+
+
+def sources() -> dict[str, str]:
+    """Each source file of the engine without its tests."""
+    found = {}
+    for crate in ("zarrow", "zarrow-array"):
+        for path in (ROOT / crate / "src").rglob("*.rs"):
+            name = path.relative_to(ROOT)
+            if "tests" not in name.parts and path.name not in ("tests.rs", "interleaving.rs"):
+                text = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod tests")[0]
+                found[str(name)] = text
+    return found
+
+
+def test_memory_that_grows_is_taken_where_there_is_some() -> None:
+    found = {}
+    for name, text in sources().items():
+        lines = [line.strip() for line in text.splitlines()]
+        hits = [line for line in lines if GROWS.search(line) and not line.startswith("//")]
+        if len(hits) != BOUNDED.get(name, (0, ""))[0]:
+            found[name] = hits
+    assert not found, f"take it by zarrow_array::allocation, or say here what bounds it: {found}"
+    assert set(BOUNDED) <= set(sources())

@@ -1,0 +1,351 @@
+"""Stores in the cloud, over servers on the loopback interface: moto as S3, and Python's own web server."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import pickle
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow.errors import NotFoundError, ReadOnlyError, StoreError, StorePermissionError, UnsupportedError
+
+KEY, SECRET = "AKIDOFTHETESTS", "a-very-secret/word+here"
+
+
+@pytest.fixture(autouse=True)
+def no_credentials_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def client(endpoint: str) -> Any:
+    import boto3
+
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+    )
+
+
+@pytest.fixture(scope="module")
+def options(endpoint: str) -> dict[str, Any]:
+    return {
+        "key": KEY,
+        "secret": SECRET,
+        "client_kwargs": {"endpoint_url": endpoint, "region_name": "us-east-1"},
+    }
+
+
+@pytest.fixture
+def bucket(client: Any, request: pytest.FixtureRequest) -> str:
+    name = "tests-" + request.node.name.lower().replace("_", "-").replace("[", "-").replace("]", "")[:50]
+    client.create_bucket(Bucket=name)
+    return name
+
+
+def upload(client: Any, bucket: str, prefix: str, folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            key = f"{prefix}/{path.relative_to(folder).as_posix()}"
+            client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A group with arrays of each kind."""
+    folder = tmp_path / "tree.zarr"
+    root = zarrow.create_group(folder, attributes={"title": "rain"})
+    values = np.arange(60 * 40, dtype="f4").reshape(60, 40)
+    root.create_array("plain", data=values, chunks=(16, 10))
+    root.create_array("group/sharded", data=values, chunks=(8, 8), shards=(32, 24), compressors=None)
+    root["names"] = ["Oslo", "Rome", "Quito"]
+    return folder
+
+
+SELECTIONS = [np.s_[...], np.s_[3:50:7, 5], np.s_[::-1, 30:], np.s_[[3, 59, 0]]]
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_a_tree_is_read_as_from_files(
+    client: Any, bucket: str, options: dict[str, Any], tree: Path, consolidated: bool
+) -> None:
+    local = zarrow.open(tree)
+    if consolidated:
+        local.consolidate_metadata()
+    upload(client, bucket, "deep/tree.zarr", tree)
+    url = f"s3://{bucket}/deep/tree.zarr"
+    remote = zarrow.open(url, storage_options=options)
+    assert dict(remote.attrs) == {"title": "rain"}
+    assert str(remote.tree()) == str(local.tree())
+    for name in ("plain", "group/sharded"):
+        for selection in SELECTIONS:
+            np.testing.assert_array_equal(
+                np.asarray(remote[name].oindex[selection]), np.asarray(local[name].oindex[selection])
+            )
+        assert remote[name].nbytes_stored() == local[name].nbytes_stored()
+    assert remote["names"][:].tolist() == ["Oslo", "Rome", "Quito"]
+    assert zarrow.load(url, "names", storage_options=options).tolist() == ["Oslo", "Rome", "Quito"]
+    store = zarrow.CloudStore(url, options)
+    assert zarrow.open(store, "plain").shape == (60, 40)
+    assert zarrow.open_group(url, mode="r", storage_options=options).keys() == local.keys()
+
+
+def test_a_tree_is_written_changed_and_erased(client: Any, bucket: str, options: dict[str, Any]) -> None:
+    url = f"s3://{bucket}/new.zarr"
+    root = zarrow.create_group(url, attributes={"title": "rain"}, storage_options=options)
+    expected = np.zeros((20, 12), "i4")
+    array = root.create_array("a", shape=(20, 12), dtype="i4", chunks=(6, 5))
+    shards = root.create_array("b", shape=(20, 12), dtype="i4", chunks=(3, 3), shards=(9, 6))
+    for rows, columns, value in [
+        (np.s_[:], np.s_[:], 5),
+        (np.s_[2:9], np.s_[1:11], 7),
+        (np.s_[3:4], np.s_[:], 0),
+    ]:
+        expected[rows, columns] = value
+        array[rows, columns] = value
+        shards[rows, columns] = value
+        np.testing.assert_array_equal(np.asarray(array[...]), expected)
+        np.testing.assert_array_equal(np.asarray(shards[...]), expected)
+    array.append(np.ones((2, 12), "i4"))
+    array.attrs["units"] = "mm"
+    found = zarrow.open(url, "a", storage_options=options)
+    assert found.shape == (22, 12) and found.attrs["units"] == "mm"
+    root.consolidate_metadata()
+    assert zarrow.open(url, storage_options=options).keys() == ["a", "b"]
+    with pytest.raises(zarrow.errors.NodeExistsError):
+        zarrow.create_group(url, storage_options=options)
+    with pytest.raises(ReadOnlyError):
+        zarrow.open(url, "a", mode="r", storage_options=options)[...] = 1
+    del root["b"]
+    keys = [entry["Key"] for entry in client.list_objects_v2(Bucket=bucket)["Contents"]]
+    assert not [key for key in keys if key.startswith("new.zarr/b")]
+    zarrow.save(zarrow.CloudStore(url, options), saved=[1, 2])
+    assert zarrow.load(url, "saved", storage_options=options).tolist() == [1, 2]
+
+
+def test_environment_profiles_and_words_of_others(
+    client: Any, bucket: str, endpoint: str, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(client, bucket, "t", tree)
+    url = f"s3://{bucket}/t"
+    named = {
+        "aws_access_key_id": KEY,
+        "aws_secret_access_key": SECRET,
+        "endpoint": endpoint,
+        "region": "us-east-1",
+    }
+    assert zarrow.open(url, storage_options=named)["plain"].shape == (60, 40)
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        f"[lab]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
+    )
+    (tmp_path / ".aws" / "config").write_text(
+        f"[profile lab]\nregion = us-east-1\nendpoint_url = {endpoint}\n"
+    )
+    assert zarrow.open(url, storage_options={"profile": "lab"})["plain"].shape == (60, 40)
+    with pytest.raises(UnsupportedError, match="no AWS profile"):
+        zarrow.open(url, storage_options={"profile": "other"})
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    assert zarrow.open(url)["plain"].shape == (60, 40)
+    assert zarrow.open(f"s3a://{bucket}/t", "names")[0] == "Oslo"
+
+
+def test_what_is_missing_and_what_cannot_be_reached(bucket: str, options: dict[str, Any]) -> None:
+    with pytest.raises(NotFoundError):
+        zarrow.open(f"s3://{bucket}/nothing", storage_options=options)
+    with pytest.raises(NotFoundError, match="NoSuchBucket"):
+        zarrow.open("s3://no-such-bucket-here/nothing", storage_options=options)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/data.zarr"
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1"):
+            zarrow.open(url, storage_options={"max_retries": 1})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"secert": SECRET},
+        {"key": ["x", SECRET]},
+        {"client_kwargs": {"endpoint": {"x": SECRET}}},
+    ],
+)
+def test_options_that_are_wrong_are_refused_and_not_shown(given: dict[str, Any]) -> None:
+    with pytest.raises((UnsupportedError, TypeError)) as raised:
+        zarrow.CloudStore("s3://bucket", given)
+    assert SECRET not in str(raised.value)
+    with pytest.raises(ValueError, match="storage_options are for"):
+        zarrow.open("data.zarr", storage_options={"anon": True})
+
+
+class Refusing(SimpleHTTPRequestHandler):
+    """Answers each request with what it was sent."""
+
+    def do_GET(self) -> None:
+        body = (
+            f"<Error><Code>AccessDenied</Code><Message>{self.headers}{self.path}</Message></Error>".encode()
+        )
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    servers = []
+
+    def start(handler: Any) -> str:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"127.0.0.1:{server.server_address[1]}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_no_secret_is_in_any_text(serve: Any) -> None:
+    address = serve(Refusing)
+    s3 = {"key": KEY, "secret": SECRET, "token": "session-token-1", "endpoint_url": f"http://{address}"}
+    cases = [
+        ("s3://bucket/a", s3, (KEY, SECRET, "session-token-1")),
+        (
+            f"http://me:pass-word@{address}/a?sig=signed-1",
+            {"headers": {"X-Key": "header-1"}},
+            ("pass-word", "signed-1", "header-1"),
+        ),
+    ]
+    for url, options, secrets in cases:
+        store = zarrow.CloudStore(url, options)
+        with pytest.raises(StorePermissionError) as raised:
+            zarrow.open(store)
+        for text in (str(raised.value), repr(raised.value), repr(store), store.name, str(raised.value.store)):
+            assert not [secret for secret in secrets if secret in text], text
+    with pytest.raises(StorePermissionError, match="missing from what is private"):
+        zarrow.open("s3://bucket/a", storage_options={"anon": True, "endpoint_url": f"http://{address}"})
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_web_server_without_ranges(serve: Any, tree: Path) -> None:
+    zarrow.open(tree).consolidate_metadata()
+    address = serve(partial(Quiet, directory=str(tree.parent)))
+    remote = zarrow.open(f"http://{address}/tree.zarr")
+    local = zarrow.open(tree)
+    assert remote.keys() == local.keys()
+    for name in ("plain", "group/sharded"):
+        np.testing.assert_array_equal(np.asarray(remote[name][5:40]), np.asarray(local[name][5:40]))
+    with pytest.raises(ReadOnlyError):
+        remote["plain"][0] = 1
+    (tree / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}))
+    with pytest.raises(UnsupportedError, match="consolidate"):
+        zarrow.open(f"http://{address}/tree.zarr").keys()
+    assert zarrow.open(f"http://{address}/tree.zarr")["plain"].shape == (60, 40)
+
+
+def test_it_pickles_with_its_options_and_forks(
+    client: Any, bucket: str, options: dict[str, Any], tree: Path
+) -> None:
+    upload(client, bucket, "t", tree)
+    array = zarrow.open(f"s3://{bucket}/t", "plain", storage_options=options)
+    expected = np.asarray(array[...])
+    again = pickle.loads(pickle.dumps(array))
+    assert again == array
+    np.testing.assert_array_equal(np.asarray(again[...]), expected)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(partial(_sum, array), range(8)) == [float(expected[row].sum()) for row in range(8)]
+    np.testing.assert_array_equal(np.asarray(array[...]), expected)
+
+
+def _sum(array: Any, row: int) -> float:
+    return float(np.asarray(array[row]).sum())
+
+
+@pytest.mark.parametrize("when", ["open", "read"])
+def test_control_c_stops_a_request_that_hangs(serve: Any, tree: Path, when: str) -> None:
+    """The server is silent for a minute: who waits for it goes on at once."""
+    hang = threading.Event()
+    released = threading.Event()
+
+    class Hanging(Quiet):
+        def do_GET(self) -> None:
+            if hang.is_set():
+                threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+                released.wait(60)
+            super().do_GET()
+
+    address = serve(partial(Hanging, directory=str(tree.parent)))
+    options = {"read_timeout": 60}
+    url = f"http://{address}/tree.zarr"
+    array = zarrow.open(url, "plain", storage_options=options)
+    hang.set()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            if when == "open":
+                zarrow.open(url, "plain", storage_options=options)
+            else:
+                array[...]
+    finally:
+        released.set()
+        time.sleep(0)
+
+
+def test_appends_of_processes_have_places_of_their_own(bucket: str, options: dict[str, Any]) -> None:
+    url = f"s3://{bucket}/log.zarr"
+    zarrow.create_array(url, shape=(0,), dtype="i8", chunks=(4,), storage_options=options)
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        pool.map(partial(_append, url, options), range(3))
+    found = zarrow.load(url, storage_options=options).tolist()
+    assert sorted(found) == sorted([0, 1, 2] * 6)
+    assert all(len(set(found[start : start + 3])) == 1 for start in range(0, 18, 3))
+
+
+def _append(url: str, options: dict[str, Any], number: int) -> None:
+    log = zarrow.open(url, storage_options=options)
+    for _ in range(2):
+        log.append([number] * 3)

@@ -1,0 +1,238 @@
+"""Where there is no array or group: what is there instead, names that come close, what to type."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import zarrow
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = zarrow.create_group("data.zarr")
+    root["temperature"] = np.arange(3.0)
+    root["pressure"] = np.arange(3.0)
+    root.create_group("model")["rain"] = [1, 2]
+    return tmp_path
+
+
+def hdf5(path):
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+
+
+def zipped(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data/zarr.json", "{}")
+
+
+def icechunk(path):
+    (path / "refs").mkdir(parents=True)
+    (path / "snapshots").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "told"),
+    [
+        ("dta.zarr", None, r"there is no such folder; did you mean '.*/data\.zarr'\?"),
+        ("nothing-like-it", None, "there is no such folder$"),
+        ("missing/deeper/data.zarr", None, "there is no folder '.*/missing'$"),
+        ("~/data.zarr", None, r"os\.path\.expanduser\('~/data\.zarr'\)"),
+        ("empty", os.mkdir, 'the folder is empty: mode="a" creates a group in it'),
+        ("file.txt", lambda path: path.write_text("x"), "this is a file; a store is a folder"),
+        (
+            "a.zip",
+            zipped,
+            r"zip file has no zarr\.json, .*; a folder in it has: zarrow\.open\('a\.zip', 'data'\)$",
+        ),
+        ("a.nc", hdf5, "HDF5 or netCDF-4 file, not Zarr: open it with h5py or xarray"),
+        ("a.npy", lambda path: np.save(path, [1]), r"open it with numpy\.load"),
+        ("ice", icechunk, "Icechunk repository"),
+        (".", None, r"no zarr\.json, \.zarray or \.zgroup; one below it has: 'data\.zarr'"),
+        ("data.zarr/zarr.json", None, r"metadata document of a node: open its folder, 'data\.zarr'"),
+        ("data.zarr/pressure/c", None, r"belongs to the node at '.*/data\.zarr/pressure'"),
+    ],
+)
+def test_what_is_at_a_place_without_a_node(folder, name, make, told):
+    if make is not None:
+        make(folder / name)
+    with pytest.raises(zarrow.NotFoundError, match=told) as raised:
+        zarrow.open(name)
+    assert isinstance(raised.value, FileNotFoundError) and raised.value.store == name
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("temprature", r'did you mean "temperature"\?'),
+        ("Pressure", r'did you mean "pressure"\?'),
+        ("model/rian", r'did you mean "rain"\?'),
+        ("modle/rain", r'did you mean "model" instead of "modle"\?'),
+        ("pressure/x", '"/pressure" is an array, with no node below it'),
+        ("humidity", r'path "humidity"\)$'),
+    ],
+)
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_names_that_come_close(folder, path, told, consolidated):
+    if consolidated:
+        zarrow.consolidate_metadata("data.zarr")
+    for opened in (lambda: zarrow.open("data.zarr")[path], lambda: zarrow.open("data.zarr", path)):
+        with pytest.raises(KeyError, match=told):
+            opened()
+
+
+def test_consolidated_metadata_that_hide_a_node_are_told(folder):
+    zarrow.consolidate_metadata("data.zarr")
+    shutil.copytree("data.zarr/pressure", "data.zarr/copied")
+    with pytest.raises(KeyError, match=r"not in the consolidated metadata.*consolidate_metadata\(\) renews"):
+        zarrow.open("data.zarr")["copied"]
+    zarrow.consolidate_metadata("data.zarr")
+    assert zarrow.open("data.zarr")["copied"].shape == (3,)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "a", "w", "w-", "x"])
+@pytest.mark.parametrize("store", ["data.zarr", "new.zarr"])
+def test_a_mode_in_the_place_of_the_path(folder, store, mode):
+    with pytest.raises(zarrow.NotFoundError, match="the mode goes by its name, mode=") as raised:
+        zarrow.open(store, mode)
+    assert f'mode="{mode}"' in str(raised.value) and not (folder / "new.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda: zarrow.open(5), TypeError, r"a store is a folder or a zip file .*, got int"),
+        (lambda: zarrow.open({"a": b""}), TypeError, r"zarrow\.MemoryStore\(values\) takes a dict"),
+        (lambda: zarrow.open("hdfs://host/x"), NotImplementedError, "hdfs:// URLs are not supported yet"),
+        (
+            lambda: zarrow.open("SWIFT://host/x"),
+            NotImplementedError,
+            "URLs are not supported yet: expected a folder",
+        ),
+        (lambda: zarrow.open("file://x"), ValueError, "needs an absolute path"),
+        (
+            lambda: zarrow.open("data.zarr", 5),
+            TypeError,
+            "expected the path of an array or a group as a str.*got int",
+        ),
+        (
+            lambda: zarrow.open("data.zarr")[0],
+            TypeError,
+            "expected the path of an array or a group as a str.*got int",
+        ),
+        (lambda: zarrow.open("data.zarr", mode="q"), ValueError, 'mode is "q", expected "r"'),
+        (lambda: zarrow.open("data.zarr", limits=3), TypeError, r"expected a zarrow\.DecodeLimits"),
+        (lambda: zarrow.DecodeLimits(max_ndim=-1), ValueError, "max_ndim is -1, expected an integer from 0"),
+        (lambda: zarrow.DecodeLimits(max_ratio="7"), TypeError, "integer"),
+        (lambda: zarrow.set_num_threads(0), ValueError, "0 threads: expected 1 or more"),
+        (lambda: zarrow.set_num_threads(-3), ValueError, "-3 threads: expected 1 or more"),
+        (
+            lambda: zarrow.create_group("data.zarr"),
+            FileExistsError,
+            "a group is already here.*overwrite=True",
+        ),
+        (lambda: zarrow.create_group("new.zarr", "a/../b"), ValueError, 'invalid path.*"\\.\\." would leave'),
+        (lambda: zarrow.create_group("new.zarr", "a//b"), ValueError, "a name between its slashes is empty"),
+        (
+            lambda: zarrow.create_group("new.zarr", "a/__b"),
+            ValueError,
+            'begin with "__" are reserved by Zarr',
+        ),
+        (lambda: zarrow.open("data.zarr", ".zarrow-1"), ValueError, "are reserved for writers"),
+        (lambda: zarrow.open("data.zarr/pressure").resize((3, 3)), ValueError, "each of the 1 axes.*got"),
+        (
+            lambda: zarrow.open("data.zarr", mode="r")["pressure"].write(0, 1),
+            OSError,
+            r'read-only.*mode="r\+"',
+        ),
+    ],
+)
+def test_wrong_arguments_say_what_is_right(folder, call, error, told):
+    with pytest.raises(error, match=told):
+        call()
+
+
+def test_what_is_no_name_is_in_no_group(folder):
+    root = zarrow.open("data.zarr")
+    assert 5 not in root and None not in root and "model" in root and root.get("temprature") is None
+
+
+def test_a_missing_library_says_how_to_install_it(folder):
+    lines = (
+        "import sys, zarrow",
+        "sys.modules['polars'] = sys.modules['pyarrow'] = None",
+        "del sys.modules['polars'], sys.modules['pyarrow']",
+        "sys.meta_path.insert(0, type('Nothing', (), {'find_spec': staticmethod(",
+        "    lambda name, *rest: (_ for _ in ()).throw(ModuleNotFoundError(name, name=name))",
+        "    if name in ('polars', 'pyarrow') else None)}))",
+        "tensor = zarrow.open('data.zarr')['pressure'][:]",
+        "for face in (tensor.polars, tensor.arrow):",
+        "    try:",
+        "        face()",
+        "    except ModuleNotFoundError as error:",
+        "        print(error, error.name)",
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
+    assert finished.stdout.splitlines() == [
+        "this needs polars, which is not installed: pip install 'zarrow[polars]' polars",
+        "this needs pyarrow, which is not installed: pip install 'zarrow[arrow]' pyarrow",
+    ]
+
+
+def test_a_number_of_threads_that_is_none_is_warned_of():
+    for value, warned in (("abc", True), ("0", True), ("-2", True), ("3", False), ("", False)):
+        command = [sys.executable, "-W", "always", "-c", "import zarrow"]
+        environment = {**os.environ, "ZARROW_NUM_THREADS": value}
+        finished = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        assert (f'ZARROW_NUM_THREADS is "{value}" and is ignored' in finished.stderr) == warned
+
+
+def test_options_that_are_none_are_no_arrays(tmp_path):
+    with pytest.raises(TypeError, match="save takes no zarr_format"):
+        zarrow.save(tmp_path / "a.zarr", a=[1], zarr_format=2)
+    with pytest.raises(TypeError, match="save takes no overwrite"):
+        zarrow.save(tmp_path / "a.zarr", [1], overwrite=True)
+    assert not (tmp_path / "a.zarr").exists()
+    zarrow.save(tmp_path / "a.zarr", {"overwrite": [True]})
+    with pytest.raises(TypeError, match="unknown option 'cach_bytes' of open: did you mean cache_bytes"):
+        zarrow.open(tmp_path / "a.zarr", cach_bytes=1)
+    with pytest.raises(ValueError, match="says how the missing elements of data are stored"):
+        zarrow.create_array(tmp_path / "b.zarr", shape=3, dtype="i4", missing="fill")
+
+
+def test_what_is_nested_is_loaded_again(tmp_path):
+    zarrow.save(tmp_path, {"a": {"b": [1, 2]}, "c": 3.5})
+    loaded = zarrow.load(tmp_path)
+    assert isinstance(loaded, dict)
+    assert loaded["a"]["b"].tolist() == [1, 2] and loaded["c"].item() == 3.5
+
+
+def test_a_table_with_a_column_that_is_none_replaces_nothing(tmp_path):
+    zarrow.save(tmp_path, {"a": [1, 1, 1], "b": [2, 2, 2]})
+    with pytest.raises(ValueError) as raised:
+        zarrow.save(tmp_path, {"a": [9, 9], "b": [[1], [2, 3]]})
+    assert raised.value.__notes__ == ["in 'b', of which nothing was stored"]
+    assert zarrow.open(tmp_path)["a"][...].tolist() == [1, 1, 1]
+    circle = {}
+    circle["circle"] = circle
+    with pytest.raises(ValueError, match="inside itself"):
+        zarrow.save(tmp_path / "circle", circle)
+
+
+def test_a_form_of_missing_elements_that_there_is_not(tmp_path):
+    with pytest.raises(ValueError, match="expected 'optional', 'fill', 'anndata'"):
+        zarrow.create_array(tmp_path, data=[1, 2], missing="nonsense")
+
+
+def test_a_store_in_memory_names_the_key_that_is_in_the_way() -> None:
+    with pytest.raises(zarrow.StoreError, match='path "a/b"'):
+        zarrow.MemoryStore({"a": b"", "a/b": b""})

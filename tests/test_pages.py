@@ -1,0 +1,89 @@
+"""What the pages and `deny.toml` say of the source is so."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    folder = (ROOT / page).parent
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text())
+    assert [link for link in links if not (folder / link).exists()] == []
+
+
+def test_contributing_names_files_that_are_there() -> None:
+    """Those with a folder, and those that the sentence before gives one."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    names = re.findall(r"`((?:crates|docs|tests)/[\w/.-]+)`", text)
+    assert len(names) > 15
+    assert [name for name in names if not (ROOT / name).exists()] == []
+    for name in re.findall(r"`([\w/]+\.rs)`", text):
+        assert name in names or list(ROOT.glob(f"crates/*/src/**/{name}")), name
+
+
+def test_contributing_names_what_the_source_has() -> None:
+    sources = {
+        "crates/zarrow/src/codec": ["struct Definition", "Output::Exact", "enum ArrayToBytes", "enum Filter"],
+        "crates/zarrow/src/store": ["fn submit", "fn version_of", "fn draft", "fn check_key", "fn lock"],
+        "crates/zarrow-array/src": ["elements! {", "numbers! {"],
+    }
+    for folder, names in sources.items():
+        text = "\n".join(path.read_text() for path in (ROOT / folder).rglob("*.rs"))
+        assert [name for name in names if name not in text] == []
+
+
+def cargo_metadata() -> dict[str, Any]:
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    metadata: dict[str, Any] = json.loads(run.stdout)
+    return metadata
+
+
+def test_each_crate_has_a_licence_that_is_allowed() -> None:
+    """As `cargo deny check licenses` says; the expressions have AND, OR and brackets only."""
+    allowed = tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"]
+    used = set()
+    for package in cargo_metadata()["packages"]:
+        expression = package["license"].replace("/", " OR ")
+        licences = re.split(r" OR | AND |[()]", expression)
+        terms = {licence.strip(): licence.strip() in allowed for licence in licences if licence.strip()}
+        used |= {licence for licence, is_allowed in terms.items() if is_allowed}
+        for licence in sorted(terms, key=len, reverse=True):
+            expression = re.sub(
+                rf"(?<![\w.-]){re.escape(licence)}(?![\w.-]| WITH)", str(terms[licence]), expression
+            )
+        assert re.fullmatch(r"[() ]*(?:(?:True|False|OR|AND)[() ]*)+", expression), expression
+        assert eval(expression.replace("OR", "or").replace("AND", "and")), (
+            package["name"],
+            package["license"],
+        )
+    assert used == set(allowed)
+
+
+def test_all_crates_come_from_the_registry_and_have_one_oldest_compiler() -> None:
+    packages = cargo_metadata()["packages"]
+    registry = "registry+https://github.com/rust-lang/crates.io-index"
+    assert {package["source"] for package in packages} == {None, registry}
+    oldest = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    own = [package for package in packages if package["source"] is None]
+    assert {package["rust_version"] for package in own} == {oldest}
+    assert f"Rust {oldest}" in (ROOT / "README.md").read_text()
+    assert f"Rust {oldest}" in (ROOT / "CONTRIBUTING.md").read_text()
+    version = tuple(map(int, oldest.split(".")))
+    asked = [
+        tuple(map(int, package["rust_version"].split(".")[:2]))
+        for package in packages
+        if package["rust_version"]
+    ]
+    assert max(asked) <= version
