@@ -26,7 +26,10 @@ pub fn zstd() -> Json {
 }
 
 pub fn sharded(chunks: [u64; 2], codecs: &Json, location: &str) -> Json {
-    let index_codecs = json!([bytes(), {"name": "crc32c"}]);
+    sharded_by(chunks, codecs, location, &json!([bytes(), {"name": "crc32c"}]))
+}
+
+pub fn sharded_by(chunks: [u64; 2], codecs: &Json, location: &str, index_codecs: &Json) -> Json {
     let configuration = json!({
         "chunk_shape": chunks, "codecs": codecs, "index_codecs": index_codecs, "index_location": location,
     });

@@ -39,6 +39,7 @@ fn manner(seed: u64) -> Manner {
         changes: 0,
         restarts: 0,
         has_versions: true,
+        lies: false,
         policy,
     }
 }
@@ -153,6 +154,27 @@ fn an_index_is_kept_and_asked_for_again_when_the_shard_was_replaced() {
     assert_eq!(told(&kept.read(&crop).unwrap()), expected);
     let (requests, _) = store.seen();
     assert!(requests.len() == 1 && requests[0].span == Span::Range(0..0), "{requests:?}");
+}
+
+/// An index may place an inner chunk of any size in a value of any size: no request follows it.
+#[test]
+fn an_index_that_claims_too_much_is_refused_before_it_is_followed() {
+    let raw = json!([arrays::bytes()]);
+    let nested = arrays::sharded([8, 6], &raw, "end");
+    for inner in [raw.clone(), json!([arrays::bytes(), arrays::zstd()]), nested] {
+        let codecs = arrays::sharded_by([16, 12], &inner, "start", &raw);
+        let kind = arrays::Kind { name: "claims", data_type: "uint32", chunks: [32, 24], codecs };
+        let mut values = written(&kind, 0);
+        values.get_mut("c/0/0").unwrap()[8..16].copy_from_slice(&(1u64 << 60).to_le_bytes());
+        let store = SimulatedStore::new(single(&values), Manner { lies: true, ..manner(3) });
+        let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+        store.seen();
+        let error = staged.read((..16, ..12)).unwrap_err();
+        let kind = error.kind();
+        assert!(matches!(kind, ErrorKind::WrongSize { .. } | ErrorKind::Limit { .. }), "{error}");
+        let (requests, _) = store.seen();
+        assert!(requests.len() <= 2, "{requests:?}");
+    }
 }
 
 /// Values that are replaced at any event: every chunk, and every shard, is old or new, and never a mixture.

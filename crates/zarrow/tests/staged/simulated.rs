@@ -29,6 +29,8 @@ pub struct Manner {
     pub restarts: u64,
     /// Whether versions can be told apart.
     pub has_versions: bool,
+    /// Whether values of which a part is asked for are said to be larger than any memory.
+    pub lies: bool,
     /// How requests are cut.
     pub policy: FetchPolicy,
 }
@@ -214,7 +216,9 @@ impl Shared {
                     Span::Range(range) => within(range.start)..within(range.end),
                     Span::Suffix(count) => length - within(*count)..length,
                 };
-                let head = Head { start: range.start as u64, nbytes: Some(length as u64), version };
+                let lies = self.manner.lies && answer.request.span != Span::Whole;
+                let nbytes = if lies { u64::MAX / 2 } else { length as u64 };
+                let head = Head { start: range.start as u64, nbytes: Some(nbytes), version };
                 answer.served = Some((*current, range));
                 Event::Head(head)
             }

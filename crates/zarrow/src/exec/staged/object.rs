@@ -1,7 +1,7 @@
 //! One value of a staged read: the chunk that it is, the leaves that it is decoded by, and the requests that these wait for.
 
 use crate::codec::ShardIndex;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk::{Chunk, stored_part};
 use crate::exec::chunk_list::{ChunkList, Pieces};
 use crate::exec::chunk_parts::ChunkParts;
@@ -245,6 +245,9 @@ impl<'p> ObjectPlan<'p> {
     }
 
     /// The ranges of the shard that an inner chunk in `range` needs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongSize`], [`ErrorKind::Limit`].
     fn inner_ranges(
         &self,
         chunk: &Chunk<'_>,
@@ -262,12 +265,23 @@ impl<'p> ObjectPlan<'p> {
             parts.push(stored_part(&sharding.inner, &part));
         }
         let parts: SmallVec<[&[AxisPart<'_>]; 1]> = parts.iter().map(|part| &part[..]).collect();
+        // An index may claim anything: what decoding would refuse is refused before it is fetched.
+        let actual = range.end - range.start;
         match inner.need(&parts, &shape)? {
-            Need::Ranges(ranges, nbytes) if nbytes == range.end - range.start => {
+            Need::Ranges(ranges, expected) if expected == actual => {
                 ranges.into_iter().try_for_each(|own| add(range.start + own.start..range.start + own.end))
             }
-            // A nested shard is fetched whole, and so is what has another size than it should, which decoding tells.
-            _ => add(range.clone()),
+            Need::Ranges(_, expected) => {
+                Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"))
+            }
+            // A nested shard is fetched whole.
+            Need::Index(_) | Need::Whole(_) => {
+                let limit = inner.encoded_limit()? as u64;
+                if actual > limit {
+                    return Err(ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into());
+                }
+                add(range.clone())
+            }
         }
     }
 }
