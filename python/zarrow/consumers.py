@@ -2,15 +2,18 @@
 
 1. PyTorch's functions ask an argument for `__torch_function__`: `torch.stack([tensor, tensor])` computes with
    `.torch()` of each, which shares the memory.
-2. JAX asks for `__jax_array__`: `.jax()` where memory can be shared, else what JAX makes of the NumPy form.
-3. `torch.utils.data.default_collate` looks the type up in a table, to which DecodedArray is added: by the
-   import of zarrow where PyTorch is there, else by the first read after PyTorch's import.
+2. JAX's `asarray` and `stack` ask for `__jax_array__`: `.jax()` where memory can be shared, else what JAX
+   makes of the NumPy form. Its other functions (`jnp.sin`, `jax.jit`, `device_put`, `grad`) take trees, and
+   look types up in a table: a Tensor is in it as a tree whose one leaf is the same jax.Array.
+3. `torch.utils.data.default_collate` looks types up in a table too. Such tables get ours by the import of
+   zarrow where the library is there, else by the first read after the library's import.
 4. An Array in the store is read whole by DLPack and by `__arrow_array__`; a Group is the table of its arrays.
    To NumPy, and to pandas which asks by NumPy's protocol, it would be the list of its names: that is refused.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, NoReturn
 
@@ -29,6 +32,7 @@ def add_to_classes() -> None:
     add_method(_zarrow.Group, "__arrow_c_stream__", _arrow_stream)
     add_method(_zarrow.Group, "__array__", _no_array)
     _add_to_collate()
+    _add_to_pytrees()
 
 
 def _torch_function(cls: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -59,11 +63,32 @@ def _jax_array(self: Any) -> Any:
         return _zarrow._import("jax").numpy.asarray(self.numpy())
 
 
-def _add_to_collate() -> None:
+def _add_to_pytrees() -> bool:
+    """Have JAX see a Tensor as a tree of one jax.Array; whether JAX is there, and does (step 2)."""
+    register = getattr(sys.modules.get("jax.tree_util"), "register_pytree_node", None)
+    if register is None:
+        return False
+    with contextlib.suppress(ValueError):  # Another thread was first.
+        register(_zarrow.Tensor, lambda tensor: ((_leaf(tensor),), None), lambda _, leaves: leaves[0])
+    return True
+
+
+def _leaf(tensor: Any) -> Any:
+    """Give a jax.Array of the tensor, or of a type that JAX has none for its NumPy form."""
+    try:
+        return _jax_array(tensor)
+    except TypeError:
+        return tensor.numpy()
+
+
+def _add_to_collate() -> bool:
+    """Have `default_collate` know the layouts; whether PyTorch's loaders are there, and do (step 3)."""
     collate = sys.modules.get("torch.utils.data._utils.collate")
     table = getattr(collate, "default_collate_fn_map", None)
-    if table is not None:
-        table.setdefault(_zarrow.DecodedArray, _collate)
+    if table is None:
+        return False
+    table.setdefault(_zarrow.DecodedArray, _collate)
+    return True
 
 
 def _collate(batch: Any, *, collate_fn_map: Any = None) -> Any:

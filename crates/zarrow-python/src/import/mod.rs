@@ -27,6 +27,7 @@ pub use buffer::bytes;
 
 use crate::export::data_type;
 use crate::export::numpy;
+use crate::layout::consumers::introduce;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::masked_variable::MaskedVariable;
@@ -381,6 +382,7 @@ fn ours(object: &Bound<'_, PyAny>) -> Option<Imported> {
 
 /// The Python object over the memory. Nothing is copied.
 fn wrap(py: Python<'_>, array: Imported) -> PyResult<Bound<'_, PyAny>> {
+    introduce(py)?;
     Ok(match array {
         Imported::Tensor(tensor) => Tensor::create(py, tensor)?.into_any(),
         Imported::Variable(variable) => Variable::create(py, variable)?.into_any(),

@@ -2,6 +2,7 @@
 
 use crate::export::arrow::{self, ArrowChoice, Wish};
 use crate::export::numpy;
+use crate::layout::consumers::introduce;
 use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::masked_variable::MaskedVariable;
 use crate::layout::shown;
@@ -15,10 +16,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
-use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow::visible;
 use zarrow_array::DataType;
-use zarrow_array::fork::OnceCell;
 use zarrow_array::shape::{self, Axes};
 
 #[doc = help!("DecodedArray")]
@@ -71,29 +70,13 @@ impl DecodedArray {
 /// The Python object of one of the four layouts. Nothing is copied.
 pub fn wrap(py: Python<'_>, decoded: zarrow_array::DecodedArray) -> PyResult<Bound<'_, PyAny>> {
     use zarrow_array::DecodedArray as Decoded;
-    offer_to_collate(py)?;
+    introduce(py)?;
     Ok(match decoded {
         Decoded::Tensor(tensor) => Tensor::create(py, tensor.into_shared().raise(py)?)?.into_any(),
         Decoded::Variable(variable) => Variable::create(py, variable)?.into_any(),
         Decoded::MaskedTensor(masked) => MaskedTensor::create(py, masked)?.into_any(),
         Decoded::MaskedVariable(masked) => MaskedVariable::create(py, masked)?.into_any(),
     })
-}
-
-/// Has PyTorch's collate function know the layouts, once its loaders are there: they may be imported after zarrow.
-fn offer_to_collate(py: Python<'_>) -> PyResult<()> {
-    static MODULES: OnceCell<Py<PyDict>> = OnceCell::new();
-    static IS_OFFERED: AtomicBool = AtomicBool::new(false);
-    if IS_OFFERED.load(Ordering::Relaxed) {
-        return Ok(());
-    }
-    let modules = || Ok(import(py, "sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
-    let modules = made_once(&MODULES, modules)?.bind(py);
-    if modules.contains(name!(py, "torch.utils.data"))? {
-        import(py, "zarrow.consumers")?.call_method0("_add_to_collate")?;
-        IS_OFFERED.store(true, Ordering::Relaxed);
-    }
-    Ok(())
 }
 
 /// Gives `to_numpy` and the like as the very methods `numpy` and the like.

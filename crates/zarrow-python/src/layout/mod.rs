@@ -2,6 +2,7 @@
 
 pub mod arrow_stream;
 pub mod categorical;
+pub mod consumers;
 pub mod decoded_array;
 pub mod masked_tensor;
 pub mod masked_variable;

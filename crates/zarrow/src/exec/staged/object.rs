@@ -278,7 +278,9 @@ impl<'p> ObjectPlan<'p> {
             Need::Index(_) | Need::Whole(_) => {
                 let limit = inner.encoded_limit()? as u64;
                 if actual > limit {
-                    return Err(ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into());
+                    return Err(
+                        ErrorKind::Limit { what: "the size of an encoded chunk", actual, limit }.into()
+                    );
                 }
                 add(range.clone())
             }
