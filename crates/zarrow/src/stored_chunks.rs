@@ -1,20 +1,24 @@
 //! How many chunks of an array are stored, of those that its grid has.
 
 use crate::array::Array;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::store::remote::{RemoteStore, wait};
 use crate::store::{Version, join};
+use std::collections::HashSet;
 
 /// The chunks of an array: shards, where it is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredChunks {
     /// How many the grid has.
     pub count: u64,
-    /// How many of them are stored; `None` where that was too many to look at.
+    /// How many of them are stored; `None` where they are too many to look at, and where the store is remote and cannot
+    /// list what it has.
     pub stored: Option<u64>,
 }
 
 impl Array {
-    /// The number of chunks, and how many are stored where there are `most` at most: each takes one look at the store.
+    /// The number of chunks, and how many are stored where there are `most` at most: each takes one look at the store, a
+    /// remote one lists them.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io).
@@ -36,18 +40,52 @@ impl Array {
         if count > most {
             return Ok(StoredChunks { count, stored: None });
         }
-        let (mut stored, mut key) = (0, String::new());
-        let mut indices = vec![0; grid.len()];
-        for number in 0..count {
+        let stored = match self.store().remote() {
+            Some(remote) => self.listed(remote, count, &grid)?,
+            None => {
+                let mut stored = 0;
+                self.each_chunk_key(count, &grid, &mut |key| {
+                    let version = self.store().version_of(key).map_err(|error| self.place(error))?;
+                    stored += u64::from(version != Version::Missing);
+                    Ok(())
+                })?;
+                Some(stored)
+            }
+        };
+        Ok(StoredChunks { count, stored })
+    }
+
+    /// How many chunks are in the listing of the store.
+    fn listed(&self, remote: &dyn RemoteStore, count: u64, grid: &[u64]) -> Result<Option<u64>> {
+        let listing = match wait(|done| remote.list(self.path(), true, done), &|| Ok(())) {
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => return Ok(None),
+            other => other.map_err(|error| self.place(error))?,
+        };
+        let keys: HashSet<&str> = listing.values.iter().map(|value| value.key.as_str()).collect();
+        let mut stored = 0;
+        self.each_chunk_key(count, grid, &mut |key| {
+            stored += u64::from(keys.contains(key));
+            Ok(())
+        })?;
+        Ok(Some(stored))
+    }
+
+    /// Calls `each` with the key of each of the `count` chunks of the grid.
+    fn each_chunk_key(
+        &self,
+        count: u64,
+        grid: &[u64],
+        each: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        let (mut key, mut indices) = (String::new(), vec![0; grid.len()]);
+        (0..count).try_for_each(|number| {
             let mut rest = number;
-            for (index, extent) in indices.iter_mut().zip(&grid).rev() {
+            for (index, extent) in indices.iter_mut().zip(grid).rev() {
                 (*index, rest) = (rest % extent, rest / extent);
             }
             key.clear();
             self.metadata().chunk_key_encoding.encode(&indices, &mut key);
-            let version = self.store().version_of(&join(self.path(), &key));
-            stored += u64::from(version.map_err(|error| self.place(error))? != Version::Missing);
-        }
-        Ok(StoredChunks { count, stored: Some(stored) })
+            each(&join(self.path(), &key))
+        })
     }
 }

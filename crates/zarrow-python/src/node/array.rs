@@ -107,7 +107,7 @@ impl Array {
         })
     }
 
-    fn summary(&self, py: Python<'_>) -> Summary {
+    fn summary(&self, py: Python<'_>) -> PyResult<Summary> {
         array_summary::summary(py, &self.inner())
     }
 }
@@ -554,11 +554,11 @@ impl Array {
         }
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        self.summary(py).text()
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.summary(py)?.text())
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> String {
-        self.summary(py).html("")
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.summary(py)?.html(""))
     }
 }

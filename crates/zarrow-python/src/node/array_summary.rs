@@ -1,6 +1,7 @@
 //! What an array says about itself: shape, axes, type, fill value, chunks, codecs, attributes, stored and decoded size.
 
 use crate::node::metadata::fill_value;
+use crate::python::interrupt::waiting;
 use crate::python::summary::{Summary, attributes, nbytes, tuple};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -12,25 +13,26 @@ use zarrow::metadata::CodecMetadata;
 const MOST_CHUNKS: u64 = 1000;
 
 /// The summary of `array`; asks the store for its chunks, and for the size of what is stored, where they are not many.
-pub fn summary(py: Python<'_>, array: &zarrow::Array) -> Summary {
+pub fn summary(py: Python<'_>, array: &zarrow::Array) -> PyResult<Summary> {
     let metadata = array.metadata();
     let fill = fill(py, array);
-    let (counted, stored) = py.detach(|| {
+    let (counted, stored) = waiting(py, || {
         let counted = array.stored_chunks(MOST_CHUNKS);
         let is_small = counted.as_ref().is_ok_and(|chunks| chunks.stored.is_some());
-        (counted, is_small.then(|| array.stored_nbytes()))
-    });
-    let in_all = match counted {
+        Ok((counted, is_small.then(|| array.stored_nbytes())))
+    })?;
+    let in_all = match &counted {
         Ok(StoredChunks { count, stored: Some(stored) }) if stored < count => {
             format!(", {stored} of {count} stored")
         }
         Ok(StoredChunks { count, .. }) => format!(", {count} in all"),
         Err(_) => String::new(),
     };
-    let stored = match stored {
-        Some(Ok(stored)) => nbytes(stored),
-        Some(Err(error)) => format!("unknown: {error}"),
-        None => "not counted: nbytes_stored looks at every chunk".to_owned(),
+    let stored = match (stored, &counted) {
+        (Some(Ok(stored)), _) => nbytes(stored),
+        (Some(Err(error)), _) => format!("unknown: {error}"),
+        (None, Ok(chunks)) if chunks.count <= MOST_CHUNKS => "unknown: this store lists nothing".to_owned(),
+        (None, _) => "not counted: nbytes_stored looks at every chunk".to_owned(),
     };
     let shape =
         |shape: Option<Vec<u64>>| shape.map_or_else(|| "of many shapes".to_owned(), |shape| tuple(&shape));
@@ -53,7 +55,7 @@ pub fn summary(py: Python<'_>, array: &zarrow::Array) -> Summary {
         summary = summary.row("attrs", attributes(&metadata.attributes));
     }
     let decoded = array.nbytes().map_or_else(|| "of no fixed size".to_owned(), nbytes);
-    summary.row("stored", stored).row("decoded", decoded)
+    Ok(summary.row("stored", stored).row("decoded", decoded))
 }
 
 /// The fill value as Python shows it; as the metadata have it, where Python has no such type.

@@ -113,7 +113,7 @@ impl Group {
 
     fn has(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
         let group = self.latest(py)?;
-        match py.detach(|| group.get(path)) {
+        match waiting(py, || Ok(group.get(path)))? {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WrongNode { .. }) => {
                 Ok(false)

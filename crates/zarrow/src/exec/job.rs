@@ -131,10 +131,11 @@ impl Job {
 
     /// Stops the job by an error, of which the first one counts.
     pub fn fail(&self, error: Error) {
-        self.stop.store(true, Ordering::Relaxed);
         let mut first = self.error.lock();
         let later = if first.is_some() { Some(error) } else { first.replace(error) };
         drop(first);
+        // After the error is there: another thread that sees the sign may end the job, and ask for its result.
+        self.stop.store(true, Ordering::Release);
         // After the lock: what an error holds may do anything when it goes.
         drop(later);
     }
@@ -189,11 +190,11 @@ impl Job {
         if self.is_of_parent() {
             return Err(Forked.into());
         }
-        // Who failed has set the sign before it left.
-        if !self.stop.load(Ordering::Relaxed) {
+        // A thread that failed has set the sign before it left.
+        if !self.stop.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.error.lock().take().map_or(Ok(()), Err)
+        Err(self.error.lock().take().unwrap_or_else(|| ErrorKind::Interrupted.into()))
     }
 }
 

@@ -516,6 +516,26 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_was_cancelled_has_an_error() {
+        for _ in 0..2000 {
+            let open = OpenJob::new();
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let own = open.clone();
+            let task = move |_, _: &mut Worker, _: &Checkpoint<'_>| {
+                if !own.is_over() {
+                    own.add(1);
+                }
+                Ok(())
+            };
+            open.spawn(Arc::new(task), Box::new(move |result| sender.send(result).unwrap()));
+            open.add(1);
+            open.cancel();
+            let result = receiver.recv().unwrap();
+            assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted));
+        }
+    }
+
+    #[test]
     fn a_long_task_stops_at_a_checkpoint() {
         let endless = |_, _: &mut Worker, checkpoint: &Checkpoint<'_>| loop {
             checkpoint.pass()?;

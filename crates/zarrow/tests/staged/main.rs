@@ -5,6 +5,7 @@
 
 mod archive;
 mod arrays;
+mod detached;
 mod simulated;
 
 use arrays::{SHAPE, kinds, told, written};
@@ -256,111 +257,6 @@ fn no_more_requests_than_the_policy_says() {
     }
 }
 
-/// A read that nobody waits for, waited for.
-fn detached(array: &Array, selection: &Selection) -> zarrow::Result<DecodedArray> {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    array.read_detached(selection.clone(), None, move |decoded| sender.send(decoded).unwrap()).unwrap();
-    receiver.recv().unwrap()
-}
-
-/// Reads that nobody waits for give the same, from either kind of store.
-#[test]
-fn detached_is_what_direct_is() {
-    for (number, kind) in kinds().into_iter().enumerate() {
-        let values = written(&kind, 0);
-        let direct = local(&values);
-        let store = SimulatedStore::new(single(&values), Manner { restarts: 17, ..manner(number as u64) });
-        let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
-        for selection in selections() {
-            let expected = told(&direct.read(&selection).unwrap());
-            assert_eq!(told(&detached(&direct, &selection).unwrap()), expected, "{}", kind.name);
-            assert_eq!(told(&detached(&staged, &selection).unwrap()), expected, "{}", kind.name);
-        }
-    }
-}
-
-/// Hundreds of reads are under way on a few threads, and each gives its own.
-#[test]
-fn many_detached_reads_hold_no_threads() {
-    let kind = kinds().into_iter().find(|kind| kind.name == "sharded").unwrap();
-    let values = written(&kind, 0);
-    let store = SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(4) });
-    let (direct, staged) = (local(&values), open(Arc::new(RemoteAdapter::new(store.clone())), 0));
-    let row = |number: i64| Selection::new(&SHAPE, &[Index::At(number % 60)]).unwrap();
-    store.seen();
-    store.wait_for(600);
-    let (sender, receiver) = std::sync::mpsc::channel();
-    for number in 0..600 {
-        let sender = sender.clone();
-        let done = move |decoded| sender.send((number, decoded)).unwrap();
-        staged.read_detached(row(number), None, done).unwrap();
-    }
-    for _ in 0..600 {
-        let (number, decoded) = receiver.recv().unwrap();
-        assert_eq!(told(&decoded.unwrap()), told(&direct.read(row(number)).unwrap()), "row {number}");
-    }
-    assert!(store.seen().1 >= 600);
-}
-
-/// A detached read that is cancelled at any event ends, and so do its requests; what it read into is free then.
-#[test]
-fn a_detached_read_is_cancelled_at_any_event() {
-    for kind in kinds() {
-        let values = written(&kind, 0);
-        let expected = told(&local(&values).read(..).unwrap());
-        for (turn, stop) in (0..60).step_by(7).enumerate() {
-            let store = SimulatedStore::new(single(&values), manner(turn as u64 * 5));
-            let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
-            let begun = store.events();
-            let (sender, receiver) = std::sync::mpsc::channel();
-            let selection = Selection::all(&SHAPE);
-            let read =
-                staged.read_detached(selection, None, move |decoded| sender.send(decoded).unwrap()).unwrap();
-            let found = loop {
-                match receiver.try_recv() {
-                    Ok(found) => break found,
-                    Err(_) if store.events() >= begun + stop => {
-                        read.cancel();
-                        break receiver.recv().unwrap();
-                    }
-                    Err(_) => std::thread::yield_now(),
-                }
-            };
-            match found {
-                Ok(found) => assert_eq!(told(&found), expected),
-                Err(error) => {
-                    assert!(matches!(error.kind(), ErrorKind::Interrupted), "{}: {error}", kind.name)
-                }
-            }
-            store.settle();
-        }
-    }
-}
-
-/// Memory of the caller's is kept until the read has ended, and is let go before that is told.
-#[test]
-fn a_detached_read_into_memory_of_the_callers() {
-    let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
-    let values = written(&kind, 0);
-    let store = SimulatedStore::new(single(&values), manner(8));
-    let expected =
-        local(&values).read(..).unwrap().into_tensor().unwrap().as_slice::<u32>().unwrap().to_vec();
-    for array in [open(Arc::new(RemoteAdapter::new(store)), 0), local(&values)] {
-        let mut memory = vec![0u32; expected.len()];
-        let strides = vec![SHAPE[1] as isize * 4, 4];
-        let out = zarrow::Strided::new(memory.as_mut_ptr().cast(), memory.len() * 4, 0, strides);
-        let keeper = Arc::new(());
-        let kept = Box::new(Arc::clone(&keeper));
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let done = move |read: zarrow::Result<()>| sender.send((read, Arc::strong_count(&keeper))).unwrap();
-        // SAFETY: the memory is used by nobody until the read has told its end.
-        unsafe { array.read_strided_detached(Selection::all(&SHAPE), out, kept, done) }.unwrap();
-        let (read, holders) = receiver.recv().unwrap();
-        read.unwrap();
-        assert_eq!((holders, &memory), (1, &expected));
-    }
-}
-
 /// The documents of a node are asked for at once, and those of all children of a group.
 #[test]
 fn a_group_is_opened_in_few_round_trips() {
@@ -383,6 +279,52 @@ fn a_group_is_opened_in_few_round_trips() {
     assert_eq!(store.seen().1, 60, "those of all children");
     let error = zarrow::open(adapter, "nothing").unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NotFound), "{error}");
+}
+
+/// What is not stored is filled, in memory that held something else.
+#[test]
+fn what_is_missing_is_filled() {
+    for kind in kinds().into_iter().filter(|kind| kind.data_type == "uint32") {
+        let mut values = written(&kind, 0);
+        values.retain(|key, _| key == "zarr.json");
+        let store =
+            SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(1) });
+        let staged = open(Arc::new(RemoteAdapter::new(store)), 0);
+        for _ in 0..20 {
+            let mut elements = vec![1u32; SHAPE.iter().product::<u64>() as usize];
+            staged.read_into(.., &mut elements).unwrap();
+            assert!(elements.iter().all(|element| *element == 7), "{}", kind.name);
+        }
+    }
+}
+
+/// Strings of a shard that was rewritten are read anew by a handle that knows the old index.
+#[test]
+fn strings_of_a_shard_that_was_replaced() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "sharded strings").unwrap();
+    let (old, new) = (written(&kind, 0), written(&kind, 1));
+    let versions =
+        old.iter().map(|(key, value)| (key.clone(), vec![value.clone(), new[key].clone()])).collect();
+    let store = SimulatedStore::new(versions, Manner { policy: FetchPolicy::default(), ..manner(5) });
+    let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+    assert_eq!(told(&staged.read(..).unwrap()), told(&local(&old).read(..).unwrap()));
+    store.replace_all();
+    assert_eq!(told(&staged.read(..).unwrap()), told(&local(&new).read(..).unwrap()));
+}
+
+/// The chunks of an array are counted by a listing, and by no request of their own.
+#[test]
+fn chunks_are_counted_by_a_listing() {
+    let kind = kinds().into_iter().next().unwrap();
+    let mut values = written(&kind, 0);
+    values.remove("c/1/2");
+    let store = SimulatedStore::new(single(&values), manner(3));
+    let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+    store.seen();
+    let chunks = staged.stored_chunks(1000).unwrap();
+    assert_eq!(chunks, local(&values).stored_chunks(1000).unwrap());
+    assert!(chunks.stored.is_some_and(|stored| stored > 1 && stored < chunks.count), "{chunks:?}");
+    assert!(store.seen().0.is_empty());
 }
 
 /// Strings that are replaced on the way: every read is of old or new ones, or an error that says so.

@@ -243,13 +243,15 @@ impl<'p, 'i> Staged<'p, 'i> {
                 return Err(Self::place(&plan, error));
             }
         };
-        let is_first = open.version.is_none() && open.nbytes.is_none();
+        // Of a value that has no version, what has landed tells that it was there.
+        let is_first = open.version.is_none() && open.nbytes.is_none() && !open.has_landed;
         match fetched {
             Fetched::Missing if is_first => {
-                let tasks = self.split_to(&mut state, object, Split::default())?;
-                state.add(object, Work::Fill);
+                let cancelled = state.abandon(object);
+                let tasks = self.split_to(&mut state, object, Split::missing())?;
                 drop(state);
-                self.inbox.job.add(tasks + 1);
+                cancelled.iter().for_each(RequestHandle::cancel);
+                self.inbox.job.add(tasks);
             }
             Fetched::Missing | Fetched::Changed => return self.restart(state, object),
             Fetched::TooLarge(actual) => {
@@ -268,6 +270,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                 {
                     return self.restart(state, object);
                 }
+                open.has_landed = true;
                 open.version = open.version.take().or_else(|| body.version.clone());
                 open.nbytes = open.nbytes.or(body.nbytes);
                 let actual = body.bytes.len() as u64;
@@ -298,7 +301,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(open) = state.open.get(&object) else { return Ok(()) };
         let plan = Arc::clone(&open.plan);
         // What was gathered of elements of no fixed size is not taken back.
-        let is_gathered = open.is_split && plan.reader.chain.data_type.without_optional().is_variable();
+        let is_gathered = open.has_placed && is_variable(&plan);
         if open.attempt + 1 >= ATTEMPTS || is_gathered {
             drop(state);
             let error = std::io::Error::other("the value was replaced while it was read: read again");
@@ -315,7 +318,7 @@ impl<'p, 'i> Staged<'p, 'i> {
     /// Does what is ready, and what follows from it.
     fn work(&self, ready: Ready<'p>, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let Ready { object, attempt, plan, work } = ready;
-        let is_leaf = matches!(work, Work::Decode(_));
+        let is_counted = matches!(work, Work::Decode(_) | Work::Fill);
         let done = match work {
             Work::Begin => self.begin(object, attempt, &plan, checkpoint),
             Work::Split(landed) => self.split(object, attempt, &plan, &landed, checkpoint),
@@ -325,7 +328,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         done.map_err(|error| Self::place(&plan, error))?;
         let mut state = self.state.lock();
         if state.end_work(object, attempt)
-            && is_leaf
+            && is_counted
             && let Some(open) = state.open.get_mut(&object)
         {
             open.left -= 1;
@@ -359,11 +362,14 @@ impl<'p, 'i> Staged<'p, 'i> {
             let mut split = plan.split(&chunk, &index, Some(seen.nbytes), &policy, &|number| {
                 kept(plan, version.as_ref(), number)
             })?;
-            self.fill_inner(plan, &split)?;
-            if split.fetches.is_empty() {
-                split.fetches.try_push(Fetch::nothing())?;
+            // Fill values of no fixed size are not taken back either: they wait for an index that is surely of now.
+            if split.absent.is_empty() || !is_variable(plan) {
+                self.fill_inner(plan, &split)?;
+                if split.fetches.is_empty() {
+                    split.fetches.try_push(Fetch::nothing())?;
+                }
+                return self.add_split(object, attempt, split, version, Some(seen.nbytes));
             }
-            return self.add_split(object, attempt, split, version, Some(seen.nbytes));
         }
         match beginning {
             Beginning::Leaf(split) => self.add_split(object, attempt, split, None, None),
@@ -447,22 +453,27 @@ impl<'p, 'i> Staged<'p, 'i> {
 
     /// As [`add_split`](Staged::add_split), under the lock; returns how many tasks came of it.
     fn split_to(&self, state: &mut State<'p>, object: u64, split: Split) -> Result<u64> {
-        let Split { leaves, fetches, .. } = split;
+        let Split { leaves, fetches, absent, is_missing } = split;
         let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
+        open.has_placed |= !absent.is_empty();
         if !open.is_split && open.plan.reader.sharding().is_some() {
             state.unsplit -= 1;
         }
         let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
         let of_no_leaf = fetches.iter().filter(|fetch| fetch.leaves.is_empty()).count();
-        (open.is_split, open.left) = (true, leaves.len() + of_no_leaf);
+        // Whatever is to be done keeps the object open: work that began before may end after this.
+        (open.is_split, open.left) = (true, leaves.len() + of_no_leaf + usize::from(is_missing));
         // Those that wait for nothing are decoded at once.
         open.leaves = allocation::collected(leaves.into_iter().map(Some))?;
         let is_ready = |leaf: &mut Leaf| leaf.waits == 0;
         let ready = open.leaves.iter_mut().filter_map(|leaf| leaf.take_if(is_ready));
         let ready: Vec<Leaf> = allocation::collected(ready)?;
         state.queue(object, fetches);
-        let tasks = ready.len() as u64;
+        let tasks = ready.len() as u64 + u64::from(is_missing);
         ready.into_iter().for_each(|leaf| state.add(object, Work::Decode(Box::new(leaf))));
+        if is_missing {
+            state.add(object, Work::Fill);
+        }
         Ok(tasks)
     }
 
@@ -538,6 +549,11 @@ impl<'p, 'i> Staged<'p, 'i> {
         let requests = std::mem::take(&mut self.state.lock().requests);
         requests.values().filter_map(|pending| pending.handle.as_ref()).for_each(RequestHandle::cancel);
     }
+}
+
+/// Whether the elements of an object have no fixed size.
+fn is_variable(plan: &ObjectPlan<'_>) -> bool {
+    plan.reader.chain.data_type.without_optional().is_variable()
 }
 
 /// What is wanted of an inner chunk.

@@ -102,6 +102,15 @@ pub struct Split {
     pub fetches: Vec<Fetch>,
     /// The inner chunks that are not stored.
     pub absent: Vec<WantedOfInner>,
+    /// Whether nothing of the object is stored.
+    pub is_missing: bool,
+}
+
+impl Split {
+    /// An object that is not stored.
+    pub fn missing() -> Split {
+        Split { is_missing: true, ..Split::default() }
+    }
 }
 
 /// How an object begins.
@@ -170,14 +179,14 @@ impl<'p> ObjectPlan<'p> {
                 };
                 let leaf = Leaf { waits: 1, ..Leaf::default() };
                 let (leaves, fetches) = (one(leaf)?, one(fetch)?);
-                return Ok(Beginning::Leaf(Split { leaves, fetches, absent: Vec::new() }));
+                return Ok(Beginning::Leaf(Split { leaves, fetches, ..Split::default() }));
             }
             Need::Ranges(ranges, nbytes) => (ranges, nbytes),
         };
         let wanted = allocation::collected(ranges.into_iter().map(|range| (range, 0)))?;
         let fetches = fetches(wanted, Some(nbytes), policy)?;
         let leaf = Leaf { waits: fetches.len() as u32, ..Leaf::default() };
-        Ok(Beginning::Leaf(Split { leaves: one(leaf)?, fetches, absent: Vec::new() }))
+        Ok(Beginning::Leaf(Split { leaves: one(leaf)?, fetches, ..Split::default() }))
     }
 
     /// What the inner chunks need that are wanted of this shard, which has so many bytes; `kept` gives those that are decoded
@@ -326,12 +335,16 @@ pub struct Object<'p> {
     pub queue: VecDeque<Fetch>,
     /// Its leaves, until they are decoded.
     pub leaves: Vec<Option<Leaf>>,
-    /// Leaves that are not decoded.
+    /// Leaves that are not decoded, and what is yet to be filled.
     pub left: usize,
     /// Work on it that has begun.
     pub at_work: usize,
     /// Whether it is to begin anew when no work on it is left.
     pub restarts: bool,
+    /// Whether some of its bytes have landed.
+    pub has_landed: bool,
+    /// Whether something of it may stand in the result.
+    pub has_placed: bool,
 }
 
 impl<'p> Object<'p> {
@@ -349,6 +362,8 @@ impl<'p> Object<'p> {
             left: 0,
             at_work: 0,
             restarts: false,
+            has_landed: false,
+            has_placed: false,
         }
     }
 

@@ -183,6 +183,7 @@ impl<'p> State<'p> {
                 && object.attempt == ready.attempt
             {
                 object.at_work += 1;
+                object.has_placed |= matches!(ready.work, Work::Decode(_) | Work::Fill);
                 return Some(ready);
             }
         }
@@ -228,7 +229,14 @@ impl<'p> State<'p> {
             self.unsplit += 1;
         }
         (open.attempt, open.restarts, open.is_split) = (open.attempt + 1, true, false);
-        (open.version, open.nbytes, open.left, open.is_measured) = (None, None, 0, false);
+        (open.version, open.nbytes, open.left) = (None, None, 0);
+        (open.is_measured, open.has_landed) = (false, false);
+        self.abandon(object)
+    }
+
+    /// Forgets what an object waits for, so that no answer to it counts any more. Returns the requests to cancel.
+    pub fn abandon(&mut self, object: u64) -> Vec<RequestHandle> {
+        let Some(open) = self.open.get_mut(&object) else { return Vec::new() };
         open.queue.clear();
         open.leaves.clear();
         self.turns.retain(|turn| *turn != object);

@@ -1,0 +1,115 @@
+//! Reads that nobody waits for, of either kind of store: what they give, how many are under way at once, and how they are
+//! cancelled.
+
+use super::{local, manner, open, selections, single};
+use crate::arrays::{SHAPE, kinds, told, written};
+use crate::simulated::{Manner, SimulatedStore};
+use std::sync::Arc;
+use zarrow::store::remote::{FetchPolicy, RemoteAdapter};
+use zarrow::{Array, ErrorKind, Index, Selection};
+use zarrow_array::DecodedArray;
+
+/// A read that nobody waits for, waited for.
+fn detached(array: &Array, selection: &Selection) -> zarrow::Result<DecodedArray> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    array.read_detached(selection.clone(), None, move |decoded| sender.send(decoded).unwrap()).unwrap();
+    receiver.recv().unwrap()
+}
+
+/// Reads that nobody waits for give the same, from either kind of store.
+#[test]
+fn detached_is_what_direct_is() {
+    for (number, kind) in kinds().into_iter().enumerate() {
+        let values = written(&kind, 0);
+        let direct = local(&values);
+        let store = SimulatedStore::new(single(&values), Manner { restarts: 17, ..manner(number as u64) });
+        let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+        for selection in selections() {
+            let expected = told(&direct.read(&selection).unwrap());
+            assert_eq!(told(&detached(&direct, &selection).unwrap()), expected, "{}", kind.name);
+            assert_eq!(told(&detached(&staged, &selection).unwrap()), expected, "{}", kind.name);
+        }
+    }
+}
+
+/// Hundreds of reads are under way on a few threads, and each gives its own.
+#[test]
+fn many_detached_reads_hold_no_threads() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "sharded").unwrap();
+    let values = written(&kind, 0);
+    let store = SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(4) });
+    let (direct, staged) = (local(&values), open(Arc::new(RemoteAdapter::new(store.clone())), 0));
+    let row = |number: i64| Selection::new(&SHAPE, &[Index::At(number % 60)]).unwrap();
+    store.seen();
+    store.wait_for(600);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for number in 0..600 {
+        let sender = sender.clone();
+        let done = move |decoded| sender.send((number, decoded)).unwrap();
+        staged.read_detached(row(number), None, done).unwrap();
+    }
+    for _ in 0..600 {
+        let (number, decoded) = receiver.recv().unwrap();
+        assert_eq!(told(&decoded.unwrap()), told(&direct.read(row(number)).unwrap()), "row {number}");
+    }
+    assert!(store.seen().1 >= 600);
+}
+
+/// A detached read that is cancelled at any event ends, and so do its requests; what it read into is free then.
+#[test]
+fn a_detached_read_is_cancelled_at_any_event() {
+    for kind in kinds() {
+        let values = written(&kind, 0);
+        let expected = told(&local(&values).read(..).unwrap());
+        for (turn, stop) in (0..60).step_by(7).enumerate() {
+            let store = SimulatedStore::new(single(&values), manner(turn as u64 * 5));
+            let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+            let begun = store.events();
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let selection = Selection::all(&SHAPE);
+            let read =
+                staged.read_detached(selection, None, move |decoded| sender.send(decoded).unwrap()).unwrap();
+            let found = loop {
+                match receiver.try_recv() {
+                    Ok(found) => break found,
+                    Err(_) if store.events() >= begun + stop => {
+                        read.cancel();
+                        break receiver.recv().unwrap();
+                    }
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            match found {
+                Ok(found) => assert_eq!(told(&found), expected),
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Interrupted), "{}: {error}", kind.name)
+                }
+            }
+            store.settle();
+        }
+    }
+}
+
+/// Memory of the caller's is kept until the read has ended, and is let go before that is told.
+#[test]
+fn a_detached_read_into_memory_of_the_callers() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "zstd").unwrap();
+    let values = written(&kind, 0);
+    let store = SimulatedStore::new(single(&values), manner(8));
+    let expected =
+        local(&values).read(..).unwrap().into_tensor().unwrap().as_slice::<u32>().unwrap().to_vec();
+    for array in [open(Arc::new(RemoteAdapter::new(store)), 0), local(&values)] {
+        let mut memory = vec![0u32; expected.len()];
+        let strides = vec![SHAPE[1] as isize * 4, 4];
+        let out = zarrow::Strided::new(memory.as_mut_ptr().cast(), memory.len() * 4, 0, strides);
+        let keeper = Arc::new(());
+        let kept = Box::new(Arc::clone(&keeper));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let done = move |read: zarrow::Result<()>| sender.send((read, Arc::strong_count(&keeper))).unwrap();
+        // SAFETY: the memory is used by nobody until the read has told its end.
+        unsafe { array.read_strided_detached(Selection::all(&SHAPE), out, kept, done) }.unwrap();
+        let (read, holders) = receiver.recv().unwrap();
+        read.unwrap();
+        assert_eq!((holders, &memory), (1, &expected));
+    }
+}
