@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -10,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 PATIENCE_SECONDS = 60
+PRCTL, PR_SET_PDEATHSIG = ctypes.CDLL(None).prctl, 1
 # Another process may take the port between the moment when it was found free and the server's start.
 ATTEMPTS = 3
 
@@ -20,6 +23,11 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this process when its parent ends, however that ends."""
+    PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Server:
@@ -41,6 +49,7 @@ class Server:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **(environment or {})},
+                    preexec_fn=end_with_parent,
                 )
             if self._answers():
                 return

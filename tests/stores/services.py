@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 import shutil
 import sys
 import urllib.error
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
+from xml.sax.saxutils import unescape
 
 from stores.install import program
 from stores.process import Server
@@ -33,8 +35,8 @@ class Service:
     name: str
     scheme: str
     can_write = True
-    # Whether `If-Match` of a put is heeded, and at once for all who put.
-    has_conditions = True
+    # Why writers of one value lose what others wrote, where they do.
+    loses: str | None = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / self.name
@@ -82,6 +84,21 @@ class Service:
         with ThreadPoolExecutor(UPLOADS_AT_ONCE) as pool:
             list(pool.map(put, files))
 
+    def keys(self, prefix: str) -> list[str]:
+        """What lies below a prefix, not by zarrow."""
+        raise NotImplementedError
+
+    def get(self, key: str) -> bytes:
+        """A value, not by zarrow."""
+        raise NotImplementedError
+
+    def download(self, prefix: str, folder: Path) -> None:
+        """Write every value below a prefix to a folder."""
+        for key in self.keys(f"{prefix}/"):
+            path = folder / key.removeprefix(f"{prefix}/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self.get(key))
+
     def stop(self) -> None:
         """End the server."""
         self.server.stop()
@@ -123,6 +140,14 @@ class S3(Service):
     def put(self, key: str, body: bytes) -> None:
         self.client.put_object(Bucket=BUCKET, Key=key, Body=body)
 
+    def keys(self, prefix: str) -> list[str]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return [found["Key"] for page in pages for found in page.get("Contents", [])]
+
+    def get(self, key: str) -> bytes:
+        body: bytes = self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+        return body
+
 
 class Moto(S3):
     """moto, which has the semantics of S3, in Python."""
@@ -131,15 +156,16 @@ class Moto(S3):
 
     def start(self) -> Server:
         def command(port: int) -> list[str]:
-            return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+            return [sys.executable, "-m", "stores.s3_by_moto", str(port)]
 
-        return Server(command, self.log)
+        return Server(command, self.log, {"PYTHONPATH": str(TESTS)})
 
 
 class S3s(S3):
     """s3s-fs, in Rust, whose bucket is a folder."""
 
     name = "s3s-fs"
+    loses = "s3s-fs compares the version and writes in two steps, between which others write"
 
     def start(self) -> Server:
         root = self.folder / "root"
@@ -189,6 +215,14 @@ class Azurite(Service):
         headers = {"x-ms-blob-type": "BlockBlob", "Content-Type": "application/octet-stream"}
         send("PUT", url, body, headers)
 
+    def keys(self, prefix: str) -> list[str]:
+        query = urlencode({"restype": "container", "comp": "list", "prefix": prefix})
+        text = send("GET", f"{self.endpoint}/{ACCOUNT}/{BUCKET}?{query}&{self.token}").decode()
+        return [unescape(name) for name in re.findall("<Name>(.*?)</Name>", text)]
+
+    def get(self, key: str) -> bytes:
+        return send("GET", f"{self.endpoint}/{ACCOUNT}/{BUCKET}/{quote(key)}?{self.token}")
+
 
 def shared_access_signature() -> str:
     """What lets its bearer do everything with the account, in the query of a URL."""
@@ -218,6 +252,18 @@ class Google(Service):
     def put(self, key: str, body: bytes) -> None:
         send("PUT", f"{self.endpoint}/{BUCKET}/{quote(key, safe='')}", body)
 
+    def keys(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        while True:
+            query = {"list-type": "2", "prefix": prefix, **({"continuation-token": found[-1]} if found else {})}
+            text = send("GET", f"{self.endpoint}/{BUCKET}?{urlencode(query)}").decode()
+            found += [unescape(name) for name in re.findall("<Key>(.*?)</Key>", text)]
+            if "<NextContinuationToken>" not in text:
+                return found
+
+    def get(self, key: str) -> bytes:
+        return send("GET", f"{self.endpoint}/{BUCKET}/{quote(key, safe='')}")
+
 
 class FakeGcs(Service):
     """fake-gcs-server, which is filled by the JSON interface: it takes no puts of the other."""
@@ -225,7 +271,6 @@ class FakeGcs(Service):
     name = "fake-gcs-server"
     scheme = "gs"
     can_write = False
-    has_conditions = False
 
     def start(self) -> Server:
         path = str(program(self.name))
@@ -256,7 +301,6 @@ class Nginx(Service):
     name = "nginx"
     scheme = "http"
     can_write = False
-    has_conditions = False
     # More lines of the server's block.
     lines: tuple[str, ...] = ()
 

@@ -8,6 +8,7 @@ use crate::credentials::aws_profile;
 use crate::location::{Location, Service, unsupported};
 use crate::policy::TransportPolicy;
 use crate::secret::Secrets;
+use crate::trust::Trust;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use object_store::aws::AmazonS3ConfigKey;
@@ -87,8 +88,8 @@ pub struct Settings {
     pub headers: HeaderMap,
     /// Time-outs and retries.
     pub policy: TransportPolicy,
-    /// Whether certificates are checked.
-    pub verify: bool,
+    /// Whose certificates are accepted.
+    pub trust: Trust,
     /// Whether requests go without a signature.
     pub anonymous: bool,
     /// What must not be shown.
@@ -102,7 +103,7 @@ impl Settings {
             config: BTreeMap::new(),
             headers: HeaderMap::new(),
             policy: TransportPolicy::default(),
-            verify: true,
+            trust: Trust::default(),
             anonymous: false,
             secrets: Secrets::default(),
         };
@@ -186,7 +187,7 @@ impl Settings {
             ("anon", Service::Azure { .. } | Service::S3 { .. } | Service::Gcs { .. }) => {
                 self.anonymous = text == "true";
             }
-            ("verify" | "ssl", _) => self.verify = text != "false",
+            ("verify" | "ssl", _) => self.trust = Trust::parse(&text)?,
             ("connect_timeout", _) => self.policy.connect = seconds()?,
             ("read_timeout", _) => self.policy.silence = seconds()?,
             ("max_attempts" | "max_retries", _) => self.policy.retries = text.parse().map_err(|_| wrong())?,
@@ -298,6 +299,12 @@ impl Settings {
             Service::Http { .. } => return Ok(()),
         };
         let is_s3 = matches!(location.service, Service::S3 { .. });
+        if is_s3
+            && self.trust == Trust::System
+            && let Ok(path) = std::env::var("AWS_CA_BUNDLE")
+        {
+            self.trust = Trust::of_file(&path)?;
+        }
         // Keys of the options belong together, and so do those of the environment: a token goes with its own key.
         let key = |settings: &Settings| settings.config.contains_key("aws_access_key_id");
         let (has_key, from_profile) = (key(self), profile.is_some());
@@ -388,7 +395,7 @@ mod tests {
         assert_eq!(found.config["endpoint_url"], "http://localhost:5000");
         assert_eq!(found.config["aws_region"], "eu-west-1");
         assert_eq!(found.config["aws_request_payer"], "true");
-        assert_eq!((found.verify, found.policy.retries), (false, 2));
+        assert_eq!((found.trust, found.policy.retries), (Trust::Anyone, 2));
         assert_eq!(found.policy.silence, Duration::from_millis(7500));
         assert_eq!(found.secrets.hide("AKID:hush-hush"), "***:***");
         let azure = "AccountName=me;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:10000/me";
