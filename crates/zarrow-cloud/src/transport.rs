@@ -100,6 +100,7 @@ impl Shared {
             Some(attempts) => Arc::clone(attempts),
             None => Arc::new(Attempts::new(self.policy)),
         };
+        attempts.send();
         loop {
             let (fault, failure, answer) = match self.follow(&request).await {
                 Ok(answer) if answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED => {

@@ -68,17 +68,14 @@ impl Trust {
 
 /// Whether an error is that a certificate is not accepted: it will not be the next time either.
 pub fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
-    let is_refusal = |error: &(dyn Error + 'static)| {
-        matches!(error.downcast_ref::<rustls::Error>(), Some(rustls::Error::InvalidCertificate(_)))
-    };
     let mut source = Some(error);
     while let Some(inner) = source {
-        // An error of the system hides the one that it holds, and shows what caused that.
-        let held = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if is_refusal(inner) || held.is_some_and(|held| is_refusal(held)) {
+        if matches!(inner.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
             return true;
         }
-        source = inner.source();
+        // An error of the system holds another one that is not its source, but has the source that it shows.
+        let held = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        source = held.map(|held| held as &(dyn Error + 'static)).or_else(|| inner.source());
     }
     false
 }
