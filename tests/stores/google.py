@@ -1,8 +1,8 @@
-"""Google Cloud Storage as its XML interface is documented, in memory: `python -m stores.google PORT`.
+"""Google Cloud Storage, as its XML interface is documented, in memory: `python -m stores.google PORT`.
 
-The servers that the registries have do not take puts of the XML interface, or take no conditions. This one has what a
-store of arrays needs: values with generations, `x-goog-if-generation-match`, ranges, `If-Match`, listings in pages,
-and values in parts.
+The servers that the registries have do not take puts of the XML interface, or take no conditions. This one
+has what a store of arrays needs: values with generations, `x-goog-if-generation-match`, ranges, `If-Match`,
+listings in pages, and values in parts. With the word `careless` it heeds no conditions, as emulators do.
 
 https://cloud.google.com/storage/docs/xml-api/overview
 """
@@ -67,6 +67,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     buckets = Buckets()
+    is_careless = False
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -158,7 +159,8 @@ class Handler(BaseHTTPRequestHandler):
             self.buckets.parts[query["uploadId"]][int(query["partNumber"])] = body
             self.answer(200, ETag=f'"{hashlib.md5(body).hexdigest()}"')
             return
-        value = self.buckets.put(place, body, self.headers.get("x-goog-if-generation-match"))
+        match = None if self.is_careless else self.headers.get("x-goog-if-generation-match")
+        value = self.buckets.put(place, body, match)
         if value is None:
             self.error(412, "PreconditionFailed")
         else:
@@ -170,8 +172,8 @@ class Handler(BaseHTTPRequestHandler):
         if "uploads" in query:
             upload = f"upload-{next(self.buckets.numbers)}"
             self.buckets.parts[upload] = {}
-            answer = f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
-            self.answer(200, answer.encode())
+            name = "InitiateMultipartUploadResult"
+            self.answer(200, f"<{name}><UploadId>{upload}</UploadId></{name}>".encode())
             return
         parts = self.buckets.parts.pop(query["uploadId"])
         numbers = [int(number) for number in re.findall(rb"<PartNumber>(\d+)", body)]
@@ -193,5 +195,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    Handler.is_careless = "careless" in sys.argv
     ThreadingHTTPServer.request_queue_size = 512
     ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

@@ -1,7 +1,7 @@
 """How soon Ctrl-C stops what waits for a server: `python -m stores.interrupts`, a table of milliseconds.
 
-1. A server is silent from some moment on: when an array is opened, when it is read, or in the middle of a chunk.
-2. A child waits for it, and gets SIGINT. It says when the signal was sent, and when its `KeyboardInterrupt` came.
+1. A server is silent from some moment on: when an array is opened, when it is read, or amid a chunk.
+2. A child waits for it, gets SIGINT, and prints how long after that its `KeyboardInterrupt` came.
 """
 
 from __future__ import annotations

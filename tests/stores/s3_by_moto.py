@@ -1,6 +1,7 @@
 """moto as a process, one request after the other: `python -m stores.s3_by_moto PORT`.
 
-moto compares the condition of a put and puts in two steps, between which its threads could take turns. For S3 they are one.
+moto compares the condition of a put and puts in two steps, between which its threads could take turns. S3
+does both in one.
 """
 
 from __future__ import annotations

@@ -238,10 +238,11 @@ class Google(Service):
 
     name = "google"
     scheme = "gs"
+    words: tuple[str, ...] = ()
 
     def start(self) -> Server:
         def command(port: int) -> list[str]:
-            return [sys.executable, "-m", "stores.google", str(port)]
+            return [sys.executable, "-m", "stores.google", str(port), *self.words]
 
         return Server(command, self.log, {"PYTHONPATH": str(TESTS)})
 
@@ -255,7 +256,11 @@ class Google(Service):
     def keys(self, prefix: str) -> list[str]:
         found: list[str] = []
         while True:
-            query = {"list-type": "2", "prefix": prefix, **({"continuation-token": found[-1]} if found else {})}
+            query = {
+                "list-type": "2",
+                "prefix": prefix,
+                **({"continuation-token": found[-1]} if found else {}),
+            }
             text = send("GET", f"{self.endpoint}/{BUCKET}?{urlencode(query)}").decode()
             found += [unescape(name) for name in re.findall("<Key>(.*?)</Key>", text)]
             if "<NextContinuationToken>" not in text:
@@ -263,6 +268,13 @@ class Google(Service):
 
     def get(self, key: str) -> bytes:
         return send("GET", f"{self.endpoint}/{BUCKET}/{quote(key, safe='')}")
+
+
+class CarelessGoogle(Google):
+    """The same, heeding no conditions."""
+
+    name = "careless-google"
+    words = ("careless",)
 
 
 class FakeGcs(Service):

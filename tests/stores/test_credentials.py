@@ -21,7 +21,12 @@ pytestmark = pytest.mark.stores
 
 def texts(error: BaseException) -> list[str]:
     """All that an error shows."""
-    return [str(error), repr(error), *map(str, getattr(error, "__notes__", [])), str(getattr(error, "store", ""))]
+    return [
+        str(error),
+        repr(error),
+        *map(str, getattr(error, "__notes__", [])),
+        str(getattr(error, "store", "")),
+    ]
 
 
 def test_wrong_keys_of_s3(running: Callable[[str], Service]) -> None:
@@ -37,7 +42,9 @@ def test_wrong_keys_of_s3(running: Callable[[str], Service]) -> None:
             except zarrow.ZarrowError as error:
                 shown = texts(error)
             for text in shown:
-                assert not [secret for secret in (wrong, SECRET, KEY, "session-token-1") if secret in text], text
+                assert not [secret for secret in (wrong, SECRET, KEY, "session-token-1") if secret in text], (
+                    text
+                )
     with pytest.raises(StorePermissionError, match="SignatureDoesNotMatch"):
         zarrow.open(service.url("secret.zarr"), storage_options={**service.options, "secret": wrong})
 
@@ -49,7 +56,11 @@ def test_wrong_keys_of_azure(running: Callable[[str], Service]) -> None:
     endpoint = f"{service.endpoint}/{ACCOUNT}"
     for options in [
         {"account_name": ACCOUNT, "account_key": wrong, "account_host": endpoint},
-        {"account_name": ACCOUNT, "sas_token": service.token.replace("sig=", "sig=AAAA"), "account_host": endpoint},
+        {
+            "account_name": ACCOUNT,
+            "sas_token": service.token.replace("sig=", "sig=AAAA"),
+            "account_host": endpoint,
+        },
     ]:
         for attempt in (zarrow.open, zarrow.create_group):
             with pytest.raises(StorePermissionError) as raised:

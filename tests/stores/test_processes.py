@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import multiprocessing
-import os
 import random
 import resource
 from functools import partial
@@ -101,14 +100,14 @@ def sockets() -> int:
     links = []
     for entry in Path("/proc/self/fd").iterdir():
         try:
-            links.append(os.readlink(entry))
+            links.append(str(entry.readlink()))
         except FileNotFoundError:
             continue
     return sum(link.startswith("socket:") for link in links)
 
 
 def test_cancelled_reads_leave_nothing(s3: Service, tmp_path: Path) -> None:
-    """10,000 reads, cancelled at any moment: no task, no socket more than a read needs, no memory that grows."""
+    """10,000 reads, cancelled at any moment: no task, no socket too many, no memory that grows."""
     values = np.random.default_rng(0).integers(0, 256, (64, 4096), "u1")
     zarrow.create_array(tmp_path / "a", data=values, chunks=(4, 1024), compressors=None)
     s3.upload(tmp_path / "a", "cancelled.zarr")

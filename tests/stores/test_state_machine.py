@@ -42,9 +42,6 @@ class InABucket(Hierarchy):
         if hasattr(self, "store"):
             archive = Path(shutil.make_archive(f"{self.folder}", "zip", self.folder))
             self.check_below(zarrow.open(archive))
-            self.service.put(f"{self.path}.zip", archive.read_bytes())
-            url = self.service.url(f"{self.path}.zip")
-            self.check_below(zarrow.open(url, storage_options=self.service.options))
         super().teardown()
 
 

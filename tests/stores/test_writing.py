@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ import zarrow
 from oracle.arrays import GEOMETRIES, ArrayCase
 from oracle.random_values import seed_of
 from oracle.selections import Selection, random_one
-from stores.services import Service
+from stores.services import CarelessGoogle, Service
 from test_oracle import BY_NAME
-from zarrow.errors import NodeExistsError, NotFoundError, ReadOnlyError
+from zarrow.errors import NodeExistsError, NotFoundError, ReadOnlyError, UnsupportedError
 
 pytestmark = pytest.mark.stores
 
@@ -145,6 +146,35 @@ def test_more_keys_than_a_page_are_listed_and_deleted(writable: Service) -> None
     del root["many"]
     assert [key for key in writable.keys("many.zarr/") if "/many" in key] == []
     assert zarrow.open(url, storage_options=options).keys() == ["kept"]
+
+
+def test_a_server_that_heeds_no_conditions_is_found_out(tmp_path: Path) -> None:
+    """Before a part of a chunk is written: whole chunks are, and nothing of the probe is left."""
+    service = CarelessGoogle(tmp_path)
+    try:
+        array = zarrow.create_array(
+            service.url("a"), shape=10, dtype="i4", chunks=5, storage_options=service.options
+        )
+        array[:5] = 1
+        with pytest.raises(UnsupportedError, match="whole chunks"):
+            array[3:8] = 2
+        assert np.asarray(array[...]).tolist() == [1] * 5 + [0] * 5
+        assert not [key for key in service.keys("") if "probe" in key]
+    finally:
+        service.stop()
+
+
+def test_what_emulators_of_google_are_told_by(
+    running: Callable[[str], Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = running("google")
+    key = {"gcs_base_url": service.endpoint, "disable_oauth": True, "client_email": "", "private_key": ""}
+    for name, options in [("key", {"token": key}), ("environment", {"token": "anon"})]:
+        if name == "environment":
+            monkeypatch.setenv("STORAGE_EMULATOR_HOST", service.endpoint.removeprefix("http://"))
+        array = zarrow.create_array(service.url(name), data=[1, 2, 3], storage_options=options)
+        array[1] = 7
+        assert np.asarray(array[...]).tolist() == [1, 7, 3]
 
 
 def test_a_service_that_cannot_be_written_says_so(service: Service) -> None:

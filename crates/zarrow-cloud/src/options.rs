@@ -172,6 +172,9 @@ impl Settings {
                 ("token", Service::Gcs { .. }) => {
                     table.values().filter_map(Value::as_str).for_each(|text| self.secrets.add(text));
                     self.set("google_service_account_key", &value.to_string());
+                    if let Some(url) = table.get("gcs_base_url").and_then(Value::as_str) {
+                        self.config.entry("google_base_url".to_owned()).or_insert_with(|| url.to_owned());
+                    }
                     Ok(())
                 }
                 _ if WITHOUT_EFFECT.contains(&name) => Ok(()),
@@ -299,6 +302,13 @@ impl Settings {
             Service::Http { .. } => return Ok(()),
         };
         let is_s3 = matches!(location.service, Service::S3 { .. });
+        if matches!(location.service, Service::Gcs { .. })
+            && !["google_base_url", "base_url"].iter().any(|name| self.config.contains_key(*name))
+            && let Ok(place) = std::env::var("STORAGE_EMULATOR_HOST")
+        {
+            let scheme = if place.contains("://") { "" } else { "http://" };
+            self.set("google_base_url", &format!("{scheme}{}", place.trim_end_matches('/')));
+        }
         if is_s3
             && self.trust == Trust::System
             && let Ok(path) = std::env::var("AWS_CA_BUNDLE")
@@ -416,6 +426,8 @@ mod tests {
             ("gs://bucket", r#"{"key": "hush-hush"}"#),
             ("https://host", r#"{"anon": true, "password": "hush-hush"}"#),
             ("s3://bucket", r#"{"read_timeout": "hush-hush"}"#),
+            ("https://host", r#"{"verify": "/no/such/authority.pem"}"#),
+            ("https://host", r#"{"client_kwargs": {"verify": "/dev/null"}}"#),
         ] {
             let error = settings(url, options).unwrap_err();
             assert_eq!(error.kind().code(), "unsupported", "{options}");
