@@ -155,6 +155,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         """Put a value, or a part of one."""
         place, query, body = self.parse()
+        if self.headers.get("Authorization", "").strip() == "Bearer":
+            self.error(401, "AuthenticationRequired")
+            return
         if "uploadId" in query:
             self.buckets.parts[query["uploadId"]][int(query["partNumber"])] = body
             self.answer(200, ETag=f'"{hashlib.md5(body).hexdigest()}"')

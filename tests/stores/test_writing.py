@@ -168,7 +168,8 @@ def test_what_emulators_of_google_are_told_by(
     running: Callable[[str], Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = running("google")
-    key = {"gcs_base_url": service.endpoint, "disable_oauth": True, "client_email": "", "private_key": ""}
+    key = {"gcs_base_url": service.endpoint, "disable_oauth": True, "client_email": ""}
+    key |= {"private_key": "", "private_key_id": ""}
     for name, options in [("key", {"token": key}), ("environment", {"token": "anon"})]:
         if name == "environment":
             monkeypatch.setenv("STORAGE_EMULATOR_HOST", service.endpoint.removeprefix("http://"))

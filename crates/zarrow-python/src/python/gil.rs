@@ -54,6 +54,8 @@ pub fn call<'py>(
     let call = ffi::PyObject_CallObject as unsafe extern "C" fn(Object, Object) -> Object;
     // SAFETY: the two conventions differ only in that a call of the second may unwind, as this one does at the end.
     let call: unsafe extern "C-unwind" fn(Object, Object) -> Object = unsafe { std::mem::transmute(call) };
+    // Where the compiler sees which function this is, it takes it for one that never unwinds.
+    let call = std::hint::black_box(call);
     let ended = Ended;
     // SAFETY: both objects are there, and this thread has the GIL.
     let result = unsafe { call(function.as_ptr(), arguments.as_ptr()) };
