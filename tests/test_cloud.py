@@ -309,6 +309,23 @@ def _sum(array: Any, row: int) -> float:
     return float(np.asarray(array[row]).sum())
 
 
+def test_a_machine_without_credentials_is_not_asked_again_and_again(serve: Any) -> None:
+    """Once for each of the documents that a node may have, and no more."""
+    asked: list[str] = []
+
+    class WithoutCredentials(Refusing):
+        def do_PUT(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    endpoint = f"http://{serve(WithoutCredentials)}"
+    with pytest.raises(StoreError, match="/latest/api/token"):
+        zarrow.open("s3://bucket/a", storage_options={"aws_metadata_endpoint": endpoint, "region": "x"})
+    assert set(asked) == {"/latest/api/token"}
+    documents = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+    assert len(asked) <= len(documents)
+
+
 @pytest.mark.parametrize("when", ["open", "read"])
 def test_control_c_stops_a_request_that_hangs(serve: Any, tree: Path, when: str) -> None:
     """The server is silent for a minute: who waits for it goes on at once."""
