@@ -32,7 +32,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak architecture data-types habits crates miri asan test-torch fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -116,7 +116,7 @@ test: lint ## everything that must hold before a change lands
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
-	$(BIN)/pytest -m 'not torch'
+	$(BIN)/pytest -m 'not torch and not stores'
 
 habits: ## docs/habits.md, written anew from the lines that the tests run
 	cd tests && PYTHONPATH=. $(PYTHON) -m habits
@@ -128,6 +128,12 @@ data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what i
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
 	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
+
+test-stores: wheel ## the stores in the cloud against real servers: s3s-fs, azurite, fake-gcs-server, nginx
+	$(call step,servers in build/stores)
+	cd tests && ../$(BIN)/python -m stores.install
+	$(call step,store tests)
+	$(BIN)/pytest -m stores
 
 architecture: ## the lists of files in docs/architecture.md, written anew
 	$(PYTHON) tests/architecture.py
@@ -208,10 +214,10 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo bench; do \
+	for name in test torch demo bench stores; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$([ $$name != demo ] || echo --no-deps) \
+	    $$(case $$name in (demo|stores) echo --no-deps;; esac) \
 	    $$(case $$name in (torch|bench) echo --constraints requirements/test.lock;; esac) \
 	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
+import textwrap
 import threading
 from contextlib import aclosing
 from typing import Any
@@ -218,3 +221,32 @@ def test_a_loop_that_is_closed_meanwhile(array: zarrow.Array) -> None:
     del task
     gc.collect()
     assert asyncio.run(array.read_async(0)).shape == (44,)
+
+
+def test_a_read_that_ends_while_the_interpreter_does(tmp_path: Any) -> None:
+    """Who is told of it lets the GIL go, and never gets it back."""
+    code = """
+        import sys, threading, time
+        import zarrow
+        from zarrow._zarrow import _read_detached
+
+        class SlowEnd:
+            def __del__(self, sleep=time.sleep):
+                sleep(0.5)
+
+        told, sys.slow_end = threading.Event(), SlowEnd()
+
+        def tell(decoded, error):
+            told.set()
+            time.sleep(0.2)
+
+        array = zarrow.zeros(4)
+        _read_detached(array, ..., None, None, tell)
+        told.wait()
+        print("end")
+    """
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -185,8 +185,11 @@ def test_environment_profiles_and_words_of_others(
 
 
 def test_what_is_missing_and_what_cannot_be_reached(bucket: str, options: dict[str, Any]) -> None:
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NotFoundError) as raised:
         zarrow.open(f"s3://{bucket}/nothing", storage_options=options)
+    assert "folder" not in str(raised.value)
+    with pytest.raises(NotFoundError, match="download it"):
+        zarrow.open(f"s3://{bucket}/nothing.zip", storage_options=options)
     with pytest.raises(NotFoundError, match="NoSuchBucket"):
         zarrow.open("s3://no-such-bucket-here/nothing", storage_options=options)
     with socket.socket() as closed:
@@ -323,6 +326,23 @@ def test_it_pickles_with_its_options_and_forks(
     # Some Pythons warn of any fork in a process with threads, and reading starts some.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(FORKED)]
     subprocess.run([*command, json.dumps([url, options])], check=True, timeout=120)
+
+
+def test_a_machine_without_credentials_is_not_asked_again_and_again(serve: Any) -> None:
+    """Once for each of the documents that a node may have, and no more."""
+    asked: list[str] = []
+
+    class WithoutCredentials(Refusing):
+        def do_PUT(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    endpoint = f"http://{serve(WithoutCredentials)}"
+    with pytest.raises(StoreError, match="/latest/api/token"):
+        zarrow.open("s3://bucket/a", storage_options={"aws_metadata_endpoint": endpoint, "region": "x"})
+    assert set(asked) == {"/latest/api/token"}
+    documents = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+    assert len(asked) <= len(documents)
 
 
 @pytest.mark.parametrize("when", ["open", "read"])

@@ -76,11 +76,15 @@ class Hierarchy(RuleBasedStateMachine):
         self.zarr_format = zarr_format
         self.in_memory = in_memory
         self.consolidated = consolidated
-        self.store: Any = zarrow.MemoryStore() if in_memory else self.folder
+        self.store = self.make_store(in_memory)
         zarrow.create_group(self.store, zarr_format=zarr_format)
         if consolidated:
             zarrow.consolidate_metadata(self.store)
         self.roots = [zarrow.open(self.store) for _ in range(2)]
+
+    def make_store(self, in_memory: bool) -> Any:
+        """The store, which is empty, and is the folder where it is not in memory."""
+        return zarrow.MemoryStore() if in_memory else self.folder
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -266,7 +270,9 @@ class Hierarchy(RuleBasedStateMachine):
         for handle in range(2):
             for name in self.expected:
                 self.check(self.current(handle, name), name)
-        root = zarrow.open(self.store)
+        self.check_below(zarrow.open(self.store))
+
+    def check_below(self, root: zarrow.Group) -> None:
         for name in self.expected:
             self.check(root[name], name)
 

@@ -36,12 +36,16 @@ ZARRS = [
 
 
 def written_in_parts(case: ArrayCase, folder: Path, selections: list[Selection]) -> Values:
-    """Write each selection of the array, and return what is there then."""
+    """Write each selection of the array in a new folder, and return what is there then."""
     folder.mkdir(parents=True)
     name = ".zarray" if case.chain.version == 2 else "zarr.json"
     (folder / name).write_text(json.dumps(case.document()))
+    return write_parts(zarrow.open(folder), case, selections)
+
+
+def write_parts(array: zarrow.Array, case: ArrayCase, selections: list[Selection]) -> Values:
+    """Write each selection of the array, and return what is there then."""
     rng = random.Random(case.seed)
-    array = zarrow.open(folder)
     expected = case.element.full(case.geometry.shape, case.fill)
     values = case.values()
     for number, selection in enumerate(selections):

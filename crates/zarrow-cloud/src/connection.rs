@@ -81,7 +81,7 @@ impl Connection {
                 location.service_name()
             ))
         };
-        let client = process.client(&settings.policy, settings.verify).map_err(|error| failed(&error))?;
+        let client = process.client(&settings.policy, &settings.trust).map_err(|error| failed(&error))?;
         let origin = match &location.service {
             Service::Http { url, .. } => Some(url.clone()),
             Service::Gcs { .. } => {
@@ -172,6 +172,8 @@ fn build(location: &Location, settings: &Settings, transport: Transport) -> obje
         }
         Service::Gcs { bucket } => {
             let builder = GoogleCloudStorageBuilder::new().with_bucket_name(bucket);
+            // Without a token it would ask this machine for one at each put, anonymous or not.
+            let builder = if settings.anonymous { builder.with_bearer_token("") } else { builder };
             let builder = config.fold(builder, |builder, (name, value)| match name.parse() {
                 Ok(key) => builder.with_config(key, value),
                 Err(_) => builder,

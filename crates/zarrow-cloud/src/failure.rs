@@ -15,13 +15,17 @@ pub struct Failure {
     pub text: String,
     /// The size of the value, where it has none of the bytes that were asked for.
     pub nbytes: Option<u64>,
+    /// Whether the server's certificate is not one that is trusted.
+    pub is_certificate_refused: bool,
     /// The region that the bucket is in, where it is not the one that was asked.
     pub region: Option<String>,
 }
 
 impl Failure {
     pub fn new(kind: io::ErrorKind, text: impl Into<String>) -> Failure {
-        Failure { kind, status: None, code: None, text: text.into(), nbytes: None, region: None }
+        let text = text.into();
+        let is_certificate_refused = false;
+        Failure { kind, status: None, code: None, text, nbytes: None, is_certificate_refused, region: None }
     }
 
     /// An answer with a status that is no success.
@@ -66,6 +70,12 @@ impl Failure {
     }
 
     fn hint(&self, anonymous: bool) -> Option<&'static str> {
+        if self.is_certificate_refused {
+            return Some(
+                "where the server has an authority of its own, pass the file of its certificate: storage_options={\"verify\": \
+                 \"authority.pem\"}, or SSL_CERT_FILE in the environment",
+            );
+        }
         match self.status {
             Some(401 | 403) if anonymous => Some(
                 "without credentials a server does not tell what is missing from what is private: check the name, or \

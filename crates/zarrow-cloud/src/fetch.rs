@@ -51,6 +51,7 @@ pub async fn fetch(
     loop {
         // What went wrong before is overcome, or was told.
         attempts.take_failure();
+        attempts.take_sent();
         let options = options(request, rest.as_ref(), head_only, attempts);
         let (fault, failure) = match connection.client.store.get_opts(&path, options).await {
             Ok(answer) => match take(connection, request, rest.take(), answer, receiver).await {
@@ -62,7 +63,7 @@ pub async fn fetch(
                 }
             },
             Err(error) => {
-                let failure = attempts.take_failure();
+                let (failure, is_answer) = (attempts.take_failure(), attempts.take_sent());
                 let status = failure.as_ref().and_then(|failure| failure.status);
                 match status {
                     Some(404 | 410) if failure.as_ref().is_some_and(Failure::is_missing) => {
@@ -82,7 +83,10 @@ pub async fn fetch(
                         return Ok(beyond(request, failure.and_then(|failure| failure.nbytes), receiver));
                     }
                     // The answer has come, and makes no sense: a length or a range that was not asked for.
-                    None if failure.is_none() && matches!(error, ClientError::Generic { .. }) => {
+                    None if is_answer
+                        && failure.is_none()
+                        && matches!(error, ClientError::Generic { .. }) =>
+                    {
                         (Fault::Server, Failure::new(io::ErrorKind::InvalidData, chain(&error)))
                     }
                     _ => {

@@ -39,6 +39,7 @@ mod retry;
 mod secret;
 mod store;
 mod transport;
+mod trust;
 mod version;
 mod window;
 mod writer;

@@ -8,6 +8,7 @@ use crate::credentials::aws_profile;
 use crate::location::{Location, Service, unsupported};
 use crate::policy::TransportPolicy;
 use crate::secret::Secrets;
+use crate::trust::Trust;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use object_store::aws::AmazonS3ConfigKey;
@@ -87,8 +88,8 @@ pub struct Settings {
     pub headers: HeaderMap,
     /// Time-outs and retries.
     pub policy: TransportPolicy,
-    /// Whether certificates are checked.
-    pub verify: bool,
+    /// Whose certificates are accepted.
+    pub trust: Trust,
     /// Whether requests go without a signature.
     pub anonymous: bool,
     /// What must not be shown.
@@ -102,7 +103,7 @@ impl Settings {
             config: BTreeMap::new(),
             headers: HeaderMap::new(),
             policy: TransportPolicy::default(),
-            verify: true,
+            trust: Trust::default(),
             anonymous: false,
             secrets: Secrets::default(),
         };
@@ -171,6 +172,9 @@ impl Settings {
                 ("token", Service::Gcs { .. }) => {
                     table.values().filter_map(Value::as_str).for_each(|text| self.secrets.add(text));
                     self.set("google_service_account_key", &value.to_string());
+                    if let Some(url) = table.get("gcs_base_url").and_then(Value::as_str) {
+                        self.config.entry("google_base_url".to_owned()).or_insert_with(|| url.to_owned());
+                    }
                     Ok(())
                 }
                 _ if WITHOUT_EFFECT.contains(&name) => Ok(()),
@@ -186,7 +190,7 @@ impl Settings {
             ("anon", Service::Azure { .. } | Service::S3 { .. } | Service::Gcs { .. }) => {
                 self.anonymous = text == "true";
             }
-            ("verify" | "ssl", _) => self.verify = text != "false",
+            ("verify" | "ssl", _) => self.trust = Trust::parse(&text)?,
             ("connect_timeout", _) => self.policy.connect = seconds()?,
             ("read_timeout", _) => self.policy.silence = seconds()?,
             ("max_attempts" | "max_retries", _) => self.policy.retries = text.parse().map_err(|_| wrong())?,
@@ -298,6 +302,19 @@ impl Settings {
             Service::Http { .. } => return Ok(()),
         };
         let is_s3 = matches!(location.service, Service::S3 { .. });
+        if matches!(location.service, Service::Gcs { .. })
+            && !["google_base_url", "base_url"].iter().any(|name| self.config.contains_key(*name))
+            && let Ok(place) = std::env::var("STORAGE_EMULATOR_HOST")
+        {
+            let scheme = if place.contains("://") { "" } else { "http://" };
+            self.set("google_base_url", &format!("{scheme}{}", place.trim_end_matches('/')));
+        }
+        if is_s3
+            && self.trust == Trust::System
+            && let Ok(path) = std::env::var("AWS_CA_BUNDLE")
+        {
+            self.trust = Trust::of_file(&path)?;
+        }
         // Keys of the options belong together, and so do those of the environment: a token goes with its own key.
         let key = |settings: &Settings| settings.config.contains_key("aws_access_key_id");
         let (has_key, from_profile) = (key(self), profile.is_some());
@@ -388,7 +405,7 @@ mod tests {
         assert_eq!(found.config["endpoint_url"], "http://localhost:5000");
         assert_eq!(found.config["aws_region"], "eu-west-1");
         assert_eq!(found.config["aws_request_payer"], "true");
-        assert_eq!((found.verify, found.policy.retries), (false, 2));
+        assert_eq!((found.trust, found.policy.retries), (Trust::Anyone, 2));
         assert_eq!(found.policy.silence, Duration::from_millis(7500));
         assert_eq!(found.secrets.hide("AKID:hush-hush"), "***:***");
         let azure = "AccountName=me;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:10000/me";
@@ -409,6 +426,8 @@ mod tests {
             ("gs://bucket", r#"{"key": "hush-hush"}"#),
             ("https://host", r#"{"anon": true, "password": "hush-hush"}"#),
             ("s3://bucket", r#"{"read_timeout": "hush-hush"}"#),
+            ("https://host", r#"{"verify": "/no/such/authority.pem"}"#),
+            ("https://host", r#"{"client_kwargs": {"verify": "/dev/null"}}"#),
         ] {
             let error = settings(url, options).unwrap_err();
             assert_eq!(error.kind().code(), "unsupported", "{options}");

@@ -8,10 +8,11 @@
 use crate::budget::Budget;
 use crate::hedge::FirstBytes;
 use crate::policy::TransportPolicy;
+use crate::trust::Trust;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use zarrow_array::fork::{Mutex, generation};
 
@@ -27,6 +28,9 @@ const IDLE_CONNECTIONS: usize = 256;
 /// How long they are kept. Object stores close them after some twenty seconds.
 const IDLE_TIME: Duration = Duration::from_secs(15);
 
+/// How long a service that was not there is not asked again: opening asks for many documents, one after the other.
+const ABSENCE: Duration = Duration::from_secs(5);
+
 static PROCESS: Mutex<Option<(u64, &'static Process)>> = Mutex::new(None);
 
 /// Shared by all stores of one process.
@@ -38,7 +42,7 @@ pub struct Process {
 }
 
 /// What makes one client differ from another.
-type ClientKey = (Duration, bool);
+type ClientKey = (Duration, Trust);
 
 /// What is known of a host.
 #[derive(Debug, Default)]
@@ -47,6 +51,20 @@ pub struct Host {
     pub budget: Budget,
     /// How long its answers take.
     pub first_bytes: FirstBytes,
+    /// When a machine's own service was found not to be there.
+    absent: Mutex<Option<Instant>>,
+}
+
+impl Host {
+    /// Notes that nobody is there.
+    pub fn is_gone(&self) {
+        *self.absent.lock() = Some(Instant::now());
+    }
+
+    /// Whether nobody was there a moment ago.
+    pub fn is_known_gone(&self) -> bool {
+        self.absent.lock().is_some_and(|since| since.elapsed() < ABSENCE)
+    }
 }
 
 impl Process {
@@ -85,8 +103,8 @@ impl Process {
     ///
     /// # Errors
     /// Where TLS cannot be set up: no certificate of a root can be read, for one.
-    pub fn client(&self, policy: &TransportPolicy, verify: bool) -> Result<reqwest::Client, reqwest::Error> {
-        let key = (policy.connect, verify);
+    pub fn client(&self, policy: &TransportPolicy, trust: &Trust) -> Result<reqwest::Client, reqwest::Error> {
+        let key = (policy.connect, trust.clone());
         let known = |clients: &[(ClientKey, reqwest::Client)]| {
             clients.iter().find(|(known, _)| *known == key).map(|(_, client)| client.clone())
         };
@@ -95,7 +113,8 @@ impl Process {
         }
         // Where the program has chosen another provider of TLS, that one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let made = reqwest::Client::builder()
+        let made = trust
+            .apply(reqwest::Client::builder())?
             .http1_only()
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .pool_idle_timeout(IDLE_TIME)
@@ -103,7 +122,6 @@ impl Process {
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .tcp_nodelay(true)
-            .tls_danger_accept_invalid_certs(!verify)
             .user_agent(concat!("zarrow/", env!("CARGO_PKG_VERSION")))
             .build()?;
         let mut clients = self.clients.lock();

@@ -25,6 +25,8 @@ struct State {
     throttles: u32,
     /// Whether a request was sent of which nobody knows what became.
     uncertain: bool,
+    /// Whether the client got as far as sending a request.
+    sent: bool,
     failure: Option<Failure>,
 }
 
@@ -78,6 +80,16 @@ impl Attempts {
     /// The last failure, which is forgotten.
     pub fn take_failure(&self) -> Option<Failure> {
         self.state.lock().failure.take()
+    }
+
+    /// Notes that a request is sent.
+    pub fn send(&self) {
+        self.state.lock().sent = true;
+    }
+
+    /// Whether a request was sent since this was last asked. If not, the client found no credentials to sign it with.
+    pub fn take_sent(&self) -> bool {
+        std::mem::take(&mut self.state.lock().sent)
     }
 
     /// Whether an earlier try may have done what a later one says that another did.

@@ -16,6 +16,7 @@ use crate::policy::TransportPolicy;
 use crate::process::{Host, Process};
 use crate::range_header::{AskedRange, unsatisfied_nbytes};
 use crate::retry::{Attempts, Fault, retry_after};
+use crate::trust::is_certificate_refused;
 use crate::window::Window;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -39,7 +40,7 @@ const ERROR_BODY_NBYTES: usize = 64 << 10;
 
 const MOST_REDIRECTS: usize = 10;
 
-/// The service that gives a machine in the cloud its credentials answers at once, or is not there.
+/// The service that gives a machine in the cloud its credentials answers at once, or is not there, which is remembered for a while.
 const MACHINE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Headers that say what is asked for, and nothing of who asks.
@@ -99,6 +100,7 @@ impl Shared {
             Some(attempts) => Arc::clone(attempts),
             None => Arc::new(Attempts::new(self.policy)),
         };
+        attempts.send();
         loop {
             let (fault, failure, answer) = match self.follow(&request).await {
                 Ok(answer) if answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED => {
@@ -109,7 +111,10 @@ impl Shared {
                 Ok(answer) => self.failed(answer).await,
                 Err(error) => {
                     let host = request.uri().host().unwrap_or_default();
-                    let failure = Failure::new(io_kind(&error), format!("{host}: {}", chain(&error)));
+                    let failure = Failure {
+                        is_certificate_refused: is_certificate_refused(&error),
+                        ..Failure::new(io_kind(&error), format!("{host}: {}", chain(&error)))
+                    };
                     (is_worth_a_retry(&error).then_some(Fault::Connection), failure, Err(error))
                 }
             };
@@ -148,6 +153,14 @@ impl Shared {
     async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
         let is_read = is_read(request);
         let mut request = request.clone();
+        // An anonymous put of Google's client has the header without a token.
+        if request
+            .headers()
+            .get(header::AUTHORIZATION)
+            .is_some_and(|value| value.as_bytes().trim_ascii() == b"Bearer")
+        {
+            request.headers_mut().remove(header::AUTHORIZATION);
+        }
         if !self.headers.is_empty() && self.is_own(&request) {
             request.headers_mut().extend(self.headers.clone());
         }
@@ -206,15 +219,23 @@ impl Shared {
         permit: Permit,
     ) -> Result<HttpResponse, HttpError> {
         let begun = Instant::now();
-        let patience = if is_of_this_machine(request) {
+        let is_machine = is_of_this_machine(request);
+        if is_machine && host.is_known_gone() {
+            return Err(silent(MACHINE_PATIENCE));
+        }
+        let patience = if is_machine {
             MACHINE_PATIENCE
         } else {
             self.policy.patience(is_read(request), request.body().content_length() as u64)
         };
         let answer = match tokio::time::timeout(patience, self.client.call(request.clone())).await {
-            Ok(answer) => answer?,
-            Err(_) => return Err(silent(patience)),
+            Ok(answer) => answer,
+            Err(_) => Err(silent(patience)),
         };
+        if is_machine && answer.is_err() {
+            host.is_gone();
+        }
+        let answer = answer?;
         match answer.status() {
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 host.budget.throttled(Instant::now());
@@ -316,7 +337,7 @@ fn no_ranges(attempts: &Attempts) -> HttpError {
 }
 
 fn is_worth_a_retry(error: &HttpError) -> bool {
-    error.kind() != HttpErrorKind::Decode
+    error.kind() != HttpErrorKind::Decode && !is_certificate_refused(error)
 }
 
 /// The kind of the error below, where the system told one.

@@ -44,14 +44,28 @@ pub fn has_conditions(settings: &Settings, location: &Location) -> bool {
 
 /// The server and the bucket, where the server is not the service's own.
 fn own_server(settings: &Settings, location: &Location) -> Option<String> {
-    const ENDPOINTS: [&str; 4] = ["endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url"];
-    let endpoint = ENDPOINTS.iter().find_map(|name| settings.config.get(*name))?;
-    match &location.service {
-        Service::S3 { bucket } if !endpoint.contains(".amazonaws.com") => {
-            Some(format!("{endpoint} {bucket}"))
+    let (names, domain, bucket): (&[&str], _, _) = match &location.service {
+        Service::S3 { bucket } => {
+            (&["endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url"], ".amazonaws.com", bucket)
         }
-        _ => None,
-    }
+        Service::Gcs { bucket } => (&["google_base_url", "base_url"], ".googleapis.com", bucket),
+        Service::Azure { container, .. } => {
+            (&["azure_storage_endpoint", "azure_endpoint", "endpoint"], ".core.windows.net", container)
+        }
+        Service::Http { .. } => return None,
+    };
+    let endpoint = names.iter().find_map(|name| settings.config.get(*name))?;
+    (!endpoint.contains(domain)).then(|| format!("{endpoint} {bucket}"))
+}
+
+/// A version that no value has.
+fn no_version(location: &Location) -> UpdateVersion {
+    let e_tag = match location.service {
+        Service::Azure { .. } => "\"0x1\"",
+        _ => "\"00000000000000000000000000000000\"",
+    };
+    let version = matches!(location.service, Service::Gcs { .. }).then(|| "1".to_owned());
+    UpdateVersion { e_tag: Some(e_tag.to_owned()), version }
 }
 
 fn heeded(place: &str) -> Option<bool> {
@@ -156,9 +170,8 @@ async fn check_conditions(connection: &Connection, path: &Path, attempts: &Arc<A
         Some(parent) => parent.join(".zarrow-probe"),
         None => Path::from(".zarrow-probe"),
     };
-    let version = UpdateVersion { e_tag: Some("\"00000000000000000000000000000000\"".into()), version: None };
     let options = PutOptions {
-        mode: PutMode::Update(version),
+        mode: PutMode::Update(no_version(&connection.location)),
         extensions: Connection::extensions(attempts),
         ..PutOptions::default()
     };

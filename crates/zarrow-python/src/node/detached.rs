@@ -50,11 +50,11 @@ fn tell(told: Py<PyAny>, result: zarrow::Result<Option<DecodedArray>>) {
             Some(decoded) => wrap(py, decoded),
             None => Ok(py.None().into_bound(py)),
         });
-        let called = match result {
-            Ok(decoded) => told.call1(py, (decoded, py.None())),
-            Err(error) => told.call1(py, (py.None(), error.into_value(py))),
+        let arguments = match result {
+            Ok(decoded) => (decoded, py.None()).into_pyobject(py),
+            Err(error) => (py.None(), error.into_value(py)).into_pyobject(py),
         };
-        if let Err(error) = called {
+        if let Err(error) = arguments.and_then(|arguments| gil::call(told.bind(py), &arguments)) {
             error.write_unraisable(py, Some(told.bind(py)));
         }
     });

@@ -4,8 +4,25 @@
 //! a library that let it go and then calls us: for a batch of a stream, or to drop what it borrowed. Only Python itself
 //! knows then.
 
+//!
+//! A thread that lets the GIL go while the interpreter ends never gets it back: up to Python 3.13 it is ended where it waits,
+//! by unwinding its stack, on which nothing may be dropped then. [`Ended`] stops it before, as Python 3.14 does.
+
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// Holds a thread that Python ends, until the process ends. Where all goes well it is forgotten.
+struct Ended;
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // A panic unwinds too, and goes on.
+        while !std::thread::panicking() {
+            std::thread::park();
+        }
+    }
+}
 
 /// Runs `work` with the GIL, whoever let it go; `None` where the interpreter has ended.
 pub fn with<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
@@ -16,10 +33,35 @@ pub fn with<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // SAFETY: the interpreter is there, and the state is released below on this thread.
     let state = unsafe { ffi::PyGILState_Ensure() };
     // Now PyO3 is right, or takes the GIL once more.
-    let result = Python::try_attach(work);
+    let result = Python::try_attach(|py| {
+        let ended = Ended;
+        let result = work(py);
+        std::mem::forget(ended);
+        result
+    });
     // SAFETY: the state was given above, and nothing of `work` is left but its result.
     unsafe { ffi::PyGILState_Release(state) };
     result
+}
+
+/// Calls `function`, which may let the GIL go, on a thread of ours: where Python ends the thread meanwhile, none of the
+/// arguments is dropped.
+pub fn call<'py>(
+    function: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    type Object = *mut ffi::PyObject;
+    let call = ffi::PyObject_CallObject as unsafe extern "C" fn(Object, Object) -> Object;
+    // SAFETY: the two conventions differ only in that a call of the second may unwind, as this one does at the end.
+    let call: unsafe extern "C-unwind" fn(Object, Object) -> Object = unsafe { std::mem::transmute(call) };
+    // Where the compiler sees which function this is, it takes it for one that never unwinds.
+    let call = std::hint::black_box(call);
+    let ended = Ended;
+    // SAFETY: both objects are there, and this thread has the GIL.
+    let result = unsafe { call(function.as_ptr(), arguments.as_ptr()) };
+    std::mem::forget(ended);
+    // SAFETY: the call gave a reference of its own, or null and an error.
+    unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }
 }
 
 /// As [`with`], for work that takes `value`; gives `value` back where the interpreter has ended.

@@ -1,0 +1,91 @@
+//! Whose certificates a TLS connection accepts.
+//!
+//! As in requests and botocore, a file takes the place of the system's authorities: who names one trusts nobody else.
+//! `SSL_CERT_FILE` and `SSL_CERT_DIR` name what the system's authorities are, for this library as for others.
+
+use crate::location::unsupported;
+use reqwest::{Certificate, ClientBuilder};
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use zarrow::Result;
+
+/// Whose certificates are accepted.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that the system's authorities sign.
+    #[default]
+    System,
+    /// Those that the authorities of a file sign, whose text this is.
+    Only(Arc<[u8]>),
+    /// Any: nobody is told apart from anybody.
+    Anyone,
+}
+
+impl Trust {
+    /// The trust that an option asks for: `true`, `false`, or the path of a file of certificates.
+    ///
+    /// # Errors
+    /// [`Unsupported`](zarrow::ErrorKind::Unsupported) where the file cannot be read, or has no certificate.
+    pub fn parse(text: &str) -> Result<Trust> {
+        match text {
+            "true" => Ok(Trust::System),
+            "false" => Ok(Trust::Anyone),
+            path => Trust::of_file(path),
+        }
+    }
+
+    /// Trust in the authorities of a file alone.
+    ///
+    /// # Errors
+    /// As [`parse`](Trust::parse).
+    pub fn of_file(path: &str) -> Result<Trust> {
+        let wrong = |why: &str| {
+            unsupported(format!(
+                "the file of certificates {path:?} {why}: expected authorities in the format PEM"
+            ))
+        };
+        let text = std::fs::read(path).map_err(|error| wrong(&format!("cannot be read ({error})")))?;
+        match Certificate::from_pem_bundle(&text) {
+            Ok(found) if !found.is_empty() => Ok(Trust::Only(text.into())),
+            _ => Err(wrong("has no certificate")),
+        }
+    }
+
+    /// A client that trusts so.
+    ///
+    /// # Errors
+    /// Where a certificate cannot be parsed.
+    pub fn apply(&self, client: ClientBuilder) -> reqwest::Result<ClientBuilder> {
+        Ok(match self {
+            Trust::System => client,
+            Trust::Only(text) => client.tls_certs_only(Certificate::from_pem_bundle(text)?),
+            Trust::Anyone => client.tls_danger_accept_invalid_certs(true),
+        })
+    }
+}
+
+/// Whether an error is that a certificate is not accepted: it will not be the next time either.
+pub fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
+    let mut source = Some(error);
+    while let Some(inner) = source {
+        if matches!(inner.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
+            return true;
+        }
+        // An error of the system holds another one that is not its source, but has the source that it shows.
+        let held = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        source = held.map(|held| held as &(dyn Error + 'static)).or_else(|| inner.source());
+    }
+    false
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Trust::System => "System",
+            Trust::Only(_) => "Only",
+            Trust::Anyone => "Anyone",
+        })
+    }
+}
