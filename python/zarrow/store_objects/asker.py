@@ -109,7 +109,7 @@ class ThreadAsker(Asker):
     """Asks in threads, which start when there is work, and end when there is none for some time."""
 
     requests = 16
-    IDLE_SECONDS = 5.0
+    IDLE_SECONDS = 2.0
 
     def __init__(self, source: Any, store: Any) -> None:
         super().__init__(source, store)

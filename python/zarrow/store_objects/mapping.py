@@ -116,8 +116,12 @@ class MappingAsker(ThreadAsker):
                 if found != request.if_version:
                     request.conflict()
                     return
-            store[request.key] = request.body
+            self._set(request.key, request.body)
         request.changed_it()
+
+    def _set(self, key: str, value: bytes) -> None:
+        store: Any = self.store
+        store[key] = value
 
     def delete(self, request: _StoreRequest) -> None:
         """Take values away."""
@@ -153,6 +157,17 @@ class FsspecAsker(MappingAsker):
     def _path(self, key: str) -> str:
         path: str = self.store._key_to_str(key)  # type: ignore[attr-defined]
         return path
+
+    def _set(self, key: str, value: bytes) -> None:
+        try:
+            super()._set(key, value)
+        except IsADirectoryError:
+            # Some file systems keep folders of values that were deleted.
+            path = self._path(key)
+            if self.fs.find(path):
+                raise
+            self.fs.rm(path, recursive=True)
+            super()._set(key, value)
 
     def get(self, request: _StoreRequest) -> None:
         """Answer with a value, or with a part of it."""

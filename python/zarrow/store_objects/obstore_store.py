@@ -1,6 +1,7 @@
 """Stores of obstore whose configuration the engine does not take over in full.
 
-They are asked by obstore's own functions. They tell the version of a value (its ETag), and put a value on the condition that a version is still there.
+They are asked by obstore's own functions, tell the version of a value (its ETag), and put a value on the
+condition that a version is still there.
 Their threads are not there in a forked child.
 """
 

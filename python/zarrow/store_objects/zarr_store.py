@@ -133,7 +133,13 @@ class ZarrAsker(AsyncAsker):
         """Answer with the size of a value, and with its version, where that is of use."""
         assert request.range is not None
         if self.has_conditions:
-            value = await self.store.get(request.key, self.buffers)
+            try:
+                value = await self.store.get(request.key, self.buffers)
+            except Exception as error:
+                # The engine may ask for the path of a node, which icechunk takes for no key.
+                if type(error).__name__ != "InvalidInputError":
+                    raise
+                value = None
             if value is None:
                 request.missing()
                 return
