@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import zarr
 import zarr.storage
-from obstore.store import HTTPStore, S3Store
+from obstore.store import HTTPStore, LocalStore, S3Store
 
 import zarrow
 from stores_of_others import (
@@ -139,3 +139,13 @@ def test_web_servers(web: str, tmp_path: Path) -> None:
     # This server sends all of a value to who asks for a range: what was not asked for is never taken for it.
     with pytest.raises(StoreError, match="bytes, asked for"):
         zarrow.open(asked, "group/sharded")[3:40, 7]
+
+
+def test_a_subclass_is_asked(tmp_path: Path) -> None:
+    class Own(LocalStore):
+        pass
+
+    store = Own(tmp_path)
+    assert native.resolve(store) is None
+    fill(tmp_path)
+    check(zarrow.open(store))

@@ -249,8 +249,9 @@ def open(
     ----------
     store
         A folder, as a path or a `file://` URL, a store in the cloud by its URL (`s3://`, `gs://`, `az://`,
-        `abfs://`, `http://`, `https://`), or a store object: of zarrow, zarr-python, obstore, fsspec, icechunk
-        or VirtualiZarr, or a mapping of keys to bytes. It may lie anywhere inside a larger hierarchy.
+        `abfs://`, `http://`, `https://`), or a store object: of zarrow, zarr-python, obstore, fsspec,
+        icechunk or VirtualiZarr, or a mapping of keys to bytes. It may lie anywhere inside a larger
+        hierarchy.
     path
         Where in the store to look; `""` is its root.
     mode

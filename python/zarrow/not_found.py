@@ -28,7 +28,10 @@ _FILES = (
 # What a folder of another format has in it.
 _FOLDERS = (
     ({"attributes.json"}, "an N5 container, which zarrow does not read"),
-    ({"refs", "snapshots"}, "an Icechunk repository: give zarrow a session of it, as repository.readonly_session(\"main\")"),
+    (
+        {"refs", "snapshots"},
+        'an Icechunk repository: give zarrow a session of it, as repository.readonly_session("main")',
+    ),
     ({"__schema"}, "a TileDB array, which zarrow does not read"),
     ({"_delta_log"}, "a Delta table, which zarrow does not read"),
 )

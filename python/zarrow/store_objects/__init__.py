@@ -53,7 +53,7 @@ def _resolved(
         return ManifestAsker(store, source, allow), False
     if kind.__module__.startswith("zarr.") and kind.__name__ == "ObjectStore":
         return obstore_store.ObstoreAsker(store.store, source), bool(store.read_only)
-    if kind.__module__.startswith("obstore."):
+    if obstore_store.kind_of(store) is not None:
         return obstore_store.ObstoreAsker(store, source), False
     abstract = sys.modules.get("zarr.abc.store")
     if abstract is not None and isinstance(store, abstract.Store):

@@ -135,7 +135,8 @@ class ThreadAsker(Asker):
                 self._busy += 1
                 starts = self._threads < min(self._busy, self.requests)
                 self._threads += starts
-            self._waiting.put(request)
+                # Put under the lock: a thread that is about to end looks for it there.
+                self._waiting.put(request)
             if starts:
                 threading.Thread(target=self._serve, name="zarrow-store", daemon=True).start()
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from zarrow._zarrow import _import, _ReferenceTarget
 from zarrow.store_objects.asker import Asker, below, fail
-from zarrow.store_objects.obstore_store import ObstoreAsker
+from zarrow.store_objects.obstore_store import ObstoreAsker, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,8 +106,9 @@ class ManifestAsker(Asker):
         """Give the engine's side of a store of the registry, which is kept alive beside it."""
         known = self._targets.get(id(store))
         if known is None:
-            is_folder = type(store).__module__.startswith("obstore") and type(store).__name__ == "LocalStore"
-            target = _ReferenceTarget(ObstoreAsker(store, store) if is_folder else store)
+            # A folder is asked by requests too.
+            asks = kind_of(store) == "LocalStore"
+            target = _ReferenceTarget(ObstoreAsker(store, store) if asks else store)
             known = self._targets[id(store)] = (store, target)
         return known[1]
 

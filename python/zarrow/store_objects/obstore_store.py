@@ -24,6 +24,11 @@ def _version(meta: Any) -> str | None:
     return tag if tag and not tag.startswith("W/") else None
 
 
+def kind_of(store: Any) -> str | None:
+    """Give the class of obstore that a store is of, or of a subclass; None for others."""
+    return next((kind.__name__ for kind in type(store).__mro__ if kind.__module__ == "obstore.store"), None)
+
+
 class ObstoreAsker(AsyncAsker):
     """Asks a store of obstore."""
 
@@ -32,7 +37,7 @@ class ObstoreAsker(AsyncAsker):
     def __init__(self, store: Any, source: Any) -> None:
         super().__init__(source, store)
         self.store = store
-        kind = type(store).__name__
+        kind = kind_of(store)
         self.is_writable = kind != "HTTPStore"
         # A folder and a web server do not compare what is there.
         self.has_conditions = kind in ("S3Store", "GCSStore", "AzureStore", "MemoryStore")

@@ -6,7 +6,6 @@
 //! 3. A request that is dropped without an answer is an error.
 
 use super::PythonStore;
-use crate::layout::variable::bytes_of;
 use crate::python::failure::PythonFailure;
 use crate::python::kept_object::KeptObject;
 use pyo3::buffer::PyBuffer;
@@ -260,10 +259,14 @@ impl StoreRequest {
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match &self.asked {
-            Asked::Put { body, .. } => match &body[..] {
-                [one] => bytes_of(py, one),
-                parts => bytes_of(py, &parts.concat()),
-            },
+            Asked::Put { body, .. } => PyBytes::new_with(py, body.iter().map(Vec::len).sum(), |mut place| {
+                for part in body {
+                    let (own, rest) = place.split_at_mut(part.len());
+                    own.copy_from_slice(part);
+                    place = rest;
+                }
+                Ok(())
+            }),
             _ => Err(PyTypeError::new_err("nothing is put")),
         }
     }
