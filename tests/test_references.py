@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from obstore.store import HTTPStore, LocalStore
+from virtualizarr.manifests import ChunkManifest, ManifestArray, ManifestGroup, ManifestStore
+from virtualizarr.manifests.utils import create_v3_array_metadata
 
 import zarrow
 from stores_of_others import (
@@ -46,9 +48,6 @@ def web(tmp_path: Path) -> Iterator[str]:
 
 def manifest_store(url: str, places: dict[str, tuple[int, int]], registry: Any) -> Any:
     """An array `a` of four chunks, parts of one object, and one within the manifest."""
-    from virtualizarr.manifests import ChunkManifest, ManifestArray, ManifestGroup, ManifestStore
-    from virtualizarr.manifests.utils import create_v3_array_metadata
-
     metadata = create_v3_array_metadata(
         shape=(10,),
         data_type=np.dtype("<i4"),
@@ -59,14 +58,17 @@ def manifest_store(url: str, places: dict[str, tuple[int, int]], registry: Any) 
     entries: dict[str, Any] = {
         key: {"path": url, "offset": offset, "length": length} for key, (offset, length) in places.items()
     }
-    entries["3"] = {"path": "", "offset": 0, "length": 8, "data": np.array([70, 71], "<i4").tobytes()}
+    if HAS_INLINED:
+        entries["3"] = {"path": "", "offset": 0, "length": 8, "data": np.array([70, 71], "<i4").tobytes()}
     manifest = ChunkManifest(entries, shape=(5,))
     group = ManifestGroup(arrays={"a": ManifestArray(metadata, manifest)}, attributes={"title": "rain"})
     return ManifestStore(group, registry=registry)
 
 
 PLACES = {"0": (5, 8), "1": (13, 8), "2": (40, 8)}
-EXPECTED = [0, 1, 2, 3, 10, 11, 70, 71, 0, 0]
+# What Python 3.11 gets of VirtualiZarr has no chunks within a manifest.
+HAS_INLINED = "_inlined" in ChunkManifest.__annotations__
+EXPECTED = [0, 1, 2, 3, 10, 11, *([70, 71] if HAS_INLINED else [0, 0]), 0, 0]
 
 
 def object_bytes() -> bytes:
@@ -97,11 +99,11 @@ def test_references_are_read_where_they_are_allowed(web: str, tmp_path: Path) ->
         with pytest.raises(StorePermissionError, match="allow="):
             refused[...]
         # What the manifest has within itself needs no leave.
-        assert refused[6:8].tolist() == [70, 71]
+        assert refused[6:10].tolist() == EXPECTED[6:]
     for allow in ([web], [f"{web}/files"], [f"{web}/files/"], ["file:///", f"{web}/files/rain.nc"]):
         array = zarrow.open(zarrow.PythonStore(store, allow=allow), "a")
         assert array[...].tolist() == EXPECTED
-        assert array.nbytes_stored() > 32
+        assert array.nbytes_stored() > 24
     with pytest.raises(ReadOnlyError):
         array[0] = 1
     assert run_in_child("fork", lambda: np.testing.assert_array_equal(array[...], EXPECTED)) is None

@@ -64,8 +64,10 @@ class ManifestAsker(Asker):
             request.missing()
             return
         manifest = node.manifest
-        if index in manifest._inlined:
-            _answer_with(request, bytes(manifest._inlined[index]))
+        # Before 2.6 a manifest had no chunks within itself.
+        within = getattr(manifest, "_inlined", {})
+        if index in within:
+            _answer_with(request, bytes(within[index]))
             return
         url = str(manifest._paths[index])
         if url in (_NOTHING, _WITHIN):
