@@ -64,7 +64,7 @@ class ManifestAsker(Asker):
             request.missing()
             return
         manifest = node.manifest
-        # Before 2.6 a manifest had no chunks within itself.
+        # Older versions of VirtualiZarr have no chunks within a manifest.
         within = getattr(manifest, "_inlined", {})
         if index in within:
             _answer_with(request, bytes(within[index]))
