@@ -30,6 +30,7 @@ from zarrow.store_objects import native
 pytestmark = pytest.mark.filterwarnings(
     # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
     "ignore:This process .* is multi-threaded:DeprecationWarning",
+    r"ignore:os.fork\(\) was called:RuntimeWarning",
     "ignore::zarr.errors.ZarrUserWarning",
 )
 

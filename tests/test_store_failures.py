@@ -27,6 +27,7 @@ from zarrow.errors import StoreError, StorePermissionError
 pytestmark = pytest.mark.filterwarnings(
     # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
     "ignore:This process .* is multi-threaded:DeprecationWarning",
+    r"ignore:os.fork\(\) was called:RuntimeWarning",
     "ignore::zarr.errors.ZarrUserWarning",
 )
 
@@ -67,7 +68,7 @@ def test_what_a_store_raises_is_the_cause() -> None:
         with pytest.raises(StoreError, match="no such luck") as caught:
             failing(raising(LookupError("no such luck")))[name][...]
         assert isinstance(caught.value.__cause__, LookupError)
-        assert caught.value.store == "test_store_failures.Failing" and caught.value.path == name
+        assert caught.value.store == "<test_store_failures.Failing>" and caught.value.path == name
         with pytest.raises(StorePermissionError):
             failing(raising(PermissionError("not for you")))[name][...]
         with pytest.raises(StoreError, match="cancelled"):

@@ -44,6 +44,7 @@ from zarrow.store_objects import native, resolve
 pytestmark = pytest.mark.filterwarnings(
     # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
     "ignore:This process .* is multi-threaded:DeprecationWarning",
+    r"ignore:os.fork\(\) was called:RuntimeWarning",
     "ignore::zarr.errors.ZarrUserWarning",
 )
 
@@ -122,7 +123,7 @@ def test_known_stores_are_read_by_the_engine_itself(tmp_path: Path) -> None:
         zarr.storage.FsspecStore.from_url(f"file://{tmp_path}"),
     ):
         assert native.resolve(made) == (tmp_path, False)
-    assert resolve(OwnStore())[0].name == "stores_of_others.OwnStore"  # type: ignore[index, union-attr]
+    assert resolve(OwnStore())[0].name == "<stores_of_others.OwnStore>"  # type: ignore[index, union-attr]
     assert resolve(object()) is None and resolve(7) is None and resolve([b"a"]) is None
 
 

@@ -18,7 +18,7 @@ Open
     Tree                           a drawing of it: `Group.tree`
     Indexer                        `array.oindex`, `.vindex`, `.blocks`
     CloudStore, MemoryStore        stores that are no folders
-    PythonStore                    a store object of another library, with more said of it
+    PythonStore                    a store object, and what it does not say
     DecodeLimits                   what is refused as hostile
 
 Read

@@ -45,8 +45,8 @@ def explain(store: str) -> str | None:
             return _folder(place)
         if place.is_file():
             return _file(place)
-        # The name that a store in memory gives itself.
-        return None if store == "memory" else _nothing(store, place)
+        # The names that stores in memory and objects of Python have.
+        return None if store == "memory" or store.startswith("<") else _nothing(store, place)
     except OSError:
         return None
 

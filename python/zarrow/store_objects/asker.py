@@ -35,7 +35,9 @@ def name_of(store: Any) -> str:
     """Give the name of a store in errors: its class, since what it says of itself may be secret."""
     kind = type(store)
     home = kind.__module__.partition(".")[0]
-    return kind.__qualname__ if home == "builtins" else f"{home}.{kind.__qualname__}"
+    name = kind.__qualname__ if home == "builtins" else f"{home}.{kind.__qualname__}"
+    # In brackets, so that nobody takes it for a path.
+    return f"<{name}>"
 
 
 def fail(request: _StoreRequest, error: BaseException) -> None:
