@@ -109,7 +109,11 @@ def test_a_mode_in_the_place_of_the_path(folder, store, mode):
     ("call", "error", "told"),
     [
         (lambda: zarrow.open(5), TypeError, r"a store is a folder or a zip file .*, got int"),
-        (lambda: zarrow.open({"a": b""}), TypeError, r"zarrow\.MemoryStore\(values\) takes a dict"),
+        (
+            lambda: zarrow.open({"a": b""}),
+            FileNotFoundError,
+            r"no Zarr array or group here \(store <dict>\)$",
+        ),
         (lambda: zarrow.open("hdfs://host/x"), NotImplementedError, "hdfs:// URLs are not supported yet"),
         (
             lambda: zarrow.open("SWIFT://host/x"),

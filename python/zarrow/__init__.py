@@ -18,6 +18,7 @@ Open
     Tree                           a drawing of it: `Group.tree`
     Indexer                        `array.oindex`, `.vindex`, `.blocks`
     CloudStore, MemoryStore        stores that are no folders
+    PythonStore                    a store object, and what it does not say
     DecodeLimits                   what is refused as hostile
 
 Read
@@ -125,6 +126,7 @@ from zarrow.limits import DecodeLimits
 from zarrow.missing import set_missing
 from zarrow.node_info import add_to_classes as _add_info
 from zarrow.opening import load, open_array, open_group
+from zarrow.python_store import PythonStore
 from zarrow.saving import save
 
 if _typing.TYPE_CHECKING:
@@ -155,6 +157,7 @@ __all__ = [
     "NodeTypeError",
     "NotFoundError",
     "OutOfMemoryError",
+    "PythonStore",
     "ReadOnlyError",
     "ShapeError",
     "StaleHandleError",

@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 from zarrow._array import Array, _Index
 from zarrow._arrow_stream import ArrowStream
 from zarrow._categorical import Categorical
+from zarrow._cloud_store import CloudStore
 from zarrow._decoded_array import DecodedArray
 from zarrow._group import Group
 from zarrow._indexer import Indexer
@@ -37,6 +38,9 @@ __all__ = [
     "Variable",
     "_Cancellation",
     "_Detached",
+    "_ReferenceTarget",
+    "_StoreQueue",
+    "_StoreRequest",
     "__version__",
     "_create_array",
     "_create_group",
@@ -79,48 +83,6 @@ class BufferProducer:
         # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
-
-@final
-class CloudStore:
-    """A store in the cloud: a bucket of S3 or Google Cloud Storage, a container of Azure, a web server.
-
-    Nothing is sent before something is read. It pickles with its options, and forked children can use it.
-
-    Parameters
-    ----------
-    url
-        `s3://bucket/path`, `gs://bucket/path`, `az://container/path`,
-        `abfs://container@account.dfs.core.windows.net/path`, `https://host/path`, and what other libraries
-        call these schemes.
-    storage_options
-        The words of fsspec: for S3 `anon`, `key`, `secret`, `token`, `profile`, `endpoint_url`, `region`,
-        `requester_pays`, `client_kwargs`, `config_kwargs`; for Google `token` ("anon", or the path of a key
-        file), `project`, `endpoint_url`; for Azure `account_name`, `account_key`, `sas_token`,
-        `connection_string`, `anon`; for web servers `headers`; for all `connect_timeout` and `read_timeout`
-        in seconds, `max_retries`, and `verify`: the path of a file of authorities whose certificates are
-        accepted, or False for all certificates. The names of object_store are taken too. What is left open
-        comes from the environment (`AWS_ACCESS_KEY_ID` and so on) and from AWS profiles.
-
-    Raises
-    ------
-    UnsupportedError
-        The URL is of another scheme, or an option is unknown (a `NotImplementedError`).
-
-    Examples
-    --------
-    >>> import zarrow
-    >>> store = zarrow.CloudStore("s3://bucket/data.zarr", {"anon": True})
-    >>> store
-    <zarrow.CloudStore s3://bucket/data.zarr>
-    """
-
-    def __new__(cls, url: str, /, storage_options: Mapping[str, Any] | None = None) -> Self: ...
-    @property
-    def name(self) -> str:
-        """The URL without user, password and query, as errors show it."""
-    def __reduce__(self) -> tuple[Any, ...]: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
 
 @final
 class MemoryStore:
@@ -184,6 +146,51 @@ class _Cancellation:
     def run(self, function: Callable[[], Any]) -> Any: ...
     def cancel(self) -> None: ...
 
+@final
+class _StoreQueue:
+    def fileno(self) -> int: ...
+    def take(self) -> tuple[list[_StoreRequest], list[int]]: ...
+
+@final
+class _StoreRequest:
+    @property
+    def asker(self) -> Any: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def kind(self) -> Literal["get", "measure", "list", "put", "delete"]: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def range(self) -> tuple[int, int] | None: ...
+    @property
+    def suffix(self) -> int | None: ...
+    @property
+    def if_version(self) -> str | None: ...
+    @property
+    def if_absent(self) -> bool: ...
+    @property
+    def recursive(self) -> bool: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def keys(self) -> list[str]: ...
+    @property
+    def is_wanted(self) -> bool: ...
+    def found(self, data: Any, start: int, nbytes: int | None = None, version: str | None = None) -> None: ...
+    def missing(self) -> None: ...
+    def changed(self) -> None: ...
+    def listed(self, values: list[tuple[str, int]], prefixes: list[str]) -> None: ...
+    def changed_it(self, version: str | None = None) -> None: ...
+    def conflict(self) -> None: ...
+    def unsupported(self, text: str) -> None: ...
+    def failed(self, error: BaseException) -> None: ...
+
+@final
+class _ReferenceTarget:
+    def __new__(cls, store: Any) -> _ReferenceTarget: ...
+    def answer(self, request: _StoreRequest, key: str, offset: int, length: int) -> None: ...
+
 def _read_detached(
     array: Array,
     selection: Any,
@@ -237,15 +244,17 @@ def open(
     durability: Literal["none", "file", "full"] = "none",
     **options: Unpack[ArrayOptions],
 ) -> Array | Group:
-    """Open the array or group at a path of a store: a folder, a URL, a `CloudStore` or a `MemoryStore`.
+    """Open the array or group at a path of a store: a folder, a URL, or a store object.
 
     Metadata is read, chunks are not. Versions 2 and 3 of Zarr are told apart by what is there.
 
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, or a store in the cloud by its URL: `s3://`, `gs://`, `az://`,
-        `abfs://`, `http://`, `https://`. It may lie anywhere inside a larger hierarchy.
+        A folder, as a path or a `file://` URL, a store in the cloud by its URL (`s3://`, `gs://`, `az://`,
+        `abfs://`, `http://`, `https://`), or a store object: of zarrow, zarr-python, obstore, fsspec,
+        icechunk or VirtualiZarr, or a mapping of keys to bytes. It may lie anywhere inside a larger
+        hierarchy.
     path
         Where in the store to look; `""` is its root.
     mode

@@ -9,8 +9,8 @@ from typing import Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 from zarrow._zarrow import CloudStore, MemoryStore
 
-Store: TypeAlias = str | os.PathLike[str] | CloudStore | MemoryStore
-"""A folder, a URL, or a store in the cloud or in memory."""
+Store: TypeAlias = str | os.PathLike[str] | CloudStore | MemoryStore | Any
+"""A folder, a URL, a store in the cloud or in memory, or a store object of another library."""
 
 Codec: TypeAlias = str | Mapping[str, Any] | Any
 """A codec: its name, what metadata of version 3 or of numcodecs have, or an object of theirs."""

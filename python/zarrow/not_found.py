@@ -28,7 +28,10 @@ _FILES = (
 # What a folder of another format has in it.
 _FOLDERS = (
     ({"attributes.json"}, "an N5 container, which zarrow does not read"),
-    ({"refs", "snapshots"}, "an Icechunk repository, which zarrow does not read yet: open it with icechunk"),
+    (
+        {"refs", "snapshots"},
+        'an Icechunk repository: give zarrow a session of it, as repository.readonly_session("main")',
+    ),
     ({"__schema"}, "a TileDB array, which zarrow does not read"),
     ({"_delta_log"}, "a Delta table, which zarrow does not read"),
 )
@@ -46,8 +49,8 @@ def explain(store: str) -> str | None:
             return _folder(place)
         if place.is_file():
             return _file(place)
-        # The name that a store in memory gives itself.
-        return None if store == "memory" else _nothing(store, place)
+        # The names that stores in memory and objects of Python have.
+        return None if store == "memory" or store.startswith("<") else _nothing(store, place)
     except OSError:
         return None
 

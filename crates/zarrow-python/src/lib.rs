@@ -2,7 +2,7 @@
 //!
 //! Each class is a thin file over the crate that does the work:
 //!
-//! - `node`: arrays and groups; `layout`: the four layouts; `index`: what stands between brackets;
+//! - `node`: arrays and groups; `python_store`: stores that are objects of Python's; `layout`: the four layouts; `index`: what stands between brackets;
 //! - `import`: foreign arrays as ours; `export`: ours for others, a protocol a file;
 //! - `python`: the GIL, errors, interruption.
 //!
@@ -18,6 +18,7 @@ mod import;
 mod index;
 mod layout;
 mod node;
+mod python_store;
 
 use pyo3::prelude::*;
 
@@ -83,6 +84,12 @@ mod _zarrow {
     use crate::python::importing::_import;
     #[pymodule_export]
     use crate::python::summary::_visible;
+    #[pymodule_export]
+    use crate::python_store::queue::StoreQueue;
+    #[pymodule_export]
+    use crate::python_store::reference::ReferenceTarget;
+    #[pymodule_export]
+    use crate::python_store::request::StoreRequest;
 
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,16 +4,17 @@
 //!    give bytes. It is made when an array is opened, and called from the threads of the pool with the GIL.
 //! 2. A codec gets copies: it may keep what it got, and no memory of ours is lent to it.
 //! 3. What it raised becomes the cause of a `CodecError`; Ctrl-C, `SystemExit` and `MemoryError` are raised as they are.
-//! 4. Where the GIL was let go by another library PyO3 does not know it: so [`gil::with`] takes it, to drop objects too.
+//! 4. Where the GIL was let go by another library PyO3 does not know it: so [`gil::with`] takes it.
 
 use crate::export::numpy;
 use crate::layout::variable::bytes_of;
 use crate::python::error::Raise;
+use crate::python::failure::PythonFailure;
+use crate::python::kept_object::KeptObject;
 use crate::python::{gil, json};
-use pyo3::exceptions::{PyException, PyMemoryError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use std::fmt;
 use std::sync::Arc;
 use zarrow::codec::{ChunkDescription, Codec, CodecFailure, CodecKind, DecodedBytes, register};
 
@@ -30,38 +31,17 @@ pub fn _register_codec(py: Python<'_>, name: &str, kind: &str, make: Py<PyAny>) 
             )));
         }
     };
-    let make = Object(Some(make));
+    let make = KeptObject::new(make);
     let registered = register(name, kind, move |configuration| {
         let codec = with_gil(|py| Ok(make.bind(py)?.call1((json::object(py, configuration)?,))?.unbind()))?;
-        Ok(Arc::new(PythonCodec(Object(Some(codec)))))
+        Ok(Arc::new(PythonCodec(KeptObject::new(codec))))
     });
     registered.raise(py)
 }
 
-/// An object of Python's, dropped with the GIL (step 4).
-#[derive(Debug)]
-struct Object(Option<Py<PyAny>>);
-
-impl Object {
-    fn bind<'a, 'py>(&'a self, py: Python<'py>) -> PyResult<&'a Bound<'py, PyAny>> {
-        let object = self.0.as_ref().ok_or_else(|| PyValueError::new_err("the codec was dropped"))?;
-        Ok(object.bind(py))
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        let object = self.0.take();
-        // Where the interpreter has ended the object has too.
-        if let Some(object) = gil::with_value(object, |_, object| drop(object)) {
-            std::mem::forget(object);
-        }
-    }
-}
-
 /// A codec, as it was configured (step 1).
 #[derive(Debug)]
-struct PythonCodec(Object);
+struct PythonCodec(KeptObject);
 
 impl Codec for PythonCodec {
     fn decode(
@@ -95,52 +75,10 @@ impl Codec for PythonCodec {
 
 /// Runs Python code for a codec; its exception is kept as it is (step 3).
 fn with_gil<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, CodecFailure> {
-    let result = gil::with(|py| {
-        work(py).map_err(|error| {
-            let text = error.to_string();
-            PythonFailure { error: Some(error), text }
-        })
-    });
+    let result = gil::with(|py| work(py).map_err(PythonFailure::new));
     match result {
         Some(Ok(value)) => Ok(value),
         Some(Err(failure)) => Err(Box::new(failure)),
         None => Err("the interpreter has ended".into()),
     }
 }
-
-/// What a codec raised.
-#[derive(Debug)]
-pub struct PythonFailure {
-    error: Option<PyErr>,
-    text: String,
-}
-
-impl PythonFailure {
-    /// The exception that says the same as the failure: `raised`, caused by what the codec raised; or that itself, where no
-    /// error but the end of the work was meant (step 3).
-    pub fn cause(&self, py: Python<'_>, raised: PyErr) -> PyErr {
-        let Some(cause) = self.error.as_ref().map(|error| error.clone_ref(py)) else { return raised };
-        if !cause.is_instance_of::<PyException>(py) || cause.is_instance_of::<PyMemoryError>(py) {
-            return cause;
-        }
-        raised.set_cause(py, Some(cause));
-        raised
-    }
-}
-
-impl Drop for PythonFailure {
-    fn drop(&mut self) {
-        let error = self.error.take();
-        if let Some(error) = gil::with_value(error, |_, error| drop(error)) {
-            std::mem::forget(error);
-        }
-    }
-}
-
-impl fmt::Display for PythonFailure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for PythonFailure {}

@@ -1,13 +1,14 @@
 //! Where an Array or a Group comes from: what it is pickled as, and what it is compared by.
 //!
 //! It is pickled as the arguments of `zarrow.open` that give it again: a folder or a zip archive by its absolute path, a
-//! store in the cloud by its URL and options, a store in memory with all of its values. Two are the same where they have
+//! store in the cloud by its URL and options, a store in memory with all of its values, a store of Python's by itself. Two are the same where they have
 //! one path in one store, however each was opened.
 
 use crate::node::array_input;
 use crate::node::cloud_store::{self, CloudStore};
 use crate::node::store::MemoryStore;
 use crate::python::importing::import;
+use crate::python_store;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{IntoPyDict, PyBool, PyTuple};
@@ -32,6 +33,8 @@ enum Identity<'a> {
     Cloud(&'a str, String),
     /// A folder in a zip archive.
     Archive(&'a Path, &'a str),
+    /// The address of the object that a store of Python's is, kept by whoever compares.
+    Object(usize),
     /// The address of a store that is kept in memory by whoever compares.
     Memory(usize),
 }
@@ -44,9 +47,10 @@ impl<'a> Origin<'a> {
         let store = match (any.downcast_ref::<FilesystemStore>(), any.downcast_ref::<ZipStore>()) {
             (Some(folder), _) => Identity::Folder(folder.path()),
             (_, Some(archive)) => Identity::Archive(archive.path(), archive.prefix()),
-            _ => match cloud_store::beneath(&**store) {
-                Some(cloud) => Identity::Cloud(cloud.url(), cloud.options().to_json()),
-                None => Identity::Memory(Arc::as_ptr(store).addr()),
+            _ => match (cloud_store::beneath(&**store), python_store::beneath(&**store)) {
+                (Some(cloud), _) => Identity::Cloud(cloud.url(), cloud.options().to_json()),
+                (_, Some(object)) => Identity::Object(object.address()),
+                _ => Identity::Memory(Arc::as_ptr(store).addr()),
             },
         };
         Origin { store, path }
@@ -84,9 +88,10 @@ pub fn reduce<'py>(
             archive.path().as_os_str().into_pyobject(py)?.into_any()
         }
         (_, Some(archive)) => archive.url().into_pyobject(py)?.into_any(),
-        _ => match CloudStore::over(store) {
-            Some(cloud) => Bound::new(py, cloud)?.into_any(),
-            None => Bound::new(py, MemoryStore::over(store)?)?.into_any(),
+        _ => match (CloudStore::over(store), python_store::beneath(&**store)) {
+            (Some(cloud), _) => Bound::new(py, cloud)?.into_any(),
+            (_, Some(object)) => object.source(py)?,
+            _ => Bound::new(py, MemoryStore::over(store)?)?.into_any(),
         },
     };
     let arguments = (place, path, mode, options.cache_nbytes, limits, durability).into_pyobject(py)?;

@@ -4,13 +4,14 @@ use crate::node::cloud_store::CloudStore;
 use crate::node::zip_url::{self, ZipUrl};
 use crate::python::error::{Attempt, Raise, unsupported};
 use crate::python::importing::import;
+use crate::python_store::PythonStore;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
-use zarrow::store::{Durability, FilesystemStore, Store, StoreWriter, join, open_path};
+use zarrow::store::{Durability, FilesystemStore, ReadOnlyStore, Store, StoreWriter, join, open_path};
 
 #[doc = help!("MemoryStore")]
 #[pyclass(frozen, module = "zarrow")]
@@ -86,6 +87,8 @@ pub enum StoreLocation {
     Archive(ZipUrl),
     /// A store that is there.
     Store(Arc<dyn Store>),
+    /// One of these that must not be written to.
+    ReadOnly(Box<StoreLocation>),
 }
 
 impl StoreLocation {
@@ -100,10 +103,28 @@ impl StoreLocation {
         if let Some(archive) = ZipUrl::of(object)? {
             return Ok(StoreLocation::Archive(archive));
         }
-        match CloudStore::of_url(object)? {
-            Some(store) => Ok(StoreLocation::Store(store)),
-            None => folder(object).map(StoreLocation::Folder),
+        if let Some(store) = CloudStore::of_url(object)? {
+            return Ok(StoreLocation::Store(store));
         }
+        match is_path(object)? {
+            true => folder(object).map(StoreLocation::Folder),
+            false => StoreLocation::of_object(object),
+        }
+    }
+
+    /// What an object that is no path names: a store of another library, or a mapping.
+    fn of_object(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
+        let resolve = import(object.py(), "zarrow.store_objects")?.getattr("resolve")?;
+        let Some((found, is_read_only)) =
+            resolve.call1((object,))?.extract::<Option<(Bound<'_, PyAny>, bool)>>()?
+        else {
+            return Err(unknown(object));
+        };
+        let location = match found.hasattr("submit")? {
+            true => StoreLocation::Store(PythonStore::of_asker(&found)?),
+            false => StoreLocation::of(&found)?,
+        };
+        Ok(if is_read_only { StoreLocation::ReadOnly(Box::new(location)) } else { location })
     }
 
     /// The store, which has to be there.
@@ -112,6 +133,7 @@ impl StoreLocation {
             StoreLocation::Folder(folder) => open_path(folder),
             StoreLocation::Archive(archive) => archive.open(),
             StoreLocation::Store(store) => Ok(store),
+            StoreLocation::ReadOnly(location) => Ok(Arc::new(ReadOnlyStore::new(location.open()?))),
         }
     }
 
@@ -129,26 +151,24 @@ impl StoreLocation {
                 Ok(Arc::new(FilesystemStore::create(folder)?))
             }
             StoreLocation::Store(store) => Ok(store),
+            location @ StoreLocation::ReadOnly(_) => location.open(),
         }
     }
+}
+
+/// Whether an object is a path or a URL.
+fn is_path(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.is_instance_of::<PyString>() || object.hasattr("__fspath__")?)
 }
 
 /// The error of what is no store.
 fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
     let found = store.get_type();
-    let of_zarr = found.module().is_ok_and(|module| module.to_string_lossy().starts_with("zarr."));
-    let instead = match found.name() {
-        _ if store.is_instance_of::<PyDict>() => {
-            "; zarrow.MemoryStore(values) takes a dict of keys and bytes"
-        }
-        Ok(name) if of_zarr && name == "LocalStore" => "; give the folder itself, its .root",
-        _ if of_zarr => "; stores of zarr-python are not taken",
-        _ => "",
-    };
     let found = found.fully_qualified_name().map_or_else(|_| String::from("?"), |name| name.to_string());
     PyTypeError::new_err(format!(
         "a store is a folder or a zip file (str or os.PathLike), a URL (file://, zip://, s3://, gs://, az://, https://), a \
-         zarrow.CloudStore or a zarrow.MemoryStore, got {found}{instead}"
+         zarrow.CloudStore, a zarrow.MemoryStore, a store of zarr-python, obstore, fsspec, icechunk or VirtualiZarr, or a \
+         mapping of keys to bytes, got {found}"
     ))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The classes are written in Python, so that they pickle and each derives from the builtin that people catch.
 
-use crate::node::codec::PythonFailure;
+use crate::python::failure::PythonFailure;
 use crate::python::importing::import;
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
@@ -27,12 +27,16 @@ impl<T> Raise<T> for zarrow::Result<T> {
                 message = format!("{message}: {hint}");
             }
             let raised = exception(py, class_of(kind), kind.code(), message, context);
-            match kind {
-                ErrorKind::CodecFailed(failure) => match failure.downcast_ref::<PythonFailure>() {
-                    Some(failure) => failure.cause(py, raised),
-                    None => raised,
-                },
-                _ => raised,
+            let failure = match kind {
+                ErrorKind::CodecFailed(failure) => failure.downcast_ref::<PythonFailure>(),
+                ErrorKind::Io(error) | ErrorKind::Write(error) => {
+                    error.get_ref().and_then(|failure| failure.downcast_ref::<PythonFailure>())
+                }
+                _ => None,
+            };
+            match failure {
+                Some(failure) => failure.cause(py, raised),
+                None => raised,
             }
         })
     }

@@ -1,0 +1,163 @@
+//! Stores that are objects of Python's, as remote stores of the engine.
+//!
+//! 1. `zarrow.store_objects` makes an *asker* of a store that no engine of ours reads: an object that says how the store is
+//!    asked (`name`, `has_conditions`, ...), and takes requests.
+//! 2. A request is put in a queue, without the GIL, and taken from it by a thread of Python's (`queue`), which hands it to the
+//!    asker. Whoever answers it calls a method of the request (`request`).
+//! 3. What the store raised is the cause of the error that is told.
+//! 4. A forked child asks anew, by a thread of its own, unless the asker says that its store cannot be used there.
+
+pub mod queue;
+pub mod reference;
+pub mod request;
+
+use crate::python::kept_object::KeptObject;
+use pyo3::prelude::*;
+use request::{Asked, Slot, StoreRequest, Teller};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use zarrow::ErrorKind;
+use zarrow::store::Store;
+use zarrow::store::remote::{
+    Condition, FetchPolicy, Listing, OnDone, Put, Receiver, RemoteAdapter, RemoteStore, RemoteWriter,
+    Request, RequestHandle,
+};
+use zarrow_array::fork::generation;
+
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A store that is asked in Python.
+pub struct PythonStore {
+    asker: Arc<KeptObject>,
+    /// What the user gave, which pickles.
+    source: KeptObject,
+    name: String,
+    policy: FetchPolicy,
+    is_writable: bool,
+    has_conditions: bool,
+    /// Whether forked children can use the store.
+    forks: bool,
+    generation: u64,
+}
+
+impl PythonStore {
+    /// The store that `asker` asks (step 1).
+    pub fn of_asker(asker: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
+        queue::begin(asker.py())?;
+        let get = |name: &str| asker.getattr(name);
+        let policy = FetchPolicy {
+            requests: get("requests")?.extract()?,
+            has_suffix: get("has_suffix")?.extract()?,
+            ..FetchPolicy::default()
+        };
+        let store = PythonStore {
+            source: KeptObject::new(get("source")?.unbind()),
+            name: get("name")?.extract()?,
+            policy,
+            is_writable: get("is_writable")?.extract()?,
+            has_conditions: get("has_conditions")?.extract()?,
+            forks: get("forks")?.extract()?,
+            asker: Arc::new(KeptObject::new(asker.clone().unbind())),
+            generation: generation(),
+        };
+        Ok(Arc::new(RemoteAdapter::new(Arc::new(store))))
+    }
+
+    /// The object that the user gave as the store.
+    pub fn source<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.source.bind(py).cloned()
+    }
+
+    /// What tells the object that the user gave from others.
+    pub fn address(&self) -> usize {
+        self.source.address()
+    }
+
+    /// Puts a request (step 2).
+    fn ask(&self, asked: Asked, teller: Teller) -> RequestHandle {
+        let request = request::of_store(self, asked, teller);
+        let (slot, number) = (Arc::clone(&request.slot), request.number);
+        if !self.forks && self.generation != generation() {
+            slot.fail(forked());
+            return RequestHandle::ended();
+        }
+        self.queue(request, &slot, number)
+    }
+
+    fn queue(&self, request: StoreRequest, slot: &Arc<Slot>, number: u64) -> RequestHandle {
+        match queue::submit(request) {
+            Ok(queue) => {
+                let slot = Arc::clone(slot);
+                RequestHandle::new(move || {
+                    if slot.stop() {
+                        queue.cancel(number);
+                    }
+                })
+            }
+            Err(error) => {
+                slot.fail_io(error);
+                RequestHandle::ended()
+            }
+        }
+    }
+}
+
+/// The error of step 4.
+fn forked() -> zarrow::Error {
+    let text = "this store object was opened before the process was forked, and its library does not work in a child";
+    zarrow::Error::from(ErrorKind::Unsupported(text.into()))
+        .with_hint("start workers by \"spawn\" or \"forkserver\", or open the store in the worker")
+}
+
+/// The store of Python's that a store waits for.
+pub fn beneath(store: &dyn Store) -> Option<&PythonStore> {
+    let remote: &dyn RemoteStore = store.remote()?;
+    (remote as &dyn Any).downcast_ref()
+}
+
+impl fmt::Debug for PythonStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("PythonStore").field(&self.name).finish()
+    }
+}
+
+impl RemoteStore for PythonStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn policy(&self) -> FetchPolicy {
+        self.policy
+    }
+
+    fn submit(&self, request: Request, receiver: Box<dyn Receiver>) -> RequestHandle {
+        self.ask(Asked::Get(request), Teller::Get(receiver))
+    }
+
+    fn list(&self, prefix: &str, recursive: bool, done: OnDone<Listing>) -> RequestHandle {
+        self.ask(Asked::List { prefix: prefix.to_owned(), recursive }, Teller::List(done))
+    }
+
+    fn writer(&self) -> Option<&dyn RemoteWriter> {
+        self.is_writable.then_some(self)
+    }
+}
+
+impl RemoteWriter for PythonStore {
+    fn has_conditions(&self) -> bool {
+        self.has_conditions
+    }
+
+    fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle {
+        self.ask(Asked::Put { key: key.to_owned(), body, condition }, Teller::Put(done))
+    }
+
+    fn delete(&self, keys: Vec<String>, done: OnDone<()>) -> RequestHandle {
+        self.ask(Asked::Delete(keys), Teller::Delete(done))
+    }
+}

@@ -1,0 +1,121 @@
+//! Requests that are answered by a part of a value in another store: what a reference of a manifest stands for.
+//!
+//! 1. The bytes that are asked for are shifted to where they lie in the other value, and never leave the part.
+//! 2. The other store answers, without Python, and what it answers is shifted back.
+//! 3. A reference to a value that is not there, or is shorter, is an error: nothing says that the chunk is empty.
+
+use super::request::{Asked, Slot, StoreRequest, Teller};
+use crate::node::store::StoreLocation;
+use crate::python::error::Raise;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use zarrow::store::remote::{Head, Outcome, Receiver, Request, Span};
+use zarrow::store::{Store, check_key};
+use zarrow::{ErrorKind, Result};
+
+/// A store that references lead to.
+#[pyclass(frozen, name = "_ReferenceTarget", module = "zarrow")]
+pub struct ReferenceTarget(Arc<dyn Store>);
+
+#[pymethods]
+impl ReferenceTarget {
+    #[new]
+    fn new(py: Python<'_>, store: &Bound<'_, PyAny>) -> PyResult<ReferenceTarget> {
+        let store = StoreLocation::of(store)?.open().raise(py)?;
+        match store.remote() {
+            Some(_) => Ok(ReferenceTarget(store)),
+            None => Err(PyTypeError::new_err("references lead to stores that are asked by requests")),
+        }
+    }
+
+    /// Answer a request with the part of a value that is `length` bytes long.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        request: &StoreRequest,
+        key: &str,
+        offset: u64,
+        length: u64,
+    ) -> PyResult<()> {
+        check_key(key).raise(py)?;
+        let end =
+            offset.checked_add(length).ok_or_else(|| PyValueError::new_err("a reference is too long"))?;
+        let Asked::Get(asked) = &request.asked else {
+            return Err(PyValueError::new_err("only reads are answered so"));
+        };
+        let range = within(&asked.span, length);
+        let start = range.start;
+        // Step 1: no further than the part's end.
+        let shifted = offset.saturating_add(range.start).min(end)..offset.saturating_add(range.end).min(end);
+        let (slot, expected) = (&request.slot, shifted.end - shifted.start);
+        let inner = Request::new(key, Span::Range(shifted))
+            .if_version(asked.if_version.clone())
+            .of_class(asked.class);
+        py.detach(|| {
+            let (Some(Teller::Get(receiver)), Some(remote)) = (slot.take(), self.0.remote()) else { return };
+            let receiver = Part { receiver: Some(receiver), offset, start, length, expected, came: 0 };
+            slot.follow(remote.submit(inner, Box::new(receiver)));
+        });
+        Ok(())
+    }
+}
+
+/// The bytes of a value of `length` bytes that a span means.
+fn within(span: &Span, length: u64) -> Range<u64> {
+    match span {
+        Span::Whole => 0..length,
+        Span::Range(range) => {
+            let start = range.start.min(length);
+            start..range.end.clamp(start, length)
+        }
+        Span::Suffix(nbytes) => length.saturating_sub(*nbytes)..length,
+    }
+}
+
+/// Takes what the other store answers (step 2).
+struct Part {
+    receiver: Option<Box<dyn Receiver>>,
+    offset: u64,
+    /// Where in the part the bytes begin that were asked for.
+    start: u64,
+    length: u64,
+    expected: u64,
+    came: u64,
+}
+
+impl Receiver for Part {
+    fn head(&mut self, head: &Head) -> ControlFlow<()> {
+        self.came = 0;
+        let start = head.start.checked_sub(self.offset).unwrap_or(self.start);
+        let head = Head { start, nbytes: Some(self.length), version: head.version.clone() };
+        self.receiver.as_mut().map_or(ControlFlow::Break(()), |receiver| receiver.head(&head))
+    }
+
+    fn frame(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.came = self.came.saturating_add(bytes.len() as u64);
+        self.receiver.as_mut().map_or(ControlFlow::Break(()), |receiver| receiver.frame(bytes))
+    }
+
+    fn done(mut self: Box<Self>, result: Result<Outcome>) {
+        let Some(receiver) = self.receiver.take() else { return };
+        let error = |text: &str| ErrorKind::Io(io::Error::other(text)).into();
+        receiver.done(match result {
+            // Step 3.
+            Ok(Outcome::Missing) => Err(error("a reference leads to an object that is not there")),
+            Ok(Outcome::Complete) if self.came != self.expected => {
+                Err(error("a reference leads beyond the end of an object"))
+            }
+            other => other,
+        });
+    }
+}
+
+impl Slot {
+    /// Stops another request where this one is stopped.
+    fn follow(&self, handle: zarrow::store::remote::RequestHandle) {
+        *self.followed.lock() = Some(handle);
+    }
+}

@@ -1,0 +1,386 @@
+//! One request to a store of Python, with the methods by which it is answered.
+//!
+//! 1. A request is answered once, from any thread: the first answer counts, and what comes after it does nothing. One that
+//!    is cancelled is answered by that.
+//! 2. Bytes are handed over with the GIL let go, from where they lie if nobody can write there, else from a copy.
+//! 3. A request that is dropped without an answer is an error.
+
+use super::PythonStore;
+use crate::python::failure::PythonFailure;
+use crate::python::kept_object::KeptObject;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use zarrow::ErrorKind;
+use zarrow::store::check_key;
+use zarrow::store::remote::{
+    Condition, Head, ListedValue, Listing, ObjectVersion, OnDone, Outcome, Put, Receiver, Request,
+    RequestHandle, Span,
+};
+use zarrow_array::fork::{Mutex, generation};
+
+/// What is asked.
+pub enum Asked {
+    Get(Request),
+    List { prefix: String, recursive: bool },
+    Put { key: String, body: Vec<Vec<u8>>, condition: Condition },
+    Delete(Vec<String>),
+}
+
+/// Who is told.
+pub enum Teller {
+    Get(Box<dyn Receiver>),
+    List(OnDone<Listing>),
+    Put(OnDone<Put>),
+    Delete(OnDone<()>),
+}
+
+impl Teller {
+    fn fail(self, error: zarrow::Error) {
+        match self {
+            Teller::Get(receiver) => receiver.done(Err(error)),
+            Teller::List(done) => done(Err(error)),
+            Teller::Put(done) => done(Err(error)),
+            Teller::Delete(done) => done(Err(error)),
+        }
+    }
+
+    /// The error of a store that failed in what it was asked.
+    fn error(&self, error: io::Error) -> zarrow::Error {
+        match self {
+            Teller::Get(_) | Teller::List(_) => ErrorKind::Io(error).into(),
+            Teller::Put(_) | Teller::Delete(_) => ErrorKind::Write(error).into(),
+        }
+    }
+}
+
+/// Who is told, until he was (step 1).
+pub struct Slot {
+    teller: Mutex<Option<Teller>>,
+    /// A request to another store that answers this one.
+    pub(super) followed: Mutex<Option<RequestHandle>>,
+    generation: u64,
+}
+
+impl Slot {
+    pub fn new(teller: Teller) -> Arc<Slot> {
+        Arc::new(Slot {
+            teller: Mutex::new(Some(teller)),
+            followed: Mutex::new(None),
+            generation: generation(),
+        })
+    }
+
+    pub(super) fn take(&self) -> Option<Teller> {
+        self.teller.lock().take()
+    }
+
+    /// Tells an error.
+    pub fn fail(&self, error: zarrow::Error) {
+        if let Some(teller) = self.take() {
+            teller.fail(error);
+        }
+    }
+
+    /// Tells an error of the store's, where it has not answered.
+    pub fn fail_io(&self, error: io::Error) {
+        if let Some(teller) = self.take() {
+            let error = teller.error(error);
+            teller.fail(error);
+        }
+    }
+
+    /// Tells that it was stopped; false where it was answered before.
+    pub fn stop(&self) -> bool {
+        match self.take() {
+            Some(Teller::Get(receiver)) => receiver.done(Ok(Outcome::Stopped)),
+            Some(teller) => teller.fail(ErrorKind::Interrupted.into()),
+            None => {
+                let followed = self.followed.lock().take();
+                followed.iter().for_each(RequestHandle::cancel);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let Some(teller) = self.take() else { return };
+        if self.generation != generation() {
+            // The receiver is of the parent, and is never told here.
+            std::mem::forget(teller);
+            return;
+        }
+        // Step 3.
+        let error = teller.error(io::Error::other("the store gave no answer"));
+        teller.fail(error);
+    }
+}
+
+/// A request, as the asker sees it.
+#[pyclass(frozen, name = "_StoreRequest", module = "zarrow")]
+pub struct StoreRequest {
+    pub asker: Arc<KeptObject>,
+    pub number: u64,
+    pub asked: Asked,
+    pub slot: Arc<Slot>,
+}
+
+impl StoreRequest {
+    /// Hands over the bytes of `head` and ends.
+    fn deliver(&self, py: Python<'_>, head: Head, bytes: &[u8]) {
+        let slot = &self.slot;
+        py.detach(|| {
+            let Some(teller) = slot.take() else { return };
+            let Teller::Get(mut receiver) = teller else {
+                return teller.fail(ErrorKind::Internal("bytes are no answer to this request".into()).into());
+            };
+            let goes_on = receiver.head(&head).is_continue()
+                && (bytes.is_empty() || receiver.frame(bytes) == ControlFlow::Continue(()));
+            receiver.done(Ok(if goes_on { Outcome::Complete } else { Outcome::Stopped }));
+        });
+    }
+
+    fn end(&self, py: Python<'_>, outcome: Outcome) {
+        py.detach(|| match self.slot.take() {
+            Some(Teller::Get(receiver)) => receiver.done(Ok(outcome)),
+            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            None => {}
+        });
+    }
+
+    /// The error of bytes that are not those that were asked for.
+    fn check(&self, start: u64, found: u64) -> PyResult<()> {
+        let Asked::Get(Request { span, .. }) = &self.asked else { return Ok(()) };
+        let asked = match span {
+            Span::Whole => return Ok(()),
+            Span::Range(range) if range.start != start => {
+                return Err(PyValueError::new_err(format!(
+                    "the store answered from byte {start} on, asked for from byte {}",
+                    range.start
+                )));
+            }
+            Span::Range(range) => range.end.saturating_sub(range.start),
+            Span::Suffix(length) => *length,
+        };
+        if found > asked {
+            return Err(PyValueError::new_err(format!(
+                "the store answered with {found} bytes, asked for {asked}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl StoreRequest {
+    /// The object that asks the store.
+    #[getter]
+    fn asker<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.asker.bind(py).cloned()
+    }
+
+    /// What tells the request from others.
+    #[getter]
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// "get", "measure" (the size and the version alone), "list", "put" or "delete".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match &self.asked {
+            Asked::Get(Request { span: Span::Range(range), .. }) if range.start >= range.end => "measure",
+            Asked::Get(_) => "get",
+            Asked::List { .. } => "list",
+            Asked::Put { .. } => "put",
+            Asked::Delete(_) => "delete",
+        }
+    }
+
+    /// The key of the value, or the prefix of a listing.
+    #[getter]
+    fn key(&self) -> &str {
+        match &self.asked {
+            Asked::Get(request) => &request.key,
+            Asked::List { prefix, .. } => prefix,
+            Asked::Put { key, .. } => key,
+            Asked::Delete(_) => "",
+        }
+    }
+
+    /// The first and the last but one byte; None for all bytes, and for the last ones.
+    #[getter]
+    fn range(&self) -> Option<(u64, u64)> {
+        match &self.asked {
+            Asked::Get(Request { span: Span::Range(range), .. }) => Some((range.start, range.end)),
+            _ => None,
+        }
+    }
+
+    /// How many bytes before the end; None where it is not asked so.
+    #[getter]
+    fn suffix(&self) -> Option<u64> {
+        match &self.asked {
+            Asked::Get(Request { span: Span::Suffix(length), .. }) => Some(*length),
+            _ => None,
+        }
+    }
+
+    /// The version that has to be there.
+    #[getter]
+    fn if_version(&self) -> Option<&str> {
+        match &self.asked {
+            Asked::Get(request) => request.if_version.as_ref().map(ObjectVersion::as_str),
+            Asked::Put { condition: Condition::IfVersion(version), .. } => Some(version.as_str()),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing may be there.
+    #[getter]
+    fn if_absent(&self) -> bool {
+        matches!(&self.asked, Asked::Put { condition: Condition::IfAbsent, .. })
+    }
+
+    /// Whether all values below the prefix are asked for.
+    #[getter]
+    fn recursive(&self) -> bool {
+        matches!(&self.asked, Asked::List { recursive: true, .. })
+    }
+
+    /// The value to be put.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        match &self.asked {
+            Asked::Put { body, .. } => PyBytes::new_with(py, body.iter().map(Vec::len).sum(), |mut place| {
+                for part in body {
+                    let (own, rest) = place.split_at_mut(part.len());
+                    own.copy_from_slice(part);
+                    place = rest;
+                }
+                Ok(())
+            }),
+            _ => Err(PyTypeError::new_err("nothing is put")),
+        }
+    }
+
+    /// The keys to be deleted.
+    #[getter]
+    fn keys(&self) -> Vec<String> {
+        match &self.asked {
+            Asked::Delete(keys) => keys.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether somebody waits for the answer.
+    #[getter]
+    fn is_wanted(&self) -> bool {
+        self.slot.teller.lock().is_some()
+    }
+
+    /// Answer with bytes from `start` on, of a value of `nbytes` bytes, if known, and of this version.
+    #[pyo3(signature = (data, start, nbytes = None, version = None))]
+    fn found(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        start: u64,
+        nbytes: Option<u64>,
+        version: Option<&str>,
+    ) -> PyResult<()> {
+        let head = Head { start, nbytes, version: version.map(ObjectVersion::new) };
+        if let Ok(bytes) = data.cast::<PyBytes>() {
+            self.check(start, bytes.as_bytes().len() as u64)?;
+            self.deliver(py, head, bytes.as_bytes());
+            return Ok(());
+        }
+        let buffer = PyBuffer::<u8>::get(data)?;
+        self.check(start, buffer.item_count() as u64)?;
+        if !buffer.readonly() || !buffer.is_c_contiguous() || buffer.item_count() == 0 {
+            let mut copy = zarrow_array::allocation::filled(0_u8, buffer.item_count())
+                .map_err(|error| pyo3::exceptions::PyMemoryError::new_err(error.to_string()))?;
+            buffer.copy_to_slice(py, &mut copy)?;
+            self.deliver(py, head, &copy);
+            return Ok(());
+        }
+        // SAFETY: the buffer is contiguous, lives until it is dropped below, and its owner lets nobody write to it.
+        let bytes = unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), buffer.item_count()) };
+        self.deliver(py, head, bytes);
+        drop(buffer);
+        Ok(())
+    }
+
+    /// Answer that nothing is there.
+    fn missing(&self, py: Python<'_>) {
+        self.end(py, Outcome::Missing);
+    }
+
+    /// Answer that the value is of another version.
+    fn changed(&self, py: Python<'_>) {
+        self.end(py, Outcome::Changed);
+    }
+
+    /// Answer with what lies below the prefix: keys with their sizes, and prefixes.
+    fn listed(&self, py: Python<'_>, values: Vec<(String, u64)>, prefixes: Vec<String>) {
+        // Names that are no keys (of files that another program put there) are no part of a store.
+        let is_key = |key: &String| check_key(key).is_ok();
+        let values = values.into_iter().filter(|(key, _)| is_key(key));
+        let values = values.map(|(key, nbytes)| ListedValue { key, nbytes }).collect();
+        let listing = Listing { values, prefixes: prefixes.into_iter().filter(is_key).collect() };
+        py.detach(|| match self.slot.take() {
+            Some(Teller::List(done)) => done(Ok(listing)),
+            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            None => {}
+        });
+    }
+
+    /// Answer that the value is put, and is of this version, if known; or that the keys are deleted.
+    #[pyo3(signature = (version = None))]
+    fn changed_it(&self, py: Python<'_>, version: Option<&str>) {
+        let version = version.map(ObjectVersion::new);
+        py.detach(|| match self.slot.take() {
+            Some(Teller::Put(done)) => done(Ok(Put::Done(version))),
+            Some(Teller::Delete(done)) => done(Ok(())),
+            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            None => {}
+        });
+    }
+
+    /// Answer that the condition did not hold.
+    fn conflict(&self, py: Python<'_>) {
+        py.detach(|| match self.slot.take() {
+            Some(Teller::Put(done)) => done(Ok(Put::Conflict)),
+            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            None => {}
+        });
+    }
+
+    /// Answer that the store cannot do this.
+    fn unsupported(&self, py: Python<'_>, text: String) {
+        py.detach(|| self.slot.fail(ErrorKind::Unsupported(text).into()));
+    }
+
+    /// Answer with what the store raised.
+    fn failed(&self, py: Python<'_>, error: Bound<'_, PyAny>) {
+        let error = PythonFailure::new(PyErr::from_value(error)).into_io(py);
+        py.detach(|| self.slot.fail_io(error));
+    }
+}
+
+/// The requests of one store.
+pub fn of_store(store: &PythonStore, asked: Asked, teller: Teller) -> StoreRequest {
+    StoreRequest {
+        asker: Arc::clone(&store.asker),
+        number: super::next_number(),
+        asked,
+        slot: Slot::new(teller),
+    }
+}

@@ -1,0 +1,56 @@
+"""A store object with what can be said of it: `zarrow.PythonStore`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["PythonStore"]
+
+
+class PythonStore:
+    """A store object of another library, or a mapping, with what it does not say of itself.
+
+    Everything that takes a store takes such an object as it is. This class is for what has to be said
+    besides. It pickles where the store does.
+
+    Parameters
+    ----------
+    store
+        A store of zarr-python, obstore, fsspec, icechunk or VirtualiZarr, or a mapping of keys to bytes.
+    allow
+        Where references of a manifest may lead: beginnings of URLs, such as `"s3://bucket/folder/"` or
+        `"file:///data/"`. References to anywhere else are refused, all of them where nothing is allowed.
+    sole_writer
+        Say that nobody else writes to the store as long as this process does. Parts of chunks, and documents
+        that exist, can be changed in a store without conditional puts then: this process keeps its own
+        writers apart, and no others.
+
+    Raises
+    ------
+    TypeError
+        `store` is no store.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> values = {}
+    >>> store = zarrow.PythonStore(values)
+    >>> zarrow.save(store, x=[1, 2, 3])
+    >>> zarrow.open(values)["x"][:].tolist(), sorted(values)
+    ([1, 2, 3], ['x/c/0', 'x/zarr.json', 'zarr.json'])
+    """
+
+    def __init__(self, store: Any, /, *, allow: Iterable[str] = (), sole_writer: bool = False) -> None:
+        if isinstance(allow, str):
+            allow = (allow,)
+        self.store = store
+        self.allow = tuple(allow)
+        self.sole_writer = bool(sole_writer)
+        from zarrow.store_objects import resolve
+
+        if resolve(self) is None:
+            raise TypeError(f"{type(store).__qualname__} is no store, and no mapping of keys to bytes")
+
+    def __repr__(self) -> str:
+        return f"<zarrow.PythonStore of {type(self.store).__qualname__}>"

@@ -1,0 +1,183 @@
+"""What asks a store: by coroutines on an event loop, or by calls in threads.
+
+1. An asker says how its store is asked: at how many requests at once, whether by the end of a value,
+   whether puts have conditions, and whether forked children can use it.
+2. Each request is answered by one method of the asker: `get`, `measure`, `list`, `put` or `delete`. What it
+   raises is the answer where it gives none.
+3. The errors of a store are kept as they are. `CancelledError`, which would end whoever is told, is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrow._zarrow import _StoreRequest
+
+# Coroutines under way, by the numbers of their requests.
+_UNDER_WAY: dict[int, Future[None] | asyncio.Task[None]] = {}
+
+
+def cancel(numbers: Iterable[int]) -> None:
+    """Cancel the coroutines of requests that nobody wants any more."""
+    for number in numbers:
+        task = _UNDER_WAY.pop(number, None)
+        if task is not None:
+            task.cancel()
+
+
+def name_of(store: Any) -> str:
+    """Give the name of a store in errors: its class, since what it says of itself may be secret."""
+    kind = type(store)
+    home = kind.__module__.partition(".")[0]
+    name = kind.__qualname__ if home == "builtins" else f"{home}.{kind.__qualname__}"
+    # In brackets, so that nobody takes it for a path.
+    return f"<{name}>"
+
+
+def fail(request: _StoreRequest, error: BaseException) -> None:
+    """Answer with what a store raised (step 3)."""
+    if isinstance(error, asyncio.CancelledError):
+        error = RuntimeError("the store cancelled a request")
+    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    request.failed(error)
+
+
+class Asker:
+    """How a store is asked (step 1)."""
+
+    requests = 64
+    has_suffix = False
+    is_writable = False
+    has_conditions = False
+    forks = True
+
+    def __init__(self, source: Any, store: Any) -> None:
+        self.source = source
+        self.name = name_of(store)
+
+    def submit(self, requests: list[_StoreRequest]) -> None:
+        """Take requests, and return without waiting."""
+        raise NotImplementedError
+
+
+class AsyncAsker(Asker):
+    """Asks in coroutines."""
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Give the loop of the store: that of the thread that asks, unless a store has one of its own."""
+        return asyncio.get_running_loop()
+
+    def submit(self, requests: list[_StoreRequest]) -> None:
+        """Begin a coroutine for each request."""
+        own, loop = asyncio.get_running_loop(), self.loop()
+        for request in requests:
+            self.begin(request.number, self._answer(request), own, loop)
+
+    def begin(
+        self,
+        number: int,
+        coroutine: Coroutine[Any, Any, None],
+        own: asyncio.AbstractEventLoop,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Run a coroutine on the loop, so that it can be cancelled."""
+        task: Future[None] | asyncio.Task[None]
+        if loop is own:
+            task = loop.create_task(coroutine)
+        else:
+            task = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        _UNDER_WAY[number] = task
+        task.add_done_callback(lambda _: _UNDER_WAY.pop(number, None))
+
+    async def _answer(self, request: _StoreRequest) -> None:
+        """Step 2."""
+        try:
+            await getattr(self, request.kind)(request)
+        except BaseException as error:
+            # Ctrl-C and the like are the answer too: raised here, they would end the thread.
+            fail(request, error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+
+class ThreadAsker(Asker):
+    """Asks in threads, which start when there is work, and end when there is none for some time."""
+
+    requests = 16
+    IDLE_SECONDS = 2.0
+
+    def __init__(self, source: Any, store: Any) -> None:
+        super().__init__(source, store)
+        self._forget()
+
+    def _forget(self) -> None:
+        import os
+
+        self._process = os.getpid()
+        self._waiting: queue.SimpleQueue[_StoreRequest] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads = self._busy = 0
+
+    def submit(self, requests: list[_StoreRequest]) -> None:
+        """Put requests where the threads take them."""
+        import os
+
+        if self._process != os.getpid():
+            # A forked child has none of these threads.
+            self._forget()
+        for request in requests:
+            with self._lock:
+                self._busy += 1
+                starts = self._threads < min(self._busy, self.requests)
+                self._threads += starts
+                # Put under the lock: a thread that is about to end looks for it there.
+                self._waiting.put(request)
+            if starts:
+                threading.Thread(target=self._serve, name="zarrow-store", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                request = self._waiting.get(timeout=self.IDLE_SECONDS)
+            except queue.Empty:
+                with self._lock:
+                    if self._waiting.empty():
+                        self._threads -= 1
+                        return
+                continue
+            if request.is_wanted:
+                self.answer(request)
+            with self._lock:
+                self._busy -= 1
+            del request
+
+    def answer(self, request: _StoreRequest) -> None:
+        """Step 2."""
+        try:
+            getattr(self, request.kind)(request)
+        except BaseException as error:
+            fail(request, error)
+
+
+def below(
+    keys: Iterable[tuple[str, int]], prefix: str, recursive: bool
+) -> tuple[list[tuple[str, int]], list[str]]:
+    """Give what of these keys lies below a prefix: values with their sizes, and prefixes."""
+    start = f"{prefix}/" if prefix else ""
+    values, prefixes = [], set()
+    for key, nbytes in keys:
+        if not key.startswith(start):
+            continue
+        name, slash, _ = key.removeprefix(start).partition("/")
+        if recursive or not slash:
+            values.append((key, nbytes))
+        else:
+            prefixes.add(start + name)
+    return values, sorted(prefixes)

@@ -1,0 +1,48 @@
+"""The thread that asks stores written in Python.
+
+1. The queue of the engine wakes it when requests wait; it takes them all, and hands each asker its own.
+2. An asker answers at once, in coroutines on an event loop, or in threads of its own. The thread never
+   waits.
+3. Nothing that an asker raises ends the thread: it fails the requests that the asker was handed.
+
+A forked child begins anew, with a queue and a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrow._zarrow import _StoreQueue, _StoreRequest
+
+
+def start(queue: _StoreQueue) -> None:
+    """Start the thread, which serves the queue as long as the process lives."""
+    threading.Thread(target=_serve, args=(queue,), name="zarrow-stores", daemon=True).start()
+
+
+def _serve(queue: _StoreQueue) -> None:
+    loop = asyncio.new_event_loop()
+    loop.add_reader(queue.fileno(), _hand_over, queue)
+    loop.run_forever()
+
+
+def _hand_over(queue: _StoreQueue) -> None:
+    """Take what waits, and hand each asker its own (steps 1 and 3)."""
+    requests, cancelled = queue.take()
+    askers: dict[int, tuple[Any, list[_StoreRequest]]] = {}
+    for request in requests:
+        asker = request.asker
+        askers.setdefault(id(asker), (asker, []))[1].append(request)
+    for asker, own in askers.values():
+        try:
+            asker.submit(own)
+        except BaseException as error:
+            for request in own:
+                request.failed(error)
+    if cancelled:
+        from zarrow.store_objects.asker import cancel
+
+        cancel(cancelled)

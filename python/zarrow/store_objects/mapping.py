@@ -1,0 +1,227 @@
+"""Mappings of keys to bytes, and those of fsspec whose file system the engine does not read by itself.
+
+1. A `dict` is asked on the thread that takes the requests: one after the other, so that a value can be put
+   on the condition that another is still there.
+2. Any other mapping may wait for something, and is asked in threads. It has no conditions, unless the
+   caller says that nobody else writes to it: then its puts follow one another.
+3. A mapping has whole values alone. A range is cut out of one; a file system of fsspec gives it by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from zarrow.store_objects.asker import ThreadAsker, below
+
+if TYPE_CHECKING:
+    from zarrow._zarrow import _StoreRequest
+
+
+def asker(store: Any, source: Any, sole_writer: bool) -> MappingAsker | None:
+    """Give the asker of a mapping; None for what is none."""
+    if type(store) is dict:
+        return DictAsker(store, source, True)
+    if type(store).__module__ == "fsspec.mapping" and type(store).__name__ == "FSMap":
+        return FsspecAsker(store, source, sole_writer)
+    if isinstance(store, Mapping):
+        return MappingAsker(store, source, sole_writer)
+    return None
+
+
+def bytes_of(value: Any) -> bytes | memoryview:
+    """Give the bytes of what a store answered with."""
+    if isinstance(value, bytes):
+        return value
+    if hasattr(value, "as_numpy_array"):  # a buffer of zarr-python
+        value = value.as_numpy_array()
+    try:
+        view = memoryview(value)
+        return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+    except (TypeError, ValueError):
+        found = type(value).__qualname__
+        raise TypeError(f"the store answered with an object of type {found}, expected bytes") from None
+
+
+def version_of(value: bytes | memoryview) -> str:
+    """Tell a value from others that are put in its place."""
+    return hashlib.blake2b(value, digest_size=32).hexdigest()
+
+
+class MappingAsker(ThreadAsker):
+    """Asks a mapping in threads."""
+
+    # The index of a shard is cut out of the shard.
+    has_suffix = True
+
+    def __init__(self, store: Mapping[str, Any], source: Any, has_conditions: bool) -> None:
+        super().__init__(source, store)
+        self.store = store
+        self.is_writable = isinstance(store, MutableMapping)
+        self.has_conditions = has_conditions
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._changes = threading.Lock()
+
+    def get(self, request: _StoreRequest) -> None:
+        """Answer with a value, or with a part of it."""
+        try:
+            value = bytes_of(self.store[request.key])
+        except KeyError:
+            request.missing()
+            return
+        nbytes, start = len(value), 0
+        if request.suffix is not None:
+            start = max(0, nbytes - request.suffix)
+            value = value[start:]
+        elif request.range is not None:
+            start, stop = request.range
+            value = value[start:stop]
+        request.found(value, start, nbytes)
+
+    def measure(self, request: _StoreRequest) -> None:
+        """Answer with the size of a value, and with its version, where that is of use."""
+        try:
+            value = bytes_of(self.store[request.key])
+        except KeyError:
+            request.missing()
+            return
+        assert request.range is not None
+        version = version_of(value) if self.has_conditions else None
+        request.found(b"", request.range[0], len(value), version)
+
+    def list(self, request: _StoreRequest) -> None:
+        """Answer with the keys below a prefix."""
+        keys = [key for key in list(self.store) if isinstance(key, str)]
+        # Only who asks for all values asks for their sizes.
+        sizes = [(key, len(bytes_of(self.store[key])) if self._is_sized(request, key) else 0) for key in keys]
+        request.listed(*below(sizes, request.key, request.recursive))
+
+    @staticmethod
+    def _is_sized(request: _StoreRequest, key: str) -> bool:
+        return request.recursive and (not request.key or key.startswith(f"{request.key}/"))
+
+    def put(self, request: _StoreRequest) -> None:
+        """Set a value, if its condition holds."""
+        store: Any = self.store
+        with self._changes:
+            if request.if_absent or request.if_version is not None:
+                try:
+                    found = version_of(bytes_of(store[request.key]))
+                except KeyError:
+                    found = None
+                if found != request.if_version:
+                    request.conflict()
+                    return
+            self._set(request.key, request.body)
+        request.changed_it()
+
+    def _set(self, key: str, value: bytes) -> None:
+        store: Any = self.store
+        store[key] = value
+
+    def delete(self, request: _StoreRequest) -> None:
+        """Take values away."""
+        store: Any = self.store
+        with self._changes:
+            for key in request.keys:
+                store.pop(key, None)
+        request.changed_it()
+
+
+class DictAsker(MappingAsker):
+    """Step 1."""
+
+    requests = 256
+
+    def submit(self, requests: list[_StoreRequest]) -> None:
+        """Answer all of them at once."""
+        for request in requests:
+            self.answer(request)
+
+
+class FsspecAsker(MappingAsker):
+    """Asks a file system of fsspec for ranges."""
+
+    def __init__(self, store: Any, source: Any, has_conditions: bool) -> None:
+        super().__init__(store, source, has_conditions)
+        self.has_suffix = False
+        self.fs: Any = store.fs
+        # A loop of fsspec's own is not there in a child.
+        self.forks = not getattr(store.fs, "async_impl", False)
+        self.missing: tuple[type[Exception], ...] = store.missing_exceptions
+
+    def _path(self, key: str) -> str:
+        path: str = self.store._key_to_str(key)  # type: ignore[attr-defined]
+        return path
+
+    def _set(self, key: str, value: bytes) -> None:
+        try:
+            super()._set(key, value)
+        except IsADirectoryError:
+            # Some file systems keep folders of values that were deleted.
+            path = self._path(key)
+            if self.fs.find(path):
+                raise
+            self.fs.rm(path, recursive=True)
+            super()._set(key, value)
+
+    def get(self, request: _StoreRequest) -> None:
+        """Answer with a value, or with a part of it."""
+        start, stop = request.range or (0, None)
+        try:
+            value = self.fs.cat_file(self._path(request.key), start=start or None, end=stop)
+        except self.missing:
+            request.missing()
+            return
+        value = bytes_of(value)
+        request.found(value, start, len(value) if request.range is None else None)
+
+    def measure(self, request: _StoreRequest) -> None:
+        """Answer with the size of a value."""
+        if self.has_conditions:
+            super().measure(request)
+            return
+        try:
+            info = self.fs.info(self._path(request.key))
+        except self.missing:
+            request.missing()
+            return
+        if info.get("type", "file") != "file":
+            request.missing()
+            return
+        if info.get("size") is None:
+            super().measure(request)
+            return
+        assert request.range is not None
+        request.found(b"", request.range[0], int(info["size"]))
+
+    def list(self, request: _StoreRequest) -> None:
+        """Answer with what lies below a prefix, without reading the folders below it."""
+        own: Any = self.store
+        root = (self._path(request.key) if request.key else own.root).rstrip("/")
+        try:
+            # Listings that the file system keeps may be older than what was written since.
+            self.fs.invalidate_cache()
+            if request.recursive:
+                found = self.fs.find(root, detail=True).values()
+            else:
+                found = self.fs.ls(root, detail=True)
+        except self.missing:
+            request.listed([], [])
+            return
+        values, prefixes = [], []
+        start = f"{request.key}/" if request.key else ""
+        for info in found:
+            name = info["name"].rstrip("/")
+            if not name.startswith(f"{root}/"):
+                continue
+            key = start + name.removeprefix(f"{root}/")
+            if info.get("type") == "directory":
+                prefixes.append(key)
+            else:
+                values.append((key, int(info.get("size") or 0)))
+        request.listed(values, prefixes)

@@ -1,0 +1,215 @@
+"""Stores of zarr-python, of its own and of other libraries' classes, asked by their own methods.
+
+1. They are asked on the event loop of zarr-python, where it has one: what a store opened there (a session
+   of HTTP, say) belongs to that loop, and a store may be used by both libraries.
+2. Several ranges of one value are asked for at once, where a store has `get_ranges`.
+3. These stores have no versions, and no puts on the condition that a value is still there. What only this
+   process writes to has both all the same: a store in memory, a session of icechunk, and what the caller
+   says. A version is a digest of the value then, and puts to one key follow one another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from zarrow._zarrow import _import
+from zarrow.store_objects.asker import AsyncAsker, fail
+from zarrow.store_objects.mapping import bytes_of, version_of
+
+if TYPE_CHECKING:
+    from zarrow._zarrow import _StoreRequest
+
+# Locks of keys by their hash, for each loop.
+_LOCK_COUNT = 64
+_LOCKS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Lock]] = weakref.WeakKeyDictionary()
+
+# How many sizes are asked for at once.
+_SIZES_AT_ONCE = 64
+
+
+def _lock(key: str) -> asyncio.Lock:
+    """Give the lock of a key."""
+    locks = _LOCKS.setdefault(asyncio.get_running_loop(), [])
+    if not locks:
+        locks.extend(asyncio.Lock() for _ in range(_LOCK_COUNT))
+    return locks[hash(key) % _LOCK_COUNT]
+
+
+class ZarrAsker(AsyncAsker):
+    """Asks a store of zarr-python."""
+
+    def __init__(self, store: Any, source: Any, sole_writer: bool) -> None:
+        super().__init__(source, store)
+        self.store = store
+        self.is_writable = bool(store.supports_writes) and not store.read_only
+        home = type(store).__module__
+        is_icechunk = home.startswith("icechunk.")
+        in_memory = home.startswith("zarr.storage.") and type(store).__name__ in (
+            "MemoryStore",
+            "ManagedMemoryStore",
+        )
+        self.has_conditions = sole_writer or is_icechunk or in_memory
+        self.forks = not is_icechunk and not _needs_loop(store)
+        self.abstract: Any = _import("zarr.abc.store")
+        self.buffers: Any = _import("zarr.core.buffer").default_buffer_prototype()
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Step 1."""
+        sync = sys.modules.get("zarr.core.sync")
+        get_loop = getattr(sync, "_get_loop", None)
+        if get_loop is None:
+            return super().loop()
+        loop: asyncio.AbstractEventLoop = get_loop()
+        return loop
+
+    def submit(self, requests: list[_StoreRequest]) -> None:
+        """Step 2."""
+        if not hasattr(self.store, "get_ranges"):
+            super().submit(requests)
+            return
+        ranges: dict[str, list[_StoreRequest]] = {}
+        others = []
+        for request in requests:
+            if request.kind == "get" and request.range is not None:
+                ranges.setdefault(request.key, []).append(request)
+            else:
+                others.append(request)
+        own, loop = asyncio.get_running_loop(), self.loop()
+        for batch in ranges.values():
+            if len(batch) == 1:
+                others.extend(batch)
+            else:
+                self.begin(batch[0].number, self._get_ranges(batch), own, loop)
+        super().submit(others)
+
+    async def _get_ranges(self, batch: list[_StoreRequest]) -> None:
+        """Answer with several ranges of one value, none of which goes with another any more."""
+        kind = self.abstract.RangeByteRequest
+        try:
+            asked = [kind(*request.range) for request in batch]  # type: ignore[misc]
+            groups = self.store.get_ranges(
+                batch[0].key,
+                asked,
+                prototype=self.buffers,
+                max_concurrency=len(batch),
+                max_gap_bytes=0,
+                max_coalesced_bytes=1,
+            )
+            async for group in groups:
+                for number, value in group:
+                    request = batch[number]
+                    assert request.range is not None
+                    if value is None:
+                        request.missing()
+                    else:
+                        request.found(bytes_of(value), request.range[0])
+        except BaseException as error:
+            is_missing = isinstance(error, BaseExceptionGroup) and error.split(FileNotFoundError)[1] is None
+            for request in batch:
+                if is_missing:
+                    request.missing()
+                else:
+                    fail(request, error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def get(self, request: _StoreRequest) -> None:
+        """Answer with a value, or with a part of it."""
+        asked = None if request.range is None else self.abstract.RangeByteRequest(*request.range)
+        value = await self.store.get(request.key, self.buffers, asked)
+        if value is None:
+            request.missing()
+            return
+        found = bytes_of(value)
+        if request.range is None:
+            request.found(found, 0, len(found))
+        else:
+            request.found(found, request.range[0])
+
+    async def measure(self, request: _StoreRequest) -> None:
+        """Answer with the size of a value, and with its version, where that is of use."""
+        assert request.range is not None
+        if self.has_conditions:
+            try:
+                value = await self.store.get(request.key, self.buffers)
+            except Exception as error:
+                # The engine may ask for the path of a node, which icechunk takes for no key.
+                if "invalid zarr key" not in str(error):
+                    raise
+                value = None
+            if value is None:
+                request.missing()
+                return
+            found = bytes_of(value)
+            request.found(b"", request.range[0], len(found), version_of(found))
+            return
+        try:
+            nbytes = await self.store.getsize(request.key)
+        except FileNotFoundError:
+            request.missing()
+            return
+        request.found(b"", request.range[0], int(nbytes))
+
+    async def list(self, request: _StoreRequest) -> None:
+        """Answer with what lies below a prefix."""
+        start = f"{request.key}/" if request.key else ""
+        if not request.recursive:
+            # Which of them are values and which prefixes a store does not say.
+            names = [name.rstrip("/") async for name in self.store.list_dir(request.key)]
+            request.listed([(start + name, 0) for name in names if name], [])
+            return
+        keys = [key async for key in self.store.list_prefix(start)]
+        keys = [key for key in keys if key.startswith(start)]
+        turns = asyncio.Semaphore(_SIZES_AT_ONCE)
+
+        async def size(key: str) -> int:
+            async with turns:
+                try:
+                    return int(await self.store.getsize(key))
+                except FileNotFoundError:
+                    return 0
+
+        sizes = await asyncio.gather(*map(size, keys))
+        request.listed(list(zip(keys, sizes, strict=True)), [])
+
+    async def put(self, request: _StoreRequest) -> None:
+        """Set a value, if its condition holds (step 3)."""
+        value = self.buffers.buffer.from_bytes(request.body)
+        if not self.has_conditions:
+            await self.store.set(request.key, value)
+            request.changed_it()
+            return
+        async with _lock(request.key):
+            if request.if_absent or request.if_version is not None:
+                found = await self.store.get(request.key, self.buffers)
+                version = None if found is None else version_of(bytes_of(found))
+                if version != request.if_version:
+                    request.conflict()
+                    return
+            await self.store.set(request.key, value)
+        request.changed_it()
+
+    async def delete(self, request: _StoreRequest) -> None:
+        """Take values away."""
+        if not self.store.supports_deletes:
+            request.unsupported(f"{self.name} cannot delete values")
+            return
+        for key in request.keys:
+            # Older versions of icechunk raise where nothing is there.
+            async with _lock(key):
+                with suppress(KeyError):
+                    await self.store.delete(key)
+        request.changed_it()
+
+
+def _needs_loop(store: Any) -> bool:
+    """Whether a store keeps what belongs to an event loop, which a forked child has not."""
+    inner = getattr(store, "_store", None)
+    if inner is not None and inner is not store and hasattr(inner, "supports_writes"):
+        return _needs_loop(inner)
+    fs = getattr(store, "fs", None)
+    return bool(getattr(fs, "async_impl", False)) and not hasattr(fs, "sync_fs")

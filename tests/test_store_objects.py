@@ -1,0 +1,273 @@
+"""Store objects of other libraries, and mappings: real ones, some over servers on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import icechunk
+import numpy as np
+import pytest
+import zarr
+import zarr.storage
+from obstore.store import LocalStore, MemoryStore
+
+import zarrow
+from stores_of_others import (
+    KINDS,
+    NAMES,
+    VALUES,
+    WITHOUT_FORK,
+    OwnMapping,
+    OwnStore,
+    check,
+    fill,
+    icechunk_session,
+    run_in_child,
+)
+from zarrow.errors import (
+    NotFoundError,
+    ReadOnlyError,
+    UnsupportedError,
+)
+from zarrow.store_objects import native, resolve
+
+pytestmark = pytest.mark.filterwarnings(
+    # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
+    "ignore:This process .* is multi-threaded:DeprecationWarning",
+    r"ignore:os.fork\(\) was called:RuntimeWarning",
+    "ignore::zarr.errors.ZarrUserWarning",
+)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def store(kind: str, tmp_path: Path) -> Any:
+    return KINDS[kind](tmp_path)
+
+
+def test_a_tree_is_written_and_read(store: Any) -> None:
+    fill(store)
+    root = zarrow.open(store)
+    check(root)
+    assert sorted(root.keys()) == ["group", "names", "plain"] and dict(root.attrs) == {"title": "rain"}
+    assert root["plain"].nbytes_stored() > 0
+    assert zarrow.open(store, "group/sharded", mode="r")[8, 8] == VALUES[8, 8]
+    assert zarrow.load(store, "names").tolist() == NAMES
+    root.consolidate_metadata()
+    assert zarrow.open(store)["plain"].shape == (60, 40)
+
+
+def test_parts_attributes_and_erasing(store: Any, kind: str) -> None:
+    root = zarrow.create_group(store)
+    expected = np.zeros((20, 12), "i4")
+    array = root.create_array("a", shape=(20, 12), dtype="i4", chunks=(6, 5))
+    shards = root.create_array("b", shape=(20, 12), dtype="i4", chunks=(3, 3), shards=(9, 6))
+    parts = [(np.s_[:], np.s_[:], 5), (np.s_[2:9], np.s_[1:11], 7), (np.s_[3:4], np.s_[:], 0)]
+    for rows, columns, value in parts:
+        expected[rows, columns] = value
+        array[rows, columns] = value
+        shards[rows, columns] = value
+        np.testing.assert_array_equal(np.asarray(array[...]), expected)
+        np.testing.assert_array_equal(np.asarray(shards[...]), expected)
+    array.append(np.ones((2, 12), "i4"))
+    array.attrs["units"] = "mm"
+    found = zarrow.open(store, "a")
+    assert found.shape == (22, 12) and found.attrs["units"] == "mm" and int(found[21, 11]) == 1
+    del root["a"]
+    assert sorted(zarrow.open(store).keys()) == ["b"]
+    with pytest.raises(NotFoundError):
+        zarrow.open(store, "a")
+    replaced = root.create_array("b", data=np.arange(3), overwrite=True)
+    assert replaced[...].tolist() == zarrow.open(store, "b")[...].tolist() == [0, 1, 2]
+
+
+def test_what_zarr_python_writes_is_read_and_the_other_way_round(tmp_path: Path) -> None:
+    makers: list[Callable[[], Any]] = [
+        zarr.storage.MemoryStore,
+        OwnStore,
+        lambda: zarr.storage.LocalStore(tmp_path / "both"),
+        lambda: zarr.storage.ObjectStore(MemoryStore()),
+        icechunk_session,
+    ]
+    for make in makers:
+        store = make()
+        theirs = zarr.create_group(store)
+        theirs.create_array("x", data=VALUES, chunks=(7, 40))
+        root = zarrow.open(store)
+        np.testing.assert_array_equal(np.asarray(root["x"][...]), VALUES)
+        root.create_array("y", data=VALUES[:5], chunks=(2, 40))
+        np.testing.assert_array_equal(theirs["y"][...], VALUES[:5])  # type: ignore[index]
+
+
+def test_known_stores_are_read_by_the_engine_itself(tmp_path: Path) -> None:
+    for made in (
+        zarr.storage.LocalStore(tmp_path),
+        LocalStore(tmp_path),
+        zarr.storage.ObjectStore(LocalStore(tmp_path)),
+        fsspec.get_mapper(f"file://{tmp_path}"),
+        zarr.storage.FsspecStore.from_url(f"file://{tmp_path}"),
+    ):
+        assert native.resolve(made) == (tmp_path, False)
+    assert resolve(OwnStore())[0].name == "<stores_of_others.OwnStore>"  # type: ignore[index, union-attr]
+    assert resolve(object()) is None and resolve(7) is None and resolve([b"a"]) is None
+
+
+def test_what_is_read_only_stays_so(tmp_path: Path) -> None:
+    folder = tmp_path / "data.zarr"
+    fill(folder)
+    for store in (
+        zarr.storage.LocalStore(folder, read_only=True),
+        zarr.storage.ObjectStore(LocalStore(folder), read_only=True),
+        zarr.storage.LoggingStore(zarr.storage.LocalStore(folder, read_only=True), log_level="CRITICAL"),
+    ):
+        root = zarrow.open(store)
+        check(root)
+        with pytest.raises(ReadOnlyError):
+            root["plain"][0] = 1
+        with pytest.raises(ReadOnlyError):
+            zarrow.create_array(store, "new", shape=3, dtype="u1")
+        assert pickle.loads(pickle.dumps(root))["plain"][0, 1] == 1
+    check(zarrow.open(folder))
+
+
+def test_without_conditions_parts_are_refused_and_whole_chunks_written() -> None:
+    store = OwnMapping()
+    array = zarrow.create_array(store, shape=8, dtype="u1", chunks=4)
+    array[:4] = 1
+    with pytest.raises(UnsupportedError, match="write whole chunks"):
+        array[3:5] = 2
+    with pytest.raises(UnsupportedError):
+        array.attrs["a"] = 1
+    assert array[...].tolist() == [1] * 4 + [0] * 4
+    ours = zarrow.open(zarrow.PythonStore(store, sole_writer=True))
+    ours[3:5] = 2
+    assert array[...].tolist() == [1, 1, 1, 2, 2, 0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["dict", "zarr-memory", "icechunk", "obstore-memory", "mapping"])
+def test_writers_of_parts_of_one_chunk_lose_nothing(name: str, tmp_path: Path) -> None:
+    store = KINDS[name](tmp_path)
+    zarrow.create_array(store, shape=32, dtype="u1", chunks=32)
+
+    def write(number: int) -> None:
+        zarrow.open(store)[number] = number + 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(32)))
+    assert zarrow.open(store)[...].tolist() == list(range(1, 33))
+
+
+def test_threads(store: Any) -> None:
+    fill(store)
+    root = zarrow.open(store)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: check(root), range(24)))
+
+
+def test_async_code(store: Any) -> None:
+    fill(store)
+
+    async def read() -> None:
+        root = await zarrow.open_async(store)
+        arrays = [root["plain"], root["group/sharded"]] * 8
+        found = await asyncio.gather(*(array.read_async(np.s_[5:55]) for array in arrays))
+        assert all((np.asarray(one) == VALUES[5:55]).all() for one in found)
+
+    asyncio.run(read())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forked_workers(store: Any, kind: str) -> None:
+    fill(store)
+    root = zarrow.open(store)
+    check(root)
+    found = run_in_child("fork", lambda: check(root))
+    if kind in WITHOUT_FORK:
+        assert isinstance(found, UnsupportedError) and "spawn" in str(found)
+    else:
+        assert found is None
+    check(root)
+
+
+@pytest.mark.parametrize(
+    "name", ["dict", "mapping", "zarr-local", "zarr-memory", "obstore-local", "fsmap-local"]
+)
+def test_spawned_workers(name: str, tmp_path: Path) -> None:
+    store = KINDS[name](tmp_path)
+    root = fill(store)
+    assert run_in_child("spawn", functools.partial(check, root)) is None
+
+
+def test_pickles(store: Any, kind: str) -> None:
+    root = fill(store)
+    if kind in ("icechunk", "obstore-memory", "zarr-obstore"):
+        with pytest.raises((TypeError, ValueError)):
+            pickle.dumps(root)
+    else:
+        check(pickle.loads(pickle.dumps(root)))
+
+
+def test_an_icechunk_session_that_is_read_only_pickles(tmp_path: Path) -> None:
+    repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path)))
+    session = repository.writable_session("main")
+    fill(session)
+    session.commit("rain")
+    reader = zarrow.open(repository.readonly_session("main"))
+    check(reader)
+    with pytest.raises(ReadOnlyError):
+        reader.attrs["a"] = 1
+    check(pickle.loads(pickle.dumps(reader)))
+
+
+def test_the_same_object_is_the_same_store() -> None:
+    values: dict[str, bytes] = {}
+    fill(values)
+    assert zarrow.open(values)["plain"] == zarrow.open(values, "plain")
+    assert zarrow.open(values) != zarrow.open(dict(values))
+
+
+def test_a_store_goes_when_nobody_has_it() -> None:
+    import weakref
+
+    store = OwnMapping()
+    array = zarrow.create_array(store, data=np.arange(10))
+    assert array[...].shape == (10,)
+    gone = weakref.ref(store)
+    del store, array
+    for _ in range(200):
+        gc.collect()
+        if gone() is None:
+            break
+        threading.Event().wait(0.05)
+    assert gone() is None
+
+
+def test_what_is_no_store_is_told() -> None:
+    with pytest.raises(TypeError, match="mapping of keys to bytes"):
+        zarrow.open(object())
+    with pytest.raises(TypeError, match="int is no store"):
+        zarrow.PythonStore(7)
+    assert repr(zarrow.PythonStore({})) == "<zarrow.PythonStore of dict>"
+
+
+def test_one_thread_asks_and_signals_stay_as_they_are() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    check(fill({}))
+    check(fill(MemoryStore()))
+    assert signal.getsignal(signal.SIGINT) is before
+    assert sum(thread.name == "zarrow-stores" for thread in threading.enumerate()) == 1
