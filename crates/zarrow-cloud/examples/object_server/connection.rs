@@ -96,9 +96,8 @@ fn is_metadata(key: &str) -> bool {
 
 fn get(head: &Head, object: &Object, stream: &mut TcpStream, is_head: bool) -> Result<u64> {
     let (nbytes, e_tag) = (object.nbytes, &object.e_tag);
-    let about = format!(
-        "etag: {e_tag}\r\naccept-ranges: bytes\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
-    );
+    let about =
+        format!("etag: {e_tag}\r\naccept-ranges: bytes\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n");
     let refused = head.header("if-match").is_some_and(|wanted| wanted != e_tag);
     let (status, range) = match head.range(nbytes) {
         _ if refused => ("412 Precondition Failed\r\ncontent-length: 0\r\n".to_owned(), 0..0),
@@ -181,9 +180,9 @@ fn list(server: &Server, head: &Head) -> Answer {
         };
     }
     text.push_str(&match (names.next(), page.last()) {
-        (Some(_), Some((last, _))) => format!(
-            "<IsTruncated>true</IsTruncated><NextContinuationToken>{last}</NextContinuationToken>"
-        ),
+        (Some(_), Some((last, _))) => {
+            format!("<IsTruncated>true</IsTruncated><NextContinuationToken>{last}</NextContinuationToken>")
+        }
         _ => "<IsTruncated>false</IsTruncated>".to_owned(),
     });
     Answer::new("200 OK").of(format!("{text}</ListBucketResult>"))
