@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from benches import chart, data, report
+from benches import chart, data, remote, report
 from benches.results import Results
 from benches.rounds import measure
 from benches.row import Row
@@ -20,6 +20,9 @@ CHART = Path("docs/benchmarks.svg")  # drawn anew when every row was measured
 def main() -> None:
     """Run what the command line asks for."""
     arguments = parse()
+    if arguments.remote:
+        BUILD.mkdir(parents=True, exist_ok=True)
+        return remote.run(arguments.rows, arguments.rounds or (1 if arguments.quick else ROUNDS), BUILD)
     scale = QUICK if arguments.quick else FULL if arguments.full else NORMAL
     rounds = arguments.rounds or (2 if arguments.quick else ROUNDS)
     rows = chosen_rows(scale, arguments)
@@ -60,6 +63,7 @@ def parse() -> argparse.Namespace:
     size.add_argument("--quick", action="store_true", help="small data and few rounds, to see that all runs")
     size.add_argument("--full", action="store_true", help="with the array of 4 GiB")
     parser.add_argument("--sweep", action="store_true", help="the short rows, for docs/sweep.md")
+    parser.add_argument("--remote", action="store_true", help="the remote rows, for docs/remote.md")
     parser.add_argument(
         "--rounds", type=int, help=f"runs that count, for each peer (default: {ROUNDS}; quick: 2)"
     )

@@ -25,14 +25,16 @@ def describe() -> dict[str, str | int]:
 
 def versions() -> dict[str, str]:
     """Give the versions of Python and of every peer."""
-    found = {"Python": platform.python_version()}
-    distributions = packages_distributions()
-    for package in sorted({*(peer.package for peer in PEERS.values()), "pyarrow", "torch"}):
-        try:
-            found[package] = version(distributions.get(package, [package])[0])
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    packages = sorted({*(peer.package for peer in PEERS.values()), "pyarrow", "torch"})
+    return {"Python": platform.python_version()} | {package: version_of(package) for package in packages}
+
+
+def version_of(package: str) -> str:
+    """Give the version of what is imported by that name."""
+    try:
+        return version(packages_distributions().get(package, [package])[0])
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def build() -> str:

@@ -178,6 +178,30 @@ fn an_index_that_claims_too_much_is_refused_before_it_is_followed() {
     }
 }
 
+/// Inner chunks may share bytes of their shard: each gets them.
+#[test]
+fn inner_chunks_that_share_their_bytes() {
+    let raw = json!([arrays::bytes()]);
+    let codecs = arrays::sharded_by([8, 6], &raw, "start", &raw);
+    let kind = arrays::Kind { name: "shared", data_type: "uint32", chunks: [32, 24], codecs };
+    let mut values = written(&kind, 0);
+    let shard = values.get_mut("c/0/0").unwrap();
+    let first: [u8; 16] = shard[..16].try_into().unwrap();
+    shard[16..32].copy_from_slice(&first);
+    // And one that begins amid another.
+    let amid = u64::from_le_bytes(first[..8].try_into().unwrap()) + 40;
+    shard[32..40].copy_from_slice(&amid.to_le_bytes());
+    let direct = local(&values);
+    for seed in 0..200 {
+        let store = SimulatedStore::new(single(&values), manner(seed));
+        let staged = open(Arc::new(RemoteAdapter::new(store)), 0);
+        for selection in selections() {
+            let expected = told(&direct.read(&selection).unwrap());
+            assert_eq!(told(&staged.read(&selection).unwrap()), expected, "seed {seed}");
+        }
+    }
+}
+
 /// Values that are replaced at any event: every chunk, and every shard, is old or new, and never a mixture.
 #[test]
 fn every_chunk_is_of_one_version() {

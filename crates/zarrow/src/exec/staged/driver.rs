@@ -12,12 +12,13 @@ use crate::exec::pool::{self, OpenJob};
 use crate::exec::read::Reader;
 use crate::exec::sink::Sink;
 use crate::exec::staged::bodies::{InFlight, Landed};
+use crate::exec::staged::kept::{index_key, kept, slot};
+use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Beginning, Fetch, Leaf, Object, ObjectPlan, Split};
 use crate::exec::staged::state::{Arrival, Inbox, Pending, Ready, SeenVersion, State, Told, Work};
 use crate::exec::worker::Worker;
 use crate::store::remote::{
-    Body, Collector, FetchPolicy, Fetched, ObjectVersion, RemoteStore, Request, RequestHandle, Span,
-    version_number,
+    Body, Collector, FetchPolicy, Fetched, ObjectVersion, Receiver, RemoteStore, Request, RequestHandle, Span,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ enum Next {
     /// To plan the next chunk.
     Open(u64),
     /// To submit a request.
-    Submit { number: u64, object: u64, fetch: Fetch, request: Request },
+    Submit { number: u64, object: u64, fetch: Fetch, request: Request, frames: Option<LandingFrames> },
     /// Nothing, for now.
     Nothing,
 }
@@ -132,17 +133,17 @@ impl<'p, 'i> Staged<'p, 'i> {
     fn advance(&self, checkpoint: &Checkpoint<'_>) -> Result<()> {
         loop {
             checkpoint.pass()?;
-            match self.next() {
+            match self.next()? {
                 Next::Open(number) => self.open(number)?,
-                Next::Submit { number, object, fetch, request } => {
-                    self.submit(number, object, fetch, request)?;
+                Next::Submit { number, object, fetch, request, frames } => {
+                    self.submit(number, object, &fetch, request, frames)?;
                 }
                 Next::Nothing => return Ok(()),
             }
         }
     }
 
-    fn next(&self) -> Next {
+    fn next(&self) -> Result<Next> {
         let mut state = self.state.lock();
         let in_flight = self.inbox.in_flight.load(Ordering::Relaxed);
         let policy = self.policy();
@@ -153,7 +154,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let is_full = state.requests.len() >= policy.requests.max(1)
             || in_flight > 0 && in_flight.saturating_add(reserve) > IN_FLIGHT_NBYTES;
         if is_full && !continues {
-            return Next::Nothing;
+            return Ok(Next::Nothing);
         }
         let has_more = state.next < state.count;
         let is_sharded = has_more && self.items[0].0.reader.sharding().is_some();
@@ -166,14 +167,17 @@ impl<'p, 'i> Staged<'p, 'i> {
         if opens {
             let number = state.next;
             (state.next, state.opening) = (number + 1, state.opening + 1);
-            return Next::Open(number);
+            return Ok(Next::Open(number));
         }
-        let Some(object) = state.turns.pop_front() else { return Next::Nothing };
-        let Some(open) = state.open.get_mut(&object) else { return Next::Nothing };
-        let Some(fetch) = open.queue.pop_front() else { return Next::Nothing };
+        let Some(object) = state.turns.pop_front() else { return Ok(Next::Nothing) };
+        let Some(open) = state.open.get_mut(&object) else { return Ok(Next::Nothing) };
+        let Some(fetch) = open.queue.pop_front() else { return Ok(Next::Nothing) };
         let request = Request::new(open.plan.key.as_str(), fetch.span.clone())
             .if_version(open.version.clone())
             .of_class(fetch.class);
+        // SAFETY: the leaf of a place is decoded by nobody, and no other leaf has it. Each byte of it is fetched by one request
+        // of this attempt; those of a void one were forgotten, and their landings closed.
+        let landing = open.places(&fetch)?.map(|places| unsafe { Landing::new(places) });
         // Step 2: the ranges of a leaf one after the other, and then the turn is another's.
         match open.queue.front().map(|next| next.continues) {
             Some(true) => state.turns.push_front(object),
@@ -183,8 +187,10 @@ impl<'p, 'i> Staged<'p, 'i> {
         let number = state.next_request;
         state.next_request += 1;
         let reserved = InFlight::new(reserve, &self.inbox.in_flight);
-        state.requests.insert(number, Pending { object, fetch: fetch.clone(), handle: None, reserved });
-        Next::Submit { number, object, fetch, request }
+        let frames = landing.as_ref().map(Landing::frames);
+        let pending = Pending { object, fetch: fetch.clone(), handle: None, reserved, landing };
+        state.requests.insert(number, pending);
+        Ok(Next::Submit { number, object, fetch, request, frames })
     }
 
     /// The policy of the first item's store: a batch over several stores is cut like one.
@@ -207,12 +213,23 @@ impl<'p, 'i> Staged<'p, 'i> {
     }
 
     /// Submits a request that the state has noted.
-    fn submit(&self, number: u64, object: u64, fetch: Fetch, request: Request) -> Result<()> {
+    fn submit(
+        &self,
+        number: u64,
+        object: u64,
+        fetch: &Fetch,
+        request: Request,
+        frames: Option<LandingFrames>,
+    ) -> Result<()> {
         let plan = self.state.lock().open.get(&object).map(|open| Arc::clone(&open.plan));
         let Some(plan) = plan else { return Ok(()) };
         let told = Told::new(&self.inbox, number);
-        let receiver = Collector::new(fetch.limit, Box::new(move |answer| told.tell(answer)));
-        let handle = self.store(&plan)?.submit(request, Box::new(receiver));
+        let done = Box::new(move |answer| told.tell(answer));
+        let receiver: Box<dyn Receiver> = match frames {
+            Some(frames) => Box::new(Collector::to(frames, fetch.limit, done)),
+            None => Box::new(Collector::new(fetch.limit, done)),
+        };
+        let handle = self.store(&plan)?.submit(request, receiver);
         let late = match self.state.lock().requests.get_mut(&number) {
             Some(pending) => {
                 pending.handle = Some(handle);
@@ -229,8 +246,9 @@ impl<'p, 'i> Staged<'p, 'i> {
     fn receive(&self, arrival: Arrival) -> Result<()> {
         let mut state = self.state.lock();
         let Some(pending) = state.requests.remove(&arrival.request) else { return Ok(()) };
-        let Pending { object, fetch, reserved, .. } = pending;
+        let Pending { object, fetch, reserved, landing, .. } = pending;
         drop(reserved);
+        let landed_in_place = landing.as_ref().map(Landing::close);
         let Some(open) = state.open.get_mut(&object) else { return Ok(()) };
         let plan = Arc::clone(&open.plan);
         let answer = arrival
@@ -247,6 +265,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let is_first = open.version.is_none() && open.nbytes.is_none() && !open.has_landed;
         match fetched {
             Fetched::Missing if is_first => {
+                // What is still in flight for it may not come where the fill value goes.
                 let cancelled = state.abandon(object);
                 let tasks = self.split_to(&mut state, object, Split::missing())?;
                 drop(state);
@@ -273,6 +292,13 @@ impl<'p, 'i> Staged<'p, 'i> {
                 open.has_landed = true;
                 open.version = open.version.take().or_else(|| body.version.clone());
                 open.nbytes = open.nbytes.or(body.nbytes);
+                if let Some((nbytes, is_complete)) = landed_in_place {
+                    let error = plan.wrong_size(open.nbytes, body.start.saturating_add(nbytes), is_complete);
+                    if let Some(error) = error {
+                        drop(state);
+                        return Err(Self::place(&plan, error));
+                    }
+                }
                 let actual = body.bytes.len() as u64;
                 let landed = Arc::new(Landed::new(body, &self.inbox.in_flight));
                 let tasks = if !open.is_split {
@@ -284,9 +310,19 @@ impl<'p, 'i> Staged<'p, 'i> {
                     state.settle(object)
                 } else {
                     let leaves = open.land(&landed, &fetch.leaves);
-                    let tasks = leaves.len() as u64;
-                    leaves.into_iter().for_each(|leaf| state.add(object, Work::Decode(Box::new(leaf))));
-                    tasks
+                    match landed_in_place {
+                        // They are where they belong.
+                        Some(_) => {
+                            open.left = open.left.saturating_sub(leaves.len());
+                            state.settle(object)
+                        }
+                        None => {
+                            let tasks = leaves.len() as u64;
+                            let decode = |leaf| state.add(object, Work::Decode(Box::new(leaf)));
+                            leaves.into_iter().for_each(decode);
+                            tasks
+                        }
+                    }
                 };
                 state.observe(&fetch, actual);
                 drop(state);
@@ -365,6 +401,7 @@ impl<'p, 'i> Staged<'p, 'i> {
             // Fill values of no fixed size are not taken back either: they wait for an index that is surely of now.
             if split.absent.is_empty() || !is_variable(plan) {
                 self.fill_inner(plan, &split)?;
+                self.place_leaves(plan, &chunk, &mut split)?;
                 if split.fetches.is_empty() {
                     split.fetches.try_push(Fetch::nothing())?;
                 }
@@ -372,7 +409,10 @@ impl<'p, 'i> Staged<'p, 'i> {
             }
         }
         match beginning {
-            Beginning::Leaf(split) => self.add_split(object, attempt, split, None, None),
+            Beginning::Leaf(mut split) => {
+                self.place_leaves(plan, &chunk, &mut split)?;
+                self.add_split(object, attempt, split, None, None)
+            }
             Beginning::Index(fetch) => {
                 let mut state = self.state.lock();
                 if state.open.get(&object).is_some_and(|open| open.attempt == attempt) {
@@ -423,8 +463,9 @@ impl<'p, 'i> Staged<'p, 'i> {
             plan.reader.versions.insert(&plan.chunk_index.to_vec(), Arc::new(seen), held);
         }
         let kept = |number| kept(plan, version.as_ref(), number);
-        let split = plan.split(&chunk, &index, Some(nbytes), &policy, &kept)?;
+        let mut split = plan.split(&chunk, &index, Some(nbytes), &policy, &kept)?;
         self.fill_inner(plan, &split)?;
+        self.place_leaves(plan, &chunk, &mut split)?;
         self.add_split(object, attempt, split, version.clone(), Some(nbytes))
     }
 
@@ -500,12 +541,19 @@ impl<'p, 'i> Staged<'p, 'i> {
     /// Sets what is wanted of inner chunks that are not stored.
     fn fill_inner(&self, plan: &Arc<ObjectPlan<'p>>, split: &Split) -> Result<()> {
         for wanted in &split.absent {
-            let pieces = inner_pieces(plan, wanted);
+            let pieces = plan.inner_pieces(wanted);
             // SAFETY: inner chunks that are not stored are no leaves, and each is here once.
             let mut claims = unsafe { self.claim(&pieces) };
             claims.iter_mut().try_for_each(|claim| claim.fill(&plan.reader.metadata.fill_value))?;
         }
         Ok(())
+    }
+
+    /// Finds where the leaves go as they come, if all of them can.
+    fn place_leaves(&self, plan: &ObjectPlan<'p>, chunk: &Chunk<'_>, split: &mut Split) -> Result<()> {
+        // SAFETY: leaves have no place in common, and a leaf with a place is decoded by nobody: what comes to it does so by the
+        // landings of its requests. Those of a void attempt are closed, and work on it has ended.
+        unsafe { plan.place_leaves(chunk, &|item| self.items[item].1, split) }
     }
 
     /// Decodes a leaf, all of whose bytes are there.
@@ -537,7 +585,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let chunk =
             Chunk { chain: &sharding.inner, shape: &sharding.chunk_shape, slot: slot.as_ref(), ..chunk };
         let input = Input::of_bodies(&leaf.bodies, inner.range.start, inner.range.end - inner.range.start);
-        let pieces = inner_pieces(plan, &inner.wanted);
+        let pieces = plan.inner_pieces(&inner.wanted);
         // SAFETY: inner chunks have no place in common, each is one leaf, and a leaf is decoded by one task: that of a void
         // attempt has ended.
         let mut claims = unsafe { self.claim(&pieces) };
@@ -554,37 +602,4 @@ impl<'p, 'i> Staged<'p, 'i> {
 /// Whether the elements of an object have no fixed size.
 fn is_variable(plan: &ObjectPlan<'_>) -> bool {
     plan.reader.chain.data_type.without_optional().is_variable()
-}
-
-/// What is wanted of an inner chunk.
-fn inner_pieces<'c>(
-    plan: &'c ObjectPlan<'_>,
-    wanted: &[(usize, u64)],
-) -> SmallVec<[(usize, PerAxis<AxisPart<'c>>); 1]> {
-    let piece = |(piece, at): &(usize, u64)| {
-        let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
-        plan.inner[*piece].get(*at, &mut chunk_index, &mut part);
-        (plan.pieces[*piece].0, part)
-    };
-    wanted.iter().map(piece).collect()
-}
-
-/// Where the index of a shard of this version is kept.
-fn index_key(plan: &ObjectPlan<'_>, version: &ObjectVersion) -> Vec<u64> {
-    [&plan.chunk_index[..], &version_number(version)].concat()
-}
-
-/// Where the decoded chunks of an object are kept, if they are.
-fn slot<'c>(plan: &'c ObjectPlan<'_>, version: Option<&ObjectVersion>) -> Option<Slot<'c>> {
-    let (cache, version) = (plan.reader.chunks?, version?);
-    Some(Slot { cache, key: index_key(plan, version), kept: None })
-}
-
-/// The elements of an inner chunk, where they were kept.
-fn kept(
-    plan: &ObjectPlan<'_>,
-    version: Option<&ObjectVersion>,
-    number: u64,
-) -> Option<Arc<zarrow_array::Buffer>> {
-    slot(plan, version)?.inner(number).get()
 }

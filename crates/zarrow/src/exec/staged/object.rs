@@ -10,6 +10,7 @@ use crate::exec::read::Reader;
 use crate::exec::shard::inner_chunk_parts;
 use crate::exec::staged::bodies::{Bodies, Landed};
 use crate::exec::staged::coalesce::{Merged, Wanted, coalesce};
+use crate::exec::staged::landing::{Place, are_apart};
 use crate::exec::staged::need::Need;
 use crate::store::remote::{FetchPolicy, ObjectVersion, RequestClass, Span};
 use smallvec::SmallVec;
@@ -18,6 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use zarrow_array::Buffer;
 use zarrow_array::allocation::{self, Grow};
+use zarrow_array::shape;
 
 /// What is planned for an object, and does not change while it is read.
 pub struct ObjectPlan<'p> {
@@ -44,6 +46,8 @@ pub struct Leaf {
     pub waits: u32,
     /// What has.
     pub bodies: Bodies,
+    /// Where its bytes go as they come; then there is nothing to be decoded.
+    pub place: Option<Place>,
 }
 
 /// An inner chunk that is stored.
@@ -223,6 +227,28 @@ impl<'p> ObjectPlan<'p> {
         Ok(split)
     }
 
+    /// What is wanted of an inner chunk, and by which item.
+    pub fn inner_pieces(&self, wanted: &[(usize, u64)]) -> Pieces<'_> {
+        let piece = |(piece, at): &(usize, u64)| {
+            let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
+            self.inner[*piece].get(*at, &mut chunk_index, &mut part);
+            (self.pieces[*piece].0, part)
+        };
+        wanted.iter().map(piece).collect()
+    }
+
+    /// What is wrong with the size of a value of which a request has come in place up to `end`, all of it or not.
+    pub fn wrong_size(&self, nbytes: Option<u64>, end: u64, is_complete: bool) -> Option<Error> {
+        let of_chunk = self.reader.sharding().is_none();
+        let item_size = self.reader.chain.item_size().unwrap_or(0);
+        let expected = shape::nbytes(&self.shape, item_size).unwrap_or(usize::MAX) as u64;
+        let actual = nbytes.unwrap_or(end);
+        if is_complete && (!of_chunk || nbytes.is_none_or(|nbytes| nbytes == expected)) {
+            return None;
+        }
+        Some(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"))
+    }
+
     /// Calls `each` with each inner chunk that is wanted, in the order of their numbers where several items want some.
     ///
     /// # Errors
@@ -365,6 +391,27 @@ impl<'p> Object<'p> {
             has_landed: false,
             has_placed: false,
         }
+    }
+
+    /// The places of what a request fetches, in the order of the value; `None` where it goes to a body.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] where only some of it has a place of its own.
+    pub fn places(&self, fetch: &Fetch) -> Result<Option<Vec<Place>>> {
+        let Span::Range(range) = &fetch.span else { return Ok(None) };
+        let mut places = allocation::with_capacity(fetch.leaves.len())?;
+        for number in &fetch.leaves {
+            let leaf = self.leaves.get(*number as usize).and_then(Option::as_ref);
+            places.extend(leaf.and_then(|leaf| leaf.place.as_ref()?.part(range)));
+        }
+        if places.is_empty() {
+            return Ok(None);
+        }
+        places.sort_unstable_by_key(|place: &Place| place.range.start);
+        if places.len() < fetch.leaves.len() || !are_apart(&places) {
+            return Err(ErrorKind::Internal("a part of a request has no place of its own".into()).into());
+        }
+        Ok(Some(places))
     }
 
     /// The leaves that have all they need now that `landed` has come for these.

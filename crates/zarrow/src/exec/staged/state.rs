@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::exec::pool::OpenJob;
 use crate::exec::staged::bodies::{InFlight, Landed};
+use crate::exec::staged::landing::Landing;
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
 use crate::store::remote::{Fetched, ObjectVersion, RequestHandle, Span};
 use std::collections::{HashMap, VecDeque};
@@ -54,6 +55,8 @@ pub struct Pending {
     pub handle: Option<RequestHandle>,
     /// The bytes that it may bring.
     pub reserved: InFlight,
+    /// Where they go, if not to a body.
+    pub landing: Option<Landing>,
 }
 
 /// What has come of a request.
@@ -240,6 +243,11 @@ impl<'p> State<'p> {
         open.queue.clear();
         open.leaves.clear();
         self.turns.retain(|turn| *turn != object);
+        self.forget_requests(object)
+    }
+
+    /// Gives up the requests for an object. Returns those to cancel.
+    pub fn forget_requests(&mut self, object: u64) -> Vec<RequestHandle> {
         let mut cancelled = Vec::new();
         self.requests.retain(|_, pending| {
             let is_own = pending.object == object;

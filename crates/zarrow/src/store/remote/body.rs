@@ -44,11 +44,49 @@ pub fn fetch(
     wait(|done| store.submit(request, Box::new(Collector::new(limit, done))), pass)
 }
 
-/// Collects frames to a [`Body`].
-pub(crate) struct Collector {
+/// Where the frames of an answer go.
+pub(crate) trait Frames: Send {
+    /// The answer begins, for the first time or anew, with the byte at `start` of the value; so many are expected at most.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    fn begin(&mut self, start: u64, expected: u64) -> Result<()>;
+
+    /// The next bytes.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Interrupted`] where no more are wanted.
+    fn add(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// The bytes, where they were gathered.
+    fn into_bytes(self) -> Vec<u8>;
+}
+
+impl Frames for Vec<u8> {
+    fn begin(&mut self, _start: u64, expected: u64) -> Result<()> {
+        self.clear();
+        // At once, so that nothing is moved when more comes.
+        Ok(self.make_room(usize::try_from(expected).unwrap_or(usize::MAX))?)
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        self.make_room(bytes.len())?;
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        self
+    }
+}
+
+/// Hands frames on, and makes a [`Body`] of what was gathered.
+pub(crate) struct Collector<F> {
     limit: u64,
     head: Option<Head>,
-    bytes: Vec<u8>,
+    frames: F,
+    /// Bytes that came since the head.
+    came: u64,
     stopped: Option<Stopped>,
     done: OnDone<Fetched>,
 }
@@ -59,42 +97,54 @@ enum Stopped {
     Error(Error),
 }
 
-impl Collector {
+impl Collector<Vec<u8>> {
     /// Collects `limit` bytes at most, and tells `done`.
-    pub fn new(limit: u64, done: OnDone<Fetched>) -> Collector {
-        Collector { limit, head: None, bytes: Vec::new(), stopped: None, done }
+    pub fn new(limit: u64, done: OnDone<Fetched>) -> Collector<Vec<u8>> {
+        Collector::to(Vec::new(), limit, done)
+    }
+}
+
+impl<F: Frames> Collector<F> {
+    /// Hands `limit` bytes at most to `frames`, and tells `done`.
+    pub fn to(frames: F, limit: u64, done: OnDone<Fetched>) -> Collector<F> {
+        Collector { limit, head: None, frames, came: 0, stopped: None, done }
+    }
+
+    fn flow(&mut self, result: Result<()>) -> ControlFlow<()> {
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => self.stop(Stopped::Error(error)),
+        }
     }
 
     fn stop(&mut self, stopped: Stopped) -> ControlFlow<()> {
-        self.bytes = Vec::new();
         self.stopped = Some(stopped);
         ControlFlow::Break(())
     }
 }
 
-impl Receiver for Collector {
+impl<F: Frames> Receiver for Collector<F> {
     fn head(&mut self, head: &Head) -> ControlFlow<()> {
-        self.bytes.clear();
         self.head = Some(head.clone());
-        ControlFlow::Continue(())
+        self.came = 0;
+        let left = head.nbytes.map_or(0, |nbytes| nbytes.saturating_sub(head.start));
+        let begun = self.frames.begin(head.start, left.min(self.limit));
+        self.flow(begun)
     }
 
     fn frame(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        let collected = (self.bytes.len() as u64).saturating_add(bytes.len() as u64);
-        if collected > self.limit {
+        self.came = self.came.saturating_add(bytes.len() as u64);
+        if self.came > self.limit {
             let start = self.head.as_ref().map_or(0, |head| head.start);
             let told = self.head.as_ref().and_then(|head| head.nbytes);
-            return self.stop(Stopped::TooLarge(told.unwrap_or(start.saturating_add(collected))));
+            return self.stop(Stopped::TooLarge(told.unwrap_or(start.saturating_add(self.came))));
         }
-        if let Err(error) = self.bytes.make_room(bytes.len()) {
-            return self.stop(Stopped::Error(error.into()));
-        }
-        self.bytes.extend_from_slice(bytes);
-        ControlFlow::Continue(())
+        let added = self.frames.add(bytes);
+        self.flow(added)
     }
 
     fn done(self: Box<Self>, result: Result<Outcome>) {
-        let Collector { head, bytes, stopped, done, .. } = *self;
+        let Collector { head, frames, stopped, done, .. } = *self;
         done(match (stopped, result) {
             (Some(Stopped::TooLarge(nbytes)), _) => Ok(Fetched::TooLarge(nbytes)),
             (Some(Stopped::Error(error)), _) | (None, Err(error)) => Err(error),
@@ -104,7 +154,7 @@ impl Receiver for Collector {
             (None, Ok(Outcome::Complete)) => match head {
                 Some(head) => {
                     let Head { start, nbytes, version } = head;
-                    Ok(Fetched::Body(Body { start, bytes, nbytes, version }))
+                    Ok(Fetched::Body(Body { start, bytes: frames.into_bytes(), nbytes, version }))
                 }
                 None => {
                     Err(ErrorKind::Internal("the store told the end of an answer without its head".into())

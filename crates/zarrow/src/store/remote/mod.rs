@@ -19,8 +19,8 @@ mod waiter;
 mod writer;
 
 pub use adapter::RemoteAdapter;
-pub(crate) use body::Collector;
 pub use body::{Body, Fetched, fetch};
+pub(crate) use body::{Collector, Frames};
 pub use interrupt::interrupted_by;
 pub use listing::{ListedValue, Listing};
 pub use receiver::{Head, Outcome, Receiver};

@@ -1,0 +1,290 @@
+"""The readers and writers of remote stores, each used as its documentation says, with 64 requests at once."""
+
+import asyncio
+import warnings
+from collections.abc import Coroutine
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benches.remote.data import SETS
+from benches.selections import Selection
+
+REQUESTS = 64
+BUCKET = "bench"
+
+
+class RemotePeer:
+    """A library, or a way of using one. Making one imports the library."""
+
+    name: ClassVar[str]
+    package: ClassVar[str]
+
+    def __init__(self, port: int) -> None:
+        import zarr
+
+        warnings.simplefilter("ignore")
+        self.zarr: Any = zarr
+        self.endpoint = f"http://127.0.0.1:{port}"
+        zarr.config.set({"async.concurrency": REQUESTS})
+
+    def url(self, name: str) -> str:
+        """Tell where a set is, by HTTP."""
+        return f"{self.endpoint}/{BUCKET}/{name}.zarr"
+
+    def zarr_store(self, name: str) -> Any:
+        """Give a set on S3 as a store of zarr-python."""
+        from obstore.store import S3Store
+        from zarr.storage import ObjectStore
+
+        store = S3Store(
+            BUCKET,
+            prefix=f"{name}.zarr",
+            endpoint=self.endpoint,
+            region="us-east-1",
+            skip_signature=True,
+            client_options={"allow_http": True},
+        )
+        return ObjectStore(store)
+
+    def open(self, name: str) -> Any:
+        """Open an array by HTTP."""
+        raise NotImplementedError
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        """Read a selection, or all of the array."""
+        return array[...] if selection is None else array[selection]
+
+    def coordinates(self, name: str) -> NDArray[Any]:
+        """Open a group on S3 and read all of its arrays, which are alike."""
+        raise NotImplementedError("opens no groups here")
+
+    def tree(self, name: str) -> list[str]:
+        """Open a group on S3 and name each node below it, with the shapes of arrays."""
+        raise NotImplementedError("opens no groups here")
+
+    def open_to_write(self, name: str) -> Any:
+        """Open an array on S3."""
+        raise NotImplementedError("writes no arrays here")
+
+    def write(self, array: Any, values: NDArray[Any]) -> None:
+        """Write all of an array."""
+        array[...] = values
+
+
+class Zarrow(RemotePeer):
+    name = "zarrow"
+    package = "zarrow"
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        import zarrow
+
+        self.zarrow: Any = zarrow
+        self.options = {"anon": True, "endpoint_url": self.endpoint, "region": "us-east-1"}
+
+    def open(self, name: str) -> Any:
+        return self.zarrow.open(self.url(name))
+
+    def open_to_write(self, name: str) -> Any:
+        return self.zarrow.open(f"s3://{BUCKET}/{name}.zarr", storage_options=self.options)
+
+    def coordinates(self, name: str) -> NDArray[Any]:
+        group = self.open_to_write(name)
+        arrays = [array for _, array in sorted(group.members())]
+        return np.array([np.asarray(tensor) for tensor in self.zarrow.read_many(arrays)])
+
+    def tree(self, name: str) -> list[str]:
+        members = self.open_to_write(name).members(max_depth=None)
+        return [f"{path} {getattr(node, 'shape', '')}" for path, node in sorted(members)]
+
+
+class ZarrPython(RemotePeer):
+    package = "zarr"
+
+    def read_store(self, name: str) -> Any:
+        """Give a set by HTTP as a store."""
+        raise NotImplementedError
+
+    def open(self, name: str) -> Any:
+        return self.zarr.open_array(self.read_store(name), mode="r")
+
+    def open_to_write(self, name: str) -> Any:
+        return self.zarr.open_array(self.zarr_store(name), mode="r+")
+
+    def coordinates(self, name: str) -> NDArray[Any]:
+        group = self.zarr.open_group(self.zarr_store(name), mode="r")
+        return np.array([array[...] for _, array in sorted(group.members())])
+
+    def tree(self, name: str) -> list[str]:
+        members = self.zarr.open_group(self.zarr_store(name), mode="r").members(max_depth=None)
+        return [f"{path} {getattr(node, 'shape', '')}" for path, node in sorted(members)]
+
+
+class Obstore(ZarrPython):
+    name = "zarr-python+obstore"
+
+    def read_store(self, name: str) -> Any:
+        from obstore.store import HTTPStore
+        from zarr.storage import ObjectStore
+
+        options = {"allow_http": True}
+        return ObjectStore(HTTPStore.from_url(self.url(name), client_options=options), read_only=True)
+
+
+class Fsspec(ZarrPython):
+    name = "zarr-python+fsspec"
+    package = "fsspec"
+
+    def read_store(self, name: str) -> Any:
+        return self.url(name)
+
+
+class S3fs(ZarrPython):
+    name = "zarr-python+s3fs"
+    package = "s3fs"
+
+    def zarr_store(self, name: str) -> Any:
+        from zarr.storage import FsspecStore
+
+        options = {"anon": True, "endpoint_url": self.endpoint, "asynchronous": True}
+        return FsspecStore.from_url(f"s3://{BUCKET}/{name}.zarr", storage_options=options)
+
+
+class Zarrs(Fsspec):
+    """zarrs reads HTTP by itself where the store is one of fsspec."""
+
+    name = "zarr-python+zarrs"
+    package = "zarrs"
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        import zarrs  # noqa: F401
+
+        self.zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
+
+
+class Zarrista(RemotePeer):
+    name = "zarrista"
+    package = "zarrista"
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        import zarrista
+
+        self.zarrista: Any = zarrista
+        self.loop = asyncio.new_event_loop()
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine."""
+        return self.loop.run_until_complete(coroutine)
+
+    def open(self, name: str) -> Any:
+        from obstore.store import HTTPStore
+
+        store = HTTPStore.from_url(self.url(name), client_options={"allow_http": True})
+
+        async def opened() -> Any:
+            return await self.zarrista.AsyncArray.open(store)
+
+        return self.run(opened())
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        async def result() -> Any:
+            return await (array[...] if selection is None else array[selection])
+
+        return self.run(result())
+
+
+class Tensorstore(RemotePeer):
+    name = "tensorstore"
+    package = "tensorstore"
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        import tensorstore
+
+        self.tensorstore: Any = tensorstore
+        limit = {"limit": REQUESTS}
+        self.context: Any = tensorstore.Context(
+            {"http_request_concurrency": limit, "s3_request_concurrency": limit}
+        )
+
+    def opened(self, kvstore: Any) -> Any:
+        """Open an array."""
+        return self.tensorstore.open({"driver": "zarr3", "kvstore": kvstore}, context=self.context).result()
+
+    def open(self, name: str) -> Any:
+        return self.opened(f"{self.url(name)}/")
+
+    def read(self, array: Any, selection: Selection | None) -> Any:
+        return (array if selection is None else array[selection]).read().result()
+
+    def open_to_write(self, name: str) -> Any:
+        place = {"driver": "s3", "bucket": BUCKET, "path": f"{name}.zarr/", "endpoint": self.endpoint}
+        return self.opened({**place, "aws_region": "us-east-1", "aws_credentials": {"type": "anonymous"}})
+
+    def write(self, array: Any, values: NDArray[Any]) -> None:
+        array.write(values).result()
+
+
+class Curl(RemotePeer):
+    """No reader of Zarr: the chunks of a line, fetched by the multi interface of libcurl to their places."""
+
+    name = "curl"
+    package = "pycurl"
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        import pycurl
+
+        self.pycurl: Any = pycurl
+        self.multi: Any = pycurl.CurlMulti()
+        self.handles: list[Any] = [pycurl.Curl() for _ in range(REQUESTS)]
+        for handle in self.handles:
+            handle.setopt(pycurl.BUFFERSIZE, 512 << 10)
+
+    def open(self, name: str) -> Any:
+        return name
+
+    def read(self, array: str, selection: Selection | None) -> NDArray[Any]:
+        described = SETS[array]
+        result = np.empty(described.shape, np.float32)
+        place = memoryview(result).cast("B")
+        size = described.chunks[0] * 4
+        waiting = list(range(len(place) // size))[::-1]
+        free, left = list(self.handles), len(waiting)
+        while left:
+            while free and waiting:
+                self.begin(free.pop(), f"{self.url(array)}/c/{(at := waiting.pop())}", place[at * size :])
+            self.multi.perform()
+            _, done, failed = self.multi.info_read()
+            if failed:
+                raise OSError(failed[0][2])
+            for handle in done:
+                self.multi.remove_handle(handle)
+                free.append(handle)
+                left -= 1
+            if left:
+                self.multi.select(1.0)
+        return result
+
+    def begin(self, handle: Any, url: str, place: memoryview) -> None:
+        """Fetch a value to a place."""
+        came = 0
+
+        def take(frame: bytes) -> None:
+            nonlocal came
+            place[came : came + len(frame)] = frame
+            came += len(frame)
+
+        handle.setopt(self.pycurl.URL, url)
+        handle.setopt(self.pycurl.WRITEFUNCTION, take)
+        self.multi.add_handle(handle)
+
+
+PEERS: dict[str, type[RemotePeer]] = {
+    peer.name: peer
+    for peer in (Zarrow, Obstore, Fsspec, S3fs, Zarrs, Zarrista, Tensorstore, Curl)
+}

@@ -1,0 +1,184 @@
+"""The remote rows that there are, and the bars of each."""
+
+from benches.remote.data import SETS
+from benches.remote.row import RemoteRow
+
+READERS = ("zarrow", "zarr-python+obstore", "zarr-python+fsspec", "zarrista", "tensorstore")
+WRITERS = ("zarrow", "zarr-python+obstore", "zarr-python+s3fs", "tensorstore")
+OPENERS = ("zarrow", "zarr-python+obstore", "zarr-python+s3fs")
+LATE = {"delay_ms": 30}
+
+
+def all_rows() -> list[RemoteRow]:
+    """Give every row, in the order of the report."""
+    return [*late(), *costs(), *faults(), *opened(), *written()]
+
+
+def late() -> list[RemoteRow]:
+    """Give the rows in which each answer is 30 ms late."""
+    small, shards, crops = SETS["small"], SETS["shards"], SETS["cube"]
+    return [
+        RemoteRow(
+            "late",
+            "256 chunks of 64 KiB, each answer after 30 ms",
+            "read",
+            "small",
+            (*READERS, "zarr-python+zarrs", "curl"),
+            ("seconds", "requests"),
+            LATE,
+            "1.15 times 120 ms, four waves of 64",
+            nbytes=small.nbytes,
+            requests=256,
+        ),
+        RemoteRow(
+            "late-shards",
+            "64 shards whose indexes nobody knows, each answer after 30 ms",
+            "read_anew",
+            "shards",
+            READERS,
+            ("seconds", "requests"),
+            LATE,
+            "1.15 times 60 ms: indexes, then chunks",
+            nbytes=shards.nbytes,
+            requests=128,
+        ),
+        RemoteRow(
+            "late-crops",
+            "20 crops of 64³ from shards, one after the other, each answer after 30 ms (time of one)",
+            "crops",
+            "cube",
+            READERS,
+            ("seconds", "requests"),
+            LATE,
+            nbytes=20 * 64**3 * 4,
+            requests=crops.shards_of_crops,
+        ),
+    ]
+
+
+def costs() -> list[RemoteRow]:
+    """Give the rows of what a read costs, from a server that answers at once."""
+    return [
+        RemoteRow(
+            "raw",
+            "256 MiB in raw chunks of 1 MiB",
+            "read",
+            "raw",
+            (*READERS, "curl"),
+            ("cpu_per_gb", "seconds"),
+            bar="1.15 times curl, 0.7 times tensorstore, 0.5 times zarr-python+obstore",
+            nbytes=SETS["raw"].nbytes,
+            requests=256,
+        ),
+        RemoteRow(
+            "requests",
+            "2,048 chunks of 16 KiB",
+            "read",
+            "tiny",
+            (*READERS, "curl"),
+            ("cpu_per_request", "seconds"),
+            bar="120 µs a request",
+            nbytes=SETS["tiny"].nbytes,
+            requests=2048,
+        ),
+        RemoteRow(
+            "memory",
+            "512 MiB in raw chunks of 4 MiB, each answer after 30 ms",
+            "read",
+            "large",
+            READERS,
+            ("peak", "seconds"),
+            LATE,
+            "the result and 256 MiB",
+            nbytes=SETS["large"].nbytes,
+            requests=128,
+        ),
+    ]
+
+
+def faults() -> list[RemoteRow]:
+    """Give the rows of a server that is not well."""
+    return [
+        RemoteRow(
+            "stalls",
+            "256 chunks of 64 KiB after 10 ms, 2 % of the answers 2 s late",
+            "read",
+            "small",
+            ("zarrow", "zarr-python+obstore", "tensorstore"),
+            ("seconds", "p99", "extra_requests"),
+            {"delay_ms": 10, "stalls": 0.02, "stall_ms": 2000, "seed": 1},
+            "p99 at most twice the median, 5 % more requests",
+            runs=20,
+            nbytes=SETS["small"].nbytes,
+            requests=256,
+        ),
+        RemoteRow(
+            "dead",
+            "the first read of 256 chunks of 64 KiB, one of whose connections is dead",
+            "read",
+            "small",
+            ("zarrow", "zarr-python+obstore", "tensorstore"),
+            ("seconds", "requests"),
+            {"delay_ms": 10, "dead": 5},
+            "6 s",
+            fresh=True,
+            nbytes=SETS["small"].nbytes,
+            requests=256,
+        ),
+    ]
+
+
+def opened() -> list[RemoteRow]:
+    """Give the rows of metadata."""
+    return [
+        RemoteRow(
+            "open-coordinates",
+            "open a group of 12 coordinates on S3 and read them all, each answer after 30 ms",
+            "open_coordinates",
+            "coordinates",
+            OPENERS,
+            ("seconds", "requests"),
+            LATE,
+            "3 round trips: 90 ms",
+        ),
+        RemoteRow(
+            "open-tree",
+            "open a tree of 200 nodes with consolidated metadata and see each, each answer after 30 ms",
+            "open_tree",
+            "tree",
+            OPENERS,
+            ("seconds", "requests"),
+            LATE,
+            "4 round trips: 120 ms",
+        ),
+    ]
+
+
+def written() -> list[RemoteRow]:
+    """Give the rows that write to S3."""
+    return [
+        RemoteRow(
+            f"write-{kind}",
+            f"write 512 MiB to S3, {title}",
+            "write",
+            f"write-{kind}",
+            WRITERS,
+            ("seconds", "cpu_per_gb", "requests"),
+            nbytes=SETS[f"write-{kind}"].nbytes,
+            requests=count,
+        )
+        for kind, title, count in (
+            ("raw", "raw chunks of 4 MiB", 128),
+            ("zstd", "zstd chunks of 4 MiB", 128),
+            ("sharded", "zstd chunks of 1 MiB in shards of 64 MiB", 8),
+        )
+    ]
+
+
+def chosen(names: list[str]) -> list[RemoteRow]:
+    """Give rows by their names; all where none is named."""
+    rows = all_rows()
+    if unknown := set(names) - {row.name for row in rows}:
+        known = ", ".join(row.name for row in rows)
+        raise SystemExit(f"no such row: {', '.join(sorted(unknown))}; there are {known}")
+    return [row for row in rows if not names or row.name in names]

@@ -1,0 +1,22 @@
+"""The server that all readers ask: the Rust example `object_server`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benches.process import Process
+
+PROGRAM = Path("target/release/examples/object_server")
+
+
+class Server(Process):
+    """Serves a folder, by HTTP and as a bucket, until it is left."""
+
+    def __init__(self, folder: Path, log: Path, scratch: Path) -> None:
+        super().__init__([str(PROGRAM), str(folder.resolve())], log, scratch)
+        self.port: int = self.receive()["port"]
+
+    def behave(self, manner: dict[str, Any]) -> dict[str, int]:
+        """Have it answer so from now on; tell what it has seen since it was told last."""
+        self.send(json.dumps(manner))
+        return self.receive()

@@ -1,0 +1,142 @@
+"""The results of the remote rows: as plain data, as tables on stdout, and as a page of the documentation."""
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches import machine, report
+from benches.remote.row import Measure, RemoteRow
+from benches.remote.rows import all_rows
+
+PAGE = Path("docs/remote.md")
+VERSIONS = ("zarrow", "zarr", "obstore", "fsspec", "s3fs", "zarrs", "zarrista", "tensorstore", "pycurl")
+
+
+class Results:
+    """What was measured, each row as it was last; kept in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def add(self, row: RemoteRow, peers: list[dict[str, Any]]) -> None:
+        """Keep a row."""
+        date = datetime.datetime.now(datetime.UTC).date().isoformat()
+        self.rows[row.name] = {"date": date, "build": machine.build(), "peers": peers}
+        self.path.write_text(json.dumps(self.rows, indent=1))
+
+
+def median(values: list[Any]) -> float | None:
+    """Give the median, where there are values."""
+    return float(np.median(values)) if values else None
+
+
+def percent_99(values: list[float]) -> float | None:
+    """Give what 99 in 100 do not exceed."""
+    return float(np.percentile(values, 99)) if values else None
+
+
+def cpu_per_gb(row: RemoteRow, peer: dict[str, Any]) -> float | None:
+    """Give the seconds of CPU time that 10⁹ bytes of elements took."""
+    cpu = median(peer["cpu"])
+    return None if cpu is None else cpu / row.nbytes * 1e9
+
+
+def cpu_per_request(row: RemoteRow, peer: dict[str, Any]) -> float | None:
+    """Give the seconds of CPU time that one request took."""
+    cpu = median(peer["cpu"])
+    return None if cpu is None else cpu / row.requests
+
+
+def extra_requests(row: RemoteRow, peer: dict[str, Any]) -> float | None:
+    """Give the share of requests beyond those that were needed."""
+    count = sum(peer["requests"])
+    return count / (len(peer["requests"]) * row.requests) - 1 if count else None
+
+
+def seconds(row: RemoteRow, peer: dict[str, Any]) -> float | None:
+    """Give the time of one run, or of one crop."""
+    time = median(peer["seconds"])
+    return time if time is None or row.task != "crops" else time / 20
+
+
+MEASURES: dict[Measure, tuple[str, Callable[[RemoteRow, dict[str, Any]], float | None], Callable[[float], str]]] = {
+    "seconds": ("time", seconds, report.seconds),
+    "p99": ("time of the slowest in 100", lambda row, peer: percent_99(peer["seconds"]), report.seconds),
+    "cpu_per_gb": ("CPU time for 1 GB", cpu_per_gb, report.seconds),
+    "cpu_per_request": ("CPU time for a request", cpu_per_request, report.seconds),
+    "extra_requests": ("extra requests", extra_requests, lambda share: f"{share:.1%}"),
+    "peak": ("memory over the result", lambda row, peer: over(row, peer), lambda size: f"{size / 2**20:,.0f} MiB"),
+    "requests": ("requests", lambda row, peer: median(peer["requests"]), lambda count: f"{count:,.0f}"),
+}
+"""For each measure its heading, its value, and how that is written."""
+
+
+def over(row: RemoteRow, peer: dict[str, Any]) -> float | None:
+    """Give the most bytes that a run had resident over its result."""
+    return max(peer["peak"]) - row.nbytes if peer["peak"] else None
+
+
+def cells(row: RemoteRow, peers: list[dict[str, Any]]) -> list[list[str]]:
+    """Give the lines of a table: the peers, the best first, and how many times zarrow's value each has."""
+    _, value, _ = MEASURES[row.measures[0]]
+    ours = next((value(row, peer) for peer in peers if peer["peer"] == "zarrow"), None)
+    lines = []
+    for peer in sorted(peers, key=lambda peer: value(row, peer) or float("inf")):
+        texts = []
+        for measure in row.measures:
+            _, give, written = MEASURES[measure]
+            given = give(row, peer)
+            texts.append("-" if given is None else written(given))
+        own = value(row, peer)
+        ratio = f"{own / ours:.2f}" if own and ours and own > 0 and ours > 0 else "-"
+        lines.append([peer["peer"], *texts, ratio, str(len(peer["seconds"])), note(peers, peer)])
+    return [["", *(MEASURES[measure][0] for measure in row.measures), "to zarrow", "runs", ""], *lines]
+
+
+def note(peers: list[dict[str, Any]], peer: dict[str, Any]) -> str:
+    """Say what is special about a peer's values."""
+    checks = [other["check"] for other in peers if other["check"]]
+    expected = max(set(checks), key=checks.count, default=None)
+    notes = ["WRONG VALUES"] if peer["check"] and peer["check"] != expected else []
+    return "; ".join([*notes, *([peer["missing"][:90]] if peer["missing"] else [])])
+
+
+def row_table(row: RemoteRow, result: dict[str, Any]) -> str:
+    """Draw one row."""
+    bar = f" (the bar: {row.bar})" if row.bar else ""
+    return f"\n{row.name}: {row.title}{bar}\n{report.table(cells(row, result['peers']))}"
+
+
+def write_page(results: Results) -> Path:
+    """Write the page."""
+    facts = machine.describe() | {name: machine.version_of(name) for name in VERSIONS}
+    dates = sorted({results.rows[row.name]["date"] for row in all_rows()})
+    text = [
+        "# Remote reads and writes, measured",
+        "",
+        "zarrow beside other libraries on one server (`make bench FLAGS=--remote`): a program of the benchmarks, on the",
+        "same machine, by HTTP/1.1 without TLS. It lets answers wait where a row says so. Each library has a process of",
+        "its own and 64 requests at once; zarrow begins with 64. Values are medians of rounds that go from library to",
+        "library. Server and reader share the CPUs, and the machine had other work: compare the values of one row with",
+        "each other, and with nothing else. CPU time is that of all threads of the reader's process, in user and in",
+        "kernel mode; the server's is not in it. `curl` is no reader of Zarr: it fetches the same values by libcurl's",
+        "multi interface to their places in the result.",
+        "",
+        f"Measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}.",
+        "",
+        *(f"- {key}: {value}" for key, value in facts.items()),
+        "",
+    ]
+    for row in all_rows():
+        heading, *lines = cells(row, results.rows[row.name]["peers"])
+        text += [f"## {row.name}", "", f"{row.title[0].upper()}{row.title[1:]}.", ""]
+        text += [f"The bar: {row.bar}.", ""] if row.bar else []
+        text += [f"| {' | '.join(heading)} |", f"|{'---|' * len(heading)}"]
+        text += [*(f"| {' | '.join(line)} |" for line in lines), ""]
+    PAGE.write_text("\n".join(text))
+    return PAGE

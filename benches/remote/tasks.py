@@ -1,0 +1,88 @@
+"""What is timed: a task prepares, and gives a function that runs once and tells its result."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benches.remote.data import SETS, crops
+from benches.remote.peers import RemotePeer
+from benches.remote.row import RemoteRow
+
+Run = Callable[[], Callable[[], Any]]
+"""Prepares a run, which is not timed, and gives what is."""
+
+
+def read(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Read all of an open array."""
+    array = peer.open(row.data)
+    return lambda: lambda: peer.read(array, None)
+
+
+def read_anew(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Read all of an array that was opened just now, so that nothing of it is known but its metadata."""
+
+    def prepare() -> Callable[[], Any]:
+        array = peer.open(row.data)
+        return lambda: peer.read(array, None)
+
+    return prepare
+
+
+def crops_of(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Read crops of an open array, one after the other."""
+    array = peer.open(row.data)
+    boxes = crops()
+
+    def each() -> Any:
+        result = None
+        for box in boxes:
+            result = peer.read(array, box)
+        return result
+
+    return lambda: each
+
+
+def open_coordinates(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Open a group and read each of its arrays."""
+    return lambda: lambda: peer.coordinates(row.data)
+
+
+def open_tree(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Open a group and see each node below it."""
+    return lambda: lambda: np.array(peer.tree(row.data))
+
+
+def write(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Write an array from memory over the one that is there. It is read once by zarr-python, to be compared."""
+    described = SETS[row.data]
+    values = described.values()
+    name = f"{peer.name.replace('+', '-')}-{row.data}"
+    described.create(peer.zarr_store(name), overwrite=True)
+    array = peer.open_to_write(name)
+    is_checked = False
+
+    def run() -> Any:
+        peer.write(array, values)
+
+    def prepare() -> Callable[[], Any]:
+        nonlocal is_checked
+        if not is_checked:
+            run()
+            written = peer.zarr.open_array(peer.zarr_store(name), mode="r")[...]
+            if not np.array_equal(written, values):
+                raise ValueError("what was written is not what is there")
+            is_checked = True
+        return run
+
+    return prepare
+
+
+TASKS: dict[str, Callable[[RemotePeer, RemoteRow], Run]] = {
+    "read": read,
+    "read_anew": read_anew,
+    "crops": crops_of,
+    "open_coordinates": open_coordinates,
+    "open_tree": open_tree,
+    "write": write,
+}

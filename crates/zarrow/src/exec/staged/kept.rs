@@ -1,0 +1,26 @@
+//! What earlier reads of an object have kept, by the version of its value: the index of a shard, and decoded chunks.
+
+use crate::exec::chunk::Slot;
+use crate::exec::staged::object::ObjectPlan;
+use crate::store::remote::{ObjectVersion, version_number};
+use std::sync::Arc;
+
+/// Where the index of a shard of this version is kept.
+pub fn index_key(plan: &ObjectPlan<'_>, version: &ObjectVersion) -> Vec<u64> {
+    [&plan.chunk_index[..], &version_number(version)].concat()
+}
+
+/// Where the decoded chunks of an object are kept, if they are.
+pub fn slot<'c>(plan: &'c ObjectPlan<'_>, version: Option<&ObjectVersion>) -> Option<Slot<'c>> {
+    let (cache, version) = (plan.reader.chunks?, version?);
+    Some(Slot { cache, key: index_key(plan, version), kept: None })
+}
+
+/// The elements of an inner chunk, where they were kept.
+pub fn kept(
+    plan: &ObjectPlan<'_>,
+    version: Option<&ObjectVersion>,
+    number: u64,
+) -> Option<Arc<zarrow_array::Buffer>> {
+    slot(plan, version)?.inner(number).get()
+}

@@ -1,0 +1,161 @@
+//! Frames that go straight to the result: elements which lie there as they are stored.
+//!
+//! 1. The places of a request are claims that the driver makes when it submits the request. They belong to the receiver of the
+//!    request until they are [closed](Landing::close).
+//! 2. A frame is copied under the lock of the landing, if it is open. So nothing is written any more once it was closed,
+//!    whatever the store does with a request that was given up.
+//! 3. The driver closes it when the answer has come, when the request is given up, and when the read ends, before the
+//!    memory goes.
+
+use crate::error::{ErrorKind, Result};
+use crate::store::remote::Frames;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
+use zarrow_array::fork::Mutex;
+
+/// A run of bytes of a value, and the memory of the result where they go.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The bytes of the value.
+    pub range: Range<u64>,
+    memory: *mut MaybeUninit<u8>,
+}
+
+// SAFETY: it is an address, which only the holder of a claim writes to.
+unsafe impl Send for Place {}
+
+impl Place {
+    /// The place of the bytes of a value that begin at `start`.
+    pub fn new(start: u64, memory: &mut [MaybeUninit<u8>]) -> Place {
+        Place { range: start..start.saturating_add(memory.len() as u64), memory: memory.as_mut_ptr() }
+    }
+
+    /// The part of the place for the bytes in `range`; `None` where it has none of them.
+    pub fn part(&self, range: &Range<u64>) -> Option<Place> {
+        let (start, end) = (self.range.start.max(range.start), self.range.end.min(range.end));
+        // The difference lies inside the memory.
+        (start < end).then(|| Place {
+            range: start..end,
+            memory: self.memory.wrapping_add((start - self.range.start) as usize),
+        })
+    }
+}
+
+/// Whether no byte of a value has two places, of these that are sorted by where their bytes begin.
+pub fn are_apart(places: &[Place]) -> bool {
+    places.is_sorted_by(|one, next| one.range.end <= next.range.start)
+}
+
+/// The places of one request, as the driver holds them: dropped, it is closed.
+#[derive(Debug)]
+pub struct Landing(Arc<Shared>);
+
+/// What takes the frames of the request.
+pub struct LandingFrames(Arc<Shared>);
+
+type Shared = Mutex<Option<Open>>;
+
+#[derive(Debug)]
+struct Open {
+    /// In the order of the value; they have no byte in common.
+    places: Vec<Place>,
+    /// Where in the value the next frame begins.
+    at: u64,
+    /// Bytes that were copied to their places.
+    placed: u64,
+}
+
+impl Landing {
+    /// A landing at these places, which are sorted by where their bytes lie in the value.
+    ///
+    /// # Safety
+    /// Until the landing is closed or dropped the places are memory, and nobody else writes to them or reads them.
+    pub unsafe fn new(places: Vec<Place>) -> Landing {
+        Landing(Arc::new(Mutex::new(Some(Open { places, at: 0, placed: 0 }))))
+    }
+
+    /// What is to take the frames.
+    pub fn frames(&self) -> LandingFrames {
+        LandingFrames(Arc::clone(&self.0))
+    }
+
+    /// Takes the places back. How many bytes came to them, and whether that is all of them.
+    pub fn close(&self) -> (u64, bool) {
+        let Some(open) = self.0.lock().take() else { return (0, false) };
+        let expected = open.places.iter().map(|place| place.range.end - place.range.start).sum::<u64>();
+        (open.placed, open.placed == expected)
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Open {
+    /// Copies a frame to the places that have its bytes; others are dropped.
+    fn copy(&mut self, bytes: &[u8]) {
+        let frame = self.at..self.at.saturating_add(bytes.len() as u64);
+        let first = self.places.partition_point(|place| place.range.end <= frame.start);
+        for place in self.places[first..].iter().map_while(|place| place.part(&frame)) {
+            let start = (place.range.start - frame.start) as usize;
+            let part = &bytes[start..start + (place.range.end - place.range.start) as usize];
+            // SAFETY: the landing is open, so that by the contract of `new` the place is memory that nobody else has; it has
+            // as many bytes as `part`, by `Place::part`.
+            unsafe { place.memory.copy_from_nonoverlapping(part.as_ptr().cast(), part.len()) };
+            self.placed += part.len() as u64;
+        }
+        self.at = frame.end;
+    }
+}
+
+impl Frames for LandingFrames {
+    fn begin(&mut self, start: u64, _expected: u64) -> Result<()> {
+        if let Some(open) = &mut *self.0.lock() {
+            (open.at, open.placed) = (start, 0);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        // Step 2.
+        let mut open = self.0.lock();
+        let open = open.as_mut().ok_or(ErrorKind::Interrupted)?;
+        open.copy(bytes);
+        Ok(())
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_to_their_places_until_it_is_closed() {
+        let mut memory = vec![MaybeUninit::new(0u8); 7];
+        let (first, second) = memory.split_at_mut(3);
+        let places = vec![Place::new(10, first), Place::new(15, second)];
+        // SAFETY: the memory outlives the landing, and is read only when that was closed.
+        let landing =
+            unsafe { Landing::new(places.iter().filter_map(|place| place.part(&(11..18))).collect()) };
+        let mut receiver = landing.frames();
+        receiver.begin(11, 8).unwrap();
+        receiver.add(b"xxxxx").unwrap();
+        // The answer begins anew.
+        receiver.begin(11, 8).unwrap();
+        for frame in [&b"bc"[..], b"--e", b"fg-"] {
+            receiver.add(frame).unwrap();
+        }
+        assert_eq!(landing.close(), (5, true));
+        assert!(receiver.add(b"zzz").is_err());
+        // SAFETY: all of it was initialised at first.
+        let bytes: Vec<u8> = memory.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+        assert_eq!(bytes, b"\0bcefg\0");
+    }
+}
