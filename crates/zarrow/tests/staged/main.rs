@@ -5,6 +5,7 @@
 
 mod archive;
 mod arrays;
+mod at_once;
 mod simulated;
 
 use arrays::{SHAPE, kinds, told, written};

@@ -247,6 +247,11 @@ impl<'p, 'i> Staged<'p, 'i> {
         match fetched {
             Fetched::Missing if is_first => {
                 let tasks = self.split_to(&mut state, object, Split::default())?;
+                // The answer may come while the work that asked for it ends: what is to be set is left, as a leaf is, so that
+                // the object stays open.
+                if let Some(open) = state.open.get_mut(&object) {
+                    open.left = 1;
+                }
                 state.add(object, Work::Fill);
                 drop(state);
                 self.inbox.job.add(tasks + 1);
@@ -315,7 +320,7 @@ impl<'p, 'i> Staged<'p, 'i> {
     /// Does what is ready, and what follows from it.
     fn work(&self, ready: Ready<'p>, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let Ready { object, attempt, plan, work } = ready;
-        let is_leaf = matches!(work, Work::Decode(_));
+        let is_leaf = matches!(work, Work::Decode(_) | Work::Fill);
         let done = match work {
             Work::Begin => self.begin(object, attempt, &plan, checkpoint),
             Work::Split(landed) => self.split(object, attempt, &plan, &landed, checkpoint),
