@@ -5,6 +5,7 @@
 
 mod archive;
 mod arrays;
+mod at_once;
 mod detached;
 mod simulated;
 

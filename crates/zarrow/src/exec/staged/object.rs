@@ -399,16 +399,19 @@ impl<'p> Object<'p> {
     /// [`zarrow_array::Error::OutOfMemory`]; [`ErrorKind::Internal`] where only some of it has a place of its own.
     pub fn places(&self, fetch: &Fetch) -> Result<Option<Vec<Place>>> {
         let Span::Range(range) = &fetch.span else { return Ok(None) };
-        let mut places = allocation::with_capacity(fetch.leaves.len())?;
+        let (mut places, mut placed) = (allocation::with_capacity(fetch.leaves.len())?, 0);
         for number in &fetch.leaves {
             let leaf = self.leaves.get(*number as usize).and_then(Option::as_ref);
-            places.extend(leaf.and_then(|leaf| leaf.place.as_ref()?.part(range)));
+            if let Some(place) = leaf.and_then(|leaf| leaf.place.as_ref()) {
+                placed += 1;
+                places.extend(place.part(range));
+            }
         }
-        if places.is_empty() {
+        if placed == 0 {
             return Ok(None);
         }
         places.sort_unstable_by_key(|place: &Place| place.range.start);
-        if places.len() < fetch.leaves.len() || !are_apart(&places) {
+        if placed < fetch.leaves.len() || !are_apart(&places) {
             return Err(ErrorKind::Internal("a part of a request has no place of its own".into()).into());
         }
         Ok(Some(places))
