@@ -131,9 +131,10 @@ impl Job {
 
     /// Stops the job by an error, of which the first one counts.
     pub fn fail(&self, error: Error) {
-        self.stop.store(true, Ordering::Relaxed);
         let mut first = self.error.lock();
         let later = if first.is_some() { Some(error) } else { first.replace(error) };
+        // Under the lock and after the error, so that a task which stops because of it comes later with its own.
+        self.stop.store(true, Ordering::Relaxed);
         drop(first);
         // After the lock: what an error holds may do anything when it goes.
         drop(later);

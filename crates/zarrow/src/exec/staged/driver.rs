@@ -13,12 +13,11 @@ use crate::exec::read::Reader;
 use crate::exec::sink::Sink;
 use crate::exec::staged::bodies::{InFlight, Landed};
 use crate::exec::staged::landing::{Landing, LandingFrames};
-use crate::exec::staged::object::{Beginning, Fetch, Leaf, Object, ObjectPlan, Split};
+use crate::exec::staged::object::{Beginning, Fetch, Leaf, Object, ObjectPlan, Split, index_key, kept, slot};
 use crate::exec::staged::state::{Arrival, Inbox, Pending, Ready, SeenVersion, State, Told, Work};
 use crate::exec::worker::Worker;
 use crate::store::remote::{
-    Body, Collector, FetchPolicy, Fetched, ObjectVersion, Receiver, RemoteStore, Request, RequestHandle,
-    Span, version_number,
+    Body, Collector, FetchPolicy, Fetched, ObjectVersion, Receiver, RemoteStore, Request, RequestHandle, Span,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -398,7 +397,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                 kept(plan, version.as_ref(), number)
             })?;
             self.fill_inner(plan, &split)?;
-            self.place_leaves(plan, &chunk, &mut split);
+            self.place_leaves(plan, &chunk, &mut split)?;
             if split.fetches.is_empty() {
                 split.fetches.try_push(Fetch::nothing())?;
             }
@@ -406,7 +405,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         }
         match beginning {
             Beginning::Leaf(mut split) => {
-                self.place_leaves(plan, &chunk, &mut split);
+                self.place_leaves(plan, &chunk, &mut split)?;
                 self.add_split(object, attempt, split, None, None)
             }
             Beginning::Index(fetch) => {
@@ -461,7 +460,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let kept = |number| kept(plan, version.as_ref(), number);
         let mut split = plan.split(&chunk, &index, Some(nbytes), &policy, &kept)?;
         self.fill_inner(plan, &split)?;
-        self.place_leaves(plan, &chunk, &mut split);
+        self.place_leaves(plan, &chunk, &mut split)?;
         self.add_split(object, attempt, split, version.clone(), Some(nbytes))
     }
 
@@ -541,7 +540,7 @@ impl<'p, 'i> Staged<'p, 'i> {
     }
 
     /// Finds where the leaves go as they come, if all of them can.
-    fn place_leaves(&self, plan: &ObjectPlan<'p>, chunk: &Chunk<'_>, split: &mut Split) {
+    fn place_leaves(&self, plan: &ObjectPlan<'p>, chunk: &Chunk<'_>, split: &mut Split) -> Result<()> {
         // SAFETY: leaves have no place in common, and a leaf with a place is decoded by nobody: what comes to it does so by the
         // landings of its requests. Those of a void attempt are closed, and work on it has ended.
         unsafe { plan.place_leaves(chunk, &|item| self.items[item].1, split) }
@@ -588,24 +587,4 @@ impl<'p, 'i> Staged<'p, 'i> {
         let requests = std::mem::take(&mut self.state.lock().requests);
         requests.values().filter_map(|pending| pending.handle.as_ref()).for_each(RequestHandle::cancel);
     }
-}
-
-/// Where the index of a shard of this version is kept.
-fn index_key(plan: &ObjectPlan<'_>, version: &ObjectVersion) -> Vec<u64> {
-    [&plan.chunk_index[..], &version_number(version)].concat()
-}
-
-/// Where the decoded chunks of an object are kept, if they are.
-fn slot<'c>(plan: &'c ObjectPlan<'_>, version: Option<&ObjectVersion>) -> Option<Slot<'c>> {
-    let (cache, version) = (plan.reader.chunks?, version?);
-    Some(Slot { cache, key: index_key(plan, version), kept: None })
-}
-
-/// The elements of an inner chunk, where they were kept.
-fn kept(
-    plan: &ObjectPlan<'_>,
-    version: Option<&ObjectVersion>,
-    number: u64,
-) -> Option<Arc<zarrow_array::Buffer>> {
-    slot(plan, version)?.inner(number).get()
 }

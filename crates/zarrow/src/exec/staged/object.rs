@@ -2,7 +2,7 @@
 
 use crate::codec::ShardIndex;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::chunk::{Chunk, stored_part};
+use crate::exec::chunk::{Chunk, Slot, stored_part};
 use crate::exec::chunk_list::{ChunkList, Pieces};
 use crate::exec::chunk_parts::ChunkParts;
 use crate::exec::part::{AxisPart, PerAxis};
@@ -12,7 +12,7 @@ use crate::exec::staged::bodies::{Bodies, Landed};
 use crate::exec::staged::coalesce::{Merged, Wanted, coalesce};
 use crate::exec::staged::landing::Place;
 use crate::exec::staged::need::Need;
-use crate::store::remote::{FetchPolicy, ObjectVersion, RequestClass, Span};
+use crate::store::remote::{FetchPolicy, ObjectVersion, RequestClass, Span, version_number};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -368,6 +368,10 @@ impl<'p> Object<'p> {
     /// [`zarrow_array::Error::OutOfMemory`].
     pub fn places(&self, fetch: &Fetch) -> Result<Option<Vec<Place>>> {
         let Span::Range(range) = &fetch.span else { return Ok(None) };
+        if fetch.leaves.is_empty() {
+            return Ok(None);
+        }
+        // A piece that was cut out of a merged range may have bytes between the leaves alone: then none of it goes anywhere.
         let mut places = allocation::with_capacity(fetch.leaves.len())?;
         for number in &fetch.leaves {
             let leaf = self.leaves.get(*number as usize).and_then(Option::as_ref);
@@ -375,8 +379,7 @@ impl<'p> Object<'p> {
             places.extend(place.part(range));
         }
         places.sort_unstable_by_key(|place: &Place| place.range.start);
-        let is_apart = places.is_sorted_by(|one, next| one.range.end <= next.range.start);
-        Ok(Some(places).filter(|places| is_apart && !places.is_empty()))
+        Ok(Some(places))
     }
 
     /// The leaves that have all they need now that `landed` has come for these.
@@ -393,4 +396,20 @@ impl<'p> Object<'p> {
         }
         ready
     }
+}
+
+/// Where the index of a shard of this version is kept.
+pub fn index_key(plan: &ObjectPlan<'_>, version: &ObjectVersion) -> Vec<u64> {
+    [&plan.chunk_index[..], &version_number(version)].concat()
+}
+
+/// Where the decoded chunks of an object are kept, if they are.
+pub fn slot<'c>(plan: &'c ObjectPlan<'_>, version: Option<&ObjectVersion>) -> Option<Slot<'c>> {
+    let (cache, version) = (plan.reader.chunks?, version?);
+    Some(Slot { cache, key: index_key(plan, version), kept: None })
+}
+
+/// The elements of an inner chunk, where they were kept.
+pub fn kept(plan: &ObjectPlan<'_>, version: Option<&ObjectVersion>, number: u64) -> Option<Arc<Buffer>> {
+    slot(plan, version)?.inner(number).get()
 }

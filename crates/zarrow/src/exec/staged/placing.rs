@@ -1,9 +1,11 @@
 //! Which leaves go straight to the result: those that are one run of a chunk and of the result, stored as they are in memory.
 //!
-//! 1. All leaves of an object do, or none: so each of its requests has places alone, or a body that is decoded.
+//! 1. All leaves of an object do, or none: so each of its requests has places alone, or a body that is decoded. None does where
+//!    two of them have bytes in common, as an index may say.
 //! 2. An inner chunk of another size than it should have is fetched whole, for decoding to say what is wrong with it.
 
 use crate::codec::{ArrayToBytes, Chain, Swap};
+use crate::error::Result;
 use crate::exec::chunk::Chunk;
 use crate::exec::chunk_list::Pieces;
 use crate::exec::output_claim::OutputClaim;
@@ -11,7 +13,8 @@ use crate::exec::part::run_of;
 use crate::exec::sink::Sink;
 use crate::exec::staged::landing::Place;
 use crate::exec::staged::object::{Leaf, ObjectPlan, Split};
-use zarrow_array::shape;
+use std::ops::Range;
+use zarrow_array::{allocation, shape};
 
 /// Where each item goes.
 type Sinks<'a> = &'a dyn Fn(usize) -> &'a Sink<'a>;
@@ -19,19 +22,35 @@ type Sinks<'a> = &'a dyn Fn(usize) -> &'a Sink<'a>;
 impl ObjectPlan<'_> {
     /// Finds the places of the leaves, if all of them have one.
     ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    ///
     /// # Safety
     /// While a place is used to write, nobody else writes to the elements that its leaf is for.
-    pub unsafe fn place_leaves<'a>(&self, chunk: &Chunk<'_>, sinks: Sinks<'a>, split: &mut Split) {
+    pub unsafe fn place_leaves<'a>(
+        &self,
+        chunk: &Chunk<'_>,
+        sinks: Sinks<'a>,
+        split: &mut Split,
+    ) -> Result<()> {
         for number in 0..split.leaves.len() {
             // SAFETY: the caller's contract.
             let place = unsafe { self.place_of(chunk, sinks, &split.leaves[number]) };
-            if place.is_none() {
-                // Step 1.
-                split.leaves.iter_mut().for_each(|leaf| leaf.place = None);
-                return;
-            }
+            let is_none = place.is_none();
             split.leaves[number].place = place;
+            if is_none {
+                break;
+            }
         }
+        // Step 1.
+        let mut ranges: Vec<Range<u64>> = allocation::with_capacity(split.leaves.len())?;
+        ranges.extend(split.leaves.iter().map_while(|leaf| Some(leaf.place.as_ref()?.range.clone())));
+        ranges.sort_unstable_by_key(|range| range.start);
+        let is_apart = ranges.is_sorted_by(|one, next| one.end <= next.start);
+        if ranges.len() < split.leaves.len() || !is_apart {
+            split.leaves.iter_mut().for_each(|leaf| leaf.place = None);
+        }
+        Ok(())
     }
 
     /// # Safety
