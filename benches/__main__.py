@@ -22,7 +22,8 @@ def main() -> None:
     arguments = parse()
     if arguments.remote:
         BUILD.mkdir(parents=True, exist_ok=True)
-        return remote.run(arguments.rows, arguments.rounds or (1 if arguments.quick else ROUNDS), BUILD)
+        remote.run(arguments.rows, arguments.rounds or (1 if arguments.quick else ROUNDS), BUILD)
+        return
     scale = QUICK if arguments.quick else FULL if arguments.full else NORMAL
     rounds = arguments.rounds or (2 if arguments.quick else ROUNDS)
     rows = chosen_rows(scale, arguments)

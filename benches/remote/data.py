@@ -36,12 +36,14 @@ class ArraySet:
     @property
     def shards_of_crops(self) -> int:
         """Count the shards that the crops touch, each time anew."""
-        boxes = [[(part.start // SHARD_SIDE, (part.stop - 1) // SHARD_SIDE) for part in crop] for crop in crops()]
+        boxes = [
+            [(part.start // SHARD_SIDE, (part.stop - 1) // SHARD_SIDE) for part in crop] for crop in crops()
+        ]
         return int(sum(np.prod([last - first + 1 for first, last in box]) for box in boxes))
 
     def create(self, store: Any, **options: Any) -> Any:
         """Create the array, empty, by zarr-python."""
-        layout = {"shape": self.shape, "chunks": self.chunks, "shards": self.shards}
+        layout: dict[str, Any] = {"shape": self.shape, "chunks": self.chunks, "shards": self.shards}
         return zarr.create_array(
             store, **layout, dtype="float32", compressors=self.compressor, filters=None, **options
         )
@@ -92,7 +94,9 @@ def write(folder: Path, names: set[str]) -> None:
 
 def writer(name: str) -> Callable[[Path], None]:
     """Find what writes the set of that name."""
-    return {"coordinates": write_coordinates, "tree": write_tree}.get(name, lambda path: write_array(path, name))
+    return {"coordinates": write_coordinates, "tree": write_tree}.get(
+        name, lambda path: write_array(path, name)
+    )
 
 
 def write_array(path: Path, name: str) -> None:

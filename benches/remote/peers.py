@@ -1,6 +1,7 @@
 """The readers and writers of remote stores, each used as its documentation says, with 64 requests at once."""
 
 import asyncio
+import importlib
 import warnings
 from collections.abc import Coroutine
 from typing import Any, ClassVar
@@ -13,6 +14,11 @@ from benches.selections import Selection
 
 REQUESTS = 64
 BUCKET = "bench"
+
+
+def obstore_class(name: str) -> Any:
+    """Give a class of obstore, which only the peers' environment has."""
+    return getattr(importlib.import_module("obstore.store"), name)
 
 
 class RemotePeer:
@@ -35,10 +41,9 @@ class RemotePeer:
 
     def zarr_store(self, name: str) -> Any:
         """Give a set on S3 as a store of zarr-python."""
-        from obstore.store import S3Store
         from zarr.storage import ObjectStore
 
-        store = S3Store(
+        store = obstore_class("S3Store")(
             BUCKET,
             prefix=f"{name}.zarr",
             endpoint=self.endpoint,
@@ -126,11 +131,12 @@ class Obstore(ZarrPython):
     name = "zarr-python+obstore"
 
     def read_store(self, name: str) -> Any:
-        from obstore.store import HTTPStore
         from zarr.storage import ObjectStore
 
         options = {"allow_http": True}
-        return ObjectStore(HTTPStore.from_url(self.url(name), client_options=options), read_only=True)
+        return ObjectStore(
+            obstore_class("HTTPStore").from_url(self.url(name), client_options=options), read_only=True
+        )
 
 
 class Fsspec(ZarrPython):
@@ -139,17 +145,6 @@ class Fsspec(ZarrPython):
 
     def read_store(self, name: str) -> Any:
         return self.url(name)
-
-
-class S3fs(ZarrPython):
-    name = "zarr-python+s3fs"
-    package = "s3fs"
-
-    def zarr_store(self, name: str) -> Any:
-        from zarr.storage import FsspecStore
-
-        options = {"anon": True, "endpoint_url": self.endpoint, "asynchronous": True}
-        return FsspecStore.from_url(f"s3://{BUCKET}/{name}.zarr", storage_options=options)
 
 
 class Zarrs(Fsspec):
@@ -181,9 +176,7 @@ class Zarrista(RemotePeer):
         return self.loop.run_until_complete(coroutine)
 
     def open(self, name: str) -> Any:
-        from obstore.store import HTTPStore
-
-        store = HTTPStore.from_url(self.url(name), client_options={"allow_http": True})
+        store = obstore_class("HTTPStore").from_url(self.url(name), client_options={"allow_http": True})
 
         async def opened() -> Any:
             return await self.zarrista.AsyncArray.open(store)
@@ -237,13 +230,11 @@ class Curl(RemotePeer):
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
-        import pycurl
-
-        self.pycurl: Any = pycurl
-        self.multi: Any = pycurl.CurlMulti()
-        self.handles: list[Any] = [pycurl.Curl() for _ in range(REQUESTS)]
+        self.pycurl: Any = importlib.import_module("pycurl")
+        self.multi: Any = self.pycurl.CurlMulti()
+        self.handles: list[Any] = [self.pycurl.Curl() for _ in range(REQUESTS)]
         for handle in self.handles:
-            handle.setopt(pycurl.BUFFERSIZE, 512 << 10)
+            handle.setopt(self.pycurl.BUFFERSIZE, 512 << 10)
 
     def open(self, name: str) -> Any:
         return name
@@ -285,6 +276,5 @@ class Curl(RemotePeer):
 
 
 PEERS: dict[str, type[RemotePeer]] = {
-    peer.name: peer
-    for peer in (Zarrow, Obstore, Fsspec, S3fs, Zarrs, Zarrista, Tensorstore, Curl)
+    peer.name: peer for peer in (Zarrow, Obstore, Fsspec, Zarrs, Zarrista, Tensorstore, Curl)
 }

@@ -2,8 +2,8 @@
 
 1. The server is started, and each peer's process prepares.
 2. A first run of each peer is compared and not counted, but for rows whose processes are fresh.
-3. In each round every peer has its runs; the order turns by one with each round. Before each run the server is told
-   how to answer, and afterwards asked what it saw.
+3. In each round every peer has its runs; the order turns by one with each round. Before each run the server
+   is told how to answer, and afterwards asked what it saw.
 4. A peer that has had its time takes part in no further round.
 """
 
@@ -21,7 +21,7 @@ from benches.remote.rows import all_rows, chosen
 from benches.remote.server import Server
 from benches.rounds import memory_folder
 
-ENOUGH = 60.0  # seconds of runs, for one peer in one row
+ENOUGH = 25.0  # seconds of runs, for one peer in one row
 
 
 @dataclass
@@ -62,7 +62,14 @@ def measure(row: RemoteRow, folder: Path, rounds: int, log: Path) -> list[Sample
 
         def started(samples: Samples) -> Process:
             server.behave({})
-            command = [sys.executable, "-m", "benches.remote.worker", samples.peer, row.name, str(server.port)]
+            command = [
+                sys.executable,
+                "-m",
+                "benches.remote.worker",
+                samples.peer,
+                row.name,
+                str(server.port),
+            ]
             process = Process(command, log, scratch)
             samples.missing = process.receive().get("missing")
             return process
@@ -70,7 +77,9 @@ def measure(row: RemoteRow, folder: Path, rounds: int, log: Path) -> list[Sample
         kept = {}
         for samples in all_samples if not row.fresh else []:
             kept[samples.peer] = stack.enter_context(started(samples))
-            samples.missing = samples.missing or one_run(row, server, kept[samples.peer], samples, 0, counts=False)
+            samples.missing = samples.missing or one_run(
+                row, server, kept[samples.peer], samples, 0, counts=False
+            )
         for turn in range(rounds):
             first = turn % len(all_samples)
             for samples in all_samples[first:] + all_samples[:first]:

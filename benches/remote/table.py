@@ -13,7 +13,7 @@ from benches.remote.row import Measure, RemoteRow
 from benches.remote.rows import all_rows
 
 PAGE = Path("docs/remote.md")
-VERSIONS = ("zarrow", "zarr", "obstore", "fsspec", "s3fs", "zarrs", "zarrista", "tensorstore", "pycurl")
+VERSIONS = ("zarrow", "zarr", "obstore", "fsspec", "zarrs", "zarrista", "tensorstore", "pycurl")
 
 
 class Results:
@@ -64,13 +64,19 @@ def seconds(row: RemoteRow, peer: dict[str, Any]) -> float | None:
     return time if time is None or row.task != "crops" else time / 20
 
 
-MEASURES: dict[Measure, tuple[str, Callable[[RemoteRow, dict[str, Any]], float | None], Callable[[float], str]]] = {
+MEASURES: dict[
+    Measure, tuple[str, Callable[[RemoteRow, dict[str, Any]], float | None], Callable[[float], str]]
+] = {
     "seconds": ("time", seconds, report.seconds),
     "p99": ("time of the slowest in 100", lambda row, peer: percent_99(peer["seconds"]), report.seconds),
     "cpu_per_gb": ("CPU time for 1 GB", cpu_per_gb, report.seconds),
     "cpu_per_request": ("CPU time for a request", cpu_per_request, report.seconds),
     "extra_requests": ("extra requests", extra_requests, lambda share: f"{share:.1%}"),
-    "peak": ("memory over the result", lambda row, peer: over(row, peer), lambda size: f"{size / 2**20:,.0f} MiB"),
+    "peak": (
+        "memory over the result",
+        lambda row, peer: over(row, peer),
+        lambda size: f"{size / 2**20:,.0f} MiB",
+    ),
     "requests": ("requests", lambda row, peer: median(peer["requests"]), lambda count: f"{count:,.0f}"),
 }
 """For each measure its heading, its value, and how that is written."""
@@ -116,18 +122,21 @@ def write_page(results: Results) -> Path:
     """Write the page."""
     facts = machine.describe() | {name: machine.version_of(name) for name in VERSIONS}
     dates = sorted({results.rows[row.name]["date"] for row in all_rows()})
+    builds = list(dict.fromkeys(results.rows[row.name]["build"] for row in all_rows()))
     text = [
         "# Remote reads and writes, measured",
         "",
-        "zarrow beside other libraries on one server (`make bench FLAGS=--remote`): a program of the benchmarks, on the",
-        "same machine, by HTTP/1.1 without TLS. It lets answers wait where a row says so. Each library has a process of",
-        "its own and 64 requests at once; zarrow begins with 64. Values are medians of rounds that go from library to",
-        "library. Server and reader share the CPUs, and the machine had other work: compare the values of one row with",
-        "each other, and with nothing else. CPU time is that of all threads of the reader's process, in user and in",
-        "kernel mode; the server's is not in it. `curl` is no reader of Zarr: it fetches the same values by libcurl's",
-        "multi interface to their places in the result.",
+        "zarrow beside other libraries on one server (`make bench FLAGS=--remote`): a program of the",
+        "benchmarks, on the same machine, by HTTP/1.1 without TLS. It lets answers wait where a row says",
+        "so. Each library has a process of its own and 64 requests at once; zarrow begins with 64 and may",
+        "have more. Values are medians of rounds that go from library to library. Server and reader share",
+        "the CPUs, and the machine had other work: compare the values of one row with each other, and",
+        "with nothing else. CPU time is that of all threads of the reader's process, in user and in",
+        "kernel mode; the server's is not in it. `curl` is no reader of Zarr: it fetches the same values",
+        "by libcurl's multi interface to their places in the result.",
         "",
         f"Measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}.",
+        f"Builds of zarrow: {', '.join(builds)}.",
         "",
         *(f"- {key}: {value}" for key, value in facts.items()),
         "",

@@ -54,7 +54,7 @@ def open_tree(peer: RemotePeer, row: RemoteRow) -> Run:
 
 
 def write(peer: RemotePeer, row: RemoteRow) -> Run:
-    """Write an array from memory over the one that is there. It is read once by zarr-python, to be compared."""
+    """Write an array over the one that is there. It is read once by zarr-python, to be compared."""
     described = SETS[row.data]
     values = described.values()
     name = f"{peer.name.replace('+', '-')}-{row.data}"

@@ -1,10 +1,10 @@
 """The process of one peer in one remote row: `python -m benches.remote.worker PEER ROW PORT`.
 
 1. It imports the peer and prepares the task, and answers `{"ready": true}`, or why it cannot.
-2. A line on stdin prepares a run, which is answered with `{"prepared": true}`; the next line runs, and is answered
-   with `{"seconds": …, "cpu": …, "peak": …}`: the time that went by, that of all threads of this process, and the
-   most bytes that were resident over what was resident before. The first answer has a checksum of the result too,
-   which the parent compares between the peers.
+2. A line on stdin prepares a run, which is answered with `{"prepared": true}`; the next line runs, and is
+   answered with `{"seconds": …, "cpu": …, "peak": …}`: the time that went by, that of all threads of this
+   process, and the most bytes that were resident over what was resident before. The first answer has a
+   checksum of the result too, which the parent compares between the peers.
 """
 
 import json
@@ -44,7 +44,7 @@ def main(peer_name: str, row_name: str, port: str) -> None:
             cpu, begun = time.process_time(), time.perf_counter()
             result = run()
             seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
-            answer = {"seconds": seconds, "cpu": cpu, "peak": memory.status("VmHWM") - before}
+            answer: dict[str, Any] = {"seconds": seconds, "cpu": cpu, "peak": memory.status("VmHWM") - before}
             if is_first and result is not None:
                 answer["check"] = checksum(result)
             is_first = False

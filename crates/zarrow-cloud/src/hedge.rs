@@ -1,14 +1,18 @@
-//! A second copy of a request that is late, for servers of which a few answers stall.
+//! Further copies of a request that is late, for servers of which a few answers stall.
 //!
 //! 1. How long the last answers of a host took is kept. A request that waits a tenth longer than 95 in 100 of them did is sent a
-//!    second time, where that makes no more than one in twenty, and a few to begin with.
-//! 2. The first head that comes wins, and the other request is dropped. Nobody has seen anything of it yet: a receiver is told of
-//!    the winner alone.
+//!    second time, where that makes no more than one in twenty, and a few to begin with. If the copy is as late, there is a third:
+//!    of 256 requests, one in fifty of which stalls, every tenth read has one whose copy stalls too.
+//! 2. A request that may not be sent again yet, since nothing is known of the host or all permits are in use, looks again later.
+//! 3. The first head that comes wins, and the other requests are dropped. Nobody has seen anything of them yet: a receiver is told
+//!    of the winner alone.
 
-use futures_util::future::{Either, select};
+use futures_util::StreamExt;
+use futures_util::future::Either;
+use futures_util::stream::FuturesUnordered;
 use std::future::Future;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use zarrow_array::fork::Mutex;
 
 /// Answers that are kept.
@@ -25,6 +29,12 @@ const HEDGES_TO_BEGIN_WITH: u64 = 5;
 
 /// Waiting less than this is no sign of anything.
 const LEAST_DELAY: Duration = Duration::from_millis(5);
+
+/// After how long a request looks again, while nothing is known of its host.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// How often one request is sent at most.
+const MOST_COPIES: u32 = 3;
 
 /// How long the answers of a host take.
 #[derive(Debug)]
@@ -69,11 +79,16 @@ impl FirstBytes {
         }
     }
 
-    /// After how long a request that begins now is late; `None` where too little is known.
+    /// A request begins: after how long it is late; `None` where too little is known.
     fn begin(&self) -> Option<Duration> {
         let mut state = self.0.lock();
         state.requests += 1;
         state.late
+    }
+
+    /// After how long a request is late, by what is known now.
+    fn late(&self) -> Option<Duration> {
+        self.0.lock().late
     }
 
     /// Whether one more may be sent twice, which is counted.
@@ -92,26 +107,41 @@ impl FirstBytes {
     }
 }
 
-/// The answer of `first`, or of what `second` gives where that is late and there may be a second one.
+/// The answer of `first`, or of what `again` gives where that is late and may be sent again.
 pub async fn race<T, E, F: Future<Output = Result<T, E>>>(
     first_bytes: &FirstBytes,
     first: F,
-    second: impl FnOnce() -> Option<F>,
+    mut again: impl FnMut() -> Option<F>,
 ) -> Result<T, E> {
+    let begun = Instant::now();
+    let late = first_bytes.begin();
     let mut first = pin!(first);
-    let Some(late) = first_bytes.begin() else { return first.await };
-    if let Ok(answer) = tokio::time::timeout(late, &mut first).await {
+    if let Ok(answer) = tokio::time::timeout(late.unwrap_or(LOOK_AGAIN), &mut first).await {
         return answer;
     }
-    if !first_bytes.may_hedge() {
-        return first.await;
-    }
-    let Some(second) = second() else { return first.await };
-    match select(first, pin!(second)).await {
-        // Where one fails, the other may still answer.
-        Either::Left((Err(_), other)) => other.await,
-        Either::Right((Err(_), other)) => other.await,
-        Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
+    let mut copies = FuturesUnordered::from_iter([Either::Left(first)]);
+    let mut sent = 1;
+    loop {
+        let mut pause = LOOK_AGAIN;
+        if let Some(late) = first_bytes.late().filter(|_| sent < MOST_COPIES) {
+            pause = (late * sent).saturating_sub(begun.elapsed());
+            if pause.is_zero() {
+                // Step 1.
+                if let Some(copy) = again()
+                    && first_bytes.may_hedge()
+                {
+                    copies.push(Either::Right(Box::pin(copy)));
+                    sent += 1;
+                }
+                pause = late;
+            }
+        }
+        match tokio::time::timeout(pause, copies.next()).await {
+            Ok(Some(Err(error))) if copies.is_empty() => return Err(error),
+            Ok(Some(Ok(answer))) => return Ok(answer),
+            // Where one fails, another may still answer; else it is time to look again.
+            _ => {}
+        }
     }
 }
 
@@ -148,6 +178,39 @@ mod tests {
             }
             assert_eq!((known.counts(), sent_twice), ((110, 10), 10));
             assert!(!known.may_hedge());
+        });
+    }
+
+    #[test]
+    fn a_copy_that_is_late_too_is_sent_a_third_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let known = FirstBytes::default();
+            (0..KEPT).for_each(|_| known.record(Duration::ZERO));
+            let mut copies = vec![answer(3), Either::Right(pending())];
+            assert_eq!(race(&known, Either::Right(pending()), || copies.pop()).await, Ok(3));
+            assert_eq!((known.counts(), copies.len()), ((1, 2), 0));
+        });
+    }
+
+    #[test]
+    fn what_is_not_known_at_first_is_looked_at_again() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let known = FirstBytes::default();
+            let mut asked = 0;
+            let mut again = || {
+                asked += 1;
+                // All permits are in use when it asks first.
+                (asked > 1).then(|| answer(2))
+            };
+            let first = async {
+                let late = race(&known, Either::Right(pending()), &mut again);
+                let answers = async { (0..KEPT).for_each(|_| known.record(Duration::ZERO)) };
+                futures_util::future::join(late, answers).await.0
+            };
+            assert_eq!(first.await, Ok(2));
+            assert_eq!((known.counts(), asked), ((1, 1), 2));
         });
     }
 

@@ -20,7 +20,7 @@ pub struct TransportPolicy {
     pub first_pause: Duration,
     /// The longest pause, of those that a server asks for too.
     pub longest_pause: Duration,
-    /// Whether a read that is late is sent a second time.
+    /// Whether a read that is late is sent again, twice at most.
     pub hedging: bool,
 }
 

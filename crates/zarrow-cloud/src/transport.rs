@@ -1,6 +1,6 @@
 //! How a request gets to its server and back, below `object_store`, which makes and signs it.
 //!
-//! 1. A request waits for a permit of its host. A read that is late is sent twice (`hedge`), where a permit is free.
+//! 1. A request waits for a permit of its host. A read that is late is sent again (`hedge`), where a permit is free.
 //! 2. The head of an answer has to come in time; of its body, see `answer_body`.
 //! 3. A redirect of a read is followed. To another host goes what the request asks for, and nothing of who asks; never from TLS to
 //!    plain text.
@@ -207,8 +207,8 @@ impl Shared {
         if !self.policy.hedging || !is_read(request) {
             return self.once(&host, request, permit).await;
         }
-        let second = || host.budget.try_acquire().map(|permit| self.once(&host, request, permit));
-        race(&host.first_bytes, self.once(&host, request, permit), second).await
+        let again = || host.budget.try_acquire().map(|permit| self.once(&host, request, permit));
+        race(&host.first_bytes, self.once(&host, request, permit), again).await
     }
 
     /// Step 2.

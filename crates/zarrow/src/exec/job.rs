@@ -133,9 +133,10 @@ impl Job {
     pub fn fail(&self, error: Error) {
         let mut first = self.error.lock();
         let later = if first.is_some() { Some(error) } else { first.replace(error) };
-        drop(first);
-        // After the error is there: another thread that sees the sign may end the job, and ask for its result.
+        // When the error is there: another thread that sees the sign may end the job, and ask for its result. Under the lock: a
+        // task that stops because of it comes later with its own.
         self.stop.store(true, Ordering::Release);
+        drop(first);
         // After the lock: what an error holds may do anything when it goes.
         drop(later);
     }

@@ -49,6 +49,9 @@ pub fn kinds() -> Vec<Kind> {
         kind("raw", "uint32", [16, 12], raw.clone()),
         kind("zstd", "uint32", [16, 12], compressed.clone()),
         kind("one chunk", "uint32", [60, 44], raw.clone()),
+        // Rows of the array, which go straight to the result.
+        kind("rows", "uint32", [16, 44], raw.clone()),
+        kind("sharded rows", "uint32", [32, 44], sharded([8, 44], &raw, "end")),
         kind("transposed", "uint32", [16, 12], json!([transpose, bytes()])),
         kind("transposed, compressed", "uint32", [16, 12], json!([transpose, bytes(), zstd()])),
         kind("sharded raw", "uint32", [32, 24], sharded([8, 6], &raw, "end")),

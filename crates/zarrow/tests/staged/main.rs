@@ -95,6 +95,54 @@ fn staged_is_what_direct_is() {
     }
 }
 
+/// Inner chunks whose bytes an index says to be the same, all of them or some: each gets them.
+#[test]
+fn inner_chunks_that_share_bytes() {
+    const ENTRIES_NBYTES: usize = 4 * 16;
+    let kind = kinds().into_iter().find(|kind| kind.name == "sharded rows").unwrap();
+    for offset in [0u64, 352, 1000] {
+        let mut values = written(&kind, 0);
+        let shard = values.get_mut("c/0/0").unwrap();
+        let index = shard.len() - ENTRIES_NBYTES - 4;
+        // Where the second one begins.
+        shard[index + 16..index + 24].copy_from_slice(&offset.to_le_bytes());
+        let sum = crc32c::crc32c(&shard[index..index + ENTRIES_NBYTES]).to_le_bytes();
+        shard[index + ENTRIES_NBYTES..].copy_from_slice(&sum);
+        let all = Selection::all(&SHAPE);
+        let expected = told(&local(&values).read(&all).unwrap());
+        for seed in 0..108 {
+            let store = SimulatedStore::new(single(&values), manner(seed));
+            let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+            assert_eq!(told(&staged.read(&all).unwrap()), expected, "{offset}, seed {seed}");
+            store.settle();
+        }
+    }
+}
+
+/// What comes after the answer that nothing is stored does not come where the fill value goes; sizes that differ are errors.
+#[test]
+fn a_chunk_that_goes_straight_to_the_result_may_be_missing_or_of_another_size() {
+    let kind = kinds().into_iter().find(|kind| kind.name == "rows").unwrap();
+    let all = Selection::all(&SHAPE);
+    for seed in 0..108 {
+        let mut values = written(&kind, 0);
+        values.remove("c/1/0").unwrap();
+        let expected = told(&local(&values).read(&all).unwrap());
+        let store = SimulatedStore::new(single(&values), manner(seed));
+        let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+        assert_eq!(told(&staged.read(&all).unwrap()), expected, "seed {seed}");
+        store.settle();
+        for nbytes in [0, 100, 16 * 44 * 4 - 1, 16 * 44 * 4 + 1] {
+            values.get_mut("c/0/0").unwrap().resize(nbytes, 0);
+            let store = SimulatedStore::new(single(&values), manner(seed));
+            let staged = open(Arc::new(RemoteAdapter::new(store.clone())), 0);
+            let error = staged.read(&all).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::WrongSize { .. }), "{error}, {nbytes}, seed {seed}");
+            store.settle();
+        }
+    }
+}
+
 /// Several items of a batch want parts of the same chunks, which are fetched once.
 #[test]
 fn a_batch_fetches_each_chunk_once() {

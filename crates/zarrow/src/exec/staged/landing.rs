@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn frames_come_to_their_places_until_it_is_closed() {
-        let mut memory = vec![MaybeUninit::new(0u8); 7];
+        let mut memory = [MaybeUninit::new(0u8); 7];
         let (first, second) = memory.split_at_mut(3);
-        let places = vec![Place::new(10, first), Place::new(15, second)];
+        let places = [Place::new(10, first), Place::new(15, second)];
         // SAFETY: the memory outlives the landing, and is read only when that was closed.
         let landing =
             unsafe { Landing::new(places.iter().filter_map(|place| place.part(&(11..18))).collect()) };
