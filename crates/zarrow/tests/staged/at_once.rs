@@ -10,6 +10,7 @@ use zarrow::store::remote::{
 use zarrow_array::DecodedArray;
 
 /// An array of which no chunk is stored.
+#[derive(Debug)]
 struct AtOnce(Vec<u8>);
 
 impl RemoteStore for AtOnce {
@@ -56,7 +57,7 @@ fn missing_chunks_are_set_however_soon_that_is_known() {
     let threads = zarrow::num_threads();
     zarrow::set_num_threads(16);
     for round in 0..50 {
-        let DecodedArray::Tensor(tensor) = array.read(&Selection::all(&[COUNT])).unwrap() else {
+        let DecodedArray::Tensor(tensor) = array.read(Selection::all(&[COUNT])).unwrap() else {
             panic!("numbers are a tensor")
         };
         let wrong = tensor.as_slice::<u32>().unwrap().iter().filter(|element| **element != 7).count();
