@@ -1,4 +1,4 @@
-"""The readers and writers of remote stores, each used as its documentation says, with 64 requests at once."""
+"""The readers and writers of remote stores, each used as its documentation says, with 64 requests at once where it takes a number."""
 
 import asyncio
 import importlib
