@@ -1,4 +1,7 @@
-"""The readers and writers of remote stores, each used as its documentation says, with 64 requests at once."""
+"""The readers and writers of remote stores, each used as its documentation says.
+
+They are told to have 64 requests at once, where they take a number.
+"""
 
 import asyncio
 import importlib
