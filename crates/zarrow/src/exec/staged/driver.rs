@@ -337,7 +337,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let Some(open) = state.open.get(&object) else { return Ok(()) };
         let plan = Arc::clone(&open.plan);
         // What was gathered of elements of no fixed size is not taken back.
-        let is_gathered = open.has_placed && is_variable(&plan);
+        let is_gathered = open.has_placed && plan.is_variable();
         if open.attempt + 1 >= ATTEMPTS || is_gathered {
             drop(state);
             let error = std::io::Error::other("the value was replaced while it was read: read again");
@@ -399,7 +399,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                 kept(plan, version.as_ref(), number)
             })?;
             // Fill values of no fixed size are not taken back either: they wait for an index that is surely of now.
-            if split.absent.is_empty() || !is_variable(plan) {
+            if split.absent.is_empty() || !plan.is_variable() {
                 self.fill_inner(plan, &split)?;
                 self.place_leaves(plan, &chunk, &mut split)?;
                 if split.fetches.is_empty() {
@@ -597,9 +597,4 @@ impl<'p, 'i> Staged<'p, 'i> {
         let requests = std::mem::take(&mut self.state.lock().requests);
         requests.values().filter_map(|pending| pending.handle.as_ref()).for_each(RequestHandle::cancel);
     }
-}
-
-/// Whether the elements of an object have no fixed size.
-fn is_variable(plan: &ObjectPlan<'_>) -> bool {
-    plan.reader.chain.data_type.without_optional().is_variable()
 }

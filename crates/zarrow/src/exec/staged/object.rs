@@ -227,6 +227,11 @@ impl<'p> ObjectPlan<'p> {
         Ok(split)
     }
 
+    /// Whether the elements have no fixed size.
+    pub fn is_variable(&self) -> bool {
+        self.reader.chain.data_type.without_optional().is_variable()
+    }
+
     /// What is wanted of an inner chunk, and by which item.
     pub fn inner_pieces(&self, wanted: &[(usize, u64)]) -> Pieces<'_> {
         let piece = |(piece, at): &(usize, u64)| {
