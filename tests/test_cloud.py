@@ -13,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -292,6 +293,43 @@ def test_a_web_server_without_ranges(serve: Any, tree: Path) -> None:
     with pytest.raises(UnsupportedError, match="consolidate"):
         zarrow.open(f"http://{address}/tree.zarr").keys()
     assert zarrow.open(f"http://{address}/tree.zarr")["plain"].shape == (60, 40)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_archive_is_read_where_it_lies(
+    client: Any, bucket: str, options: dict[str, Any], tree: Path, serve: Any, method: int
+) -> None:
+    archive = tree.parent / "tree.zip"
+    with zipfile.ZipFile(archive, "w", method) as packed:
+        for path in tree.rglob("*"):
+            packed.write(path, path.relative_to(tree))
+    client.put_object(Bucket=bucket, Key="deep/tree.zip", Body=archive.read_bytes())
+    address = serve(partial(Quiet, directory=str(tree.parent)))
+    local = zarrow.open(tree)
+    for url, own in {f"s3://{bucket}/deep/tree.zip": options, f"http://{address}/tree.zip": None}.items():
+        remote = zarrow.open(url, storage_options=own)
+        assert str(remote.tree()) == str(local.tree())
+        for name in ("plain", "group/sharded"):
+            array = zarrow.open(url, name, storage_options=own)
+            for selection in SELECTIONS:
+                np.testing.assert_array_equal(
+                    np.asarray(array.oindex[selection]), np.asarray(local[name].oindex[selection])
+                )
+            again = pickle.loads(pickle.dumps(array))
+            assert again == array and bytes(again[...]) == bytes(array[...])
+        with pytest.raises(ReadOnlyError, match="pack it"):
+            remote.create_array("x", shape=3, dtype="i4")
+    with pytest.raises(UnsupportedError, match="pack it"):
+        zarrow.create_group(f"s3://{bucket}/new.zip", storage_options=options)
+    with pytest.raises(NotFoundError):
+        zarrow.open(f"s3://{bucket}/missing.zip", storage_options=options)
+
+
+def test_a_group_whose_members_cannot_be_listed_has_a_repr(serve: Any, tree: Path) -> None:
+    address = serve(partial(Quiet, directory=str(tree.parent)))
+    root = zarrow.open(f"http://{address}/tree.zarr")
+    assert "members unknown" in repr(root)
+    assert "members unknown" in root._repr_html_()
 
 
 # In a process of its own: this one has the threads of the server and of JAX, which a forked child would miss.

@@ -36,13 +36,11 @@ _FOLDERS = (
     ({"_delta_log"}, "a Delta table, which zarrow does not read"),
 )
 
-_REMOTE_ARCHIVE = "an archive is opened from a disk: download it first"
-
 
 def explain(store: str) -> str | None:
     """Say what is at a place of the file system where there is no store, None where that is not known."""
     if "://" in store:
-        return _REMOTE_ARCHIVE if store.endswith(".zip") else None
+        return None
     place = Path(store)
     try:
         if place.is_dir():

@@ -61,7 +61,8 @@ impl Failure {
     /// The error of a caller who reads, or of one who writes.
     pub fn into_error(self, writes: bool, anonymous: bool, secrets: &Secrets) -> Error {
         let hint = self.hint(anonymous);
-        let error = io::Error::new(self.kind, secrets.hide(&self.text));
+        let text = if self.is_of_machine() { "no credentials were found" } else { &self.text };
+        let error = io::Error::new(self.kind, secrets.hide(text));
         let kind = if writes { ErrorKind::Write(error) } else { ErrorKind::Io(error) };
         match hint {
             Some(hint) => Error::from(kind).with_hint(hint),
@@ -88,16 +89,18 @@ impl Failure {
             Some(429 | 503) => {
                 Some("the server asks for fewer requests, and was given time: try again later")
             }
-            None if self.text.contains("169.254.169.254")
-                || self.text.contains("metadata.google.internal") =>
-            {
-                Some(
-                    "no credentials were found in storage_options, the environment or a profile, and this machine has \
-                     none of its own: for public data pass storage_options={\"anon\": True}",
-                )
-            }
+            None if self.is_of_machine() => Some(
+                "storage_options, the environment and the profile have none, and this machine has none of its own: for \
+                 public data pass storage_options={\"anon\": True}",
+            ),
             _ => None,
         }
+    }
+
+    /// Whether it is the machine that was asked for credentials, and had none.
+    fn is_of_machine(&self) -> bool {
+        self.status.is_none()
+            && (self.text.contains("169.254.169.254") || self.text.contains("metadata.google.internal"))
     }
 }
 

@@ -18,10 +18,11 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+use url::Url;
 use zarrow::Result;
 
 /// What fsspec has an option for and this engine does by itself.
-const WITHOUT_EFFECT: [&str; 22] = [
+const WITHOUT_EFFECT: [&str; 28] = [
     "asynchronous",
     "loop",
     "batch_size",
@@ -38,6 +39,12 @@ const WITHOUT_EFFECT: [&str; 22] = [
     "listings_expiry_time",
     "max_paths",
     "max_concurrency",
+    "max_pool_connections",
+    "mode",
+    "parameter_validation",
+    "tcp_keepalive",
+    "user_agent",
+    "user_agent_extra",
     "fixed_upload_size",
     "version_aware",
     "use_ssl",
@@ -113,6 +120,7 @@ impl Settings {
         }
         settings.take_location(location)?;
         settings.take_environment(location, profile)?;
+        settings.check_endpoints()?;
         let flag = |name: &str| settings.config.get(name).is_some_and(|value| value == "true");
         settings.anonymous |= flag("skip_signature");
         if settings.anonymous {
@@ -226,6 +234,26 @@ impl Settings {
             _ if WITHOUT_EFFECT.contains(&name) => {}
             _ if is_config(&location.service, name) => self.set(&name.to_ascii_lowercase(), &text),
             _ => return Err(unknown(location, name)),
+        }
+        Ok(())
+    }
+
+    /// `object_store` panics at an endpoint that is no URL.
+    fn check_endpoints(&self) -> Result<()> {
+        let endpoints = self.config.iter().filter(|(name, _)| {
+            let is_switch = name.contains("use_");
+            !is_switch && (name.contains("endpoint") || name.ends_with("base_url"))
+        });
+        for (name, value) in endpoints {
+            let is_url = Url::parse(value)
+                .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
+            if !is_url {
+                let value = self.secrets.hide(value);
+                let example = if value.contains("://") { "minio:9000" } else { &value };
+                return Err(unsupported(format!(
+                    "{name} is {value:?}: expected a URL with its scheme, such as \"http://{example}\""
+                )));
+            }
         }
         Ok(())
     }
@@ -370,7 +398,8 @@ fn is_config(service: &Service, name: &str) -> bool {
 fn unknown(location: &Location, name: &str) -> zarrow::Error {
     let own = match location.service {
         Service::S3 { .. } => {
-            "anon, key, secret, token, profile, endpoint_url, region, requester_pays, client_kwargs, config_kwargs"
+            "anon, key, secret, token, profile, endpoint_url, region, requester_pays, client_kwargs, config_kwargs, \
+             s3_additional_kwargs"
         }
         Service::Gcs { .. } => {
             "token (\"anon\" or the path of a key file), project, endpoint_url, requester_pays"
@@ -428,6 +457,12 @@ mod tests {
             ("s3://bucket", r#"{"read_timeout": "hush-hush"}"#),
             ("https://host", r#"{"verify": "/no/such/authority.pem"}"#),
             ("https://host", r#"{"client_kwargs": {"verify": "/dev/null"}}"#),
+            ("s3://bucket", r#"{"endpoint_url": "minio:9000"}"#),
+            ("s3://bucket", r#"{"endpoint_url": ""}"#),
+            ("s3://bucket", r#"{"endpoint_url": "http://a b"}"#),
+            ("s3://bucket", r#"{"endpoint_url": "http://127.0.0.1:99999"}"#),
+            ("gs://bucket", r#"{"endpoint_url": "localhost:4443"}"#),
+            ("az://files", r#"{"account_name": "me", "endpoint_url": "https://"}"#),
         ] {
             let error = settings(url, options).unwrap_err();
             assert_eq!(error.kind().code(), "unsupported", "{options}");

@@ -1,5 +1,6 @@
 //! Stores in the cloud as Python names them: by URL, with fsspec's `storage_options`.
 
+use crate::node::remote_zip;
 use crate::python::error::Raise;
 use crate::python::json;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -23,9 +24,14 @@ impl CloudStore {
         Ok(CloudStore { store: Arc::new(RemoteAdapter::new(Arc::new(store))) })
     }
 
-    /// The Python side of `store`; `None` where it is another.
+    /// The Python side of `store`, or of the archive that it is; `None` where it is another.
     pub fn over(store: &Arc<dyn Store>) -> Option<CloudStore> {
-        beneath(&**store).map(|_| CloudStore { store: Arc::clone(store) })
+        if beneath(&**store).is_some() {
+            return Some(CloudStore { store: Arc::clone(store) });
+        }
+        let (url, options) = remote_zip::source(&**store)?;
+        let store = zarrow_cloud::CloudStore::new(&url, options).ok()?;
+        Some(CloudStore { store: Arc::new(RemoteAdapter::new(Arc::new(store))) })
     }
 
     /// The engine's side.

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
-use zarrow::{ErrorKind, Node};
+use zarrow::{ErrorKind, Node, visible};
 
 #[doc = help!("Group")]
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -127,9 +127,16 @@ impl Group {
         waiting(py, || tree::render(&group, depth))
     }
 
+    /// The members; where they cannot be listed, why.
     fn members_drawn(&self, py: Python<'_>) -> PyResult<String> {
         let group = self.latest(py)?;
-        waiting(py, || tree::render_members(&group))
+        waiting(py, || match tree::render_members(&group) {
+            Err(error) if !matches!(error.kind(), ErrorKind::Interrupted) => {
+                let (path, reason) = (visible(group.path()).to_string(), error.kind().to_string());
+                Ok(format!("/{path}\nmembers unknown: {}", visible(&reason)))
+            }
+            drawn => drawn,
+        })
     }
 
     fn summary(&self, py: Python<'_>) -> PyResult<Summary> {

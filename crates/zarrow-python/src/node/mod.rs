@@ -19,6 +19,7 @@ pub mod node_path;
 pub mod open;
 pub mod origin;
 pub mod out;
+pub mod remote_zip;
 pub mod store;
 pub mod tree;
 pub mod zip_url;

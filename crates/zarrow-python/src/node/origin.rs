@@ -1,11 +1,12 @@
 //! Where an Array or a Group comes from: what it is pickled as, and what it is compared by.
 //!
 //! It is pickled as the arguments of `zarrow.open` that give it again: a folder or a zip archive by its absolute path, a
-//! store in the cloud by its URL and options, a store in memory with all of its values, a store of Python's by itself. Two are the same where they have
-//! one path in one store, however each was opened.
+//! store or an archive in the cloud by its URL and options, a store in memory with all of its values, a store of Python's by
+//! itself. Two are the same where they have one path in one store, however each was opened.
 
 use crate::node::array_input;
 use crate::node::cloud_store::{self, CloudStore};
+use crate::node::remote_zip;
 use crate::node::store::MemoryStore;
 use crate::python::importing::import;
 use crate::python_store;
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{IntoPyDict, PyBool, PyTuple};
 use std::any::Any;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use zarrow::store::{FilesystemStore, ReadOnlyStore, Store, ZipStore};
@@ -30,7 +32,7 @@ pub struct Origin<'a> {
 enum Identity<'a> {
     Folder(&'a Path),
     /// The URL of a store in the cloud, and its options as JSON.
-    Cloud(&'a str, String),
+    Cloud(Cow<'a, str>, String),
     /// A folder in a zip archive.
     Archive(&'a Path, &'a str),
     /// The address of the object that a store of Python's is, kept by whoever compares.
@@ -48,9 +50,12 @@ impl<'a> Origin<'a> {
             (Some(folder), _) => Identity::Folder(folder.path()),
             (_, Some(archive)) => Identity::Archive(archive.path(), archive.prefix()),
             _ => match (cloud_store::beneath(&**store), python_store::beneath(&**store)) {
-                (Some(cloud), _) => Identity::Cloud(cloud.url(), cloud.options().to_json()),
+                (Some(cloud), _) => Identity::Cloud(cloud.url().into(), cloud.options().to_json()),
                 (_, Some(object)) => Identity::Object(object.address()),
-                _ => Identity::Memory(Arc::as_ptr(store).addr()),
+                _ => match remote_zip::source(&**store) {
+                    Some((url, options)) => Identity::Cloud(url.into(), options.to_json()),
+                    None => Identity::Memory(Arc::as_ptr(store).addr()),
+                },
             },
         };
         Origin { store, path }

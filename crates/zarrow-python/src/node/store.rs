@@ -1,6 +1,7 @@
 //! Stores as Python names them: a folder, a URL, or a store object.
 
 use crate::node::cloud_store::CloudStore;
+use crate::node::remote_zip;
 use crate::node::zip_url::{self, ZipUrl};
 use crate::python::error::{Attempt, Raise, unsupported};
 use crate::python::importing::import;
@@ -132,7 +133,7 @@ impl StoreLocation {
         match self {
             StoreLocation::Folder(folder) => open_path(folder),
             StoreLocation::Archive(archive) => archive.open(),
-            StoreLocation::Store(store) => Ok(store),
+            StoreLocation::Store(store) => remote_zip::open(store),
             StoreLocation::ReadOnly(location) => Ok(Arc::new(ReadOnlyStore::new(location.open()?))),
         }
     }
@@ -150,7 +151,7 @@ impl StoreLocation {
                     .map_err(|error| error.in_array(&folder.display().to_string(), path))?;
                 Ok(Arc::new(FilesystemStore::create(folder)?))
             }
-            StoreLocation::Store(store) => Ok(store),
+            StoreLocation::Store(store) => remote_zip::create(store),
             location @ StoreLocation::ReadOnly(_) => location.open(),
         }
     }

@@ -164,10 +164,23 @@ fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
                         erases it";
             return Some(hint.to_owned());
         }
-        (ErrorKind::ReadOnly, ..) => return Some("open it with mode=\"r+\" to write".to_owned()),
+        (ErrorKind::ReadOnly, store, _) => {
+            return Some(how_to_write(store.as_deref().unwrap_or_default()).to_owned());
+        }
         _ => return None,
     };
     found.and_then(|hint| hint.extract()).ok()
+}
+
+/// What helps who writes to a store that is only read.
+fn how_to_write(store: &str) -> &'static str {
+    if store.to_ascii_lowercase().ends_with(".zip") || store.starts_with("zip://") {
+        "zip archives are read, and not written: write a folder, and pack it"
+    } else if store.starts_with("http") {
+        "web servers take no writes: write a folder or a bucket"
+    } else {
+        "open it with mode=\"r+\" to write"
+    }
 }
 
 fn class_of(kind: &ErrorKind) -> &'static str {

@@ -66,9 +66,12 @@ fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
 
 /// The error of a store that cannot keep two writers of one value apart (step 3).
 fn no_conditions() -> Error {
-    let text = "this store cannot keep two writers of one chunk or document apart";
-    Error::from(ErrorKind::Unsupported(text.into()))
-        .with_hint("it has no conditional puts: write whole chunks, in the units of write_unit")
+    let text = "this store has no conditional writes: a change of a part of a chunk, of attributes or of a shape could undo \
+                that of another writer";
+    Error::from(ErrorKind::Unsupported(text.into())).with_hint(
+        "write whole chunks, in the units of write_unit; in Python zarrow.PythonStore(store, sole_writer=True) says that \
+         nobody else writes",
+    )
 }
 
 impl StoreWriter for RemoteAdapter {

@@ -70,6 +70,12 @@ impl RemoteZip {
         Ok(RemoteZip { archive: Arc::clone(&self.archive), name, prefix })
     }
 
+    /// The store that the archive is a value of, and its key there.
+    #[must_use]
+    pub fn archive(&self) -> (&dyn RemoteStore, &str) {
+        (&*self.archive.store, &self.archive.key)
+    }
+
     /// The key from the root of the archive on.
     fn path(&self, key: &str) -> String {
         if key.is_empty() { self.prefix.clone() } else { join(&self.prefix, key) }

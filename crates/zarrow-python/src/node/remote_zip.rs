@@ -1,0 +1,103 @@
+//! Zip archives in the cloud as Python names them: by a URL whose path ends in `.zip`.
+//!
+//! 1. The archive is one value of the store in the cloud that its folder is. Where there is no such value, the URL names a
+//!    store like any other.
+//! 2. It is pickled and compared by its URL and the options of its store.
+
+use crate::node::cloud_store::beneath;
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+use zarrow::ErrorKind;
+use zarrow::store::remote::{RemoteAdapter, RemoteStore};
+use zarrow::store::{RemoteZip, Store};
+use zarrow_cloud::{CloudStore, StorageOptions};
+
+/// The archive that the URL of `store` names, or `store` (step 1).
+///
+/// # Errors
+/// As [`RemoteZip::open`].
+pub fn open(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
+    let Some((archive, key)) = archive_of(&*store)? else { return Ok(store) };
+    match RemoteZip::open(Arc::new(archive), &key) {
+        Ok(archive) => Ok(Arc::new(RemoteAdapter::new(Arc::new(archive)))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => Ok(store),
+        Err(error) => Err(error),
+    }
+}
+
+/// The store for a node that is to be made: archives are only read.
+///
+/// # Errors
+/// As [`open`], and [`ErrorKind::Unsupported`] where there is no archive.
+pub fn create(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
+    if archive_of(&*store)?.is_none() {
+        return Ok(store);
+    }
+    let archive = open(store)?;
+    if beneath(&*archive).is_none() {
+        return Ok(archive);
+    }
+    let error = zarrow::Error::from(ErrorKind::Unsupported("zip archives are read, and not written".into()));
+    let hint = "write a folder, pack it by shutil.make_archive(name, \"zip\", folder), and upload it";
+    Err(error.in_array(archive.name(), "").with_hint(hint))
+}
+
+/// The store of the folder that an archive is in, and its key there, where the URL of `store` is named so.
+fn archive_of(store: &dyn Store) -> zarrow::Result<Option<(CloudStore, String)>> {
+    let Some(cloud) = beneath(store) else { return Ok(None) };
+    let Some((folder, key)) = split(cloud.url()) else { return Ok(None) };
+    let folder = CloudStore::new(&folder, cloud.options().clone())?;
+    Ok(Some((folder.with_policy(cloud.transport_policy()), key)))
+}
+
+/// The URL and the options of an archive in the cloud (step 2).
+pub fn source(store: &dyn Store) -> Option<(String, StorageOptions)> {
+    let remote: &dyn RemoteStore = store.remote()?;
+    let (folder, key) = (remote as &dyn Any).downcast_ref::<RemoteZip>()?.archive();
+    let folder = (folder as &dyn Any).downcast_ref::<CloudStore>()?;
+    Some((joined(folder.url(), key), folder.options().clone()))
+}
+
+/// The URL of the folder that an archive is in, and the archive's name; `None` for a URL that is not named so.
+fn split(url: &str) -> Option<(String, String)> {
+    let (path, query) = parts(url);
+    let (folder, key) = path.rsplit_once('/')?;
+    let is_archive =
+        Path::new(key).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
+    // A bucket may be called so, or a host.
+    (is_archive && folder.split_once("://")?.1.contains(|c: char| c != '/'))
+        .then(|| (format!("{folder}/{query}"), key.to_owned()))
+}
+
+/// The URL of an archive in a folder: what [`split`] takes apart.
+fn joined(folder: &str, key: &str) -> String {
+    let (path, query) = parts(folder);
+    format!("{}/{key}{query}", path.trim_end_matches('/'))
+}
+
+/// A URL without its query, and the query with its sign. Only URLs of web servers have one.
+fn parts(url: &str) -> (&str, &str) {
+    let is_web = url.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
+    url.split_at(if is_web { url.find('?').unwrap_or(url.len()) } else { url.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_archives_are_split_and_joined() {
+        for (url, folder, key) in [
+            ("s3://bucket/a/b.zip", "s3://bucket/a/", "b.zip"),
+            ("s3://bucket/b?.ZIP", "s3://bucket/", "b?.ZIP"),
+            ("https://host/b.zip?sig=1/2.zip", "https://host/?sig=1/2.zip", "b.zip"),
+        ] {
+            assert_eq!(split(url).unwrap(), (folder.to_owned(), key.to_owned()));
+            assert_eq!(joined(folder, key), url);
+        }
+        for url in ["s3://data.zip", "s3://bucket/b.zip/c", "https://host/b?c=d.zip"] {
+            assert_eq!(split(url), None);
+        }
+    }
+}
