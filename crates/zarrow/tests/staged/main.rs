@@ -5,7 +5,6 @@
 
 mod archive;
 mod arrays;
-mod at_once;
 mod simulated;
 
 use arrays::{SHAPE, kinds, told, written};

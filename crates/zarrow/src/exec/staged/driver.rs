@@ -243,6 +243,10 @@ impl<'p, 'i> Staged<'p, 'i> {
                 return Err(Self::place(&plan, error));
             }
         };
+        // It is set once, whatever its other requests bring.
+        if open.is_missing {
+            return Ok(());
+        }
         let is_first = open.version.is_none() && open.nbytes.is_none();
         match fetched {
             Fetched::Missing if is_first => {
@@ -250,7 +254,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                 // The answer may come while the work that asked for it ends: what is to be set is left, as a leaf is, so that
                 // the object stays open.
                 if let Some(open) = state.open.get_mut(&object) {
-                    open.left = 1;
+                    (open.is_missing, open.left) = (true, 1);
                 }
                 state.add(object, Work::Fill);
                 drop(state);
@@ -536,6 +540,24 @@ impl<'p, 'i> Staged<'p, 'i> {
         // attempt has ended.
         let mut claims = unsafe { self.claim(&pieces) };
         chunk.read(&input, &mut claims, None, worker)
+    }
+
+    /// What two threads do where the one that begins the first object is stopped before that work ends: the other one
+    /// submits the request and receives its answer.
+    #[cfg(test)]
+    pub fn answered_while_begun(&self, checkpoint: &Checkpoint<'_>) -> Result<()> {
+        let Next::Open(number) = self.next() else { return Ok(()) };
+        self.open(number)?;
+        let begin = self.state.lock().take();
+        let Some(Ready { object, attempt, plan, .. }) = begin else { return Ok(()) };
+        self.begin(object, attempt, &plan, checkpoint)?;
+        self.advance(checkpoint)?;
+        let arrival = self.inbox.arrivals.lock().pop_front();
+        arrival.into_iter().try_for_each(|arrival| self.receive(arrival))?;
+        let mut state = self.state.lock();
+        state.end_work(object, attempt);
+        state.settle(object);
+        Ok(())
     }
 
     /// Step 7.

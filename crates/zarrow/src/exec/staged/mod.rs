@@ -23,6 +23,8 @@ mod driver;
 mod need;
 mod object;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use bodies::Bodies;
 pub use detached::{Keeper, Target, read_detached};

@@ -304,6 +304,8 @@ pub struct Object<'p> {
     pub nbytes: Option<u64>,
     /// Whether its size was asked for, by which it is known where its index lies.
     pub is_measured: bool,
+    /// Whether it is not stored, which each of its first requests tells.
+    pub is_missing: bool,
     /// Whether its leaves are known.
     pub is_split: bool,
     /// What is to be fetched, in the order of the value.
@@ -327,6 +329,7 @@ impl<'p> Object<'p> {
             version: None,
             nbytes: None,
             is_measured: false,
+            is_missing: false,
             is_split: false,
             queue: VecDeque::new(),
             leaves: Vec::new(),

@@ -228,7 +228,8 @@ impl<'p> State<'p> {
             self.unsplit += 1;
         }
         (open.attempt, open.restarts, open.is_split) = (open.attempt + 1, true, false);
-        (open.version, open.nbytes, open.left, open.is_measured) = (None, None, 0, false);
+        (open.version, open.nbytes, open.left) = (None, None, 0);
+        (open.is_measured, open.is_missing) = (false, false);
         open.queue.clear();
         open.leaves.clear();
         self.turns.retain(|turn| *turn != object);
