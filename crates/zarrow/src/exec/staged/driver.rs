@@ -542,8 +542,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         chunk.read(&input, &mut claims, None, worker)
     }
 
-    /// What two threads do where the one that begins the first object is stopped before that work ends: the other one
-    /// submits the request and receives its answer.
+    /// Begins the first object, and has its answer received before that work ends, as another thread may.
     #[cfg(test)]
     pub fn answered_while_begun(&self, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let Next::Open(number) = self.next() else { return Ok(()) };
