@@ -295,6 +295,58 @@ def test_a_web_server_without_ranges(serve: Any, tree: Path) -> None:
     assert zarrow.open(f"http://{address}/tree.zarr")["plain"].shape == (60, 40)
 
 
+class Pieces(Quiet):
+    """Ranges in pieces, without a `Content-Length`."""
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        asked = self.headers.get("Range")
+        if not asked or not path.is_file():
+            super().do_GET()
+            return
+        value = path.read_bytes()
+        first, last = asked.removeprefix("bytes=").split("-")
+        start, stop = (int(first), int(last) + 1) if first else (len(value) - int(last), len(value))
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(value)}")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for at in range(start, stop, 1000):
+            piece = value[at : min(at + 1000, stop)]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.wfile.write(b"0\r\n\r\n")
+
+
+def test_ranges_may_come_in_pieces(serve: Any, tree: Path) -> None:
+    address = serve(partial(Pieces, directory=str(tree.parent)))
+    for name in ("plain", "group/sharded"):
+        remote, local = zarrow.open(f"http://{address}/tree.zarr", name), zarrow.open(tree, name)
+        for selection in SELECTIONS:
+            np.testing.assert_array_equal(
+                np.asarray(remote.oindex[selection]), np.asarray(local.oindex[selection])
+            )
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_no_retries_are_none(serve: Any, tree: Path, status: int) -> None:
+    asked = []
+
+    class Refusing(Quiet):
+        def do_GET(self) -> None:
+            if "/c/" in self.path:
+                asked.append(self.path)
+                self.send_error(status)
+            else:
+                super().do_GET()
+
+    address = serve(partial(Refusing, directory=str(tree.parent)))
+    options = {"max_retries": 0}
+    array = zarrow.open(f"http://{address}/tree.zarr", "plain", storage_options=options)
+    with pytest.raises(StoreError):
+        array[0, 0]
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_an_archive_is_read_where_it_lies(
     client: Any, bucket: str, options: dict[str, Any], tree: Path, serve: Any, method: int
@@ -323,6 +375,9 @@ def test_an_archive_is_read_where_it_lies(
         zarrow.create_group(f"s3://{bucket}/new.zip", storage_options=options)
     with pytest.raises(NotFoundError):
         zarrow.open(f"s3://{bucket}/missing.zip", storage_options=options)
+    # A folder may be named so.
+    upload(client, bucket, "folder.zip", tree)
+    assert zarrow.open(f"s3://{bucket}/folder.zip", storage_options=options).keys() == local.keys()
 
 
 def test_a_group_whose_members_cannot_be_listed_has_a_repr(serve: Any, tree: Path) -> None:

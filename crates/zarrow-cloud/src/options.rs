@@ -201,7 +201,10 @@ impl Settings {
             ("verify" | "ssl", _) => self.trust = Trust::parse(&text)?,
             ("connect_timeout", _) => self.policy.connect = seconds()?,
             ("read_timeout", _) => self.policy.silence = seconds()?,
-            ("max_attempts" | "max_retries", _) => self.policy.retries = text.parse().map_err(|_| wrong())?,
+            ("max_attempts" | "max_retries", _) => {
+                self.policy.retries = text.parse().map_err(|_| wrong())?;
+                self.policy.throttled_retries = self.policy.retries;
+            }
             ("profile" | "profile_name", Service::S3 { .. }) => *profile = Some(text),
             ("key" | "username", Service::S3 { .. }) => self.set("aws_access_key_id", &text),
             ("secret" | "password", Service::S3 { .. }) => self.set("aws_secret_access_key", &text),

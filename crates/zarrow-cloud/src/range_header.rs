@@ -39,6 +39,13 @@ pub fn unsatisfied_nbytes(text: &str) -> Option<u64> {
     text.trim().strip_prefix("bytes")?.trim().strip_prefix("*/")?.parse().ok()
 }
 
+/// The number of bytes that a `Content-Range` header such as `bytes 10-19/100` says are sent.
+pub fn partial_nbytes(text: &str) -> Option<u64> {
+    let (range, _) = text.trim().strip_prefix("bytes")?.trim().split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    last.parse::<u64>().ok()?.checked_add(1)?.checked_sub(first.parse().ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +59,9 @@ mod tests {
         assert_eq!(AskedRange::parse("bytes=x-9"), None);
         assert_eq!(unsatisfied_nbytes("bytes */12"), Some(12));
         assert_eq!(unsatisfied_nbytes("bytes 0-1/12"), None);
+        assert_eq!(partial_nbytes("bytes 10-19/100"), Some(10));
+        assert_eq!(partial_nbytes("bytes 10-19/*"), Some(10));
+        assert_eq!(partial_nbytes("bytes 19-10/100"), None);
+        assert_eq!(partial_nbytes("bytes 0-18446744073709551615/*"), None);
     }
 }

@@ -14,7 +14,7 @@ use crate::failure::{Failure, chain};
 use crate::hedge::race;
 use crate::policy::TransportPolicy;
 use crate::process::{Host, Process};
-use crate::range_header::{AskedRange, unsatisfied_nbytes};
+use crate::range_header::{AskedRange, partial_nbytes, unsatisfied_nbytes};
 use crate::retry::{Attempts, Fault, retry_after};
 use crate::trust::is_certificate_refused;
 use crate::window::Window;
@@ -288,6 +288,13 @@ impl Shared {
                 body = HttpResponseBody::new(Window::new(body, &range));
             }
             (Some(_), None) if parts.status == StatusCode::OK => return Err(no_ranges(attempts)),
+            // Sent in pieces, or until the connection is closed.
+            (Some(_), None) if parts.status == StatusCode::PARTIAL_CONTENT => {
+                let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+                if let Some(length) = told.and_then(partial_nbytes) {
+                    parts.headers.insert(header::CONTENT_LENGTH, length.into());
+                }
+            }
             (None, None) => {
                 parts.headers.insert(header::CONTENT_LENGTH, 0_u64.into());
                 parts.extensions.insert(UnknownSize);

@@ -4,16 +4,42 @@
 //! 2. To answer, the calling thread attaches again and lets Python's signal handlers run, a few times a second:
 //!    each time costs the GIL.
 //! 3. What a handler raised, usually `KeyboardInterrupt`, is raised in the end, whatever the work returned.
+//! 4. Handlers run on the main thread alone. Others have no reason to attach, and might do so when the interpreter is gone:
+//!    a daemon thread may outlive it.
 
 use crate::python::cancellation;
 use crate::python::error::Raise;
 use crate::python::gil;
+use crate::python::importing::import;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::thread::ThreadId;
 use zarrow::store::remote::interrupted_by;
+use zarrow_array::fork::{OnceCell, generation};
+
+/// The main thread of the process that imported the module.
+static MAIN: OnceCell<(u64, ThreadId)> = OnceCell::new();
+
+/// Notes which thread is the main one; called on the thread that imports the module.
+pub fn note_main_thread(py: Python<'_>) -> PyResult<()> {
+    let threading = import(py, "threading")?;
+    if threading.call_method0("main_thread")?.is(threading.call_method0("current_thread")?) {
+        MAIN.set((generation(), std::thread::current().id()));
+    }
+    Ok(())
+}
+
+/// Lets Python's signal handlers run, where they can on this thread (step 4). In a forked child any thread may be the main
+/// one.
+fn check_signals() -> PyResult<()> {
+    let is_other = MAIN
+        .get()
+        .is_some_and(|(process, main)| *process == generation() && *main != std::thread::current().id());
+    if is_other { Ok(()) } else { Python::attach(|py| py.check_signals()) }
+}
 
 /// Runs `work` without the GIL; what it is given says whether to stop, and is called on this thread only.
 pub fn interruptible<T: Send>(
@@ -23,7 +49,7 @@ pub fn interruptible<T: Send>(
     let (result, raised) = py.detach(|| {
         let raised = Cell::new(None);
         // The engine asks a few times a second, and not at all in short work.
-        let interrupt = || match Python::attach(|py| py.check_signals()) {
+        let interrupt = || match check_signals() {
             Ok(()) => cancellation::is_cancelled(),
             Err(error) => {
                 raised.set(Some(error));
@@ -45,7 +71,7 @@ pub fn waiting<T: Send>(py: Python<'_>, work: impl FnOnce() -> zarrow::Result<T>
     let (result, raised) = py.detach(|| {
         let raised = Rc::new(Cell::new(None));
         let own = Rc::clone(&raised);
-        let interrupt = move || match Python::attach(|py| py.check_signals()) {
+        let interrupt = move || match check_signals() {
             Ok(()) => false,
             Err(error) => {
                 own.set(Some(error));

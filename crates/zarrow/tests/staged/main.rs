@@ -5,7 +5,6 @@
 
 mod archive;
 mod arrays;
-mod at_once;
 mod detached;
 mod simulated;
 

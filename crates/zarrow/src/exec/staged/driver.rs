@@ -15,7 +15,7 @@ use crate::exec::staged::bodies::{InFlight, Landed};
 use crate::exec::staged::kept::{index_key, kept, slot};
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Beginning, Fetch, Leaf, Object, ObjectPlan, Split};
-use crate::exec::staged::state::{Arrival, Inbox, Pending, Ready, SeenVersion, State, Told, Work};
+use crate::exec::staged::state::{Arrival, Inbox, Next, Pending, Ready, SeenVersion, State, Told, Work};
 use crate::exec::worker::Worker;
 use crate::store::remote::{
     Body, Collector, FetchPolicy, Fetched, ObjectVersion, Receiver, RemoteStore, Request, RequestHandle, Span,
@@ -65,16 +65,6 @@ pub struct Staged<'p, 'i> {
     missed: &'p AtomicBool,
     inbox: Arc<Inbox>,
     state: Mutex<State<'p>>,
-}
-
-/// What a thread finds to do beside its task.
-enum Next {
-    /// To plan the next chunk.
-    Open(u64),
-    /// To submit a request.
-    Submit { number: u64, object: u64, fetch: Fetch, request: Request, frames: Option<LandingFrames> },
-    /// Nothing, for now.
-    Nothing,
 }
 
 impl<'p, 'i> Staged<'p, 'i> {
@@ -598,3 +588,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         requests.values().filter_map(|pending| pending.handle.as_ref()).for_each(RequestHandle::cancel);
     }
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

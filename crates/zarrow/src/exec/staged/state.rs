@@ -3,9 +3,9 @@
 use crate::error::Result;
 use crate::exec::pool::OpenJob;
 use crate::exec::staged::bodies::{InFlight, Landed};
-use crate::exec::staged::landing::Landing;
+use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
-use crate::store::remote::{Fetched, ObjectVersion, RequestHandle, Span};
+use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle, Span};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -30,6 +30,27 @@ pub enum Work {
     Fill,
     /// Decodes a leaf.
     Decode(Box<Leaf>),
+}
+
+/// What a thread finds to do beside its task.
+pub enum Next {
+    /// To plan the next chunk.
+    Open(u64),
+    /// To submit a request.
+    Submit {
+        /// Its number.
+        number: u64,
+        /// The object that it is for.
+        object: u64,
+        /// What it fetches.
+        fetch: Fetch,
+        /// The request.
+        request: Request,
+        /// Where the bytes go, if not to a body.
+        frames: Option<LandingFrames>,
+    },
+    /// Nothing, for now.
+    Nothing,
 }
 
 /// Work on an object, of one attempt at it.
