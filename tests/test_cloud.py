@@ -189,7 +189,7 @@ def test_what_is_missing_and_what_cannot_be_reached(bucket: str, options: dict[s
     with pytest.raises(NotFoundError) as raised:
         zarrow.open(f"s3://{bucket}/nothing", storage_options=options)
     assert "folder" not in str(raised.value)
-    with pytest.raises(NotFoundError, match="download it"):
+    with pytest.raises(NotFoundError):
         zarrow.open(f"s3://{bucket}/nothing.zip", storage_options=options)
     with pytest.raises(NotFoundError, match="NoSuchBucket"):
         zarrow.open("s3://no-such-bucket-here/nothing", storage_options=options)
