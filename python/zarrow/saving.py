@@ -148,7 +148,8 @@ def save(
     if columns is not None:
         _store_columns(group, columns, missing)
     for name, named in arrays.items():
-        _store(group, name, named, missing)
+        with tables.naming(name):
+            _store(group, name, named, missing)
 
 
 def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:
@@ -205,7 +206,8 @@ def _store_columns(group: Group, columns: dict[str, Any], missing: str | None) -
     """Store a table, or a dict of arrays; warn of columns that only the table before had."""
     left = [name for name in group.attrs.get("column-order") or () if name not in columns and name in group]
     for name, column in columns.items():
-        _store(group, name, column, missing)
+        with tables.naming(name):
+            _store(group, name, column, missing)
     group.attrs["column-order"] = list(columns)
     if left:
         path = f", {group.path!r}" if group.path else ""
