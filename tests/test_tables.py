@@ -206,12 +206,12 @@ def test_errors_of_columns_begin_with_their_names(tmp_path: Path) -> None:
     zarrow.save(tmp_path, {"a": [1, 2], "b": [3, 4]})
     root = zarrow.open(tmp_path)
     for table in (pa.table({"a": [1, 2], "b": times}), {"a": [1, 2], "b": ["x", "y"]}):
-        with pytest.raises((TypeError, ValueError), match="^'b': "):
+        with pytest.raises((TypeError, ValueError), match=r"^'b': "):
             root.append(table)
     assert root["a"].shape == root["b"].shape == (2,)
-    with pytest.raises(ValueError, match="^'b': .* times of day"):
+    with pytest.raises(ValueError, match=r"^'b': .* times of day"):
         zarrow.save(tmp_path, pa.table({"a": [1, 2], "b": times}))
-    with pytest.raises(ValueError, match="^'b': .*none to spare"):
+    with pytest.raises(ValueError, match=r"^'b': .*none to spare"):
         zarrow.save(tmp_path / "new", {"b": [True, None]}, missing="fill")
 
 

@@ -223,7 +223,9 @@ class Array:
     def blocks(self) -> Indexer:
         """The array by chunks: integers and slices (of step 1) count those of the grid.
 
-        The grid is that of the shards, where the array is sharded. An integer is one chunk and drops no axis.
+        The grid is that of the shards, if the array is sharded. An integer is one chunk and drops no axis.
+        `for part in array.blocks` goes along the first axis of the grid; for every chunk, type
+        `for index in numpy.ndindex(array.cdata_shape)` and read `array.blocks[index]`.
 
         Examples
         --------

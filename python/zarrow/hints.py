@@ -107,7 +107,7 @@ def _of_array(array: Any, name: str) -> str:
         return f"read the array first, as array[...].{name}"
     if name in DECODED:
         return "read the array first: type " + DECODED[name].replace("{tensor}", "array[...]")
-    if name.endswith("_async") and hasattr(type(array), name.removesuffix("_async")):
+    if name.endswith("_async") and hasattr(array, name.removesuffix("_async")):
         return f"type await asyncio.to_thread(array.{name.removesuffix('_async')}, ...)"
     if close_name(name, dir(type(array))):
         return ""
@@ -120,14 +120,15 @@ def _of_group(group: Any, name: str) -> str:
 
     if name in GROUP:
         return _to_type(GROUP[name].replace("{group}", "group"))
-    if name.endswith("_async") and hasattr(type(group), name.removesuffix("_async")):
+    is_of_array = hasattr(_zarrow.Array, name)
+    if name.endswith("_async") and not is_of_array and hasattr(group, name.removesuffix("_async")):
         return f"type await asyncio.to_thread(group.{name.removesuffix('_async')}, ...)"
     if close_name(name, dir(type(group))):
         return ""
     with contextlib.suppress(ZarrowError):  # the store may be gone
         if name in group:
             return f'type group["{name}"]'
-    if hasattr(_zarrow.Array, name) or hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
+    if is_of_array or hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
         return f'a group has none, its arrays have: type group["name"].{name}'
     return ""
 
