@@ -57,8 +57,8 @@ class DecodedArray:
         """Compare element by element, as NumPy does.
 
         A bool for each element comes back as a NumPy array, or as one of `numpy.ma` where a mask says that
-        elements are missing. Whoever has NumPy's arrays or PyTorch's tensors expects that of `==`, and one of
-        them on the other side makes it so anyway. As in NumPy, an array with axes has therefore no hash;
+        elements are missing. NumPy's arrays and PyTorch's tensors compare in the same way, and would do so
+        with one of them on the other side. As in NumPy, an array with axes therefore has no hash;
         `equals` tells whether two arrays are the same.
         """
     def __ne__(self, other: Any, /) -> Any:
@@ -402,7 +402,7 @@ class DecodedArray:
         One axis gives an array of elements; of more axes, axis 0 is the array, and a row is one of its
         elements. bool is `arrow.bool8`, complex a list of two floats, times are timestamps and durations
         (NaT is null), raw bytes and `S` are fixed-size binary. bfloat16 and the 8-bit floats, which Arrow
-        does not have, are `arrow.opaque` under their names, so that nobody takes them for integers. A mask
+        does not have, are `arrow.opaque` under their names, so that they are not taken for integers. A mask
         becomes a bitmap of the elements, which is new memory, as is `U` text, which Arrow holds as UTF-8.
 
         Parameters
@@ -451,8 +451,8 @@ class DecodedArray:
     ) -> _polars.Series:
         """Give a polars.Series of the same memory.
 
-        It goes by way of Arrow: what `arrow` says holds here, errors too. With `layout="nested"` rows are of
-        polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
+        It goes by way of Arrow: what `arrow` says holds here, including errors. With `layout="nested"` rows are
+        of polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
         `bools="bytes"` they are not copied.
         """
     to_polars = polars

@@ -127,7 +127,7 @@ class Group:
         Raises
         ------
         TypeError
-            It is no table, or a column of the group is a group itself.
+            It is not a table, or a column of the group is a group itself.
         ValueError
             The table has other columns than the group, or columns have different lengths.
         DataTypeError, CodecError, ReadOnlyError, StoreError
@@ -216,7 +216,7 @@ class Group:
         shape
             The shape of the array, which one that is there must have.
         dtype
-            What an element is: "f8", where nothing is said. The type of an array that is there must be cast
+            Data type of an element (default "f8"). The type of an array that is there must be cast
             to it without loss.
         exact
             Whether an array that is there must have this very type.
@@ -244,7 +244,7 @@ class Group:
     ) -> Array:
         """Create an array: `create_array` by its name in h5py and zarr-python 2, of "f8" by default.
 
-        `dimension_separator` is taken too, which is `chunk_key_encoding` today.
+        It also takes `dimension_separator`, which is `chunk_key_encoding` today.
         """
     def require_dataset(
         self,
@@ -356,7 +356,7 @@ class Group:
     def __copy__(self) -> Group:
         """Give another handle of the same group."""
     def get(self, path: str, default: Any = None) -> Any:
-        """Give the Array or Group at a path below, or `default` where there is none."""
+        """Give the Array or Group at a path below, or `default` if there is none."""
     def get_array(self, path: str) -> Array:
         """Give the Array at a path below the group: `group[path]`, of the type that is said.
 
@@ -463,11 +463,11 @@ class Group:
         ----------
         columns
             Names of arrays of one length along their first axis, or their paths ("model/pressure"), in the
-            order of the columns; a group that `read` takes is a column too. Where none are given they are all
+            order of the columns; a group that `read` takes can be a column. By default they are all arrays
             of the group that have an axis, or those of a table that AnnData wrote (`obs`, `var`), in its
             order with the index first.
         rows
-            A slice without a step; all rows, where none is given.
+            A slice without a step; by default all rows.
         layout, bools, strings
             The types of the columns: see `DecodedArray.arrow`. Bools are Arrow's own, of one bit, which every
             library filters by; `bools="bytes"` saves packing them. For DuckDB, which takes a tensor's row for

@@ -66,8 +66,8 @@ def register(
     TypeError
         There is neither a name with `decode` nor a class with the protocol.
 
-    What a codec raises becomes the cause of a `CodecError`. What it decodes to has to have as many bytes as
-    the metadata say, or that is an error too.
+    What a codec raises becomes the cause of a `CodecError`. What it decodes to must have as many bytes as
+    the metadata say, or that is also an error.
 
     Examples
     --------

@@ -126,9 +126,9 @@ def create_array(
         `_FillValue`, as xarray reads it. "anndata" makes a group of `values` and `mask`, and gives the Group.
         `set_missing` chooses for all.
     overwrite
-        Whether an array or group that is there is erased, with everything below it, other files too. The new
-        one takes its place in one step; at the root of the store in few, between which there is none. A
-        folder that is no array or group and holds something is never erased.
+        Whether an array or group that is there is erased, with everything below it, including other files.
+        The new one takes its place in one step; at the root of the store in few, between which there is none. A
+        folder that is neither an array nor a group and holds something is never erased.
     storage_options
         Credentials and the like for a URL in the cloud: see `CloudStore`.
     durability
@@ -194,8 +194,8 @@ def create_group(
 ) -> Group:
     """Create a group in a store, and the groups above it that are not there.
 
-    Parameters are those of `create_array`. Arrays and groups that are there below a path that is no group
-    yet stay, and are in it then.
+    Parameters are those of `create_array`. Arrays and groups that exist below a path that is not yet
+    a group stay, and are then members of it.
 
     Raises
     ------

@@ -18,7 +18,7 @@ MODULE = {
     "AsyncGroup": "await zarrow.open_async(store, path) for each array",
     "Blosc": 'compressors={"id": "blosc", "cname": "lz4"} of zarrow.create_array',
     "DirectoryStore": "the path of the folder in its place",
-    "FSStore": "the URL in its place, or fsspec.get_mapper(url) for a scheme that zarrow does not read itself",
+    "FSStore": "the URL in its place, or fsspec.get_mapper(url) for schemes of fsspec's alone",
     "File": "zarrow.open(path), or zarrow.open_group(path)",
     "FsspecStore": "zarr.storage.FsspecStore(...), which is taken as it is; or the URL, with storage_options",
     "LocalStore": "the path of the folder in its place",

@@ -106,7 +106,7 @@ def full_like(array: Any, fill_value: Any, **options: Unpack[LikeOptions]) -> Ar
     Parameters
     ----------
     array
-        An Array, whose chunks, shards, codecs, axis names and version of the format are taken too; or
+        An Array, whose chunks, shards, codecs, axis names and version of the format are also taken; or
         anything with a shape and a dtype. Attributes and elements are not taken.
     fill_value
         What each element is.

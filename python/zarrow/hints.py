@@ -176,7 +176,9 @@ def _refused_operator(name: str) -> Any:
 
 def _refused_number(name: str) -> Any:
     def method(self: Any) -> Any:
-        raise TypeError(f"an Array is in the store and is no number: read it first, as {name}(array[index])")
+        raise TypeError(
+            f"an Array is in the store and is not a number: read it first, as {name}(array[index])"
+        )
 
     method.__name__ = f"__{name}__"
     method.__doc__ = "Refuse, with a TypeError that says to read the array first."

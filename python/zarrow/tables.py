@@ -2,7 +2,7 @@
 
 1. A column becomes an array of its own, in a group whose attribute `column-order` has their names in their
    order.
-2. The index of a pandas table is a column too, unless it only counts the rows and has no name.
+2. The index of a pandas table is also a column, unless it only counts the rows and has no name.
 3. A stream of Arrow's is read to its end first, with pyarrow.
 4. A column of nothing but nulls has no type: it is refused, or takes that of the array it is appended to.
 5. An error that a column causes begins with its name.
