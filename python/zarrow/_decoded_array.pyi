@@ -451,8 +451,8 @@ class DecodedArray:
     ) -> _polars.Series:
         """Give a polars.Series of the same memory.
 
-        It goes by way of Arrow: what `arrow` says holds here, including errors. With `layout="nested"` rows are
-        of polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
+        It goes by way of Arrow: what `arrow` says holds here, including errors. With `layout="nested"` rows
+        are of polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
         `bools="bytes"` they are not copied.
         """
     to_polars = polars

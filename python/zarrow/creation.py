@@ -127,8 +127,8 @@ def create_array(
         `set_missing` chooses for all.
     overwrite
         Whether an array or group that is there is erased, with everything below it, including other files.
-        The new one takes its place in one step; at the root of the store in few, between which there is none. A
-        folder that is neither an array nor a group and holds something is never erased.
+        The new one takes its place in one step; at the root of the store in few, between which there is
+        none. A folder that is neither an array nor a group and holds something is never erased.
     storage_options
         Credentials and the like for a URL in the cloud: see `CloudStore`.
     durability
