@@ -415,7 +415,7 @@ class Array:
             several fields were named, which are written one by one, or one of elements that may be missing.
         NotFoundError, StaleHandleError
             Since it was opened here, the array was erased, replaced by one of other chunks, or made smaller
-            than the selection: nothing is written then. If it happens during the call, it is raised at the end.
+            than the selection: nothing is written then. During the call, it is raised at the end.
         ReadOnlyError, StoreError
             The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
             "write". Some chunks may be new then, and the others are old.

@@ -117,8 +117,8 @@ class Group:
         Parameters
         ----------
         table
-            What `save` takes as a table, with a column for each array of the group. A column of nothing but nulls
-            takes the type of its array, if that stores missing elements.
+            What `save` takes as a table, with a column for each array of the group. A column of nothing but
+            nulls takes the type of its array, if that stores missing elements.
 
         Returns
         -------
@@ -130,8 +130,8 @@ class Group:
         TypeError
             It is not a table, or a column of the group is a group itself.
         ValueError
-            The table has other columns than the group, or columns have different lengths. If a column cannot be
-            appended, the message begins with its name, and nothing is.
+            The table has other columns than the group, or columns have different lengths. If a column cannot
+            be appended, nothing is, and the message begins with its name.
         DataTypeError, CodecError, ReadOnlyError, StoreError
             As `Array.append`.
 
