@@ -60,7 +60,7 @@ class Array:
         """The number of elements."""
     @property
     def nbytes(self) -> int | None:
-        """The bytes of all elements when decoded; None where they have no fixed size."""
+        """The bytes of all elements when decoded; None if they have no fixed size."""
     def nbytes_stored(self) -> int:
         """Count the bytes that the store holds for the array, metadata included; looks at every chunk."""
     @property
@@ -86,7 +86,7 @@ class Array:
         """
     @property
     def shards(self) -> tuple[int, ...] | None:
-        """The shape of a shard; None where the array has none."""
+        """The shape of a shard; None if the array has none."""
     @property
     def filters(self) -> tuple[dict[str, Any], ...]:
         """The codecs from arrays to arrays, those inside of shards, as metadata of version 3 name them.
@@ -121,10 +121,10 @@ class Array:
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """The name of each axis, None where it has none; None where no axis has one."""
+        """The name of each axis, None if it has none; None if no axis has one."""
     @property
     def fill_value(self) -> Any:
-        """What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None if missing."""
+        """Value of elements whose chunk is not stored: a NumPy scalar, str, bytes, or None if missing."""
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata in the words of a `zarr.json`, whichever version is stored, as a new dict.
@@ -379,7 +379,7 @@ class Array:
         value
             What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
             shape of the selection by NumPy's rules. Other types are cast as `casting` says; a number of
-            Python's, or a scalar of NumPy's, where the stored type has such a number (floats are rounded).
+            Python's, or a scalar of NumPy's, if the stored type has such a number (floats are rounded).
             Text that the type would cut off is refused. Missing elements (masked, None) need an optional
             type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the memory
             during the call.
@@ -527,7 +527,7 @@ class Array:
     def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> Any:
         """Read one chunk by its place in the grid, cut to the array at its end.
 
-        The result is as that of `__getitem__`; where the array is sharded, the chunk is a shard.
+        The result is as that of `__getitem__`; if the array is sharded, the chunk is a shard.
 
         Raises
         ------
@@ -552,7 +552,7 @@ class Array:
         Parameters
         ----------
         rows
-            A slice without a step; all rows, where none is given.
+            A slice without a step; by default all rows.
         layout, bools, strings
             The type of the rows: see `DecodedArray.arrow`. The axes keep their names. Bools are
             Arrow's own, of one bit, which every library filters by; `bools="bytes"` saves packing them.

@@ -43,8 +43,8 @@ class ArrowStream:
     def arrow(self) -> _pyarrow.Table | _pyarrow.ChunkedArray:
         """Read all rows into a pyarrow.Table; a pyarrow.ChunkedArray if it is the rows of one array."""
     def polars(self) -> _polars.DataFrame | _polars.Series:
-        """Read all rows into a polars.DataFrame; a polars.Series where it is the rows of one array."""
+        """Read all rows into a polars.DataFrame; a polars.Series if it is the rows of one array."""
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type of the rows in a capsule."""
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
-        """Arrow: a stream of the rows in a capsule, in the requested form where that can be had."""
+        """Arrow: a stream of the rows in a capsule, in the requested form if that is possible."""

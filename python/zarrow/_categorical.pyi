@@ -42,7 +42,7 @@ class Categorical:
     def numpy(self) -> npt.NDArray[Any]:
         """Make an array of the values.
 
-        Where one is missing it is an array of objects with None for strings, else a numpy.ma.MaskedArray.
+        If one is missing it is an array of objects with None for strings, else a numpy.ma.MaskedArray.
 
         Raises
         ------

@@ -66,10 +66,10 @@ class Group:
     def __setitem__(self, path: str, value: Any, /) -> None:
         """Store an array, a table or a group at a path below.
 
-        An array that is there is replaced in one step: where this raises, or the process is killed, it is as
+        An array that is there is replaced in one step: if this raises, or the process is killed, it is as
         it was. The new array has the chunks and codecs that `create_array` chooses, and no attributes; to
         keep the old ones, write to the array: `group["a"][...] = values`. Consolidated metadata follow in a
-        second step: where data type, chunks or codecs change, they lack the array until then.
+        second step: if data type, chunks or codecs change, they lack the array until then.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Group:
         """Append the rows of a table: each column to the array of its name.
 
         One writer at a time may append to a table: of two at once, one may write between the columns of the
-        other. Where a column cannot be appended, those before it are cut to their old length; a process that
+        other. If a column cannot be appended, those before it are cut to their old length; a process that
         is killed meanwhile leaves columns of different lengths, which `Array.resize` makes equal.
 
         Parameters
@@ -174,7 +174,7 @@ class Group:
         name
             The path below the group, such as `"rain"` or `"model/rain"`.
         shape, dtype
-            The extent of each axis, and what an element is; both follow from `data` where it is given.
+            The extent of each axis, and what an element is; both follow from `data` if it is given.
         data
             Elements to begin with, anything that `zarrow.asarray` takes; written from its memory.
         chunks, shards
@@ -209,7 +209,7 @@ class Group:
         fill_value: Any = None,
         **options: Unpack[LayoutOptions],
     ) -> Array:
-        """Give the array of this name, which is created where it is not there.
+        """Give the array of this name; create it if it is not there.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Group:
         Parameters and what is raised are those of `zarrow.create_group`.
         """
     def require_group(self, name: str, *, overwrite: bool = False) -> Group:
-        """Give the group of this name, which is created where it is not there.
+        """Give the group of this name; create it if it is not there.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class Group:
             There is an array (a `TypeError`).
         """
     def require_groups(self, *names: str) -> tuple[Group, ...]:
-        """Give the groups of these names, which are created where they are not there."""
+        """Give the groups of these names; create those that are not there."""
     def consolidate_metadata(self) -> None:
         """Copy the metadata of everything below the group into the group's own.
 
@@ -334,9 +334,9 @@ class Group:
     def refresh(self) -> None:
         """Read the metadata again, so that the group is as the store has it now.
 
-        A Group sees members that others create and erase at once. Where its metadata is consolidated it sees
-        what this process has changed, by whichever object, and of other processes what they had changed when
-        it was opened or refreshed.
+        A Group sees at once which members other writers create and erase. If its metadata are consolidated,
+        it sees every change of this process, by whichever object, and those that other processes had made
+        when it was opened or refreshed.
         """
     def __contains__(self, path: str, /) -> bool: ...
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -420,7 +420,7 @@ class Group:
         Parameters
         ----------
         selection
-            As for `Array.__getitem__`; all, where none is given. Of categories all are read.
+            As for `Array.__getitem__`; by default all. Of categories all are read.
 
         Returns
         -------

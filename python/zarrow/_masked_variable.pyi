@@ -36,7 +36,7 @@ class MaskedVariable(DecodedArray):
             The value is not a str for elements that are strings, or not bytes for bytes.
         """
     def __getitem__(self, index: Any, /) -> Any:
-        """One element by an integer for each axis, None where it is missing; or a part by any index of NumPy.
+        """One element by an integer for each axis, None if it is missing; or a part by any index of NumPy.
 
         A run of elements shares their bytes; others are copied.
 

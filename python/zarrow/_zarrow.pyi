@@ -320,22 +320,22 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
     items
         An array and a selection of it for each item, of one or several arrays; an array by itself is read
         whole. Selections are those of
-        `Array.__getitem__` but fields, or those of `oindex`, `vindex` or `blocks` where one of these stands
-        for the array. Items of one array share its chunks where they are given the same Array object, or
+        `Array.__getitem__` except fields, or those of `oindex`, `vindex` or `blocks` if one of these stands
+        for the array. Items of one array share its chunks if they are given the same Array object, or
         two that were opened from one group: then they see the same version of each chunk.
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
-        here. Where `items` is empty it is not looked at.
+        here. If `items` is empty it is not looked at.
 
     Returns
     -------
     Tensor, Variable, MaskedTensor or MaskedVariable
-        In new memory: item `i` is at position `i` of a new first axis, where all items have one shape and one
+        In new memory: item `i` is at position `i` of a new first axis, if all items have one shape and one
         data type, and strings one fill value.
     list
         An array for each item if they differ, empty if there is no item.
     object
-        `out` itself, where it was given.
+        `out` itself, if it was given.
 
     Raises
     ------
@@ -363,7 +363,7 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
     """
 
 def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
-    """Take any array as one of the four layouts, in its own memory where that can be.
+    """Take any array as one of the four layouts, in its own memory if possible.
 
     A write through either side shows in the other, and the source stays alive as long as the result or any of
     its faces. Memory that must not be written to stays so, and every face says it.

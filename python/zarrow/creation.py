@@ -121,7 +121,7 @@ def create_array(
         A name for each axis, or None for it. Only in version 3.
     missing
         How elements of `data` that are missing (None, masked, null) are stored. "optional" is Zarr's optional
-        type, which zarr-python cannot open: it is taken where nothing is chosen, with a warning. "fill"
+        type, which zarr-python cannot open: it is the default, with a warning. "fill"
         stores a value in their place, `fill_value` or one that no element has, and names it in the attribute
         `_FillValue`, as xarray reads it. "anndata" makes a group of `values` and `mask`, and gives the Group.
         `set_missing` chooses for all.
@@ -316,7 +316,7 @@ def _create(
     missing: Any = None,
     **options: Any,
 ) -> Any:
-    """Create an array; where `missing` asks for a group that stands for one, give the group."""
+    """Create an array; if `missing` asks for a group that stands for one, give the group."""
     check_names(options)
     if missing is not None:
         _missing.checked(missing)
@@ -465,7 +465,7 @@ def _shards(shards: Any, shape: list[int]) -> list[int] | Literal["auto"] | None
 
 
 def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | None:
-    """Give the extent of a chunk along each axis, None where it is to be found."""
+    """Give the extent of a chunk along each axis, None if it is to be found."""
     if chunks is None or chunks is True or _is_auto(chunks):
         return None
     if chunks is False:

@@ -189,7 +189,7 @@ _ABOUT_CODECS = (
 
 
 def _like(array: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the options by which `create_array` makes an array like this one, where no others are given."""
+    """Give the options by which `create_array` makes an array like this one, if no others are given."""
     if isinstance(array, Array):
         version = options.get("zarr_format", array.zarr_format)
         layout = {"shape": array.shape, "zarr_format": version, **layout_of(array, version)}

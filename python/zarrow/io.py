@@ -456,12 +456,12 @@ class ZeroCopyArray(BufferProducer):
 
 
 def wrap_for_zero_copy(array: Any) -> ZeroCopyArray:
-    """Give the `ZeroCopyArray` of an array; nothing is copied where `zarrow.asarray` does not."""
+    """Give the `ZeroCopyArray` of an array; nothing is copied if `zarrow.asarray` does not."""
     return ZeroCopyArray(array)
 
 
 def _shared(tensor: Any, copy: bool | None, hand_over: Callable[[Any], _T]) -> _T:
-    """Hand a tensor over, a copy of it where its memory is in the way and may be copied."""
+    """Hand a tensor over, a copy of it if its memory is in the way and may be copied."""
     try:
         return hand_over(tensor)
     except ExchangeError as error:

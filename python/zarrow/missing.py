@@ -66,7 +66,7 @@ def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
 
 
 def checked(form: str) -> str:
-    """Give the form, where it is one."""
+    """Give the form, if it is one."""
     if form not in FORMS:
         raise ValueError(f"missing={form!r}: expected {', '.join(map(repr, FORMS))}")
     return form

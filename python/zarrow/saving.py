@@ -67,7 +67,7 @@ def save(
         a stream of Arrow's, or a dict of arrays, is stored as a group with an array for each column, which
         `Group.to_arrow` gives back. An `Array` or `Group` of a store is copied with all it has.
     path
-        Where in the store; by default its root.
+        Path in the store; by default its root.
     missing
         How missing elements are stored, as in `create_array`.
     storage_options
