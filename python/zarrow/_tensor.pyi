@@ -20,7 +20,7 @@ class Tensor(DecodedArray):
     """A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
 
     All faces have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one of them
-    shows in the others, those of JAX and Arrow too. The memory is aligned to 64 bytes and writable, unless
+    shows in the others, including those of JAX and Arrow. The memory is aligned to 64 bytes and writable, unless
     `readonly` says otherwise; it lives as long as any of its faces.
 
     Examples
@@ -43,8 +43,8 @@ class Tensor(DecodedArray):
     def is_mapped(self) -> bool:
         """Whether the memory is a map of the store's files, and was not read from them.
 
-        It is if `Array.read` was given `mmap=True` and could map it. A view of such a tensor is mapped
-        too, a copy is not.
+        It is if `Array.read` was given `mmap=True` and could map it. A view of such a tensor is also
+        mapped, a copy is not.
         """
     @property
     def itemsize(self) -> int:

@@ -388,7 +388,7 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
     Returns
     -------
     Tensor, Variable, MaskedTensor or MaskedVariable
-        Of the same shape and, but for Python's objects, the same type.
+        Of the same shape and, except for Python's objects, the same type.
 
     Raises
     ------
@@ -468,7 +468,7 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
     x
         An object with `__dlpack__`, which is asked for the newest version that it has; or a capsule, which is
         used up. A capsule of before DLPack 1.0 cannot say whether its memory may be written to: it is
-        read-only here as in NumPy, but for PyTorch's, which always may.
+        read-only here as in NumPy, except PyTorch's, which always may.
     dtype
         The type that the data must have, as in `asarray`.
     copy

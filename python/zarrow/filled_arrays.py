@@ -39,8 +39,8 @@ def full(
     dtype
         What an element is, as for `create_array`: `"f8"` unless this says otherwise.
     options
-        `store`, a folder or a `MemoryStore`, by default a new store in memory, which ends with the array;
-        `path`, where in the store; `zarr_format`, the version of the format; and the other options of
+        `store`, anything that `open` takes, by default a new store in memory, which ends with the array;
+        `path`, its path in the store; `zarr_format`, the version of the format; and the other options of
         `create_array`: `chunks`, `compressors`, `overwrite` and so on.
 
     Raises
