@@ -20,8 +20,8 @@ class Tensor(DecodedArray):
     """A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
 
     All faces have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one of them
-    shows in the others, including those of JAX and Arrow. The memory is aligned to 64 bytes and writable, unless
-    `readonly` says otherwise; it lives as long as any of its faces.
+    shows in the others, including those of JAX and Arrow. The memory is aligned to 64 bytes and writable,
+    unless `readonly` says otherwise; it lives as long as any of its faces.
 
     Examples
     --------
