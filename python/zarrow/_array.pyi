@@ -62,7 +62,7 @@ class Array:
     def nbytes(self) -> int | None:
         """The bytes of all elements when decoded; None if they have no fixed size."""
     def nbytes_stored(self) -> int:
-        """Count the bytes that the store holds for the array, metadata included; looks at every chunk."""
+        """Count the bytes that the store holds for the array, including metadata; looks at every chunk."""
     @property
     def chunks(self) -> tuple[int, ...] | None:
         """The shape of what is decoded at once, inside shards if there are any.
@@ -224,8 +224,8 @@ class Array:
         """The array by chunks: integers and slices (of step 1) count those of the grid.
 
         The grid is that of the shards, if the array is sharded. An integer is one chunk and drops no axis.
-        `for part in array.blocks` goes along the first axis of the grid; for every chunk, type
-        `for index in numpy.ndindex(array.cdata_shape)` and read `array.blocks[index]`.
+        `for part in array.blocks` goes along the first axis of the grid, so that a part has all chunks of the
+        other axes. `array.blocks[i, j]` is one chunk; `iter_chunks_async` goes through all.
 
         Examples
         --------

@@ -74,18 +74,18 @@ class Group:
         Parameters
         ----------
         path
-            Where, such as "model/pressure".
+            The path of the node, such as "model/pressure".
         value
             Anything that `asarray` takes. A table of pandas, polars or Arrow, or a dict of arrays, becomes a
             group with an array for each column. An `Array` of a store is copied with all it has: elements,
             chunks, codecs, fill value, axis names, attributes; one of more than 256 MiB in parts, to a place
             where nothing is. A `Group` is copied with its attributes and all that is below it. A group that
-            is there keeps what else it has.
+            is there keeps its other members.
 
         Raises
         ------
         NodeExistsError
-            There is a group, which no array replaces (a `FileExistsError`).
+            There is a group, which an array does not replace (a `FileExistsError`).
 
         Examples
         --------

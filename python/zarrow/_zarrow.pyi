@@ -333,7 +333,7 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
         In new memory: item `i` is at position `i` of a new first axis, if all items have one shape and one
         data type, and strings one fill value.
     list
-        An array for each item if they differ, empty if there is no item.
+        An array for each item if they differ, empty if there are no items.
     object
         `out` itself, if it was given.
 

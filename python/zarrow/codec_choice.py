@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +34,8 @@ def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
     beside = {key: value for key, value in codec.items() if key not in _KEYS}
     if "name" not in codec or "id" in codec or not beside:
         return
+    import json
+
     name, configuration = codec["name"], {**(codec.get("configuration") or {}), **beside}
     raise CodecError(
         f"parameters of a codec stand in its configuration: type "

@@ -83,7 +83,7 @@ ARRAY = {
     "hexdigest": "hashlib.sha256({array}[...].tobytes()).hexdigest()",
     "iloc": "{array}[index]",
     "isel": "{array}[index] with an index for each axis, such as {array}[0, :]",
-    "iter_chunks": "{array}.blocks[index] for index in numpy.ndindex({array}.cdata_shape)",
+    "iter_chunks": "async for place, chunk in {array}.iter_chunks_async(), or {array}.blocks[i, j]",
     "len": "len({array})",
     "load": "{array}[...]",
     "map_blocks": _DASK,
