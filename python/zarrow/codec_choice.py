@@ -7,6 +7,9 @@ from typing import Any
 
 from zarrow.errors import CodecError
 
+# What version 3 has for a codec; its parameters are in the configuration.
+_KEYS = ("name", "configuration", "must_understand")
+
 
 def chosen_codecs(codecs: Any) -> list[Any]:
     """List the codecs of one, of several, or of none."""
@@ -32,21 +35,18 @@ def _codec(codec: Any) -> Any:
 def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
     """Refuse parameters that stand beside the name, where numcodecs has them, and version 3 does not."""
     beside = {key: value for key, value in codec.items() if key not in _KEYS}
-    if "name" not in codec or "id" in codec or not beside:
+    configuration = codec.get("configuration", {})
+    if "name" not in codec or "id" in codec or not beside or not isinstance(configuration, Mapping):
         return
     import json
 
-    name, configuration = codec["name"], {**(codec.get("configuration") or {}), **beside}
+    name = codec["name"]
     raise CodecError(
         f"parameters of a codec stand in its configuration: type "
-        f'{{"name": "{name}", "configuration": {json.dumps(configuration, default=repr)}}}',
+        f'{{"name": "{name}", "configuration": {json.dumps({**configuration, **beside}, default=repr)}}}',
         kind="bad_codec",
         codec=str(name),
     )
-
-
-# What metadata of version 3 have beside the name.
-_KEYS = ("name", "configuration", "must_understand")
 
 
 def _of_zarr_python(codec: Any) -> dict[str, Any]:
