@@ -153,6 +153,9 @@ def test_a_tree_is_written_changed_and_erased(client: Any, bucket: str, options:
     keys = [entry["Key"] for entry in client.list_objects_v2(Bucket=bucket)["Contents"]]
     assert not [key for key in keys if key.startswith("new.zarr/b")]
     zarrow.save(zarrow.CloudStore(url, options), saved=[1, 2])
+    zarrow.save(url, saved_too=[3], storage_options=options)
+    found = zarrow.consolidate_metadata(url, storage_options=options)
+    assert found["saved_too"][...].tolist() == [3]
     assert zarrow.load(url, "saved", storage_options=options).tolist() == [1, 2]
 
 

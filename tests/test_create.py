@@ -484,3 +484,21 @@ def test_options_go_by_name(tmp_path: Path) -> None:
             TypeError, match=r"options of .* go by name, as shape=\(365, 100\), dtype='f4', not by position"
         ):
             create("x", (3,), "f4")
+
+
+@pytest.mark.parametrize(
+    ("codec", "message"),
+    [
+        (
+            {"name": "zstd", "level": 3},
+            r'type \{"name": "zstd", "configuration": \{"level": 3\}\}',
+        ),
+        ("zst", r"did you mean zstd\?"),
+        ("bzip2", r"did you mean bz2\?"),
+        ("unheard-of", r"zarrow\.codecs\.register"),
+    ],
+)
+def test_a_codec_that_is_misspelt_says_what_to_type(codec: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(zarrow.CodecError, match=message):
+        zarrow.create_array(tmp_path / "a.zarr", data=[1], compressors=codec)
+    assert not (tmp_path / "a.zarr").exists()

@@ -57,6 +57,17 @@ def test_below_a_path(store: Any) -> None:
         zarrow.save(store, path=[1])  # type: ignore[arg-type]
 
 
+def test_storage_options_are_for_urls(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="storage_options are for"):
+        zarrow.save(tmp_path, x=[1], storage_options={"anon": True})
+    with pytest.raises(ValueError, match="storage_options are for"):
+        zarrow.consolidate_metadata(tmp_path, storage_options={"anon": True})
+    with pytest.raises(TypeError, match="is an option"):
+        zarrow.save(tmp_path, storage_options=[1])  # type: ignore[arg-type]
+    zarrow.save(tmp_path, {"storage_options": [1]})
+    assert zarrow.open(tmp_path).keys() == ["storage_options"]
+
+
 def test_nothing_to_save(store: Any) -> None:
     for arguments, arrays in [((), {}), (([1],), {"x": [1]}), ((None,), {})]:
         with pytest.raises(TypeError, match="save"):

@@ -260,7 +260,7 @@ def test_a_store_goes_when_nobody_has_it() -> None:
 def test_what_is_no_store_is_told() -> None:
     with pytest.raises(TypeError, match="mapping of keys to bytes"):
         zarrow.open(object())
-    with pytest.raises(TypeError, match="int is no store"):
+    with pytest.raises(TypeError, match="int is neither a store nor a mapping"):
         zarrow.PythonStore(7)
     assert repr(zarrow.PythonStore({})) == "<zarrow.PythonStore of dict>"
 

@@ -181,6 +181,55 @@ def test_rows_that_do_not_fit_change_nothing(change: dict[str, Any], message: st
         root.append([1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    "nulls",
+    [pa.nulls(2), pl.Series([None, None]), pd.Series([None, None], dtype=object)],
+    ids=["arrow", "polars", "pandas"],
+)
+def test_a_column_of_nulls_takes_the_type_that_is_stored(nulls: Any, tmp_path: Path) -> None:
+    table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[
+        type(nulls).__module__.partition(".")[0]
+    ]
+    columns: dict[str, Any] = {"a": [1, None], "b": [0.5, None], "c": ["x", None], "d": [True, None]}
+    zarrow.save(tmp_path / "old", pa.table(columns), missing="optional")
+    root = zarrow.open(tmp_path / "old")
+    assert root.append(table(dict.fromkeys(columns, nulls))) == 4
+    expected = {name: [*values, None, None] for name, values in columns.items()}
+    assert pa.table(root).to_pydict() == expected
+    with pytest.raises(ValueError, match=r"^'b': all elements are null.*cast it"):
+        zarrow.save(tmp_path / "new", table({"a": [1, 2], "b": nulls}))
+    assert not (tmp_path / "new" / "a").exists()
+
+
+def test_errors_of_columns_begin_with_their_names(tmp_path: Path) -> None:
+    times = pa.array([1, 2], pa.time64("us"))
+    zarrow.save(tmp_path, {"a": [1, 2], "b": [3, 4]})
+    root = zarrow.open(tmp_path)
+    for table in (pa.table({"a": [1, 2], "b": times}), {"a": [1, 2], "b": ["x", "y"]}):
+        with pytest.raises((TypeError, ValueError), match=r"^'b': "):
+            root.append(table)
+    assert root["a"].shape == root["b"].shape == (2,)
+    with pytest.raises(ValueError, match=r"^'b': .* times of day"):
+        zarrow.save(tmp_path, pa.table({"a": [1, 2], "b": times}))
+    with pytest.raises(ValueError, match=r"^'b': .*none to spare"):
+        zarrow.save(tmp_path / "new", {"b": [True, None]}, missing="fill")
+
+
+def test_a_table_over_one_with_other_columns_warns(tmp_path: Path) -> None:
+    zarrow.save(tmp_path, {"a": [1, 2], "b": [3, 4]})
+    with pytest.warns(zarrow.ZarrowWarning, match=r"'b'.*create_group\(store, overwrite=True\)") as warned:
+        zarrow.save(tmp_path, {"a": [5, 6], "c": [7, 8]})
+    assert warned[0].filename == __file__
+    root = zarrow.open(tmp_path)
+    assert pa.table(root).to_pydict() == {"a": [5, 6], "c": [7, 8]} and "b" in root
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        zarrow.create_group(tmp_path, overwrite=True)
+        zarrow.save(tmp_path, {"d": [1]})
+        zarrow.save(tmp_path, {"d": [2]})
+    assert zarrow.open(tmp_path).keys() == ["d"]
+
+
 def test_an_xarray_keeps_its_attributes_and_says_what_it_loses(tmp_path: Path) -> None:
     data = xr.DataArray(
         [1.5, 2.5], dims="t", coords={"t": [3, 4], "place": 5}, attrs={"units": "K"}, name="d"

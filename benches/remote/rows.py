@@ -32,7 +32,7 @@ def late() -> list[RemoteRow]:
         ),
         RemoteRow(
             "late-shards",
-            "64 shards whose indexes nobody knows, each answer after 30 ms",
+            "64 shards whose indexes are not known, each answer after 30 ms",
             "read_anew",
             "shards",
             READERS,

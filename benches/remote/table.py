@@ -134,7 +134,7 @@ def write_page(results: Results) -> Path:
         "as many as the column of runs says. Server and reader share the CPUs, and the machine had other",
         "work: compare the values of one row with each other, and with nothing else. CPU time is that of",
         "all threads of the reader's process, in user and in kernel mode; the server's is not in it.",
-        "`curl` is no reader of Zarr: it fetches the same values by libcurl's multi interface to their",
+        "`curl` is not a reader of Zarr: it fetches the same values by libcurl's multi interface to their",
         "places in the result.",
         "",
         f"Measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}.",

@@ -17,14 +17,15 @@ Open
     Group, Array, Attributes       what is in a store
     Tree                           a drawing of it: `Group.tree`
     Indexer                        `array.oindex`, `.vindex`, `.blocks`
-    CloudStore, MemoryStore        stores that are no folders
-    PythonStore                    a store object, and what it does not say
+    CloudStore, MemoryStore        stores that are not folders
+    PythonStore                    a store object, with what it cannot tell
     DecodeLimits                   what is refused as hostile
 
 Read
     array[...], array.read(...)    an array, or a part of it
     read_many                      several parts in one batch
-    open_async, read_many_async    the same, awaited
+    open_async, read_many_async    the same, awaited; and of an Array
+                                   read_async, write_async
     DecodedArray                   what is read, one of four layouts:
     Tensor, MaskedTensor           numbers, and those that may be missing
     Variable, MaskedVariable       text, and text that may be missing

@@ -60,9 +60,9 @@ class Array:
         """The number of elements."""
     @property
     def nbytes(self) -> int | None:
-        """The bytes of all elements when decoded; None where they have no fixed size."""
+        """The bytes of all elements when decoded; None if they have no fixed size."""
     def nbytes_stored(self) -> int:
-        """Count the bytes that the store holds for the array, metadata included; looks at every chunk."""
+        """Count the bytes that the store holds for the array, including metadata; looks at every chunk."""
     @property
     def chunks(self) -> tuple[int, ...] | None:
         """The shape of what is decoded at once, inside shards if there are any.
@@ -86,7 +86,7 @@ class Array:
         """
     @property
     def shards(self) -> tuple[int, ...] | None:
-        """The shape of a shard; None where the array has none."""
+        """The shape of a shard; None if the array has none."""
     @property
     def filters(self) -> tuple[dict[str, Any], ...]:
         """The codecs from arrays to arrays, those inside of shards, as metadata of version 3 name them.
@@ -95,7 +95,7 @@ class Array:
         """
     @property
     def serializer(self) -> dict[str, Any]:
-        """The codec that makes bytes of elements, inside of shards too, as version 3 names it."""
+        """The codec that makes bytes of elements, also inside of shards, as version 3 names it."""
     @property
     def compressors(self) -> tuple[dict[str, Any], ...]:
         """The codecs from bytes to bytes, those inside of shards, as metadata of version 3 name them.
@@ -121,10 +121,10 @@ class Array:
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """The name of each axis, None where it has none; None where no axis has one."""
+        """The name of each axis, None if it has none; None if no axis has one."""
     @property
     def fill_value(self) -> Any:
-        """What an element is where no chunk is stored: a NumPy scalar, str, bytes, or None if missing."""
+        """Value of elements whose chunk is not stored: a NumPy scalar, str, bytes, or None if missing."""
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata in the words of a `zarr.json`, whichever version is stored, as a new dict.
@@ -223,7 +223,9 @@ class Array:
     def blocks(self) -> Indexer:
         """The array by chunks: integers and slices (of step 1) count those of the grid.
 
-        The grid is that of the shards, where the array is sharded. An integer is one chunk and drops no axis.
+        The grid is that of the shards, if the array is sharded. An integer is one chunk and drops no axis.
+        `for part in array.blocks` goes along the first axis of the grid, so that a part has all chunks of the
+        other axes. `array.blocks[i, j]` is one chunk; `iter_chunks_async` goes through all.
 
         Examples
         --------
@@ -241,53 +243,53 @@ class Array:
         mask: Any = None,
         order: Literal["C", "F", "A"] = "C",
     ) -> Any:
-        """Read a selection; all of the array where none is given.
+        """Read a selection; all of the array if none is given.
 
-        Without `out` and `mmap` it is what `array[selection]` is: new memory that nobody else has, aligned to
-        64 bytes. What is read of one chunk, or of one shard, is of one version, whoever replaces it
-        meanwhile; different chunks may be of different times.
+        Without `out` and `mmap` it is what `array[selection]` is: new memory of its own, aligned to 64 bytes.
+        What is read of one chunk, or of one shard, is of one version, even if it is replaced meanwhile;
+        different chunks may be of different times.
 
         Parameters
         ----------
         selection
             An item for each axis: an integer, which drops the axis, a slice of any step, a list of positions
-            in any order, a mask, or `...`. Lists and masks are taken where they have one meaning: one of them
+            in any order, a mask, or `...`. Lists and masks are taken if they have one meaning: one of them
             beside integers and slices, as in `oindex`; a list for each axis, which are points, as in
-            `vindex`; a mask of the array's own shape. `oindex` and `vindex` say all else.
+            `vindex`; a mask of the array's own shape. Everything else goes by `oindex` and `vindex`.
 
             Strings, anywhere among the items, name fields of structures. One gives the field as an array of
             its own type; `"inner.x"` is field x of the structure in field inner. Several strings, or a list
             of them, give structures of these fields alone, each at its place, with padding between them, as
-            in NumPy. `write`, `oindex`, `vindex` and `blocks` take fields too.
+            in NumPy. `write`, `oindex`, `vindex` and `blocks` also take fields.
         out
             Memory to read into instead: a writable array of the selection's shape and of the array's type, or
-            the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor, in pinned memory too, or a
-            Tensor. Its strides may be any, negative ones too, as long as no two elements overlap. Nothing but
-            its elements is written, and no copy of the result is made. Nobody else may read or write it
+            the field's (nothing is cast), such as a numpy.ndarray, a torch.Tensor (also a pinned one) or a
+            Tensor. Any strides will do, including negative ones, as long as no two elements overlap. Only its
+            elements are written, and no copy of the result is made. No other thread may read or write it
             during the call, which does not hold the GIL.
         mmap
-            Map the store's files instead of reading them, where they hold uncompressed elements in the
+            Map the store's files instead of reading them, if they hold uncompressed elements in the
             machine's byte order that lie as those of the result do: within one chunk, or in chunks that are
-            whole rows. Nothing is copied, and a page is loaded when it is touched. Where that cannot be,
-            where the kernel has no maps left, and where a field is asked for, it is read: `Tensor.is_mapped`
-            tells. It cannot be given together with `out`.
+            whole rows. Nothing is copied, and a page is loaded when it is touched. If that is not possible,
+            if the kernel has no maps left, or if a field is asked for, the elements are read:
+            `Tensor.is_mapped` tells. It cannot be given together with `out`.
 
             The map is private and copied on write: what is written to the tensor stays in this process, and
             no file changes. What another process writes to a file in place shows through, as long as the
-            page was not written to here. Where another process truncates a file, touching what is gone
-            kills this process with SIGBUS: map only files that nobody changes.
+            page was not written to here. If another process truncates a file, touching what is gone
+            kills this process with SIGBUS: map only files that nothing changes.
         mask
             Which values mean that an element is missing; the result has a masked layout, whose data keep
             them. The mask is made while a chunk is decoded, and so is the bitmap that Arrow asks for.
 
             - `"cf"`: those that the attributes `_FillValue` and `missing_value` name (CF conventions), as
               numbers or lists, or as xarray writes them in version 3. In version 2 xarray has the fill value
-              for `_FillValue`: so it is here, where the attribute `_ARRAY_DIMENSIONS` says that xarray wrote
-              the array. What is no value of the array's type names nothing. The attributes `scale_factor`
+              for `_FillValue`: so it is here, if the attribute `_ARRAY_DIMENSIONS` says that xarray wrote
+              the array. A value that is not of the array's type has no effect. The attributes `scale_factor`
               and `add_offset` are not applied.
             - `"fill"`: the array's fill value, if the metadata say it.
-            - a value, or a list or NumPy array of values: of the array's or the field's type, exactly, but
-              that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
+            - a value, or a list or NumPy array of values: of the array's or the field's type, exactly,
+              except that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
             Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
             has no effect.
@@ -300,7 +302,7 @@ class Array:
         Returns
         -------
         Tensor, Variable, MaskedTensor or MaskedVariable
-            Or `out` itself, where it was given.
+            Or `out` itself, if it was given.
 
         Raises
         ------
@@ -314,11 +316,11 @@ class Array:
             Some of the elements of `out` may have been written then, and nothing else.
         ValueError
             `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
-            none of the three, or was given with one of these; `mask` is no value of the type (an
-            `OverflowError`, where an integer is too large for it).
+            none of the three, or was given with one of these; `mask` is not a value of the type
+            (an `OverflowError` if an integer is too large for it).
         TypeError
-            `out` has another type, or is no array, a scalar or an array with a mask; `mask` is of another
-            kind than the elements.
+            `out` has another type, or is not an array, or is a scalar or an array with a mask; `mask` is of
+            another kind than the elements.
         ExchangeError
             `out` is read-only, does not say that it is writable (JAX's arrays are immutable), or is not in
             the CPU's memory (a `BufferError`).
@@ -361,35 +363,36 @@ class Array:
 
         Chunks are encoded on all cores, straight from the values' memory: no copy of the values is made,
         beyond one chunk a thread; integers and floats of another type are cast on the way into the chunk.
-        Each chunk is old or new, whole, for every reader and also where this process is killed. Where the
-        selection covers a part of a chunk (of a shard, where there are shards), the rest is read and kept:
+        Each chunk is old or new, whole, for every reader, even if this process is killed. If the selection
+        covers a part of a chunk (or of a shard, if there are shards), the rest is read and kept:
         writers of parts of one chunk wait for each other by a lock, in whichever threads and processes of
-        zarrow they are. A lock ends with the process that holds it. So is a chunk that goes on beyond the
-        edge of the array, as far as this Array knows it: what others have appended there stays. Where such a
-        chunk does not decode, a write of all that it has inside the array replaces it.
+        zarrow they are. A lock ends with the process that holds it. The same holds for a chunk that extends
+        past the edge of the array as this Array knows it: elements that were appended there meanwhile stay.
+        If such a chunk does not decode, a write of all that it has inside the array replaces it.
 
         Parameters
         ----------
         selection
-            Integers, slices, `...`, lists, masks and a field, as for `__getitem__`. Where a position is
-            repeated, the last of its values stays, as in NumPy. Where a field is written, the others of each
+            Integers, slices, `...`, lists, masks and a field, as for `__getitem__`. If a position is
+            repeated, the last of its values stays, as in NumPy. If a field is written, the others of each
             element stay, so that its chunks count as covered in part.
         value
             What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
             shape of the selection by NumPy's rules. Other types are cast as `casting` says; a number of
-            Python's, or a scalar of NumPy's, where the stored type has such a number (floats are rounded).
+            Python's, or a scalar of NumPy's, if the stored type has such a number (floats are rounded).
             Text that the type would cut off is refused. Missing elements (masked, None) need an optional
-            type, or an attribute `_FillValue`, whose value is stored. Nobody else may write to the memory.
+            type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the memory
+            during the call.
         casting
             Which casts are made, in NumPy's words. "same_kind", the default, casts floats to floats of any
             size, and integers to floats and integers; integers have to fit, and a float that becomes infinite
             is reported as `numpy.errstate(over=...)` says, by default as a RuntimeWarning. "unsafe" casts
-            floats to integers too, and keeps the low bits of those that do not fit.
+            floats to integers as well, and keeps the low bits of those that do not fit.
         durability
             What has reached the disk when the call returns. "none", the default unless the array was opened
             with another: nothing has to, as with other libraries of Zarr. A kill loses nothing, and a loss
             of power may lose what was written last. "file": the bytes of each chunk, so that it is old or
-            new, whole, after a loss of power. "full": the names too, so that it is new.
+            new, whole, after a loss of power. "full": also the names, so that it is new.
         write_empty_chunks
             Store chunks that are nothing but the fill value, bit by bit. By default they are not stored,
             and erased where they were; in arrays of version 2 whose fill value is null they are always
@@ -411,9 +414,8 @@ class Array:
             A codec cannot encode as it is set, or a part of a chunk that stands there does not decode;
             several fields were named, which are written one by one, or one of elements that may be missing.
         NotFoundError, StaleHandleError
-            Another has erased the array since it was opened here, replaced it by one of other chunks, or made
-            it smaller than the selection: nothing is written then. Where that happens during the call, it is
-            said in the end.
+            Since it was opened here, the array was erased, replaced by one of other chunks, or made smaller
+            than the selection: nothing is written then. During the call, it is raised at the end.
         ReadOnlyError, StoreError
             The store cannot be written (an `OSError`): `kind` is "read_only", "permission", "no_space" or
             "write". Some chunks may be new then, and the others are old.
@@ -459,10 +461,10 @@ class Array:
         array larger lists its chunks and reads those at an edge that moves; `append` does neither.
 
         This Array has the new shape then. Another one of the same array, here or elsewhere, has it when
-        it is opened anew or `refresh` is called; until then it reads what is outside as fill values. Whoever
-        resizes or appends at once does so one after the other.
+        it is opened anew or `refresh` is called; until then it reads what is outside as fill values. Writers
+        that resize or append at the same time do so one after the other.
 
-        A chunk that the new shape cuts and that does not decode stays as it is. Where taking elements away
+        A chunk that the new shape cuts and that does not decode stays as it is. If taking elements away
         fails otherwise, this Array has the shape that the store has then.
 
         Raises
@@ -472,7 +474,7 @@ class Array:
         NotFoundError, StaleHandleError
             As `write`.
         ReadOnlyError, StoreError
-            The store cannot be written (an `OSError`). Where making the array smaller fails, it may have the
+            The store cannot be written (an `OSError`). If making the array smaller fails, it may have the
             new shape already, here as in the store.
 
         Examples
@@ -486,14 +488,14 @@ class Array:
     def append(self, value: Any, axis: int = 0) -> tuple[int, ...]:
         """Make the array longer along an axis, by elements that are written there.
 
-        Who reads the array anew sees all of them or none, also where this process is killed. Whoever resizes
-        or appends at once does so one after the other, so that nothing is lost; where the end of the array
-        is within a chunk, that chunk is written anew.
+        A reader that opens the array afterwards sees all of them or none, even if this process is killed.
+        Writers that resize or append at the same time do so one after the other, so that nothing is lost. If
+        the end of the array is within a chunk, that chunk is written again.
 
         Parameters
         ----------
         value
-            What `write` takes, of as many axes as the array and of its shape but along `axis`.
+            What `write` takes, of as many axes as the array and of its shape except along `axis`.
         axis
             The axis along which to go on; negative ones count from the last.
 
@@ -525,7 +527,7 @@ class Array:
     def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> Any:
         """Read one chunk by its place in the grid, cut to the array at its end.
 
-        The result is as that of `__getitem__`; where the array is sharded, the chunk is a shard.
+        The result is as that of `__getitem__`; if the array is sharded, the chunk is a shard.
 
         Raises
         ------
@@ -550,7 +552,7 @@ class Array:
         Parameters
         ----------
         rows
-            A slice without a step; all rows, where none is given.
+            A slice without a step; by default all rows.
         layout, bools, strings
             The type of the rows: see `DecodedArray.arrow`. The axes keep their names. Bools are
             Arrow's own, of one bit, which every library filters by; `bools="bytes"` saves packing them.

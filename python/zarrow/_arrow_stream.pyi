@@ -32,19 +32,19 @@ class ArrowStream:
         """How many rows there are."""
     @property
     def batch_rows(self) -> int:
-        """How many rows a batch has, but for the first and the last: batches begin at multiples of it.
+        """How many rows a batch has, except the first and the last: batches begin at multiples of it.
 
-        Where nobody said otherwise it is a multiple of all columns' chunk lengths, so that no chunk is
-        decoded twice, of some 32 MiB in all; where that would be more than 256 MiB, of the longest.
+        By default it is a multiple of all columns' chunk lengths, so that no chunk is decoded twice, of some
+        32 MiB in all; if that would be more than 256 MiB, of the longest.
         """
     @property
     def column_names(self) -> list[str] | None:
-        """The names of the columns; None where it is the rows of one array."""
+        """The names of the columns; None if it is the rows of one array."""
     def arrow(self) -> _pyarrow.Table | _pyarrow.ChunkedArray:
-        """Read all rows into a pyarrow.Table; a pyarrow.ChunkedArray where it is the rows of one array."""
+        """Read all rows into a pyarrow.Table; a pyarrow.ChunkedArray if it is the rows of one array."""
     def polars(self) -> _polars.DataFrame | _polars.Series:
-        """Read all rows into a polars.DataFrame; a polars.Series where it is the rows of one array."""
+        """Read all rows into a polars.DataFrame; a polars.Series if it is the rows of one array."""
     def __arrow_c_schema__(self) -> CapsuleType:
         """Arrow: the type of the rows in a capsule."""
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:
-        """Arrow: a stream of the rows in a capsule, in the requested form where that can be had."""
+        """Arrow: a stream of the rows in a capsule, in the requested form if that is possible."""

@@ -12,7 +12,7 @@ from zarrow._variable import Variable
 
 @final
 class Categorical:
-    """Values that are few different ones: for each the number of its category, and the categories.
+    """Values drawn from a small set of categories: the number of each value's category, and the categories.
 
     `Group.read` gives it for a group that AnnData wrote as `categorical`.
 
@@ -26,7 +26,7 @@ class Categorical:
 
     @property
     def codes(self) -> Tensor:
-        """The number of each element's category, negative where it has none: a Tensor of integers."""
+        """The number of each element's category, negative if it has none: a Tensor of integers."""
     @property
     def categories(self) -> Tensor | Variable:
         """The categories: a Variable of strings, or a Tensor."""
@@ -42,7 +42,7 @@ class Categorical:
     def numpy(self) -> npt.NDArray[Any]:
         """Make an array of the values.
 
-        Where one is missing it is an array of objects with None for strings, else a numpy.ma.MaskedArray.
+        If one is missing it is an array of objects with None for strings, else a numpy.ma.MaskedArray.
 
         Raises
         ------
@@ -50,7 +50,7 @@ class Categorical:
             A code has no category.
         """
     def arrow(self) -> _pyarrow.DictionaryArray:
-        """Give a pyarrow.DictionaryArray of the same memory, null where there is no category.
+        """Give a pyarrow.DictionaryArray of the same memory, null where an element has no category.
 
         Raises
         ------

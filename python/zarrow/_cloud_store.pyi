@@ -21,8 +21,8 @@ class CloudStore:
         file), `project`, `endpoint_url`; for Azure `account_name`, `account_key`, `sas_token`,
         `connection_string`, `anon`; for web servers `headers`; for all `connect_timeout` and `read_timeout`
         in seconds, `max_retries`, and `verify`: the path of a file of authorities whose certificates are
-        accepted, or False for all certificates. The names of object_store are taken too. What is left open
-        comes from the environment (`AWS_ACCESS_KEY_ID` and so on) and from AWS profiles.
+        accepted, or False for all certificates. The names of object_store are taken as well. Options that
+        are left out come from the environment (`AWS_ACCESS_KEY_ID` and so on) and from AWS profiles.
 
     Raises
     ------

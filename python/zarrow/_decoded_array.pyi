@@ -48,7 +48,7 @@ class DecodedArray:
         """The number of elements."""
     @property
     def nbytes(self) -> int:
-        """The bytes of all buffers: elements, and offsets and mask where there are any."""
+        """The bytes of all buffers: elements, and offsets and mask if there are any."""
     @property
     def device(self) -> str:
         """Where the memory is: "cpu"."""
@@ -56,9 +56,9 @@ class DecodedArray:
     def __eq__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does.
 
-        A bool for each element comes back as a NumPy array, or as one of `numpy.ma` where a mask says that
-        elements are missing. Whoever has NumPy's arrays or PyTorch's tensors expects that of `==`, and one of
-        them on the other side makes it so anyway. As in NumPy, an array with axes has therefore no hash;
+        A bool for each element comes back as a NumPy array, or as one of `numpy.ma` if a mask says that
+        elements are missing. NumPy's arrays and PyTorch's tensors compare in the same way, and would do so
+        with one of them on the other side. As in NumPy, an array with axes therefore has no hash;
         `equals` tells whether two arrays are the same.
         """
     def __ne__(self, other: Any, /) -> Any:
@@ -72,61 +72,61 @@ class DecodedArray:
     def __ge__(self, other: Any, /) -> Any:
         """Compare element by element, as NumPy does."""
     def __add__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __radd__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __sub__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rsub__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __mul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rmul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __matmul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rmatmul__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __truediv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rtruediv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __floordiv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rfloordiv__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __mod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rmod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __pow__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rpow__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __lshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rlshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rrshift__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __and__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rand__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __or__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __ror__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __xor__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rxor__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __divmod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __rdivmod__(self, other: Any, /) -> Any:
-        """As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."""
+        """As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."""
     def __neg__(self) -> Any:
         """As NumPy does it."""
     def __pos__(self) -> Any:
@@ -138,23 +138,23 @@ class DecodedArray:
     def __setitem__(self, index: Any, value: Any, /) -> None:
         """Refuse, with a TypeError that says what can be written to."""
     def copy(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.copy`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.copy`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def reshape(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.reshape`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.reshape`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def transpose(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.transpose`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.transpose`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     @property
     def T(self) -> Any:  # noqa: N802
-        """As `numpy.ndarray.T`; NumPy's, and a view where NumPy's is one."""
+        """As `numpy.ndarray.T`; NumPy's, and a view if NumPy's is one."""
     def __bool__(self) -> bool:
         """As NumPy does it."""
     def __iter__(self) -> Iterator[Any]:
@@ -178,9 +178,9 @@ class DecodedArray:
     def __ceil__(self) -> int:
         """As `math.ceil` of the one element."""
     def __jax_array__(self) -> Any:
-        """Give a jax.Array, which shares the memory where JAX can."""
+        """Give a jax.Array, which shares the memory if JAX can."""
     def item(self, *index: Any) -> Any:
-        """Give an element as a Python object, None where it is missing: the only one, or that at a position.
+        """Give an element as a Python object, None if it is missing: the only one, or that at a position.
 
         Raises
         ------
@@ -189,187 +189,187 @@ class DecodedArray:
         """
     @property
     def flat(self) -> Any:
-        """As `numpy.ndarray.flat`; NumPy's, and a view where NumPy's is one."""
+        """As `numpy.ndarray.flat`; NumPy's, and a view if NumPy's is one."""
     @property
     def imag(self) -> Any:
-        """As `numpy.ndarray.imag`; NumPy's, and a view where NumPy's is one."""
+        """As `numpy.ndarray.imag`; NumPy's, and a view if NumPy's is one."""
     @property
     def real(self) -> Any:
-        """As `numpy.ndarray.real`; NumPy's, and a view where NumPy's is one."""
+        """As `numpy.ndarray.real`; NumPy's, and a view if NumPy's is one."""
     def all(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.all`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.all`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def any(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.any`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.any`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def argmax(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.argmax`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.argmax`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def argmin(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.argmin`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.argmin`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def argsort(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.argsort`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.argsort`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def astype(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.astype`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.astype`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def choose(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.choose`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.choose`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def clip(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.clip`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.clip`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def compress(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.compress`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.compress`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def conj(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.conj`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.conj`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def conjugate(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.conjugate`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.conjugate`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def cumprod(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.cumprod`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.cumprod`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def cumsum(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.cumsum`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.cumsum`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def diagonal(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.diagonal`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.diagonal`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def dot(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.dot`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.dot`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def flatten(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.flatten`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.flatten`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def max(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.max`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.max`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def mean(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.mean`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.mean`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def min(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.min`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.min`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def nonzero(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.nonzero`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.nonzero`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def prod(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.prod`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.prod`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def ravel(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.ravel`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.ravel`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def repeat(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.repeat`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.repeat`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def round(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.round`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.round`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def searchsorted(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.searchsorted`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.searchsorted`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def squeeze(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.squeeze`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.squeeze`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def std(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.std`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.std`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def sum(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.sum`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.sum`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def swapaxes(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.swapaxes`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.swapaxes`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def take(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.take`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.take`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def tobytes(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.tobytes`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.tobytes`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def tofile(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.tofile`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.tofile`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def trace(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.trace`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.trace`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def var(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.var`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.var`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def equals(self, other: object) -> bool:
         """Tell whether both have one layout, type and shape, and the same elements; NaN is like NaN.
 
-        What lies in memory where an element is missing does not count.
+        Values in memory under missing elements do not count.
 
         Examples
         --------
@@ -381,7 +381,7 @@ class DecodedArray:
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         """Pickle: protocol 5 carries the buffers out of band, where they are; others in the stream.
 
-        Loading shares the buffers that it is given, and is read-only where they are.
+        Loading shares the buffers that it is given, and is read-only if they are.
         """
     def __copy__(self) -> Self:
         """Copy what can be written to; strings and masks cannot, and are shared."""
@@ -402,7 +402,7 @@ class DecodedArray:
         One axis gives an array of elements; of more axes, axis 0 is the array, and a row is one of its
         elements. bool is `arrow.bool8`, complex a list of two floats, times are timestamps and durations
         (NaT is null), raw bytes and `S` are fixed-size binary. bfloat16 and the 8-bit floats, which Arrow
-        does not have, are `arrow.opaque` under their names, so that nobody takes them for integers. A mask
+        does not have, are `arrow.opaque` under their names, so that they are not taken for integers. A mask
         becomes a bitmap of the elements, which is new memory, as is `U` text, which Arrow holds as UTF-8.
 
         Parameters
@@ -451,8 +451,8 @@ class DecodedArray:
     ) -> _polars.Series:
         """Give a polars.Series of the same memory.
 
-        It goes by way of Arrow: what `arrow` says holds here, errors too. With `layout="nested"` rows are of
-        polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
+        It goes by way of Arrow: what `arrow` says holds here, including errors. With `layout="nested"` rows
+        are of polars' type `Array`. Bools are packed to its type `Boolean`, which it filters by; with
         `bools="bytes"` they are not copied.
         """
     to_polars = polars
@@ -461,4 +461,4 @@ class DecodedArray:
     def __arrow_c_array__(
         self, requested_schema: CapsuleType | None = None
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory in a capsule each, in the requested form where that can be had."""
+        """Arrow: type and memory in a capsule each, in the requested form if that is possible."""

@@ -66,26 +66,26 @@ class Group:
     def __setitem__(self, path: str, value: Any, /) -> None:
         """Store an array, a table or a group at a path below.
 
-        An array that is there is replaced in one step: where this raises, or the process is killed, it is as
+        An array that is there is replaced in one step: if this raises, or the process is killed, it is as
         it was. The new array has the chunks and codecs that `create_array` chooses, and no attributes; to
         keep the old ones, write to the array: `group["a"][...] = values`. Consolidated metadata follow in a
-        second step: where data type, chunks or codecs change, they lack the array until then.
+        second step: if data type, chunks or codecs change, they lack the array until then.
 
         Parameters
         ----------
         path
-            Where, such as "model/pressure".
+            The path of the node, such as "model/pressure".
         value
             Anything that `asarray` takes. A table of pandas, polars or Arrow, or a dict of arrays, becomes a
             group with an array for each column. An `Array` of a store is copied with all it has: elements,
             chunks, codecs, fill value, axis names, attributes; one of more than 256 MiB in parts, to a place
             where nothing is. A `Group` is copied with its attributes and all that is below it. A group that
-            is there keeps what else it has.
+            is there keeps its other members.
 
         Raises
         ------
         NodeExistsError
-            There is a group, which no array replaces (a `FileExistsError`).
+            There is a group, which an array does not replace (a `FileExistsError`).
 
         Examples
         --------
@@ -111,13 +111,14 @@ class Group:
         """Append the rows of a table: each column to the array of its name.
 
         One writer at a time may append to a table: of two at once, one may write between the columns of the
-        other. Where a column cannot be appended, those before it are cut to their old length; a process that
+        other. If a column cannot be appended, those before it are cut to their old length; a process that
         is killed meanwhile leaves columns of different lengths, which `Array.resize` makes equal.
 
         Parameters
         ----------
         table
-            What `save` takes as a table, with a column for each array of the group.
+            What `save` takes as a table, with a column for each array of the group. A column of nothing but
+            nulls takes the type of its array, if that stores missing elements.
 
         Returns
         -------
@@ -127,9 +128,10 @@ class Group:
         Raises
         ------
         TypeError
-            It is no table, or a column of the group is a group itself.
+            It is not a table, or a column of the group is a group itself.
         ValueError
-            The table has other columns than the group, or columns have different lengths.
+            The table has other columns than the group, or columns have different lengths. If a column cannot
+            be appended, nothing is, and the message begins with its name.
         DataTypeError, CodecError, ReadOnlyError, StoreError
             As `Array.append`.
 
@@ -172,7 +174,7 @@ class Group:
         name
             The path below the group, such as `"rain"` or `"model/rain"`.
         shape, dtype
-            The extent of each axis, and what an element is; both follow from `data` where it is given.
+            The extent of each axis, and what an element is; both follow from `data` if it is given.
         data
             Elements to begin with, anything that `zarrow.asarray` takes; written from its memory.
         chunks, shards
@@ -207,7 +209,7 @@ class Group:
         fill_value: Any = None,
         **options: Unpack[LayoutOptions],
     ) -> Array:
-        """Give the array of this name, which is created where it is not there.
+        """Give the array of this name; create it if it is not there.
 
         Parameters
         ----------
@@ -216,7 +218,7 @@ class Group:
         shape
             The shape of the array, which one that is there must have.
         dtype
-            What an element is: "f8", where nothing is said. The type of an array that is there must be cast
+            Data type of an element (default "f8"). The type of an array that is there must be cast
             to it without loss.
         exact
             Whether an array that is there must have this very type.
@@ -244,7 +246,7 @@ class Group:
     ) -> Array:
         """Create an array: `create_array` by its name in h5py and zarr-python 2, of "f8" by default.
 
-        `dimension_separator` is taken too, which is `chunk_key_encoding` today.
+        It also takes `dimension_separator`, which is `chunk_key_encoding` today.
         """
     def require_dataset(
         self,
@@ -308,7 +310,7 @@ class Group:
         Parameters and what is raised are those of `zarrow.create_group`.
         """
     def require_group(self, name: str, *, overwrite: bool = False) -> Group:
-        """Give the group of this name, which is created where it is not there.
+        """Give the group of this name; create it if it is not there.
 
         Parameters
         ----------
@@ -323,7 +325,7 @@ class Group:
             There is an array (a `TypeError`).
         """
     def require_groups(self, *names: str) -> tuple[Group, ...]:
-        """Give the groups of these names, which are created where they are not there."""
+        """Give the groups of these names; create those that are not there."""
     def consolidate_metadata(self) -> None:
         """Copy the metadata of everything below the group into the group's own.
 
@@ -332,9 +334,9 @@ class Group:
     def refresh(self) -> None:
         """Read the metadata again, so that the group is as the store has it now.
 
-        A Group sees members that others create and erase at once. Where its metadata is consolidated it sees
-        what this process has changed, by whichever object, and of other processes what they had changed when
-        it was opened or refreshed.
+        A Group sees at once which members other writers create and erase. If its metadata are consolidated,
+        it sees every change of this process, by whichever object, and those that other processes had made
+        when it was opened or refreshed.
         """
     def __contains__(self, path: str, /) -> bool: ...
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -356,7 +358,7 @@ class Group:
     def __copy__(self) -> Group:
         """Give another handle of the same group."""
     def get(self, path: str, default: Any = None) -> Any:
-        """Give the Array or Group at a path below, or `default` where there is none."""
+        """Give the Array or Group at a path below, or `default` if there is none."""
     def get_array(self, path: str) -> Array:
         """Give the Array at a path below the group: `group[path]`, of the type that is said.
 
@@ -418,7 +420,7 @@ class Group:
         Parameters
         ----------
         selection
-            As for `Array.__getitem__`; all, where none is given. Of categories all are read.
+            As for `Array.__getitem__`; by default all. Of categories all are read.
 
         Returns
         -------
@@ -463,11 +465,11 @@ class Group:
         ----------
         columns
             Names of arrays of one length along their first axis, or their paths ("model/pressure"), in the
-            order of the columns; a group that `read` takes is a column too. Where none are given they are all
+            order of the columns; a group that `read` takes can be a column. By default they are all arrays
             of the group that have an axis, or those of a table that AnnData wrote (`obs`, `var`), in its
             order with the index first.
         rows
-            A slice without a step; all rows, where none is given.
+            A slice without a step; by default all rows.
         layout, bools, strings
             The types of the columns: see `DecodedArray.arrow`. Bools are Arrow's own, of one bit, which every
             library filters by; `bools="bytes"` saves packing them. For DuckDB, which takes a tensor's row for

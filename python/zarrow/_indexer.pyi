@@ -37,10 +37,10 @@ class Indexer:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its array."""
     def read(self, selection: _Index | None = None, *, out: Any = None) -> Any:
-        """Read a selection; all of the array where none is given.
+        """Read a selection; all of the array if none is given.
 
         Every chunk is read and decoded once, however many positions need it, and of an uncompressed one only
-        the bytes around the positions are read where it is large.
+        the bytes around the positions are read if it is large.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Indexer:
         Returns
         -------
         Tensor, Variable, MaskedTensor or MaskedVariable
-            In new memory; or `out` itself, where it was given.
+            In new memory; or `out` itself, if it was given.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class Indexer:
     ) -> None:
         """Write values to a selection.
 
-        Where a position is repeated, the last of its values stays, as in NumPy. All else is as `Array.write`
+        If a position is repeated, the last of its values stays, as in NumPy. All else is as `Array.write`
         says.
 
         Raises

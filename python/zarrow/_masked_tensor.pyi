@@ -24,7 +24,7 @@ class MaskedTensor(DecodedArray):
     def data(self) -> Tensor:
         """The elements: a Tensor of the same memory.
 
-        Where one is missing they are zero if they were decoded from an optional type, and else what the
+        Under a missing one they are zero if they were decoded from an optional type, and else what the
         source has there: with `Array.read(mask=...)` the value that says so.
         """
     @property
@@ -41,14 +41,14 @@ class MaskedTensor(DecodedArray):
     def __array_ufunc__(self, ufunc: Any, how: str, /, *inputs: Any, **options: Any) -> Any:
         """Give what a function of NumPy gives for `numpy.ma`."""
     def compressed(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.compressed`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.compressed`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def count(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.count`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.count`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def __float__(self) -> float:
         """As NumPy does it."""

@@ -33,10 +33,10 @@ class MaskedVariable(DecodedArray):
         Raises
         ------
         TypeError
-            The value is no str where the elements are strings, or no bytes where they are bytes.
+            The value is not a str for elements that are strings, or not bytes for bytes.
         """
     def __getitem__(self, index: Any, /) -> Any:
-        """One element by an integer for each axis, None where it is missing; or a part by any index of NumPy.
+        """One element by an integer for each axis, None if it is missing; or a part by any index of NumPy.
 
         A run of elements shares their bytes; others are copied.
 

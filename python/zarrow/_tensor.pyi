@@ -20,8 +20,8 @@ class Tensor(DecodedArray):
     """A strided array of fixed-size elements in one buffer, shared with every library that asks for it.
 
     All faces have one address: NumPy, PyTorch, JAX, Arrow, the buffer protocol. A write through one of them
-    shows in the others, those of JAX and Arrow too. The memory is aligned to 64 bytes and writable, unless
-    `readonly` says otherwise; it lives as long as any of its faces.
+    shows in the others, including those of JAX and Arrow. The memory is aligned to 64 bytes and writable,
+    unless `readonly` says otherwise; it lives as long as any of its faces.
 
     Examples
     --------
@@ -43,8 +43,8 @@ class Tensor(DecodedArray):
     def is_mapped(self) -> bool:
         """Whether the memory is a map of the store's files, and was not read from them.
 
-        It is where `Array.read` was given `mmap=True` and could do it. A view of such a tensor is mapped
-        too, a copy is not.
+        It is if `Array.read` was given `mmap=True` and could map it. A view of such a tensor is also
+        mapped, a copy is not.
         """
     @property
     def itemsize(self) -> int:
@@ -61,24 +61,24 @@ class Tensor(DecodedArray):
             There is not exactly one element, and no position was given.
         """
     def fill(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.fill`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.fill`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def partition(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.partition`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.partition`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def put(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.put`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.put`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def sort(self, *arguments: Any, **options: Any) -> Any:
-        """As `numpy.ndarray.sort`, or as that of `numpy.ma` where elements may be missing.
+        """As `numpy.ndarray.sort`, or as that of `numpy.ma` if elements may be missing.
 
-        The result is NumPy's. It shares memory where NumPy's would.
+        The result is NumPy's. It shares memory if NumPy's would.
         """
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
@@ -145,7 +145,7 @@ class Tensor(DecodedArray):
             No strides over this memory have that shape: `.copy()` first (a `BufferError`).
         """
     def transpose(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """Give the same memory with its axes in another order: reversed, where none is given.
+        """Give the same memory with its axes in another order: reversed, if none is given.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Tensor(DecodedArray):
         """
     to_jax = jax
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """NumPy's protocol: a view, or a copy where dtype or copy ask for one.
+        """NumPy's protocol: a view, or a copy if dtype or copy ask for one.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class Tensor(DecodedArray):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """DLPack: a capsule of the same memory, versioned where the consumer takes that.
+        """DLPack: a capsule of the same memory, versioned if the consumer takes that.
 
         Parameters
         ----------

@@ -93,12 +93,12 @@ class MemoryStore:
     Parameters
     ----------
     values
-        What is in it at the beginning: bytes by their keys, such as `"model/zarr.json"`.
+        Its initial contents: bytes by their keys, such as `"model/zarr.json"`.
 
     Raises
     ------
     InvalidKeyError
-        A key is none (a `ValueError`).
+        A key is invalid (a `ValueError`).
 
     Examples
     --------
@@ -251,28 +251,26 @@ def open(
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, a store in the cloud by its URL (`s3://`, `gs://`, `az://`,
-        `abfs://`, `http://`, `https://`), or a store object: of zarrow, zarr-python, obstore, fsspec,
-        icechunk or VirtualiZarr, or a mapping of keys to bytes. It may lie anywhere inside a larger
-        hierarchy.
+        A folder, as a path or a `file://` URL; a store in the cloud by its URL (`s3://`, `gs://`, `az://`,
+        `abfs://`, `http://`, `https://`); a store object of zarrow, zarr-python, obstore, fsspec, icechunk or
+        VirtualiZarr; or a mapping of keys to bytes. It may be any node inside a larger hierarchy.
     path
-        Where in the store to look; `""` is its root.
+        Path of the node in the store; `""` is the root.
     mode
-        "r+", the default, opens what is there, to be read, and written where the store allows that. "r" opens
-        it to be read: writing raises ReadOnlyError. "a" creates a group where nothing is there, and "w-" (or
-        "x") creates one and refuses where something is. "w" creates one, and erases the array or group that
-        is there with all that is in its folder; a folder that is neither and holds something it refuses.
-        Groups are created with those above them; `create_group` and `create_array` do more.
+        "r+", the default, opens an existing node for reading, and for writing if the store allows it. "r"
+        opens it for reading: writing raises ReadOnlyError. "a" creates a group if nothing is there. "w-" (or
+        "x") creates a group, and raises if something is there. "w" creates a group, and erases the array or
+        group that is there with all that is in its folder; it refuses to erase a folder that is neither and
+        holds something. Missing groups above are created; `create_group` and `create_array` do more.
     zarr_format
-        The version of what is created: 3, where nothing is said. What is there must be of this version, where
-        one is given.
+        Format version for new nodes (default 3). If given, an existing node must have it.
     storage_options
-        Credentials, endpoint, region and the like for a URL in the cloud, as fsspec has it: see
+        Credentials, endpoint, region and the like for a URL in the cloud, as in fsspec: see
         `CloudStore`.
     cache_bytes
-        Bytes of decoded chunks that each array keeps, the least recently used going first: for reads that
-        overlap. A chunk that was written anew since is decoded anew; of a file that was written in the last
-        milliseconds nothing is kept. 0 keeps none.
+        Bytes of decoded chunks that each array keeps for reads that overlap; the least recently used are
+        dropped first. A chunk that has changed is decoded again, and a file that was written in the last
+        milliseconds is not kept. 0 keeps none.
     limits
         What is refused as hostile, for all that is opened from here.
     durability
@@ -322,22 +320,22 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
     items
         An array and a selection of it for each item, of one or several arrays; an array by itself is read
         whole. Selections are those of
-        `Array.__getitem__` but fields, or those of `oindex`, `vindex` or `blocks` where one of these stands
-        for the array. Items of one array share its chunks where they are given the same Array object, or
+        `Array.__getitem__` except fields, or those of `oindex`, `vindex` or `blocks` if one of these stands
+        for the array. Items of one array share its chunks if they are given the same Array object, or
         two that were opened from one group: then they see the same version of each chunk.
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
-        here. Where `items` is empty it is not looked at.
+        here. If `items` is empty it is not looked at.
 
     Returns
     -------
     Tensor, Variable, MaskedTensor or MaskedVariable
-        In new memory: item `i` is at position `i` of a new first axis, where all items have one shape and one
+        In new memory: item `i` is at position `i` of a new first axis, if all items have one shape and one
         data type, and strings one fill value.
     list
-        An array for each item where they differ, empty where there is no item.
+        An array for each item if they differ, empty if there are no items.
     object
-        `out` itself, where it was given.
+        `out` itself, if it was given.
 
     Raises
     ------
@@ -365,7 +363,7 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
     """
 
 def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
-    """Take any array as one of the four layouts, in its own memory where that can be.
+    """Take any array as one of the four layouts, in its own memory if possible.
 
     A write through either side shows in the other, and the source stays alive as long as the result or any of
     its faces. Memory that must not be written to stays so, and every face says it.
@@ -390,7 +388,7 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
     Returns
     -------
     Tensor, Variable, MaskedTensor or MaskedVariable
-        Of the same shape and, but for Python's objects, the same type.
+        Of the same shape and, except for Python's objects, the same type.
 
     Raises
     ------
@@ -403,7 +401,7 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
     UnsupportedError
         A dtype of NumPy's that has no counterpart (a `NotImplementedError`).
     TypeError
-        `x` is no array, and nothing that one can be made of.
+        `x` is not an array, and cannot be made into one.
 
     Examples
     --------
@@ -448,7 +446,7 @@ def from_arrow(x: Any) -> _AnyArray:
     ShapeError
         Offsets that decrease, text that is not UTF-8 (a `ValueError`).
     TypeError
-        `x` is no Arrow array.
+        `x` is not an Arrow array.
 
     Examples
     --------
@@ -470,7 +468,7 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
     x
         An object with `__dlpack__`, which is asked for the newest version that it has; or a capsule, which is
         used up. A capsule of before DLPack 1.0 cannot say whether its memory may be written to: it is
-        read-only here as in NumPy, but for PyTorch's, which always may.
+        read-only here as in NumPy, except PyTorch's, which always may.
     dtype
         The type that the data must have, as in `asarray`.
     copy
@@ -499,8 +497,8 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
 def from_numpy(x: Any, dtype: Any = None) -> _AnyArray:
     """Take the memory of a NumPy array, or of anything with `__array_interface__`. Nothing is ever copied.
 
-    All that an array is stays: its type, its strides (negative ones too), whether it may be written to.
-    Dates, which DLPack cannot name, come in too, and a `numpy.ma.MaskedArray` gives a MaskedTensor.
+    The array keeps its type, its strides (including negative ones), and whether it may be written to.
+    Dates, which DLPack cannot name, are taken as well, and a `numpy.ma.MaskedArray` gives a MaskedTensor.
 
     Parameters
     ----------

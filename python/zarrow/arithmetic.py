@@ -136,7 +136,7 @@ def _binary(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return apply(self.numpy(), numpy_form(other))
 
     method.__doc__ = (
-        "As NumPy does it, element by element; gives a NumPy array, masked where elements are missing."
+        "As NumPy does it, element by element; gives a NumPy array, masked if elements are missing."
     )
     return method
 
@@ -174,8 +174,8 @@ def _method(name: str) -> Callable[..., Any]:
         return values(*map(numpy_form, arguments), **options)
 
     method.__doc__ = (
-        f"As `numpy.ndarray.{name}`, or as that of `numpy.ma` where elements may be missing.\n\n"
-        "The result is NumPy's. It shares memory where NumPy's would."
+        f"As `numpy.ndarray.{name}`, or as that of `numpy.ma` if elements may be missing.\n\n"
+        "The result is NumPy's. It shares memory if NumPy's would."
     )
     return method
 
@@ -248,7 +248,7 @@ def _refuse_set_item(self: Any, index: Any, value: Any, /) -> None:
     """Refuse, with a TypeError that says what can be written to."""
     kind = type(self).__name__
     if kind == "MaskedTensor":
-        way = "its mask is shared and read-only; type .numpy().copy(), or .data[...] where none is missing"
+        way = "its mask is shared and read-only; type .numpy().copy(), or .data[...] if none is missing"
     else:
         way = "text has no room to change; type .numpy(), which is a copy"
     raise TypeError(f"{kind!r} object does not support item assignment: {way}")
@@ -260,7 +260,7 @@ def _text(self: Any) -> str:
 
 
 def _item(self: Any, *index: Any) -> Any:
-    """Give an element as a Python object, None where it is missing: the only one, or that at a position.
+    """Give an element as a Python object, None if it is missing: the only one, or that at a position.
 
     Raises
     ------

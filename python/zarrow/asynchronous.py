@@ -57,12 +57,12 @@ async def read_async(self: Array, selection: _Index = ..., *, out: Any = None, m
 
     Returns
     -------
-    Tensor, MaskedTensor, Variable or MaskedVariable, in new memory; `out`, where it is given.
+    Tensor, MaskedTensor, Variable or MaskedVariable, in new memory; `out`, if it is given.
 
     Raises
     ------
     asyncio.CancelledError
-        The task was cancelled: the requests were, too.
+        The task was cancelled, and so were its requests.
 
     And as `read`.
 
@@ -114,7 +114,7 @@ async def write_async(self: Array, selection: _Index, value: Any, **options: Any
 async def iter_chunks_async(
     self: Array, *, prefetch: int = 4
 ) -> AsyncIterator[tuple[tuple[slice, ...], Any]]:
-    """Iterate over the shards, or over the chunks where there are none: the slices of each, and its elements.
+    """Iterate over the shards, or over the chunks if there are none: the slices of each, and its elements.
 
     Parameters
     ----------

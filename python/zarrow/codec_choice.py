@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from zarrow.errors import CodecError
+
+# What version 3 has for a codec; its parameters are in the configuration.
+_KEYS = ("name", "configuration", "must_understand")
+
 
 def chosen_codecs(codecs: Any) -> list[Any]:
     """List the codecs of one, of several, or of none."""
@@ -21,7 +26,27 @@ def _codec(codec: Any) -> Any:
         return _of_zarr_python(codec)
     if hasattr(codec, "get_config"):  # of numcodecs
         codec = codec.get_config()
-    return dict(codec) if isinstance(codec, Mapping) else codec
+    if not isinstance(codec, Mapping):
+        return codec
+    _refuse_parameters_beside_the_name(codec)
+    return dict(codec)
+
+
+def _refuse_parameters_beside_the_name(codec: Mapping[str, Any]) -> None:
+    """Refuse parameters that stand beside the name, where numcodecs has them, and version 3 does not."""
+    beside = {key: value for key, value in codec.items() if key not in _KEYS}
+    configuration = codec.get("configuration", {})
+    if "name" not in codec or "id" in codec or not beside or not isinstance(configuration, Mapping):
+        return
+    import json
+
+    name = codec["name"]
+    raise CodecError(
+        f"parameters of a codec stand in its configuration: type "
+        f'{{"name": "{name}", "configuration": {json.dumps({**configuration, **beside}, default=repr)}}}',
+        kind="bad_codec",
+        codec=str(name),
+    )
 
 
 def _of_zarr_python(codec: Any) -> dict[str, Any]:

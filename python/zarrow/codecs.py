@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from zarrow import _zarrow
+from zarrow.hints import close_name
 
 __all__ = ["register"]
 
@@ -65,8 +66,8 @@ def register(
     TypeError
         There is neither a name with `decode` nor a class with the protocol.
 
-    What a codec raises becomes the cause of a `CodecError`. What it decodes to has to have as many bytes as
-    the metadata say, or that is an error too.
+    What a codec raises becomes the cause of a `CodecError`. What it decodes to must have as many bytes as
+    the metadata say, or that is also an error.
 
     Examples
     --------
@@ -188,6 +189,44 @@ _PACKAGES = (
 )
 
 
+# Codecs that zarrow has, for names that are close to one of them.
+_NAMES = (
+    "adler32",
+    "astype",
+    "base64",
+    "bitround",
+    "blosc",
+    "bytes",
+    "bz2",
+    "cast_value",
+    "categorize",
+    "crc32",
+    "crc32c",
+    "delta",
+    "fixedscaleoffset",
+    "fletcher32",
+    "gzip",
+    "jenkins_lookup3",
+    "lz4",
+    "lzma",
+    "packbits",
+    "pcodec",
+    "quantize",
+    "reshape",
+    "scale_offset",
+    "sharding_indexed",
+    "shuffle",
+    "transpose",
+    "vlen-bytes",
+    "vlen-utf8",
+    "zlib",
+    "zstd",
+)
+
+# What others call them.
+_OTHER_NAMES = {"zstandard": "zstd", "gz": "gzip", "deflate": "zlib", "bzip2": "bz2", "xz": "lzma"}
+
+
 def _whereabouts(name: str) -> str:
     """Say which package has a codec that zarrow does not have, and how to register it."""
     codec_id = name.removeprefix("numcodecs.")
@@ -201,7 +240,9 @@ def _whereabouts(name: str) -> str:
                 f"pip install {package!r}, then import {module} and "
                 f"zarrow.codecs.register({found}, kind={kind!r})"
             )
-    return (
+    known = _OTHER_NAMES.get(codec_id.lower())
+    close = f"did you mean {known}?" if known else close_name(codec_id.lower(), _NAMES)
+    return (f"{close} If not, " if close else "") + (
         "zarrow.codecs.register(CLASS) adds a codec that has numcodecs' protocol, "
         f"zarrow.codecs.register({codec_id!r}, decode=..., encode=...) one of functions"
     )

@@ -52,7 +52,7 @@ def _torch_form(value: Any) -> Any:
 
 
 def _jax_array(self: Any) -> Any:
-    """Give a jax.Array, which shares the memory where JAX can (step 2)."""
+    """Give a jax.Array, which shares the memory if JAX can (step 2)."""
     from zarrow.errors import ExchangeError
 
     try:

@@ -61,16 +61,16 @@ def create_array(
 ) -> Array:
     """Create an array in a store, and the groups above it that are not there.
 
-    All is checked before anything is written, and `data` are written where nobody sees them before the array
-    takes its place: where this raises, or the process is killed, the store is as it was.
+    All is checked before anything is written, and `data` are written to a hidden place before the array takes
+    its own: if this raises, or the process is killed, the store is as it was.
 
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, which is made where it is not there; a URL in the cloud (see
-        `open`), a `CloudStore` or a `MemoryStore`.
+        A folder, as a path or a `file://` URL, which is made if it is not there; a URL in the cloud (see
+        `open`), a `CloudStore` or a `MemoryStore`; or a store object of another library.
     path, name
-        Where in the store, such as `"model/rain"`; by default its root. `name` is another word for `path`.
+        Path in the store, such as `"model/rain"`; by default its root. `name` is an alias of `path`.
     shape
         The extent of each axis. An axis that will grow can be 0.
     dtype
@@ -96,10 +96,10 @@ def create_array(
         corrupt chunks are seen. None or `()` stores raw elements, without a checksum, since only plain
         elements can be mapped. A codec is a name (`"blosc"`), what metadata of version 3 (`{"name": "zstd",
         "configuration": {"level": 9}}`) or of numcodecs (`{"id": "zstd", "level": 9}`) have, or an object of
-        either library. Parameters that are left out are what is usual; those that zarr-python leaves to be
-        found, Blosc's element size and shuffle, follow from the data type.
+        either library. Omitted parameters take their defaults; Blosc's element size and shuffle follow from
+        the data type, as in zarr-python.
     compressor
-        Another word for `compressors`, of one codec.
+        Alias of `compressors` for a single codec.
     serializer
         The codec that makes bytes of an array; it follows from the data type.
     codecs
@@ -121,14 +121,14 @@ def create_array(
         A name for each axis, or None for it. Only in version 3.
     missing
         How elements of `data` that are missing (None, masked, null) are stored. "optional" is Zarr's optional
-        type, which zarr-python cannot open: it is taken where nothing is chosen, with a warning. "fill"
+        type, which zarr-python cannot open: it is the default, with a warning. "fill"
         stores a value in their place, `fill_value` or one that no element has, and names it in the attribute
         `_FillValue`, as xarray reads it. "anndata" makes a group of `values` and `mask`, and gives the Group.
         `set_missing` chooses for all.
     overwrite
-        Whether an array or group that is there is erased, with everything below it, other files too. The new
-        one takes its place in one step; at the root of the store in few, between which there is none. A
-        folder that is no array or group and holds something is never erased.
+        Whether an array or group that is there is erased, with everything below it, including other files.
+        The new one takes its place in one step; at the root of the store in few, between which there is
+        none. A folder that is neither an array nor a group and holds something is never erased.
     storage_options
         Credentials and the like for a URL in the cloud: see `CloudStore`.
     durability
@@ -175,7 +175,7 @@ def create_array(
     """
     options = {option: given for option, given in locals().items() if option in OPTIONS}
     if name is not None and path and path != name:
-        raise ValueError(f"path is {path!r} and name is {name!r}, two words for the same: give one of them")
+        raise ValueError(f"path is {path!r} and name is {name!r}, which mean the same: give one of them")
     store = _with_options(store, storage_options)
     created: Array = _create(store, name or path or "", durability, {"zarr_format": zarr_format}, **options)
     return created  # a Group with missing="anndata"
@@ -194,8 +194,8 @@ def create_group(
 ) -> Group:
     """Create a group in a store, and the groups above it that are not there.
 
-    Parameters are those of `create_array`. Arrays and groups that are there below a path that is no group
-    yet stay, and are in it then.
+    Parameters are those of `create_array`. Arrays and groups that exist below a path that is not yet
+    a group stay, and are then members of it.
 
     Raises
     ------
@@ -220,14 +220,24 @@ def create_group(
     )
 
 
-def consolidate_metadata(store: Store, path: str = "") -> Group:
+def consolidate_metadata(
+    store: Store, path: str = "", *, storage_options: Mapping[str, Any] | None = None
+) -> Group:
     """Copy the metadata of everything below a group into the group's own, and open the group.
 
-    Whoever opens the group then needs one look at the store for all that is below. zarrow keeps the copies
-    true when it creates, changes or erases a node below the group, as long as the store is opened at the
-    group or above it; programs that do not do so leave them stale, and consolidating anew makes them right.
-    In version 3 the copies are in the group's `zarr.json`, as zarr-python has it, in version 2 in
-    `.zmetadata`.
+    Opening the group then takes one request for all that is below it. zarrow keeps the copies up to date when
+    it creates, changes or erases a node below the group, as long as the store is opened at the group or above
+    it. Other programs may leave them stale; consolidate again to update them. In version 3 the copies are in
+    the group's `zarr.json`, as in zarr-python, in version 2 in `.zmetadata`.
+
+    Parameters
+    ----------
+    store, path, storage_options
+        As for `open`.
+
+    Returns
+    -------
+    Group
 
     Raises
     ------
@@ -241,7 +251,7 @@ def consolidate_metadata(store: Store, path: str = "") -> Group:
     >>> root["model/pressure"].shape
     (2, 2)
     """
-    group = open(store, path)
+    group = open(store, path, storage_options=storage_options)
     if not isinstance(group, Group):
         _require_group(group)
     group.consolidate_metadata()
@@ -306,7 +316,7 @@ def _create(
     missing: Any = None,
     **options: Any,
 ) -> Any:
-    """Create an array; where `missing` asks for a group that stands for one, give the group."""
+    """Create an array; if `missing` asks for a group that stands for one, give the group."""
     check_names(options)
     if missing is not None:
         _missing.checked(missing)
@@ -368,7 +378,7 @@ def _create_described(
         raise ValueError(f'order is {order!r}, expected "C" or "F"')
     if not _is_auto(compressor):
         if not _is_auto(compressors):
-            raise ValueError("compressor is another word for compressors: give one of them")
+            raise ValueError("compressor is an alias of compressors: give one of them")
         compressors = compressor
     if codecs is not None:
         given = [
@@ -455,7 +465,7 @@ def _shards(shards: Any, shape: list[int]) -> list[int] | Literal["auto"] | None
 
 
 def _chunks(chunks: Any, shape: list[int], name: str = "chunks") -> list[int] | None:
-    """Give the extent of a chunk along each axis, None where it is to be found."""
+    """Give the extent of a chunk along each axis, None if it is to be found."""
     if chunks is None or chunks is True or _is_auto(chunks):
         return None
     if chunks is False:

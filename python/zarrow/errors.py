@@ -78,11 +78,11 @@ class NotFoundError(ZarrowError, FileNotFoundError, KeyError):
 
 
 class NodeExistsError(ZarrowError, FileExistsError, ValueError):
-    """There is something already where an array or group was to be created, or what is no array or group."""
+    """There is something already where an array or group was to be created, or something that is neither."""
 
 
 class StaleHandleError(ZarrowError, OSError):
-    """Another has replaced the array, or made it smaller, since this object was opened: open it anew."""
+    """The array was replaced or made smaller since this object was opened: open it again."""
 
 
 class NodeTypeError(ZarrowError, TypeError):
@@ -146,4 +146,4 @@ class InternalError(ZarrowError, RuntimeError):
 
 
 class ZarrowWarning(UserWarning):
-    """Something that works and may surprise: a store that others cannot open, a member that is left out."""
+    """Something that works and may surprise: a store that other libraries cannot open, a skipped member."""

@@ -39,8 +39,8 @@ def full(
     dtype
         What an element is, as for `create_array`: `"f8"` unless this says otherwise.
     options
-        `store`, a folder or a `MemoryStore`, by default a new store in memory, which ends with the array;
-        `path`, where in the store; `zarr_format`, the version of the format; and the other options of
+        `store`, anything that `open` takes, by default a new store in memory, which ends with the array;
+        `path`, its path in the store; `zarr_format`, the version of the format; and the other options of
         `create_array`: `chunks`, `compressors`, `overwrite` and so on.
 
     Raises
@@ -106,7 +106,7 @@ def full_like(array: Any, fill_value: Any, **options: Unpack[LikeOptions]) -> Ar
     Parameters
     ----------
     array
-        An Array, whose chunks, shards, codecs, axis names and version of the format are taken too; or
+        An Array, whose chunks, shards, codecs, axis names and version of the format are also taken; or
         anything with a shape and a dtype. Attributes and elements are not taken.
     fill_value
         What each element is.
@@ -189,7 +189,7 @@ _ABOUT_CODECS = (
 
 
 def _like(array: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the options by which `create_array` makes an array like this one, where no others are given."""
+    """Give the options by which `create_array` makes an array like this one, if no others are given."""
     if isinstance(array, Array):
         version = options.get("zarr_format", array.zarr_format)
         layout = {"shape": array.shape, "zarr_format": version, **layout_of(array, version)}

@@ -53,7 +53,14 @@ def of_module(name: str) -> str:
     """Tell that the module has no such name, and what has its place."""
     from zarrow.familiar_names import MODULE
 
-    hint = _to_type(MODULE[name]) if name in MODULE else close_name(name, _zarrow._import("zarrow").__dir__())
+    names = _zarrow._import("zarrow").__dir__()
+    blocking = name.removesuffix("_async")
+    if name in MODULE:
+        hint = _to_type(MODULE[name])
+    elif name != blocking and blocking in names:
+        hint = f"type await asyncio.to_thread(zarrow.{blocking}, ...)"
+    else:
+        hint = close_name(name, names)
     return f"module 'zarrow' has no attribute {name!r}" + (f": {hint}" if hint else "")
 
 
@@ -100,6 +107,8 @@ def _of_array(array: Any, name: str) -> str:
         return f"read the array first, as array[...].{name}"
     if name in DECODED:
         return "read the array first: type " + DECODED[name].replace("{tensor}", "array[...]")
+    if name.endswith("_async") and hasattr(array, name.removesuffix("_async")):
+        return f"type await asyncio.to_thread(array.{name.removesuffix('_async')}, ...)"
     if close_name(name, dir(type(array))):
         return ""
     way = _way_through_others(array, name)
@@ -111,12 +120,15 @@ def _of_group(group: Any, name: str) -> str:
 
     if name in GROUP:
         return _to_type(GROUP[name].replace("{group}", "group"))
+    is_of_array = hasattr(_zarrow.Array, name)
+    if name.endswith("_async") and not is_of_array and hasattr(group, name.removesuffix("_async")):
+        return f"type await asyncio.to_thread(group.{name.removesuffix('_async')}, ...)"
     if close_name(name, dir(type(group))):
         return ""
     with contextlib.suppress(ZarrowError):  # the store may be gone
         if name in group:
             return f'type group["{name}"]'
-    if hasattr(_zarrow.Array, name) or hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
+    if is_of_array or hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
         return f'a group has none, its arrays have: type group["name"].{name}'
     return ""
 
@@ -164,7 +176,9 @@ def _refused_operator(name: str) -> Any:
 
 def _refused_number(name: str) -> Any:
     def method(self: Any) -> Any:
-        raise TypeError(f"an Array is in the store and is no number: read it first, as {name}(array[index])")
+        raise TypeError(
+            f"an Array is in the store and is not a number: read it first, as {name}(array[index])"
+        )
 
     method.__name__ = f"__{name}__"
     method.__doc__ = "Refuse, with a TypeError that says to read the array first."

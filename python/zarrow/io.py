@@ -136,7 +136,7 @@ def numpy_to_torch_zero_copy(array: Any, *, copy: bool | None = None) -> _torch.
     Parameters
     ----------
     array
-        A NumPy array, of `ml_dtypes` too, or any other that `zarrow.asarray` takes.
+        A NumPy array, including those of `ml_dtypes`, or any other that `zarrow.asarray` takes.
     copy
         None: copy what cannot be shared. False: refuse it. True: always copy.
 
@@ -171,7 +171,7 @@ def torch_to_numpy_zero_copy(tensor: _torch.Tensor, *, copy: bool | None = None)
     ImportError
         PyTorch is not there: the extra `torch` brings it.
     TypeError
-        `tensor` is none.
+        `tensor` is not a tensor.
     ExchangeError
         NumPy has no such type, or what `copy=False` refuses (a `BufferError`).
     """
@@ -251,7 +251,7 @@ def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> n
         NumPy has no such type (lists of any length, structs, decimals); integers with nulls that float64
         cannot hold; or what `copy=False` refuses (a `BufferError`).
     TypeError
-        It is no Arrow array.
+        It is not an Arrow array.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> n
 def table_to_numpy_zero_copy(table: Any, column: str, *, copy: bool | None = None) -> npt.NDArray[Any]:
     """Give a NumPy array of a column of a table: one chunk is shared, several are joined by one copy.
 
-    What `arrow_to_numpy_zero_copy` copies is copied here too.
+    What `arrow_to_numpy_zero_copy` copies is also copied here.
 
     Parameters
     ----------
@@ -456,12 +456,12 @@ class ZeroCopyArray(BufferProducer):
 
 
 def wrap_for_zero_copy(array: Any) -> ZeroCopyArray:
-    """Give the `ZeroCopyArray` of an array; nothing is copied where `zarrow.asarray` does not."""
+    """Give the `ZeroCopyArray` of an array; nothing is copied if `zarrow.asarray` does not."""
     return ZeroCopyArray(array)
 
 
 def _shared(tensor: Any, copy: bool | None, hand_over: Callable[[Any], _T]) -> _T:
-    """Hand a tensor over, a copy of it where its memory is in the way and may be copied."""
+    """Hand a tensor over, a copy of it if its memory is in the way and may be copied."""
     try:
         return hand_over(tensor)
     except ExchangeError as error:

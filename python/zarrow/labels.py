@@ -34,7 +34,7 @@ def _warn_of_coordinates(data: Any) -> None:
     if names:
         _warn(
             f"coordinates of a DataArray are not stored in an array ({', '.join(names)}): "
-            "data.to_dataset(name='x').to_zarr(path) stores them too; data.drop_vars(data.coords) leaves "
+            "data.to_dataset(name='x').to_zarr(path) stores them as well; data.drop_vars(data.coords) leaves "
             "them out without this warning"
         )
 

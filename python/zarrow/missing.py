@@ -1,11 +1,11 @@
-"""Forms of missing elements: one that only zarrow and zarrs read, and two that others read too.
+"""Forms of missing elements: one that only zarrow and zarrs read, and two that other libraries read.
 
 1. "optional" is Zarr's optional type: nothing is lost, and zarr-python cannot open such an array.
 2. "fill" lets a value stand for what is missing. It is the fill value of the array and its attribute
    `_FillValue` (of text `missing_value`), by which xarray, and `Array.read(mask="cf")` here, know it again.
 3. "anndata" is a group of two arrays, `values` and `mask`, as AnnData stores nullable columns; floats are an
    array with NaN there. `Group.read` gives the masked array again.
-4. Where nobody chose, it is the optional type, and the first such array of a process warns.
+4. By default it is the optional type, and the first such array of a process warns.
 
 Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`; AnnData, "On-disk format", nullable
 arrays.
@@ -36,7 +36,7 @@ _has_warned = False
 
 
 def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
-    """Set how new arrays store missing elements where `create_array` and `save` are not told.
+    """Set how new arrays store missing elements if `create_array` and `save` are not told.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
     Raises
     ------
     ValueError
-        `form` is none of these.
+        `form` is another one.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
 
 
 def checked(form: str) -> str:
-    """Give the form, where it is one."""
+    """Give the form, if it is one."""
     if form not in FORMS:
         raise ValueError(f"missing={form!r}: expected {', '.join(map(repr, FORMS))}")
     return form

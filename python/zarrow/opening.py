@@ -39,14 +39,14 @@ def open_group(
     limits: DecodeLimits | None = None,
     durability: Literal["none", "file", "full"] = "none",
 ) -> Group:
-    """Open a group, which is created where nothing is there.
+    """Open a group; create it if nothing is there.
 
     Parameters
     ----------
     store, path, zarr_format, storage_options, cache_bytes, limits, durability
         As for `open`.
     mode
-        As for `open`, but that "a" is the default, as in zarr-python. "r+" opens only what is there.
+        As for `open`, except that "a" is the default, as in zarr-python. "r+" opens only an existing group.
     attributes
         Attributes that are stored: those of a new group, or changes of those that are there.
 
@@ -93,19 +93,19 @@ def open_array(
     durability: Literal["none", "file", "full"] = "none",
     **options: Unpack[ArrayOptions],
 ) -> Array:
-    """Open an array, which is created where nothing is there and its shape is given.
+    """Open an array; create it if nothing is there and its shape is given.
 
     Parameters
     ----------
     store, path, zarr_format, storage_options, cache_bytes, limits, durability
         As for `open`.
     mode
-        "a", the default, opens what is there, and creates the array where nothing is. "r" and "r+" open what
-        is there, "w" creates the array and erases what is there, "w-" (or "x") creates it and refuses where
-        something is.
+        "a", the default, opens an existing array, or creates it. "r" and "r+" open an existing array. "w"
+        creates the array and erases what is there. "w-" (or "x") creates it, and raises if something is
+        there.
     options
-        What `create_array` takes, `shape` and `dtype` ("f8" by default) among them: for an array that is
-        created. An array that is there keeps what it has.
+        What `create_array` takes, such as `shape` and `dtype` ("f8" by default), for an array that is
+        created. An existing array keeps what it has.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def load(
     Tensor, Variable, MaskedTensor or MaskedVariable
         The elements of the array, in new memory.
     dict
-        Where a group is there: the elements of each array in it, by name, and such a dict for each group.
+        If it is a group: the elements of each array in it, by name, and such a dict for each group.
 
     Raises
     ------

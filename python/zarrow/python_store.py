@@ -9,10 +9,10 @@ __all__ = ["PythonStore"]
 
 
 class PythonStore:
-    """A store object of another library, or a mapping, with what it does not say of itself.
+    """A store object of another library, or a mapping, with what the object cannot tell.
 
-    Everything that takes a store takes such an object as it is. This class is for what has to be said
-    besides. It pickles where the store does.
+    Everything that takes a store takes such an object as it is. Use this class to declare what the object
+    cannot tell, such as that you are the only writer. It pickles if the store does.
 
     Parameters
     ----------
@@ -20,16 +20,16 @@ class PythonStore:
         A store of zarr-python, obstore, fsspec, icechunk or VirtualiZarr, or a mapping of keys to bytes.
     allow
         Where references of a manifest may lead: beginnings of URLs, such as `"s3://bucket/folder/"` or
-        `"file:///data/"`. References to anywhere else are refused, all of them where nothing is allowed.
+        `"file:///data/"`. References to anywhere else are refused. By default all are.
     sole_writer
-        Say that nobody else writes to the store as long as this process does. Parts of chunks, and documents
-        that exist, can be changed in a store without conditional puts then: this process keeps its own
-        writers apart, and no others.
+        Declare that this process is the only writer as long as it writes. Parts of chunks, and metadata that
+        exist, can then be changed in a store without conditional puts: this process keeps its own writers
+        apart, but not those of other processes.
 
     Raises
     ------
     TypeError
-        `store` is no store.
+        `store` is not a store.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class PythonStore:
         from zarrow.store_objects import resolve
 
         if resolve(self) is None:
-            raise TypeError(f"{type(store).__qualname__} is no store, and no mapping of keys to bytes")
+            raise TypeError(f"{type(store).__qualname__} is neither a store nor a mapping of keys to bytes")
 
     def __repr__(self) -> str:
         return f"<zarrow.PythonStore of {type(self.store).__qualname__}>"

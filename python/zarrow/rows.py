@@ -1,7 +1,8 @@
 """Rows that go behind those of a table, which is stored as a group with an array for each column.
 
 1. The table has the columns of the group, by name; in any order.
-2. Each column is appended to its array. Where one cannot be, those before it are cut to their old length.
+2. Each column is appended to its array. If one cannot be, those before it are cut to their old length, and
+   the error begins with the column's name. A column of nothing but nulls takes the type of its array.
 3. There is one writer at a time: of two that append at once, one may write between the columns of the other.
 """
 
@@ -23,20 +24,30 @@ def append(self: Group, table: Any) -> int:
         )
     arrays = _columns_of(self, columns)
     length = _common_length({name: array.shape[0] for name, array in arrays.items()}, "arrays of the group")
-    values = {name: asarray(columns[name]) for name in arrays}
+    values = {name: _elements(name, columns[name], array) for name, array in arrays.items()}
     added = _common_length({name: len(column) for name, column in values.items()}, "columns of the table")
     grown: list[Array] = []
     try:
         for name, array in arrays.items():
             grown.append(array)
-            array.append(values[name])
+            with tables.naming(name):
+                array.append(values[name])
     except BaseException as error:
-        error.add_note(f"at the column {name!r}; nothing was appended")
+        error.add_note("nothing was appended")
         for array in grown:
             if array.shape[0] > length:
                 array.resize((length, *array.shape[1:]))
         raise
     return length + added
+
+
+def _elements(name: str, column: Any, array: Array) -> Any:
+    """Give the elements of a column as its array takes them."""
+    missing = tables.missing_elements(column, array)
+    if missing is not None:
+        return missing
+    with tables.naming(name):
+        return asarray(column)
 
 
 def _columns_of(group: Group, columns: dict[str, Any]) -> dict[str, Array]:

@@ -8,14 +8,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from zarrow import tables
-from zarrow._zarrow import Array, Group, MaskedTensor, MaskedVariable, asarray, open
+from zarrow._zarrow import Array, Group, MaskedTensor, MaskedVariable, _with_options, asarray, open
 from zarrow.array_options import Store
+from zarrow.calling_line import frames_of_zarrow
 from zarrow.copying import copy_array, copy_group
 from zarrow.creation import _create, _require_group
+from zarrow.errors import ZarrowWarning
 from zarrow.missing import form_of
 
 __all__ = ["save"]
@@ -33,7 +36,6 @@ _OPTIONS_OF_OTHERS = frozenset(
         "dtype",
         "mode",
         "overwrite",
-        "storage_options",
         "zarr_format",
     )
 )
@@ -46,36 +48,50 @@ def save(
     *,
     path: str = "",
     missing: Literal["optional", "fill", "anndata"] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     **arrays: Any,
 ) -> None:
     """Store an array, a table, or arrays by their names in a group, compressed as `create_array` does it.
 
-    An array of the same name is replaced; a group is not, and what else is in the store stays. Each array is
-    replaced as a whole, and where one of several is no array none is.
+    An array of the same name is replaced as a whole. Groups, and all else in the store, stay. If any value is
+    not an array, nothing is written.
 
     Parameters
     ----------
     store
-        A folder, as a path or a `file://` URL, which is made where it is not there, or a `MemoryStore`.
+        A folder, as a path or a `file://` URL, which is made if it is not there; a URL in the cloud (`s3://`,
+        `gs://`, `az://`, `abfs://`), a `CloudStore` or a `MemoryStore`; a dict or another mapping of keys to
+        bytes; or a store of zarr-python, obstore, fsspec or icechunk.
     array
         An array to be the whole store: anything that `asarray` takes. A table of pandas, polars or pyarrow,
         a stream of Arrow's, or a dict of arrays, is stored as a group with an array for each column, which
         `Group.to_arrow` gives back. An `Array` or `Group` of a store is copied with all it has.
     path
-        Where in the store; by default its root.
+        Path in the store; by default its root.
     missing
         How missing elements are stored, as in `create_array`.
+    storage_options
+        Credentials and the like for a URL in the cloud: see `CloudStore`.
     arrays
         Arrays, or tables, to be in the group that is the store.
 
     Raises
     ------
     TypeError
-        There is no array, or one array and named ones too; a column's name is no str.
+        There is no array, or both one array and named ones; a column's name is not a str.
     NodeExistsError
         There is a group where an array is to be (a `FileExistsError`).
     NodeTypeError
         There is an array where a group is to be (a `TypeError`).
+    ExchangeError
+        An array, or a column, has no data type in Zarr; the message begins with its name (a `ValueError`).
+    ReadOnlyError, StoreError
+        The store cannot be written (an `OSError`).
+
+    Warns
+    -----
+    ZarrowWarning
+        A table takes the place of one that had other columns: their arrays stay in the group.
 
     Examples
     --------
@@ -96,6 +112,11 @@ def save(
             raise TypeError(
                 f'{name} is an option: an array of that name is stored as save(store, {{"{name}": ...}})'
             )
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise TypeError(
+            "storage_options is an option: an array of that name is stored as "
+            'save(store, {"storage_options": ...})'
+        )
     for name in _OPTIONS_OF_OTHERS.intersection(arrays):
         if arrays[name] is None or isinstance(arrays[name], bool | int | str | dict):
             raise TypeError(
@@ -107,6 +128,7 @@ def save(
             "save(store, array) stores one array, save(store, a=..., b=...) several by name: give one of "
             "the two"
         )
+    store = _with_options(store, storage_options)
     if isinstance(array, Array) and missing is None:
         copy_array(array, store, path, 3)
         return
@@ -126,7 +148,8 @@ def save(
     if columns is not None:
         _store_columns(group, columns, missing)
     for name, named in arrays.items():
-        _store(group, name, named, missing)
+        with tables.naming(name):
+            _store(group, name, named, missing)
 
 
 def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:
@@ -150,9 +173,9 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
 
 def _check_each(named: dict[str, Any], missing: str | None) -> None:
-    """Refuse what is no array before the first is stored, so that no half of a table replaces another.
+    """Refuse what is not an array before the first is stored, so that no half of a table replaces another.
 
-    Where nobody said how missing elements are stored, one warning names all that have some.
+    If the caller did not say how to store missing elements, one warning names all arrays that have some.
     """
     masked = list(_masked(named))
     if masked:
@@ -160,7 +183,7 @@ def _check_each(named: dict[str, Any], missing: str | None) -> None:
 
 
 def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
-    """Give the names of those that have missing elements; raise where one is no array."""
+    """Give the names of those that have missing elements; raise if one is not an array."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one is inside itself")
     for name, array in named.items():
@@ -169,16 +192,29 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
             yield from _masked(columns, depth + 1)
         elif not isinstance(array, Array | Group):
             try:
-                taken = asarray(array)
+                with tables.naming(name):
+                    tables.refuse_null(array)
+                    taken = asarray(array)
             except Exception as error:
-                error.add_note(f"in {name!r}, of which nothing was stored")
+                error.add_note("nothing was stored")
                 raise
             if isinstance(taken, MaskedTensor | MaskedVariable):
                 yield name
 
 
 def _store_columns(group: Group, columns: dict[str, Any], missing: str | None) -> None:
-    """Store a table, or a dict of arrays."""
+    """Store a table, or a dict of arrays; warn of columns that only the table before had."""
+    left = [name for name in group.attrs.get("column-order") or () if name not in columns and name in group]
     for name, column in columns.items():
-        _store(group, name, column, missing)
+        with tables.naming(name):
+            _store(group, name, column, missing)
     group.attrs["column-order"] = list(columns)
+    if left:
+        path = f", {group.path!r}" if group.path else ""
+        warnings.warn(
+            f"the group at {group.name!r} keeps arrays of the table that was stored there before: "
+            f"{', '.join(map(repr, left))}; to replace the whole group, erase it first: type "
+            f"zarrow.create_group(store{path}, overwrite=True)",
+            ZarrowWarning,
+            stacklevel=frames_of_zarrow(),
+        )

@@ -2,26 +2,30 @@
 
 1. A column becomes an array of its own, in a group whose attribute `column-order` has their names in their
    order.
-2. The index of a pandas table is a column too, unless it only counts the rows and has no name.
+2. The index of a pandas table is also a column, unless it only counts the rows and has no name.
 3. A stream of Arrow's is read to its end first, with pyarrow.
-4. `Group.to_arrow` gives the table again.
+4. A column of nothing but nulls has no type: it is refused, or takes that of the array it is appended to.
+5. An error that a column causes begins with its name.
+6. `Group.to_arrow` gives the table again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from zarrow import _zarrow
+from zarrow.errors import ExchangeError, ZarrowError
 
 
 def columns(table: Any) -> dict[str, Any] | None:
-    """Give the columns of a table by their names; None for what is no table.
+    """Give the columns of a table by their names; None for what is not a table.
 
     Raises
     ------
     TypeError
-        A name is no string, or stands for two columns.
+        A name is not a string, or stands for two columns.
     """
     family = type(table).__module__.partition(".")[0]
     if family == "xarray" and hasattr(table, "data_vars"):
@@ -47,6 +51,61 @@ def columns(table: Any) -> dict[str, Any] | None:
         names = enumerate(table.column_names)
         return _checked([(name, table.column(at)) for at, name in names])
     return None
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Let the message of an error begin with the name of the column that causes it (step 5)."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, ZarrowError) or type(error) in (TypeError, ValueError, OverflowError):
+            error.args = (f"{name!r}: {error}", *error.args[1:])
+        else:  # what its arguments are, only its class knows
+            error.add_note(f"in {name!r}")
+        raise
+
+
+def is_null(column: Any) -> bool:
+    """Tell whether a column of Arrow's or polars' has the type null (step 4)."""
+    family = type(column).__module__.partition(".")[0]
+    if family == "pyarrow":
+        return str(getattr(column, "type", "")) == "null"
+    return family == "polars" and str(getattr(column, "dtype", "")) == "Null"
+
+
+def refuse_null(column: Any) -> None:
+    """Refuse a column of nothing but nulls, which has no type.
+
+    Raises
+    ------
+    ExchangeError
+        It is one; the message says to cast it.
+    """
+    family = type(column).__module__.partition(".")[0]
+    if is_null(column) or (family == "pandas" and _is_all_none(column)):
+        cast = {"pandas": 'astype("float64")', "polars": "cast(polars.Float64)"}
+        raise ExchangeError(
+            "all elements are null, so the column has no data type: cast it, as "
+            f"column.{cast.get(family, 'cast(pyarrow.float64())')}",
+            kind="no_such_type",
+        )
+
+
+def missing_elements(column: Any, array: _zarrow.Array) -> Any:
+    """Give elements for an array where all of a column are missing; None for any other column (step 4)."""
+    length = len(column)
+    if not is_null(column) and not _is_all_none(column):
+        return None
+    if array.dtype.kind in "iub":
+        return _zarrow._import("numpy").ma.masked_all((length, *array.shape[1:]), array.dtype)
+    return [None] * length
+
+
+def _is_all_none(column: Any) -> bool:
+    if type(column).__module__.partition(".")[0] == "pandas" and column.dtype == object:
+        column = list(column)
+    return isinstance(column, list | tuple) and bool(column) and all(value is None for value in column)
 
 
 def _is_stream(table: Any) -> bool:
