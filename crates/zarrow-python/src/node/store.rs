@@ -186,8 +186,8 @@ fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
 pub fn path_of_url(py: Python<'_>, scheme: &str, rest: &str) -> PyResult<PathBuf> {
     if !scheme.eq_ignore_ascii_case("file") {
         let message = format!(
-            "{scheme}:// URLs are not supported yet: expected a folder, a zip file, or a URL with file://, zip://, s3://, gs://, \
-             az://, abfs://, http:// or https://"
+            "{scheme}:// URLs are not supported: expected a folder, a zip file, or a URL with file://, zip://, s3://, gs://, \
+             az://, abfs://, http:// or https://; for others pass fsspec.get_mapper(\"{scheme}://...\")"
         );
         return Err(unsupported(py, message));
     }
