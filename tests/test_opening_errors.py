@@ -114,11 +114,11 @@ def test_a_mode_in_the_place_of_the_path(folder, store, mode):
             FileNotFoundError,
             r"no Zarr array or group here \(store <dict>\)$",
         ),
-        (lambda: zarrow.open("hdfs://host/x"), NotImplementedError, "hdfs:// URLs are not supported yet"),
+        (lambda: zarrow.open("hdfs://host/x"), NotImplementedError, "hdfs:// URLs are not supported"),
         (
             lambda: zarrow.open("SWIFT://host/x"),
             NotImplementedError,
-            "URLs are not supported yet: expected a folder",
+            "URLs are not supported: expected a folder",
         ),
         (lambda: zarrow.open("file://x"), ValueError, "needs an absolute path"),
         (
