@@ -1,34 +1,48 @@
 //! Libraries that look an argument's type up in a table of their own, to which the layouts are added.
 //!
-//! Such a library may be imported after zarrow. Each read and import therefore looks whether it is there by now, until the
-//! layouts are in its table; `zarrow.consumers` adds them.
+//! Such a library may be imported after zarrow. Each read and import therefore looks whether modules have come since the
+//! last one, until the layouts are in its table; `zarrow.consumers` adds them.
 
 use crate::python::importing::import;
 use crate::python::made_once::{made_once, name};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use zarrow_array::fork::OnceCell;
 
 /// Adds the layouts to the tables of the libraries that are there by now.
 pub fn introduce(py: Python<'_>) -> PyResult<()> {
+    static MODULES: OnceCell<Py<PyDict>> = OnceCell::new();
+    /// How many modules there were when they were looked through; 0 for looking again.
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
     static COLLATE: AtomicBool = AtomicBool::new(false);
     static PYTREE: AtomicBool = AtomicBool::new(false);
-    add_once(&COLLATE, name!(py, "torch.utils.data"), "_add_to_collate")?;
-    add_once(&PYTREE, name!(py, "jax.tree_util"), "_add_to_pytrees")
-}
-
-/// Calls `adder` of `zarrow.consumers` once `module` is imported, until it says that the layouts are added.
-fn add_once(is_added: &AtomicBool, module: &Bound<'_, PyString>, adder: &str) -> PyResult<()> {
-    static MODULES: OnceCell<Py<PyDict>> = OnceCell::new();
-    if is_added.load(Ordering::Relaxed) {
+    let make = || Ok(import(py, "sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
+    let modules = made_once(&MODULES, make)?.bind(py);
+    let count = modules.len();
+    if SEEN.swap(count, Ordering::Relaxed) == count {
         return Ok(());
     }
-    let py = module.py();
-    let modules = || Ok(import(py, "sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
-    if made_once(&MODULES, modules)?.bind(py).contains(module)? {
-        let added = import(py, "zarrow.consumers")?.call_method0(adder)?.extract()?;
-        is_added.store(added, Ordering::Relaxed);
+    let is_done = add_once(&COLLATE, modules, name!(py, "torch.utils.data"), "_add_to_collate")?
+        & add_once(&PYTREE, modules, name!(py, "jax.tree_util"), "_add_to_pytrees")?;
+    if !is_done {
+        SEEN.store(0, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// Calls `adder` of `zarrow.consumers` if `module` is imported, until it says that the layouts are added. Returns whether
+/// there is nothing to do before other modules come: not while `module` is being imported.
+fn add_once(
+    is_added: &AtomicBool,
+    modules: &Bound<'_, PyDict>,
+    module: &Bound<'_, PyString>,
+    adder: &str,
+) -> PyResult<bool> {
+    if is_added.load(Ordering::Relaxed) || !modules.contains(module)? {
+        return Ok(true);
+    }
+    let added = import(module.py(), "zarrow.consumers")?.call_method0(adder)?.extract()?;
+    is_added.store(added, Ordering::Relaxed);
+    Ok(added)
 }
