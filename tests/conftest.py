@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,6 +54,27 @@ def example_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     handwritten.masked_variable(folder / "nickname", ["Tigerstaden", None, "Luz de América"])
     anndata_store.cells(zarr.create_group(folder.parent / "cells.zarr"))
     return folder
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Python's web server, without its log."""
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[str]:
+    """Serve the folder `web` of the test, and give the URL."""
+    (tmp_path / "web").mkdir()
+    handler = functools.partial(QuietHandler, directory=str(tmp_path / "web"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.fixture(autouse=True)

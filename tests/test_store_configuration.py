@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import threading
 from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -98,24 +95,6 @@ def test_what_cannot_be_mapped_is_asked_by_obstore(s3: Callable[..., S3Store]) -
     assert zarrow.open(store)["plain"][4, 2] == 7 and zarrow.open(store).attrs["title"] == "snow"
     del root["plain"]
     assert sorted(zarrow.open(store).keys()) == ["group", "names"]
-
-
-class Handler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def web(tmp_path: Path) -> Iterator[str]:
-    (tmp_path / "web").mkdir()
-    handler = functools.partial(Handler, directory=str(tmp_path / "web"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_web_servers(web: str, tmp_path: Path) -> None:

@@ -17,6 +17,6 @@ class Server(Process):
         self.port: int = self.receive()["port"]
 
     def behave(self, manner: dict[str, Any]) -> dict[str, int]:
-        """Have it answer so from now on; tell what it has seen since it was told last."""
+        """Set how it answers from now on. Returns what it has counted since the last call."""
         self.send(json.dumps(manner))
         return self.receive()

@@ -8,7 +8,7 @@
 //!    few are kept: the allocator caches these itself, but is slow for aligned ones.
 //! 2. A block serves a request that fills at least half of it.
 //! 3. If a request finds no block, and would not fit beside the kept ones, the oldest blocks are freed first.
-//! 4. The lock is only ever tried: a thread that does not get it goes on without the cache, so that no thread waits.
+//! 4. A thread never waits for the lock: if it is taken, the thread goes on without the cache.
 
 use crate::alignment::HUGE_PAGE;
 use crate::buffer::Allocation;

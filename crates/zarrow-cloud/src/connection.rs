@@ -98,7 +98,7 @@ impl Connection {
         Ok(Connection { generation: generation(), process, settings, location, client: Arc::new(client) })
     }
 
-    /// Where the value under a key lies in the bucket.
+    /// The path in the bucket of the value under a key.
     ///
     /// # Errors
     /// [`BadKey`](zarrow::ErrorKind::BadKey) for keys that the service cannot have.

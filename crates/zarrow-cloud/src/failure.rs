@@ -4,8 +4,8 @@ use crate::secret::Secrets;
 use std::io;
 use zarrow::{Error, ErrorKind};
 
-/// A request that failed, in words of our own: what a server says may hold what it was sent, so that of its answer only the code and
-/// the message are kept.
+/// A request that failed. A server may repeat in its answer what it was sent, secrets included: of the answer only the code
+/// and the message are kept.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub kind: io::ErrorKind,
@@ -13,7 +13,7 @@ pub struct Failure {
     /// The server's own code, such as `NoSuchKey`.
     pub code: Option<String>,
     pub text: String,
-    /// The size of the value, where it has none of the bytes that were asked for.
+    /// The size of the value, if the requested range lies beyond its end.
     pub nbytes: Option<u64>,
     /// Whether the server's certificate is not one that is trusted.
     pub is_certificate_refused: bool,
@@ -28,7 +28,7 @@ impl Failure {
         Failure { kind, status: None, code: None, text, nbytes: None, is_certificate_refused, region: None }
     }
 
-    /// An answer with a status that is no success.
+    /// An answer whose status is an error.
     pub fn of_status(status: u16, body: &str) -> Failure {
         let code = element(body, "Code").or_else(|| json_string(body, "code"));
         let message = element(body, "Message").or_else(|| json_string(body, "message"));
@@ -50,7 +50,8 @@ impl Failure {
         Failure { status: Some(status), code, ..Failure::new(kind, text) }
     }
 
-    /// Whether nothing lies under the key. Where there is no bucket it is another fault, which no fill value may hide.
+    /// Whether there is no value under the key. A missing bucket does not count: that is an error, and its chunks are not
+    /// filled with the fill value.
     pub fn is_missing(&self) -> bool {
         let no_bucket = ["NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted"];
         matches!(self.status, Some(404 | 410))

@@ -12,7 +12,7 @@ use std::net::TcpStream;
 /// Names in one page of a list.
 const PAGE: usize = 1000;
 
-/// An answer that is no object's.
+/// An answer without an object, such as an error or a listing.
 struct Answer {
     status: &'static str,
     headers: String,

@@ -1,4 +1,4 @@
-//! How the server answers, and what it has seen.
+//! How the server answers (its latency, its faults), and the requests that it has counted.
 //!
 //! Which request stalls follows from the seed and from how many came before it, so that each reader meets as many. Metadata is
 //! answered without stalls: what is measured is the read.
@@ -19,7 +19,7 @@ struct Settings {
     stalls: f64,
     stall: Duration,
     seed: u64,
-    /// The number of the request that no answer comes to.
+    /// The number of the request that is never answered.
     dead: Option<u64>,
     /// Requests for elements since these settings hold.
     count: u64,

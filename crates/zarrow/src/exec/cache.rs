@@ -1,7 +1,7 @@
 //! A least-recently-used cache that is bounded in bytes: for shard indexes, and for decoded chunks.
 //!
 //! A key ends with the version of the value that the entry came from. An entry of a value that was rewritten is never
-//! found again, and is evicted in time. The lock is only ever tried: a thread that does not get it goes on without the
+//! found again, and is evicted in time. A thread never waits for the lock: if it is taken, the thread goes on without the
 //! cache.
 //!
 //! Everything that an entry holds counts: its value, its key, its places in table and order, and what the allocator adds

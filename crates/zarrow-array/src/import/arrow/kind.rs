@@ -176,7 +176,7 @@ fn element(schema: &ArrowSchema) -> Result<Element> {
     if let Some(values) = super::foreign::dictionary_of(schema) {
         let index = primitive(format)
             .filter(|number| !matches!(number, Number::Float16 | Number::Float32 | Number::Float64));
-        let index = index.ok_or_else(|| bad("the indices of a dictionary are no integers"))?;
+        let index = index.ok_or_else(|| bad("the indices of a dictionary must be integers"))?;
         let values = Kind::of(values)?;
         if !values.row.is_empty() || matches!(values.element, Element::Dictionary { .. }) {
             return Err(Error::UnknownType { protocol: "the Arrow", name: "a dictionary of lists".into() });
