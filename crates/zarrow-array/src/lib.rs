@@ -50,7 +50,7 @@ pub use error::{Error, Result};
 pub use fresh_pages::FreshPages;
 pub use layout::{
     DecodedArray, ForeignMemory, ForeignStrides, IndexStep, MaskedTensor, MaskedVariable, SharedTensor,
-    Tensor, Variable,
+    StridedLayout, Tensor, Variable,
 };
 pub use mask::{Mask, count_missing, pack_validity};
 pub use recycle::{recycled_limit, release_recycled, set_recycled_limit};

@@ -8,7 +8,8 @@ use crate::dtype::DataType;
 use crate::error::{Error, Result};
 use crate::layout::ForeignMemory;
 use crate::layout::strided_copy::copy_elements;
-use crate::shape::{self, Axes};
+use crate::layout::strided_layout::{IndexStep, StridedLayout};
+use crate::shape;
 use crate::shared_bytes::SharedBytes;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -31,8 +32,7 @@ use std::sync::Arc;
 pub struct SharedTensor {
     owner: Arc<dyn Send + Sync>,
     pointer: NonNull<u8>,
-    shape: Axes<i64>,
-    strides: Axes<i64>,
+    layout: StridedLayout,
     dtype: DataType,
     item_size: usize,
     read_only: bool,
@@ -43,24 +43,6 @@ pub struct SharedTensor {
 unsafe impl Send for SharedTensor {}
 // SAFETY: as above.
 unsafe impl Sync for SharedTensor {}
-
-/// What a view does with one axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexStep {
-    /// Takes one position and drops the axis.
-    At(i64),
-    /// Takes `count` positions from `start` on, `step` apart (any sign, not 0).
-    Range {
-        /// The first position.
-        start: i64,
-        /// The distance of neighbours.
-        step: i64,
-        /// How many.
-        count: i64,
-    },
-    /// Adds an axis of one position.
-    New,
-}
 
 impl SharedTensor {
     pub(crate) fn from_buffer(buffer: Buffer, extents: &[u64], dtype: DataType) -> Result<SharedTensor> {
@@ -106,7 +88,8 @@ impl SharedTensor {
     #[must_use]
     pub unsafe fn from_foreign(memory: ForeignMemory, owner: Arc<dyn Send + Sync>) -> SharedTensor {
         let ForeignMemory { pointer, shape, strides, dtype, item_size, read_only } = memory;
-        SharedTensor { owner, pointer, shape, strides, dtype, item_size, read_only, mapped: false }
+        let layout = StridedLayout::new(shape, strides);
+        SharedTensor { owner, pointer, layout, dtype, item_size, read_only, mapped: false }
     }
 
     fn from_owner(
@@ -116,23 +99,9 @@ impl SharedTensor {
         dtype: DataType,
         read_only: bool,
     ) -> Result<SharedTensor> {
-        let overflow = || Error::ShapeOverflow { shape: extents.to_vec(), item_size: 1 };
-        if extents.iter().any(|extent| i64::try_from(*extent).is_err()) {
-            return Err(overflow());
-        }
-        let shape: Axes<i64> = extents.iter().map(|extent| *extent as i64).collect();
-        let strides = shape::c_strides(&shape).ok_or_else(overflow)?;
+        let layout = StridedLayout::c_order(extents)?;
         let item_size = dtype.item_size().unwrap_or(0);
-        Ok(SharedTensor {
-            owner,
-            pointer,
-            shape,
-            strides: strides.into(),
-            dtype,
-            item_size,
-            read_only,
-            mapped: false,
-        })
+        Ok(SharedTensor { owner, pointer, layout, dtype, item_size, read_only, mapped: false })
     }
 
     /// The address of the first element. Memory of an empty tensor has no element to read.
@@ -144,13 +113,13 @@ impl SharedTensor {
     /// Extents, outermost axis first.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        &self.shape
+        self.layout.shape()
     }
 
     /// Distances of neighbours on each axis, in elements.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
-        &self.strides
+        self.layout.strides()
     }
 
     /// The type of the elements.
@@ -180,8 +149,7 @@ impl SharedTensor {
     /// The number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
-        // Every constructor checked the product; that of an empty tensor's other extents may not fit.
-        if self.shape.contains(&0) { 0 } else { self.shape.iter().map(|extent| *extent as usize).product() }
+        self.layout.size()
     }
 
     /// The elements' bytes, were they contiguous.
@@ -193,7 +161,7 @@ impl SharedTensor {
     /// Whether the elements lie in C order without gaps.
     #[must_use]
     pub fn is_c_contiguous(&self) -> bool {
-        shape::is_c_contiguous(&self.shape, &self.strides)
+        self.layout.is_c_contiguous()
     }
 
     /// Whether each element lies at a multiple of its word's size, as other libraries' C code asks; memory of
@@ -207,7 +175,7 @@ impl SharedTensor {
         };
         let steps_align = || {
             let step = |stride: &i64| (*stride as isize).wrapping_mul(self.item_size as isize);
-            self.strides.iter().all(|stride| step(stride) % word as isize == 0)
+            self.strides().iter().all(|stride| step(stride) % word as isize == 0)
         };
         self.size() == 0 || (self.pointer.as_ptr().addr().is_multiple_of(word) && steps_align())
     }
@@ -237,48 +205,8 @@ impl SharedTensor {
     /// # Errors
     /// [`Error::BadView`] where a position lies outside its axis, or the steps are not one for each axis.
     pub fn view(&self, steps: &[IndexStep]) -> Result<SharedTensor> {
-        let outside =
-            |axis: usize| Error::BadView(format!("index outside axis {axis} of shape {:?}", self.shape));
-        let (mut shape, mut strides) = (Axes::new(), Axes::new());
-        let (mut offset, mut axis) = (0i64, 0usize);
-        let empty_result = steps.iter().any(|step| matches!(step, IndexStep::Range { count: 0, .. }));
-        for step in steps {
-            if *step == IndexStep::New {
-                shape.push(1);
-                strides.push(0);
-                continue;
-            }
-            let (extent, stride) =
-                self.shape.get(axis).zip(self.strides.get(axis)).ok_or_else(|| outside(axis))?;
-            let inside = |position: i64| (0..*extent).contains(&position);
-            match *step {
-                IndexStep::At(position) => {
-                    if !inside(position) {
-                        return Err(outside(axis));
-                    }
-                    offset += position * stride;
-                }
-                IndexStep::Range { start, step, count } => {
-                    let last =
-                        count.checked_sub(1).and_then(|gaps| gaps.checked_mul(step)?.checked_add(start));
-                    if count < 0 || (count > 0 && (!inside(start) || !last.is_some_and(inside))) {
-                        return Err(outside(axis));
-                    }
-                    if count > 0 {
-                        offset += start * stride;
-                    }
-                    shape.push(count);
-                    strides.push(if count > 1 { stride * step } else { *stride });
-                }
-                IndexStep::New => {}
-            }
-            axis += 1;
-        }
-        if axis != self.shape.len() {
-            return Err(Error::BadView(format!("{axis} indices for {} axes", self.shape.len())));
-        }
-        let offset = if empty_result { 0 } else { offset };
-        Ok(self.with_geometry(offset, shape, strides))
+        let (offset, layout) = self.layout.view(steps)?;
+        Ok(self.with_layout(offset, layout))
     }
 
     /// The same memory with its axes in another order.
@@ -286,18 +214,7 @@ impl SharedTensor {
     /// # Errors
     /// [`Error::BadView`] where `axes` is not a permutation.
     pub fn transpose(&self, axes: &[usize]) -> Result<SharedTensor> {
-        let mut seen = vec![false; self.shape.len()];
-        for axis in axes {
-            match seen.get_mut(*axis) {
-                Some(seen) if !*seen => *seen = true,
-                _ => return Err(Error::BadView(format!("{axes:?} is not an order of {} axes", seen.len()))),
-            }
-        }
-        if axes.len() != seen.len() {
-            return Err(Error::BadView(format!("{axes:?} is not an order of {} axes", seen.len())));
-        }
-        let pick = |values: &[i64]| axes.iter().map(|axis| values[*axis]).collect();
-        Ok(self.with_geometry(0, pick(&self.shape), pick(&self.strides)))
+        Ok(self.with_layout(0, self.layout.transpose(axes)?))
     }
 
     /// The same memory with another shape of as many elements.
@@ -306,14 +223,7 @@ impl SharedTensor {
     /// [`Error::BadView`] where the number of elements differs, [`Error::NeedsCopy`] where no strides over the
     /// same memory have that shape.
     pub fn reshape(&self, shape: &[i64]) -> Result<SharedTensor> {
-        let extents: Option<Vec<u64>> = shape.iter().map(|extent| u64::try_from(*extent).ok()).collect();
-        let count = extents.and_then(|extents| shape::element_count(&extents).ok());
-        if count != Some(self.size() as u64) {
-            return Err(Error::BadView(format!("cannot reshape {:?} to {shape:?}", self.shape)));
-        }
-        let strides = shape::reshaped_strides(&self.shape, &self.strides, shape)
-            .ok_or(Error::NeedsCopy { protocol: "reshape", what: "a tensor that is not contiguous" })?;
-        Ok(self.with_geometry(0, shape.into(), strides.into()))
+        Ok(self.with_layout(0, self.layout.reshape(shape)?))
     }
 
     /// The same memory as elements of another type of the same size.
@@ -335,7 +245,7 @@ impl SharedTensor {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub unsafe fn copy(&self) -> Result<SharedTensor> {
-        let extents: Vec<u64> = self.shape.iter().map(|extent| extent.unsigned_abs()).collect();
+        let extents: Vec<u64> = self.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let mut buffer = UninitBuffer::new(self.nbytes())?;
         // SAFETY: the caller rules out writers; `copy_into` then fills every byte.
         let buffer = unsafe {
@@ -359,21 +269,20 @@ impl SharedTensor {
         }
         // SAFETY: the elements lie inside the owner's memory (every constructor checked that), which `target`, lent
         // to the caller alone, is no part of; the caller rules out writers.
-        unsafe { copy_elements(self.pointer.as_ptr(), &self.shape, &self.strides, self.item_size, target) };
+        unsafe { copy_elements(self.pointer.as_ptr(), self.shape(), self.strides(), self.item_size, target) };
         Ok(())
     }
 
-    /// `offset` is in elements; the callers checked that the geometry stays inside the memory.
-    fn with_geometry(&self, offset: i64, shape: Axes<i64>, strides: Axes<i64>) -> SharedTensor {
+    /// `offset` is in elements; the layout's methods checked that it stays inside the memory.
+    fn with_layout(&self, offset: i64, layout: StridedLayout) -> SharedTensor {
         let byte_offset = offset as isize * self.item_size as isize;
-        // SAFETY: the callers checked every position against its axis, so that the first element of the view
+        // SAFETY: `StridedLayout` checked every position against its axis, so that the first element of the view
         // lies inside the owner's memory (or the view is empty, with offset 0).
         let pointer = unsafe { self.pointer.offset(byte_offset) };
         SharedTensor {
             owner: Arc::clone(&self.owner),
             pointer,
-            shape,
-            strides,
+            layout,
             dtype: self.dtype.clone(),
             item_size: self.item_size,
             read_only: self.read_only,
@@ -387,8 +296,8 @@ impl fmt::Debug for SharedTensor {
         formatter
             .debug_struct("SharedTensor")
             .field("pointer", &self.pointer)
-            .field("shape", &self.shape)
-            .field("strides", &self.strides)
+            .field("shape", &self.shape())
+            .field("strides", &self.strides())
             .field("dtype", &self.dtype)
             .field("read_only", &self.read_only)
             .finish_non_exhaustive()
