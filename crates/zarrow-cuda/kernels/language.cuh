@@ -1,0 +1,58 @@
+// What CUDA and C++ say differently, so that every other file here is both.
+//
+// NVRTC compiles these files for the GPU. The software device compiles them as C++ with its own version of this page
+// (`software_device/kernel_language.h`), and runs them on the host.
+//
+// Addresses are 64-bit integers and become pointers in `at` alone, at the moment of the access. So the software device
+// sees each access, and checks it.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+
+#ifdef __CUDACC_RTC__
+
+#define KERNEL extern "C" __global__ void
+#define INLINE __device__ __forceinline__
+// NVRTC has no offsetof: the fields are checked where the same lines are C++.
+#define FIELD_AT(type, field, offset) static_assert(true, "")
+// A loop that stays one: unrolled, the rarer ones would make most of the PTX, which each driver compiles anew.
+#define ROLLED _Pragma("unroll 1")
+// A struct that a kernel takes by value stays in the memory of parameters, where all threads read it.
+#define BY_VALUE(type) const __grid_constant__ type
+
+// The memory at an address: the device's, or pinned memory of the host's.
+template <class T>
+INLINE T* at(u64 address) {
+    T* pointer = reinterpret_cast<T*>(address);
+    // Else the compiler has to take it for memory of any kind, which is slower to reach.
+    __builtin_assume(__isGlobal(pointer));
+    return pointer;
+}
+
+// The first item of this thread, and how far its next one is.
+INLINE u64 first_item() { return u64(blockIdx.x) * blockDim.x + threadIdx.x; }
+INLINE u64 item_step() { return u64(gridDim.x) * blockDim.x; }
+
+// The same for the row of blocks, which takes pieces.
+INLINE u32 first_piece() { return blockIdx.y; }
+INLINE u32 piece_step() { return gridDim.y; }
+
+// Sets bits that other threads may set too.
+INLINE void set_bits(u64 address, u32 bits) { atomicOr(at<u32>(address), bits); }
+
+// Bits of a number as another type.
+INLINE u32 bits_of(float value) { return __float_as_uint(value); }
+INLINE u64 bits_of(double value) { return __double_as_longlong(value); }
+INLINE float float_of(u32 bits) { return __uint_as_float(bits); }
+INLINE double double_of(u64 bits) { return __longlong_as_double(bits); }
+
+#else
+#include "kernel_language.h"
+#endif

@@ -1,0 +1,146 @@
+// What the host hands to the kernels. The Rust mirror of each struct is `#[repr(C)]`; the assertions hold both together.
+//
+// - Addresses are those of the device. Strides and offsets are in bytes; strides may be negative or zero.
+// - Axes stand in the order in which they are walked, the last one fastest: neighbouring threads take neighbours along
+//   it. The host sorts the axes so that the last one is the destination's innermost, and merges those that it can.
+// - `count` is the product of the shape. With `rank` 0 it is 1.
+// - The host has checked that everything which the strides reach lies in the allocations.
+#pragma once
+
+#include "language.cuh"
+
+enum { MAX_RANK = 8 };
+
+// What was done to the bytes of a decoded buffer before it was compressed.
+enum Shuffle : u32 {
+    SHUFFLE_NONE = 0,
+    SHUFFLE_BYTES = 1,
+    SHUFFLE_BITS = 2,
+    // There is no source: every element is `fill`.
+    SHUFFLE_FILL = 3,
+};
+
+// A box of elements that goes from a decoded buffer to its place.
+struct Piece {
+    // The start of the decoded buffer.
+    u64 source;
+    // Where the box's first element is in the buffer once its bytes are in order again.
+    u64 source_offset;
+    // The place of the box's first element.
+    u64 destination;
+    u64 count;
+    u64 shape[MAX_RANK];
+    i64 source_stride[MAX_RANK];
+    i64 destination_stride[MAX_RANK];
+    // Bytes of the whole decoded buffer, which the shuffle's blocks divide. Looked at under a shuffle only, as are the
+    // next and `element_nbytes`.
+    u64 decoded_nbytes;
+    // Bytes that are shuffled together; the last block may be shorter.
+    u64 block_nbytes;
+    u32 rank;
+    // Bytes of the shuffle's element, which may differ from the kernel's.
+    u32 element_nbytes;
+    u32 shuffle;
+    // Reverses the bytes of words of 2, 4 or 8 bytes, at most as many as the kernel's element has; 0 for none. The fill
+    // value stays as it is.
+    u32 word_nbytes;
+    // The first bytes, as many as the kernel's element has.
+    u8 fill[16];
+};
+static_assert(sizeof(Piece) == 272, "the Rust mirror has this size");
+FIELD_AT(Piece, shape, 32);
+FIELD_AT(Piece, source_stride, 96);
+FIELD_AT(Piece, destination_stride, 160);
+FIELD_AT(Piece, decoded_nbytes, 224);
+FIELD_AT(Piece, rank, 240);
+FIELD_AT(Piece, fill, 256);
+
+// The types that kernels compute with.
+enum Type : u32 {
+    TYPE_BOOL = 0,
+    TYPE_I8 = 1,
+    TYPE_I16 = 2,
+    TYPE_I32 = 3,
+    TYPE_I64 = 4,
+    TYPE_U8 = 5,
+    TYPE_U16 = 6,
+    TYPE_U32 = 7,
+    TYPE_U64 = 8,
+    TYPE_F16 = 9,
+    TYPE_BF16 = 10,
+    TYPE_F32 = 11,
+    TYPE_F64 = 12,
+    TYPE_C64 = 13,
+    TYPE_C128 = 14,
+};
+
+// Elements of one type that become another.
+struct Cast {
+    u64 source;
+    u64 destination;
+    u64 count;
+    u64 shape[MAX_RANK];
+    i64 source_stride[MAX_RANK];
+    i64 destination_stride[MAX_RANK];
+    u32 rank;
+    u32 source_type;
+    u32 destination_type;
+    u32 reserved;
+};
+static_assert(sizeof(Cast) == 232, "the Rust mirror has this size");
+FIELD_AT(Cast, shape, 24);
+FIELD_AT(Cast, source_stride, 88);
+FIELD_AT(Cast, destination_stride, 152);
+FIELD_AT(Cast, rank, 216);
+
+// Elements that are compared, pair by pair. `nonzero` looks at the left ones alone.
+struct Compare {
+    u64 left;
+    u64 right;
+    // Bytes that are 1 where a pair is equal: for `equal` alone.
+    u64 destination;
+    u64 count;
+    u64 shape[MAX_RANK];
+    i64 left_stride[MAX_RANK];
+    i64 right_stride[MAX_RANK];
+    i64 destination_stride[MAX_RANK];
+    u32 rank;
+    u32 type;
+    // For `differs`: 1 where two values that are no numbers count as equal.
+    u32 equal_nan;
+    u32 reserved;
+};
+static_assert(sizeof(Compare) == 304, "the Rust mirror has this size");
+FIELD_AT(Compare, shape, 32);
+FIELD_AT(Compare, left_stride, 96);
+FIELD_AT(Compare, right_stride, 160);
+FIELD_AT(Compare, destination_stride, 224);
+FIELD_AT(Compare, rank, 288);
+
+// Rows that are taken from, or put to, the positions of a list.
+struct Gather {
+    u64 source;
+    u64 destination;
+    // `i64` positions of rows, one after another, `index_count` of them.
+    u64 index;
+    u64 index_count;
+    // Rows of the side that positions speak of: the source, or the destination where `scatter` is 1. A position out of
+    // range is passed over.
+    u64 row_count;
+    i64 source_row_stride;
+    i64 destination_row_stride;
+    // Elements of one row.
+    u64 row_elements;
+    u64 shape[MAX_RANK];
+    i64 source_stride[MAX_RANK];
+    i64 destination_stride[MAX_RANK];
+    // Axes of a row.
+    u32 rank;
+    // 0: destination[i] = source[index[i]]. 1: destination[index[i]] = source[i]; of equal positions any may win.
+    u32 scatter;
+};
+static_assert(sizeof(Gather) == 264, "the Rust mirror has this size");
+FIELD_AT(Gather, shape, 64);
+FIELD_AT(Gather, source_stride, 128);
+FIELD_AT(Gather, destination_stride, 192);
+FIELD_AT(Gather, rank, 256);

@@ -1,0 +1,42 @@
+// From the number of an element to its offsets.
+#pragma once
+
+#include "structs.cuh"
+
+// Fewer elements than this are counted in 32 bits: 64-bit division takes a GPU some five times as long.
+enum : u64 { NARROW = u64(1) << 31 };
+
+// The strides of one side.
+struct Side {
+    const i64* stride;
+};
+
+// Adds to each offset where the element `number` of the shape is on that side.
+template <class Index, int SIDES>
+INLINE void walk(u64 number, const u64* shape, u32 rank, const Side (&sides)[SIDES], u64 (&offsets)[SIDES]) {
+    Index rest = Index(number);
+    ROLLED for (u32 axis = rank; axis > 0; axis--) {
+        Index coordinate = rest;
+        // The first axis has what is left.
+        if (axis > 1) {
+            const Index length = Index(shape[axis - 1]);
+            rest /= length;
+            coordinate -= rest * length;
+        }
+        for (int side = 0; side < SIDES; side++) offsets[side] += u64(sides[side].stride[axis - 1]) * coordinate;
+    }
+}
+
+// Calls `body(offsets)` for each element of this thread.
+template <int SIDES, class Body>
+INLINE void each_element(u64 count, const u64* shape, u32 rank, const Side (&sides)[SIDES], Body body) {
+    for (u64 number = first_item(); number < count; number += item_step()) {
+        u64 offsets[SIDES] = {};
+        if (count < NARROW) {
+            walk<u32>(number, shape, rank, sides, offsets);
+        } else {
+            walk<u64>(number, shape, rank, sides, offsets);
+        }
+        body(offsets);
+    }
+}
