@@ -53,7 +53,7 @@ pub use metadata::ZarrFormat;
 pub use missing::MissingValues;
 pub use open::{Node, open, open_with};
 pub use options::{DecodeLimits, OpenOptions, ReadOptions, WriteOptions};
-pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Selection};
+pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};
 pub use stored_chunks::StoredChunks;
 pub use visible::visible;
 pub use zarrow_array::{self, DataType, DecodedArray, Number, Tensor};

@@ -6,6 +6,7 @@
 //! 3. [`points`]: lists of several axes that are taken together, position by position.
 //! 4. [`blocks`]: chunks of the array's grid.
 //! 5. [`ranges`]: the same as 1, as Rust writes it.
+//! 6. [`parts`]: a selection cut along the chunks, for memory that holds some of the result at a time.
 //!
 //! What each gives is one [`AxisSelection`] an axis, all of whose positions lie inside the axis.
 
@@ -13,12 +14,14 @@ mod basic;
 mod blocks;
 mod list;
 mod orthogonal;
+mod parts;
 mod points;
 mod ranges;
 
 pub use basic::Index;
 pub use list::List;
 pub use orthogonal::AxisIndex;
+pub use parts::Part;
 pub use ranges::IntoSelection;
 
 use std::sync::Arc;

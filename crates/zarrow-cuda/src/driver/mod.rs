@@ -1,0 +1,77 @@
+//! The CUDA driver, loaded at run time.
+//!
+//! 1. [`library`] opens `libcuda.so.1`, or what `ZARROW_CUDA_DRIVER` names.
+//! 2. [`functions`] finds each function that is used; a driver that lacks one is too old.
+//! 3. The driver is initialized once for the process. What kept it from that is kept, and told to everybody who asks.
+//! 4. A process that is forked afterwards cannot use it (CUDA's own rule), and is told so before any call.
+
+pub mod functions;
+pub mod library;
+pub mod status;
+
+use crate::error::{Error, Result};
+use functions::Functions;
+use library::Library;
+use zarrow_array::fork::{OnceCell, generation};
+
+/// The environment variable that names another library than `libcuda.so.1`.
+pub const LIBRARY_VARIABLE: &str = "ZARROW_CUDA_DRIVER";
+
+/// The oldest version of CUDA that the kernels are for: 12.0.
+const MIN_VERSION: i32 = 12000;
+
+/// The driver of this process.
+#[derive(Debug)]
+pub struct Driver {
+    functions: Functions,
+    generation: u64,
+}
+
+impl Driver {
+    /// The driver, loaded and initialized at the first call.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where there is none, or none that can be used; [`Error::Forked`].
+    pub fn get() -> Result<&'static Driver> {
+        static DRIVER: OnceCell<std::result::Result<Driver, String>> = OnceCell::new();
+        match DRIVER.get_or_make(Driver::load) {
+            Ok(driver) => driver.check_process().map(|()| driver),
+            Err(reason) => Err(Error::Unavailable { reason: reason.clone() }),
+        }
+    }
+
+    /// Steps 1 to 3.
+    fn load() -> std::result::Result<Driver, String> {
+        let name = std::env::var(LIBRARY_VARIABLE).unwrap_or_else(|_| "libcuda.so.1".to_owned());
+        let functions = Functions::find(&Library::open(&name)?)?;
+        let driver = Driver { functions, generation: generation() };
+        let words = |error: Error| error.to_string();
+        let mut version = 0;
+        // SAFETY: the flags must be 0, and the version is written to a number that lives through the call.
+        unsafe {
+            driver.init(0).map_err(words)?;
+            driver.version(&raw mut version).map_err(words)?;
+        }
+        if version < MIN_VERSION {
+            let (major, minor) = (version / 1000, version % 1000 / 10);
+            return Err(format!("the driver is for CUDA {major}.{minor}: CUDA 12.0 or newer is needed"));
+        }
+        Ok(driver)
+    }
+
+    /// Step 4.
+    fn check_process(&self) -> Result<()> {
+        if self.generation == generation() { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    /// How many devices there are.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn count(&self) -> Result<usize> {
+        let mut count = 0;
+        // SAFETY: the number lives through the call.
+        unsafe { self.device_count(&raw mut count)? };
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+}

@@ -1,0 +1,64 @@
+//! What a function of the driver answered.
+
+use crate::error::{Error, Result};
+use std::ffi::c_int;
+
+/// The answer of one call.
+#[derive(Debug, Clone, Copy)]
+pub struct Status {
+    /// Which function.
+    pub function: &'static str,
+    /// `CUresult`.
+    pub code: c_int,
+}
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+pub const OUT_OF_MEMORY: c_int = 2;
+/// `CUDA_ERROR_NOT_READY`: what a query answers while work is to do.
+pub const NOT_READY: c_int = 600;
+
+/// The names of the errors that users meet; others are shown by their number.
+///
+/// Source: `CUresult` in the documentation of the driver API.
+const NAMES: &[(c_int, &str, &str)] = &[
+    (1, "CUDA_ERROR_INVALID_VALUE", "an argument is out of range"),
+    (2, "CUDA_ERROR_OUT_OF_MEMORY", "there is not enough memory"),
+    (3, "CUDA_ERROR_NOT_INITIALIZED", "the driver is not initialized in this process"),
+    (4, "CUDA_ERROR_DEINITIALIZED", "the driver is shutting down"),
+    (34, "CUDA_ERROR_STUB_LIBRARY", "libcuda.so.1 is a stub that only links: install the NVIDIA driver"),
+    (46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "the device is busy, or in an exclusive mode"),
+    (100, "CUDA_ERROR_NO_DEVICE", "no CUDA device was found; CUDA_VISIBLE_DEVICES may hide it"),
+    (101, "CUDA_ERROR_INVALID_DEVICE", "there is no such device"),
+    (201, "CUDA_ERROR_INVALID_CONTEXT", "the context is invalid, or was destroyed"),
+    (218, "CUDA_ERROR_INVALID_PTX", "the driver cannot compile the kernels"),
+    (222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the driver is too old for the kernels"),
+    (400, "CUDA_ERROR_INVALID_HANDLE", "a stream or an event is invalid"),
+    (600, "CUDA_ERROR_NOT_READY", "the work is not finished"),
+    (700, "CUDA_ERROR_ILLEGAL_ADDRESS", "a kernel or a copy used memory that is not allocated"),
+    (719, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed"),
+    (801, "CUDA_ERROR_NOT_SUPPORTED", "the device cannot do this"),
+    (
+        803,
+        "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+        "the kernel module and libcuda.so.1 are of different versions",
+    ),
+    (999, "CUDA_ERROR_UNKNOWN", "the driver cannot say why"),
+];
+
+impl Status {
+    /// # Errors
+    /// [`Error::Driver`] unless the call succeeded.
+    pub fn check(self) -> Result<()> {
+        if self.code == 0 { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// The error of a call that failed.
+    #[must_use]
+    pub fn error(self) -> Error {
+        let Status { function, code } = self;
+        let known = NAMES.iter().find(|(known, ..)| *known == code);
+        let (name, text) =
+            known.map_or(("an error", "see CUresult of CUDA's driver API"), |(_, name, text)| (name, text));
+        Error::Driver { function, code, name: name.to_owned(), text: text.to_owned() }
+    }
+}

@@ -1,0 +1,61 @@
+//! Handing a tensor of a device to another library by DLPack. Nothing is copied.
+//!
+//! Source: the DLPack 1.3 header, and the array API's `__dlpack__`.
+
+use crate::error::{Error, Result};
+use crate::tensor::{DeviceTensor, Owner};
+use std::sync::Arc;
+use zarrow_array::{DataType, Error as ArrayError};
+use zarrow_dlpack::{
+    DLDataType, DLManagedTensor, DLManagedTensorVersioned, Description, MAX_NDIM, Managed, Owned, READ_ONLY,
+};
+
+/// The tensor in a versioned struct (DLPack 1.x), which says where it is read-only.
+///
+/// It says nothing of streams: [`DeviceTensor::lend_to`] orders what the consumer does.
+///
+/// # Errors
+/// [`Error::Array`] for a type that DLPack lacks, and for more axes than it has.
+pub fn versioned(tensor: &DeviceTensor) -> Result<Owned<DLManagedTensorVersioned>> {
+    export(tensor, if tensor.is_read_only() { READ_ONLY } else { 0 })
+}
+
+/// The tensor in a struct of DLPack 0.x.
+///
+/// # Errors
+/// As [`versioned`]; [`Error::ReadOnly`], since the struct cannot say it.
+pub fn legacy(tensor: &DeviceTensor) -> Result<Owned<DLManagedTensor>> {
+    if tensor.is_read_only() { Err(Error::ReadOnly) } else { export(tensor, 0) }
+}
+
+fn export<M: Managed>(tensor: &DeviceTensor, flags: u64) -> Result<Owned<M>> {
+    if tensor.shape().len() > MAX_NDIM {
+        return Err(ArrayError::BadView(format!("a DLPack tensor has at most {MAX_NDIM} axes")).into());
+    }
+    // Consumers read the strides of axes that are never stepped along: those of C order are what they all take.
+    let c_order = zarrow_array::shape::c_strides(tensor.shape()).unwrap_or_else(|| tensor.strides().to_vec());
+    let is_empty = tensor.shape().contains(&0);
+    let strides: Vec<i64> = (tensor.strides().iter().zip(tensor.shape()).zip(c_order))
+        .map(|((stride, extent), of_c)| if *extent == 1 || is_empty { of_c } else { *stride })
+        .collect();
+    let description = Description {
+        data: std::ptr::with_exposed_provenance_mut(tensor.address() as usize),
+        device: tensor.device().dlpack(),
+        dtype: dtype(tensor.dtype())?,
+        shape: tensor.shape(),
+        strides: &strides,
+        flags,
+    };
+    let owner: Arc<dyn Send + Sync> = match tensor.owner() {
+        Owner::Own(memory) => memory.clone(),
+        Owner::Foreign(memory) => memory.clone(),
+    };
+    // SAFETY: the layout reaches memory of the owner's only (whoever made it checked that), which the managed tensor now
+    // keeps.
+    Ok(unsafe { Owned::new(description, owner) })
+}
+
+fn dtype(dtype: &DataType) -> Result<DLDataType> {
+    let known = dtype.as_number().and_then(|number| number.names().dlpack);
+    known.ok_or_else(|| ArrayError::NoSuchType { protocol: "DLPack", dtype: dtype.clone() }.into())
+}

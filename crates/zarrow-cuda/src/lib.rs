@@ -1,0 +1,36 @@
+//! CUDA memory, streams and kernels for zarrow.
+//!
+//! - [`Device`] is a device of this process, in the primary context that all libraries share. The driver is loaded at run
+//!   time: where there is none, every call says so in an error, and nothing else of zarrow changes.
+//! - [`DeviceTensor`] is a strided tensor in a device's memory, ours or another library's. What is done with it runs as
+//!   kernels, in one stream of the device, in order.
+//! - [`export`] and [`import`] hand tensors over by DLPack.
+//! - [`read`] reads an array of [`zarrow`] to a device.
+//!
+//! ```
+//! match zarrow_cuda::Device::count() {
+//!     Ok(count) => println!("{count} devices"),
+//!     Err(error) => println!("{error}"),
+//! }
+//! ```
+
+mod device;
+mod driver;
+mod error;
+pub mod export;
+mod foreign;
+pub mod import;
+mod kernel;
+mod memory;
+mod pinned;
+mod read;
+mod stream;
+mod tensor;
+
+pub use device::{Device, release_memory};
+pub use error::{Error, Result};
+pub use foreign::ForeignMemory;
+pub use memory::set_reclaim;
+pub use read::{in_stream, read, write};
+pub use stream::{Event, Stream};
+pub use tensor::DeviceTensor;

@@ -1,0 +1,180 @@
+//! Memory of the host that a device copies from by itself: the slots that a read goes through.
+//!
+//! Pinning pages takes milliseconds, so that slots are kept for later: at most [`KEPT_NBYTES`] for a device, given back by
+//! [`Device::release_memory`]. A slot remembers the last copy from it; whoever takes it waits for that first.
+
+use crate::device::{Current, Device};
+use crate::driver::functions::Address;
+use crate::driver::status::OUT_OF_MEMORY;
+use crate::error::{Error, Result};
+use crate::stream::{Event, Stream};
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::{NonNull, null_mut};
+use zarrow_array::fork::{Mutex, generation};
+
+/// The most pinned memory that a device keeps for later.
+const KEPT_NBYTES: usize = 256 << 20;
+
+/// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts. It is not write-combined, since decoders read what they wrote.
+const PORTABLE: u32 = 1;
+
+/// Pinned memory of the host.
+struct Pinned {
+    device: &'static Device,
+    pointer: NonNull<u8>,
+    nbytes: usize,
+    generation: u64,
+    /// The last copy from or to it.
+    last: Option<Event>,
+    /// Whether a copy may use it of which no event tells: it is never used again.
+    lost: bool,
+}
+
+// SAFETY: the pointer is given out raw, by the slot that has the memory alone.
+unsafe impl Send for Pinned {}
+// SAFETY: as above.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    fn new(device: &'static Device, nbytes: usize) -> Result<Pinned> {
+        let current = device.enter()?;
+        let mut pointer: *mut c_void = null_mut();
+        // SAFETY: the pointer is written to a place that lives through the call.
+        let allocated = unsafe { current.driver.host_allocate(&raw mut pointer, nbytes.max(1), PORTABLE) };
+        let out_of_memory = || Error::OutOfMemory { nbytes, place: "pinned memory of the host".to_owned() };
+        match (allocated, NonNull::new(pointer.cast())) {
+            (Ok(()), Some(pointer)) => {
+                Ok(Pinned { device, pointer, nbytes, generation: generation(), last: None, lost: false })
+            }
+            (Ok(()), None) | (Err(Error::Driver { code: OUT_OF_MEMORY, .. }), _) => Err(out_of_memory()),
+            (Err(error), _) => Err(error),
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if self.generation != generation() || self.lost {
+            return;
+        }
+        // Memory that a copy still uses is not freed: a device that fails cannot say when it is done.
+        if self.last.take().is_some_and(|last| last.wait().is_err()) {
+            return;
+        }
+        if let Ok(current) = self.device.enter() {
+            // SAFETY: it was allocated by `host_allocate`, and nobody has it any more.
+            let _ = unsafe { current.driver.host_free(self.pointer.as_ptr().cast()) };
+        }
+    }
+}
+
+/// The slots of a device that nobody has.
+#[derive(Default)]
+pub(crate) struct Idle(Mutex<Vec<Pinned>>);
+
+impl Idle {
+    /// A slot of at least `nbytes`: the smallest that is idle, or a new one.
+    pub(crate) fn take(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
+        let found = {
+            let mut idle = self.0.lock();
+            let fitting = idle.iter().enumerate().filter(|(_, pinned)| pinned.nbytes >= nbytes);
+            let smallest = fitting.min_by_key(|(_, pinned)| pinned.nbytes).map(|(number, _)| number);
+            smallest.map(|number| idle.swap_remove(number))
+        };
+        let pinned = match found {
+            Some(pinned) => pinned,
+            None => Pinned::new(device, nbytes)?,
+        };
+        Ok(Slot { pinned: Some(pinned) })
+    }
+
+    /// Frees all of them.
+    pub(crate) fn release(&self) {
+        let idle = std::mem::take(&mut *self.0.lock());
+        drop(idle);
+    }
+
+    fn put(&self, pinned: Pinned) {
+        let kept = {
+            let mut idle = self.0.lock();
+            let held: usize = idle.iter().map(|pinned| pinned.nbytes).sum();
+            if !pinned.lost && held.saturating_add(pinned.nbytes) <= KEPT_NBYTES {
+                idle.push(pinned);
+                None
+            } else {
+                Some(pinned)
+            }
+        };
+        drop(kept);
+    }
+}
+
+/// Pinned memory that one read has, and gives back when dropped.
+pub(crate) struct Slot {
+    pinned: Option<Pinned>,
+}
+
+impl Slot {
+    /// The memory, when no copy uses it any more.
+    pub(crate) fn ready(&mut self) -> Result<(NonNull<u8>, usize)> {
+        let Some(pinned) = &mut self.pinned else { return Ok((NonNull::dangling(), 0)) };
+        if let Some(last) = pinned.last.take() {
+            last.wait()?;
+        }
+        Ok((pinned.pointer, pinned.nbytes))
+    }
+
+    /// Copies the first `nbytes` bytes to the device, in `stream`. The caller does not wait.
+    pub(crate) fn send(&mut self, to: Address, nbytes: usize, stream: Stream) -> Result<()> {
+        self.copy(nbytes, stream, |current, pointer| {
+            // SAFETY: the slot has these bytes, and keeps them until the event of this copy.
+            unsafe { current.driver.copy_to_device(to, pointer.cast_const(), nbytes, stream.handle()) }
+        })
+    }
+
+    /// Copies `nbytes` bytes from the device, in `stream`. The caller does not wait: [`ready`](Slot::ready) does.
+    pub(crate) fn receive(&mut self, from: Address, nbytes: usize, stream: Stream) -> Result<()> {
+        self.copy(nbytes, stream, |current, pointer| {
+            // SAFETY: as in `send`.
+            unsafe { current.driver.copy_to_host(pointer, from, nbytes, stream.handle()) }
+        })
+    }
+
+    fn copy(
+        &mut self,
+        nbytes: usize,
+        stream: Stream,
+        submit: impl FnOnce(&Current, *mut c_void) -> Result<()>,
+    ) -> Result<()> {
+        let Some(pinned) = self.pinned.as_mut().filter(|pinned| nbytes <= pinned.nbytes) else {
+            return Err(Error::Unsupported(format!("a slot has no {nbytes} bytes")));
+        };
+        if nbytes == 0 {
+            return Ok(());
+        }
+        let current = pinned.device.enter()?;
+        pinned.lost = true;
+        submit(&current, pinned.pointer.as_ptr().cast())?;
+        pinned.last = Some(Event::record(pinned.device, stream)?);
+        pinned.lost = false;
+        Ok(())
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(pinned) = self.pinned.take() {
+            pinned.device.idle.put(pinned);
+        }
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Slot")
+            .field("nbytes", &self.pinned.as_ref().map(|pinned| pinned.nbytes))
+            .finish()
+    }
+}

@@ -1,0 +1,210 @@
+//! What is done with all elements: copies, fills and casts.
+
+use super::DeviceTensor;
+use crate::error::{Error, Result};
+use crate::kernel::structs::{Cast, Piece, Shuffle, Type};
+use crate::kernel::{walk, width};
+use zarrow_array::DataType;
+
+impl DeviceTensor {
+    /// A copy in new memory, in C order.
+    ///
+    /// # Errors
+    /// As [`empty`](DeviceTensor::empty), and what the driver answers.
+    pub fn copy(&self) -> Result<DeviceTensor> {
+        let copy = DeviceTensor::empty(self.device(), &self.extents(), self.dtype().clone())?;
+        copy.assign(self)?;
+        Ok(copy)
+    }
+
+    /// The tensor itself where it lies in C order, else a copy.
+    ///
+    /// # Errors
+    /// As [`copy`](DeviceTensor::copy).
+    pub fn contiguous(&self) -> Result<DeviceTensor> {
+        if self.is_c_contiguous() { Ok(self.clone()) } else { self.copy() }
+    }
+
+    /// Copies the elements of `source`, of the same type, here; `source` is broadcast to this shape.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`]; [`Error::OtherDevice`]; [`Error::Unsupported`] for another type; [`Error::Array`] for a shape
+    /// that cannot be broadcast; what the driver answers.
+    pub fn assign(&self, source: &DeviceTensor) -> Result<()> {
+        self.check_writable()?;
+        let device = self.same_device(source)?;
+        if source.dtype() != self.dtype() {
+            let (from, to) = (source.dtype(), self.dtype());
+            return Err(Error::Unsupported(format!(
+                "expected elements of {to}, got {from}: type .astype first"
+            )));
+        }
+        let source = source.broadcast_to(self.shape())?;
+        // Elements that overlap are copied by way of other memory, since threads take them in any order.
+        let source = if self.may_overlap(&source) { source.copy()? } else { source };
+        if self.is_c_contiguous() && source.is_c_contiguous() {
+            let current = device.enter()?;
+            // SAFETY: both have as many bytes, in memory that is freed in the order of this stream.
+            return unsafe {
+                match self.nbytes() {
+                    0 => Ok(()),
+                    nbytes => {
+                        let stream = device.stream().handle();
+                        current.driver.copy_on_device(self.address(), source.address(), nbytes, stream)
+                    }
+                }
+            };
+        }
+        let (nbytes, shape, from, to) = self.in_words(&source);
+        for walk in walk::walks(&shape, [&from, &to]) {
+            let piece = Piece {
+                source: source.address().wrapping_add_signed(walk.offsets[0]),
+                source_offset: 0,
+                destination: self.address().wrapping_add_signed(walk.offsets[1]),
+                count: walk.count,
+                shape: walk.shape,
+                source_stride: walk.strides[0],
+                destination_stride: walk.strides[1],
+                rank: walk.rank,
+                ..Piece::none()
+            };
+            // SAFETY: layouts reach memory of their owners only (whoever made them checked that), which is given back in
+            // the order of this stream; `self` may be written to, and does not overlap `source`.
+            unsafe { device.launch_copy(nbytes, &piece)? };
+        }
+        Ok(())
+    }
+
+    /// Sets each element to `value`, the bytes of one.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`]; [`Error::Unsupported`] for a value of another size; what the driver answers.
+    pub fn fill(&self, value: &[u8]) -> Result<()> {
+        self.check_writable()?;
+        let item_size = self.item_size();
+        if value.len() != item_size {
+            let text = format!("expected a value of {item_size} bytes, got {}", value.len());
+            return Err(Error::Unsupported(text));
+        }
+        let width = width(item_size);
+        // Elements of several words are filled word by word.
+        for (number, word) in value.chunks_exact(width).enumerate() {
+            let mut fill = [0; 16];
+            fill[..width].copy_from_slice(word);
+            let strides = self.byte_strides();
+            for walk in walk::walks(self.shape(), [&strides]) {
+                let offset = walk.offsets[0] + (number * width) as i64;
+                let piece = Piece {
+                    destination: self.address().wrapping_add_signed(offset),
+                    count: walk.count,
+                    shape: walk.shape,
+                    destination_stride: walk.strides[0],
+                    rank: walk.rank,
+                    shuffle: Shuffle::Fill,
+                    fill,
+                    ..Piece::none()
+                };
+                // SAFETY: as in `assign`.
+                unsafe { self.device().launch_copy(width, &piece)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// The elements as those of `dtype`, in new memory in C order.
+    ///
+    /// Numbers are converted as NumPy's `astype` does: to the nearest, once; what does not fit an integer is undefined, as
+    /// in C.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where one of the types is no number that kernels compute with; [`Error::OutOfMemory`]; what
+    /// the driver answers.
+    pub fn astype(&self, dtype: &DataType) -> Result<DeviceTensor> {
+        if dtype == self.dtype() {
+            return self.copy();
+        }
+        let types = (Type::of(self.dtype()), Type::of(dtype));
+        let (Some(source_type), Some(destination_type)) = types else {
+            let text =
+                format!("no kernel converts {} to {dtype}: convert on the CPU, with .cpu()", self.dtype());
+            return Err(Error::Unsupported(text));
+        };
+        let cast = DeviceTensor::empty(self.device(), &self.extents(), dtype.clone())?;
+        for walk in walk::walks(self.shape(), [&self.byte_strides(), &cast.byte_strides()]) {
+            let elements = Cast {
+                source: self.address().wrapping_add_signed(walk.offsets[0]),
+                destination: cast.address().wrapping_add_signed(walk.offsets[1]),
+                count: walk.count,
+                shape: walk.shape,
+                source_stride: walk.strides[0],
+                destination_stride: walk.strides[1],
+                rank: walk.rank,
+                source_type,
+                destination_type,
+                reserved: 0,
+            };
+            // SAFETY: as in `assign`; the destination is new.
+            unsafe { self.device().launch_cast(&elements)? };
+        }
+        Ok(cast)
+    }
+
+    /// The extents as they are counted in shapes.
+    #[must_use]
+    pub fn extents(&self) -> Vec<u64> {
+        self.shape().iter().map(|extent| extent.unsigned_abs()).collect()
+    }
+
+    /// The elements of both as words that a kernel moves: bytes of a word, shape, and the strides of `source` and here.
+    fn in_words(&self, source: &DeviceTensor) -> (usize, Vec<i64>, Vec<i64>, Vec<i64>) {
+        let (mut shape, mut from, mut to) =
+            (self.shape().to_vec(), source.byte_strides(), self.byte_strides());
+        let width = width(self.item_size());
+        if width < self.item_size() {
+            shape.push((self.item_size() / width) as i64);
+            from.push(width as i64);
+            to.push(width as i64);
+        }
+        (width, shape, from, to)
+    }
+
+    /// Whether an element of one may share bytes with an element of the other: whether their outermost bytes cross.
+    fn may_overlap(&self, other: &DeviceTensor) -> bool {
+        let span = |tensor: &DeviceTensor| {
+            let bounds = zarrow_array::shape::element_bounds(tensor.shape(), tensor.strides()).ok().flatten();
+            bounds.map(|(low, high)| {
+                let item = tensor.item_size() as i64;
+                let start = tensor.address().wrapping_add_signed(low.wrapping_mul(item));
+                let end = tensor.address().wrapping_add_signed(high.wrapping_add(1).wrapping_mul(item));
+                (start, end)
+            })
+        };
+        match (span(self), span(other)) {
+            (Some(ours), Some(theirs)) => ours.0 < theirs.1 && theirs.0 < ours.1,
+            _ => false,
+        }
+    }
+}
+
+impl Piece {
+    /// A piece that copies nothing.
+    #[must_use]
+    pub fn none() -> Piece {
+        Piece {
+            source: 0,
+            source_offset: 0,
+            destination: 0,
+            count: 0,
+            shape: [0; 8],
+            source_stride: [0; 8],
+            destination_stride: [0; 8],
+            decoded_nbytes: 0,
+            block_nbytes: 0,
+            rank: 0,
+            element_nbytes: 0,
+            shuffle: Shuffle::None,
+            word_nbytes: 0,
+            fill: [0; 16],
+        }
+    }
+}

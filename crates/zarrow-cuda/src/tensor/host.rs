@@ -1,0 +1,115 @@
+//! To the host and from it, through pinned slots.
+//!
+//! 1. The tensor is cut in halves along its outermost axes until each part fits a slot.
+//! 2. While the device copies one part, the host fills or empties the slot of the next.
+
+use super::DeviceTensor;
+use crate::device::Device;
+use crate::error::Result;
+use crate::pinned::Slot;
+use std::mem::MaybeUninit;
+use zarrow_array::{IndexStep, SharedTensor, Tensor, UninitBuffer};
+
+/// Bytes of a slot for transfers.
+pub(crate) const SLOT_NBYTES: usize = 16 << 20;
+/// How many parts are under way at once.
+const SLOTS: usize = 3;
+
+impl DeviceTensor {
+    /// The elements in new memory of the host, in C order. Waits until they are there.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the driver answers: work that failed before is told
+    /// here.
+    pub fn to_host(&self) -> Result<SharedTensor> {
+        let mut buffer = UninitBuffer::new(self.nbytes())?;
+        self.copy_to_host(buffer.as_mut_slice())?;
+        // SAFETY: all bytes were written above.
+        let buffer = unsafe { buffer.assume_init() };
+        Ok(Tensor::new(buffer, self.extents(), self.dtype().clone())?.into_shared()?)
+    }
+
+    /// Fills `target` with the elements, side by side in C order. Waits until they are there.
+    ///
+    /// # Errors
+    /// As [`to_host`](DeviceTensor::to_host); [`Error::Array`](crate::Error::Array) where `target` has another length.
+    pub fn copy_to_host(&self, target: &mut [MaybeUninit<u8>]) -> Result<()> {
+        let (expected, actual) = (self.nbytes(), target.len());
+        if expected != actual {
+            let what = "the memory to copy to";
+            return Err(zarrow_array::Error::LengthMismatch { what, expected, actual }.into());
+        }
+        let device = self.device();
+        let source = self.contiguous()?;
+        let mut under_way: std::collections::VecDeque<(Slot, &mut [MaybeUninit<u8>])> = Default::default();
+        for (number, part) in target.chunks_mut(SLOT_NBYTES).enumerate() {
+            if under_way.len() == SLOTS {
+                under_way.pop_front().map_or(Ok(()), arrive)?;
+            }
+            let mut slot = device.idle.take(device, SLOT_NBYTES)?;
+            slot.ready()?;
+            let from = source.address() + (number * SLOT_NBYTES) as u64;
+            slot.receive(from, part.len(), device.stream())?;
+            under_way.push_back((slot, part));
+        }
+        under_way.into_iter().try_for_each(arrive)?;
+        device.synchronize()
+    }
+
+    /// The elements of a tensor of the host in new memory of `device`, in C order.
+    ///
+    /// The host's memory is read during the call; what follows does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the driver answers.
+    pub fn from_host(device: &'static Device, tensor: &SharedTensor) -> Result<DeviceTensor> {
+        let extents: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
+        let result = DeviceTensor::empty(device, &extents, tensor.dtype().clone())?;
+        upload(device, tensor, result.address())?;
+        Ok(result)
+    }
+}
+
+/// The second half of step 2: empties a slot.
+fn arrive((mut slot, part): (Slot, &mut [MaybeUninit<u8>])) -> Result<()> {
+    let (pointer, _) = slot.ready()?;
+    // SAFETY: the slot has at least as many bytes as were received, and no copy uses it any more; `part` is other memory.
+    unsafe { pointer.as_ptr().copy_to_nonoverlapping(part.as_mut_ptr().cast(), part.len()) };
+    Ok(())
+}
+
+/// Steps 1 and 2 for a part of the host's.
+fn upload(device: &'static Device, part: &SharedTensor, to: u64) -> Result<()> {
+    let nbytes = part.nbytes();
+    if nbytes == 0 {
+        return Ok(());
+    }
+    let axis = part.shape().iter().position(|extent| *extent > 1);
+    if let (true, Some(axis)) = (nbytes > SLOT_NBYTES, axis) {
+        let extent = part.shape()[axis];
+        let half = |start: i64, count: i64| {
+            let steps: Vec<IndexStep> = part
+                .shape()
+                .iter()
+                .enumerate()
+                .map(|(number, extent)| match number == axis {
+                    true => IndexStep::Range { start, step: 1, count },
+                    false => IndexStep::Range { start: 0, step: 1, count: *extent },
+                })
+                .collect();
+            part.view(&steps)
+        };
+        let first = half(0, extent / 2)?;
+        upload(device, &first, to)?;
+        return upload(device, &half(extent / 2, extent - extent / 2)?, to + first.nbytes() as u64);
+    }
+    let mut slot = device.idle.take(device, nbytes.max(SLOT_NBYTES))?;
+    let (pointer, _) = slot.ready()?;
+    // SAFETY: the slot has these bytes and is ours alone. Whoever writes to the tensor meanwhile gets a mixture of old
+    // and new bytes, as with NumPy.
+    unsafe {
+        let bytes = std::slice::from_raw_parts_mut(pointer.as_ptr().cast::<MaybeUninit<u8>>(), nbytes);
+        part.copy_into(bytes)?;
+    }
+    slot.send(to, nbytes, device.stream())
+}
