@@ -100,7 +100,7 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(call step,rustfmt)
 	cargo fmt --all --check
 	$(call step,architecture)
-	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py
+	$(BIN)/pytest --quiet tests/test_architecture.py
 	$(call step,mypy)
 	$(BIN)/mypy python benches
 	$(call step,clippy)
@@ -174,7 +174,7 @@ ptx: $(NVRTC)/ready ## crates/zarrow-cuda/ptx/zarrow.ptx, compiled anew from the
 
 # Python itself is not compiled for AddressSanitizer, whose library has to be loaded before any other. Python keeps memory
 # until it ends, so leaks are not looked for.
-KERNEL_TESTS := $(BIN)/pytest --quiet --noconftest tests/gpu/kernels
+KERNEL_TESTS := $(BIN)/pytest --quiet --confcutdir tests/gpu tests/gpu/kernels
 UNDER_ASAN = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 
