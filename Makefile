@@ -145,13 +145,18 @@ SOFTWARE_DEVICE_ASAN := build/software-device-asan/libcuda.so.1
 CXX ?= c++
 CXXFLAGS_OF_DEVICE := -std=c++20 -O2 -g1 -fPIC -fvisibility=hidden -ffp-contract=off -pthread -Wall -Wextra -Werror \
   -I $(CUDA)/software_device
-SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# GCC warns of the standard library's regular expressions where it adds its checks to them.
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -Wno-maybe-uninitialized
 DEVICE_SOURCES := $(wildcard $(CUDA)/software_device/*.cpp)
 DEVICE_HEADERS := $(wildcard $(CUDA)/software_device/*.h $(CUDA)/kernels/*.cu*)
 
-build/software-device/%.o build/software-device-asan/%.o: $(CUDA)/software_device/%.cpp $(DEVICE_HEADERS) | tools
-	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS_OF_DEVICE) $(if $(findstring -asan/,$@),$(SANITIZERS)) -c $< -o $@
+define DEVICE_OBJECT
+$(1)/%.o: $(CUDA)/software_device/%.cpp $(DEVICE_HEADERS) | tools
+	@mkdir -p $$(@D)
+	$(CXX) $(CXXFLAGS_OF_DEVICE) $(2) -c $$< -o $$@
+endef
+$(eval $(call DEVICE_OBJECT,build/software-device,))
+$(eval $(call DEVICE_OBJECT,build/software-device-asan,$(SANITIZERS)))
 
 $(SOFTWARE_DEVICE): $(DEVICE_SOURCES:$(CUDA)/software_device/%.cpp=build/software-device/%.o)
 	$(CXX) -shared -pthread $^ -o $@
