@@ -145,8 +145,9 @@ SOFTWARE_DEVICE_ASAN := build/software-device-asan/libcuda.so.1
 CXX ?= c++
 CXXFLAGS_OF_DEVICE := -std=c++20 -O2 -g1 -fPIC -fvisibility=hidden -ffp-contract=off -pthread -Wall -Wextra -Werror \
   -I $(CUDA)/software_device
-# GCC warns of the standard library's regular expressions where it adds its checks to them.
-SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -Wno-maybe-uninitialized
+# GCC warns of the standard library's regular expressions where it adds its checks to them. Sixteen elements are many here,
+# so that the kernels' 64-bit loops run too.
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -Wno-maybe-uninitialized -DWIDE_FROM=16
 DEVICE_SOURCES := $(wildcard $(CUDA)/software_device/*.cpp)
 DEVICE_HEADERS := $(wildcard $(CUDA)/software_device/*.h $(CUDA)/kernels/*.cu*)
 

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -32,14 +33,14 @@ def compile_module() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def compiler(compile_module: ModuleType) -> object:
+def compiler(compile_module: ModuleType) -> Any:
     """NVRTC of `requirements/nvrtc.lock`, in the folder that `ZARROW_NVRTC` names."""
     return compile_module.Compiler(Path(os.environ["ZARROW_NVRTC"]))
 
 
-def test_ptx_is_that_of_the_kernels(compile_module: ModuleType, compiler: object) -> None:
+def test_ptx_is_that_of_the_kernels(compile_module: ModuleType, compiler: Any) -> None:
     """Byte for byte: else run `make ptx`."""
-    ptx, _ = compiler.compile(compile_module.ARCHITECTURE)  # type: ignore[attr-defined]
+    ptx, _ = compiler.compile(compile_module.ARCHITECTURE)
     assert ptx == (CRATE / "ptx" / "zarrow.ptx").read_bytes(), "run `make ptx`"
 
 
@@ -53,8 +54,8 @@ def test_ptx_is_what_drivers_since_cuda_12_take() -> None:
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-def test_kernels_compile_for_gpus_without_spilling_registers(compiler: object, architecture: str) -> None:
-    cubin, log = compiler.compile(architecture, "--ptxas-options=-v")  # type: ignore[attr-defined]
+def test_kernels_compile_for_gpus_without_spilling_registers(compiler: Any, architecture: str) -> None:
+    cubin, log = compiler.compile(architecture, "--ptxas-options=-v")
     assert cubin.startswith(b"\x7fELF")
     memory = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
     assert memory == [("0", "0", "0")] * len(KERNELS)

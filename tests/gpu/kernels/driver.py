@@ -1,6 +1,7 @@
 """CUDA's driver by ctypes, as little of it as the tests of the kernels need.
 
-`ZARROW_CUDA_DRIVER` is the library: that of the software device, or a real `libcuda.so.1`, on which the same tests hold.
+`ZARROW_CUDA_DRIVER` is the library: that of the software device, or a real `libcuda.so.1`, on which the same
+tests hold.
 """
 
 from __future__ import annotations

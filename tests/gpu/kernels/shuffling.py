@@ -1,4 +1,4 @@
-"""Shuffles in NumPy: what c-blosc does to a buffer before it compresses it, and the same out of c-blosc itself."""
+"""Shuffles in NumPy: what c-blosc does to a buffer before it compresses it; and that out of a frame."""
 
 from __future__ import annotations
 

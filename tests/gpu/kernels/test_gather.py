@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kernels
 
 @st.composite
 def rows(draw: st.DrawFn) -> tuple[int, View, View, list[int]]:
-    """The side with all rows, the side with those of the list, and the list, in which some positions are out of range."""
+    """The side with all rows, that with those of the list, and the list; some positions are out of range."""
     item = draw(st.sampled_from([1, 2, 4, 8, 16]))
     inner = draw(shapes.filter(lambda shape: len(shape) < 4))
     count = draw(st.integers(1, 6))

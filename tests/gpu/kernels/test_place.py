@@ -49,7 +49,7 @@ def elements_of(view: View, content: Bytes, item: int, word_nbytes: int) -> Byte
 
 @st.composite
 def placements(draw: st.DrawFn) -> tuple[int, Piece, View, View, Bytes, Bytes, Bytes]:
-    """A piece with its views, its buffer as it is stored, the elements in order, and what stood in the destination."""
+    """A piece with its views, its buffer as stored, the elements in order, what stood in the destination."""
     item = draw(st.sampled_from([1, 2, 4, 8, 16]))
     shape = draw(shapes)
     source = draw(views(shape, item, broadcast=True))
@@ -57,7 +57,9 @@ def placements(draw: st.DrawFn) -> tuple[int, Piece, View, View, Bytes, Bytes, B
     content = random_bytes(source.nbytes, draw(st.integers(0, 99)))
     kind = draw(st.sampled_from([NO_SHUFFLE, BYTES, BITS, FILL]))
     element = draw(st.sampled_from([item, item, item, 1, 2, 3, 4, 12, 16, 255]))
-    block = draw(st.one_of(st.integers(1, 8).map(lambda eights: eights * 8 * element), st.integers(1, source.nbytes)))
+    block = draw(
+        st.one_of(st.integers(1, 8).map(lambda eights: eights * 8 * element), st.integers(1, source.nbytes))
+    )
     word = draw(st.sampled_from([word for word in (0, 2, 4, 8) if word <= item]))
     made = piece(
         source,

@@ -19,14 +19,25 @@ from .structs import Piece, lengths, strides
 
 pytestmark = [
     pytest.mark.kernels,
-    pytest.mark.skipif("software-device" not in os.environ.get("ZARROW_CUDA_DRIVER", ""), reason="another driver"),
+    pytest.mark.skipif(
+        "software-device" not in os.environ.get("ZARROW_CUDA_DRIVER", ""), reason="another driver"
+    ),
 ]
 
 POISON = 0xA5
 ILLEGAL_ADDRESS = 700
 HostFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 COUNTERS = (
-    "pageable pinned to_host on_device launches allocations nbytes streams events pinned_nbytes".split()
+    "pageable",
+    "pinned",
+    "to_host",
+    "on_device",
+    "launches",
+    "allocations",
+    "nbytes",
+    "streams",
+    "events",
+    "pinned_nbytes",
 )
 
 
@@ -189,7 +200,10 @@ def test_use_after_free_is_illegal_and_stays_so(driver: Driver) -> None:
     driver.free(address)
     driver("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_uint8(0), ctypes.c_size_t(8), driver.stream)
     assert code_of(driver, "cuStreamSynchronize", driver.stream) == ILLEGAL_ADDRESS
-    assert code_of(driver, "cuMemAlloc_v2", ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(8)) == ILLEGAL_ADDRESS
+    assert (
+        code_of(driver, "cuMemAlloc_v2", ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(8))
+        == ILLEGAL_ADDRESS
+    )
     assert code_of(driver, "cuCtxSynchronize") == ILLEGAL_ADDRESS
 
 
@@ -274,7 +288,13 @@ def test_devices_are_apart_but_for_peer_copies(driver: Driver) -> None:
     there = driver.allocate(4)
     on = stream(driver)
     driver(
-        "cuMemcpyPeerAsync", ctypes.c_uint64(there), other, ctypes.c_uint64(address), driver.context, ctypes.c_size_t(4), on
+        "cuMemcpyPeerAsync",
+        ctypes.c_uint64(there),
+        other,
+        ctypes.c_uint64(address),
+        driver.context,
+        ctypes.c_size_t(4),
+        on,
     )
     seen = pinned(driver, 4)
     download(driver, seen, there, on)
@@ -283,7 +303,9 @@ def test_devices_are_apart_but_for_peer_copies(driver: Driver) -> None:
     ordinal = ctypes.c_int()
     driver("cuPointerGetAttribute", ctypes.byref(ordinal), 9, ctypes.c_uint64(there))
     assert ordinal.value == 0
-    assert code_of(driver, "cuEventRecord", driver.made("cuEventCreate", ctypes.c_uint(0)), driver.stream) == 400
+    assert (
+        code_of(driver, "cuEventRecord", driver.made("cuEventCreate", ctypes.c_uint(0)), driver.stream) == 400
+    )
     driver("cuMemcpyDtoDAsync_v2", ctypes.c_uint64(there), ctypes.c_uint64(address), ctypes.c_size_t(4), on)
     assert code_of(driver, "cuStreamSynchronize", on) == ILLEGAL_ADDRESS
     driver("cuCtxPopCurrent_v2", None)
@@ -382,7 +404,13 @@ def test_counters_count(driver: Driver) -> None:
     upload(driver, address, source, driver.stream)
     driver.upload(address, np.zeros(7, np.uint8))
     driver.download(address, 5)
-    driver("cuMemcpyDtoDAsync_v2", ctypes.c_uint64(address), ctypes.c_uint64(address), ctypes.c_size_t(3), driver.stream)
+    driver(
+        "cuMemcpyDtoDAsync_v2",
+        ctypes.c_uint64(address),
+        ctypes.c_uint64(address),
+        ctypes.c_size_t(3),
+        driver.stream,
+    )
     driver.launch("zarrow_copy_1", copy_of(address, address + 50, 4))
     driver.synchronize()
     after = counters(driver)

@@ -1,4 +1,4 @@
-"""Strided views that hypothesis draws: permuted axes, steps in both directions, margins, broadcast axes, odd addresses."""
+"""Strided views that hypothesis draws: permuted axes, any steps, margins, broadcast axes, odd addresses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class View:
 def views(draw: st.DrawFn, shape: tuple[int, ...], item: int, *, broadcast: bool = False) -> View:
     """A view of elements of `item` bytes. With `broadcast`, axes may have the stride 0."""
     order = draw(st.permutations(range(len(shape))))
-    steps = draw(st.tuples(*[st.sampled_from([1, 1, 1, -1, 2, -3, *([0] if broadcast else [])]) for _ in shape]))
+    steps = draw(
+        st.tuples(*[st.sampled_from([1, 1, 1, -1, 2, -3, *([0] if broadcast else [])]) for _ in shape])
+    )
     margins = draw(st.tuples(*[st.integers(0, 2) for _ in shape]))
     strides = [0] * len(shape)
     # An odd start or an odd pitch of rows, so that elements are not where their size says.
