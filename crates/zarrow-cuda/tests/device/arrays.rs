@@ -12,28 +12,28 @@ use zarrow_array::{DataType, SharedTensor};
 use zarrow_cuda::{DeviceTensor, Error, in_stream, read, write};
 
 /// An array in memory, of numbers that differ.
-fn array(shape: &[u64], build: impl FnOnce(ArrayBuilder) -> ArrayBuilder) -> Array {
+pub fn array(shape: &[u64], build: impl FnOnce(ArrayBuilder) -> ArrayBuilder) -> Array {
     let metadata = build(ArrayBuilder::new(shape.to_vec(), Number::UInt32)).build().unwrap();
     let store = Arc::new(MemoryStore::default());
     let array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
     let count: u64 = shape.iter().product();
     let values: Vec<u32> = (0..count as u32).map(|number| number.wrapping_mul(2_654_435_761) >> 7).collect();
     let values = zarrow::Values::contiguous(bytes(&values), Number::UInt32.into(), shape).unwrap();
-    array.write_with(&Selection::all(shape), &values, &WriteOptions::default()).unwrap();
+    array.write_with(Selection::all(shape), &values, &WriteOptions::default()).unwrap();
     array
 }
 
-fn bytes(values: &[u32]) -> &[u8] {
+pub fn bytes(values: &[u32]) -> &[u8] {
     // SAFETY: numbers have no padding.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-fn same(left: &SharedTensor, right: &SharedTensor) -> bool {
+pub fn same(left: &SharedTensor, right: &SharedTensor) -> bool {
     // SAFETY: nobody writes to them.
     left.shape() == right.shape() && unsafe { left.bytes() == right.bytes() }
 }
 
-fn expected(array: &Array, selection: &Selection) -> SharedTensor {
+pub fn expected(array: &Array, selection: &Selection) -> SharedTensor {
     array.read(selection).unwrap().into_tensor().unwrap().into_shared().unwrap()
 }
 
@@ -42,12 +42,12 @@ fn check(array: &Array, selection: &Selection) {
     assert!(same(&tensor.to_host().unwrap(), &expected(array, selection)), "{selection:?}");
 }
 
-fn zstd() -> CodecMetadata {
+pub fn zstd() -> CodecMetadata {
     let settings = serde_json::json!({ "level": 1, "checksum": false });
     CodecMetadata::new("zstd", settings.as_object().unwrap().clone())
 }
 
-fn slice(start: i64, stop: Option<i64>, step: i64) -> Index {
+pub fn slice(start: i64, stop: Option<i64>, step: i64) -> Index {
     Index::Slice { start: Some(start), stop, step: Some(step) }
 }
 
@@ -55,9 +55,9 @@ fn slice(start: i64, stop: Option<i64>, step: i64) -> Index {
 fn reads_are_those_of_the_host() {
     let arrays = [
         array(&[50, 40, 3], |builder| builder.chunk_shape([16, 16, 3])),
-        array(&[50, 40, 3], |builder| builder.chunk_shape([16, 16, 3]).codecs([zstd()])),
+        array(&[50, 40, 3], |builder| builder.chunk_shape([16, 16, 3]).compressors([zstd()])),
         array(&[50, 40, 3], |builder| {
-            builder.chunk_shape([8, 8, 3]).shard_shape([32, 16, 3]).codecs([zstd()])
+            builder.chunk_shape([8, 8, 3]).shard_shape([32, 16, 3]).compressors([zstd()])
         }),
     ];
     for array in &arrays {
@@ -105,7 +105,7 @@ fn reads_of_several_parts_cross_the_border_once() {
 
 #[test]
 fn reads_go_into_memory_with_any_strides() {
-    let array = array(&[30, 20], |builder| builder.chunk_shape([7, 6]).codecs([zstd()]));
+    let array = array(&[30, 20], |builder| builder.chunk_shape([7, 6]).compressors([zstd()]));
     let whole = DeviceTensor::empty(device(0), &[40, 60], Number::UInt32.into()).unwrap();
     whole.fill(&[0; 4]).unwrap();
     let range = |start, step, count| zarrow_array::IndexStep::Range { start, step, count };
@@ -127,7 +127,7 @@ fn reads_go_into_memory_with_any_strides() {
 #[test]
 fn writes_are_read_back() {
     let array =
-        array(&[50, 40], |builder| builder.chunk_shape([8, 8]).shard_shape([16, 16]).codecs([zstd()]));
+        array(&[50, 40], |builder| builder.chunk_shape([8, 8]).shard_shape([16, 16]).compressors([zstd()]));
     let selection = Selection::new(array.shape(), &[slice(3, Some(45), 2), slice(39, None, -1)]).unwrap();
     let before = expected(&array, &Selection::all(array.shape()));
     let values = DeviceTensor::from_host(device(0), &expected(&array, &selection)).unwrap();
@@ -152,14 +152,17 @@ fn writes_are_read_back() {
 
 #[test]
 fn what_cannot_be_decoded_leaves_the_device_usable() {
-    let metadata =
-        ArrayBuilder::new([64, 64], Number::UInt32).chunk_shape([16, 16]).codecs([zstd()]).build().unwrap();
+    let metadata = ArrayBuilder::new([64, 64], Number::UInt32)
+        .chunk_shape([16, 16])
+        .compressors([zstd()])
+        .build()
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let group = zarrow::Group::create(folder.path()).unwrap();
+    let mut group = zarrow::Group::create(folder.path()).unwrap();
     let array = group.create_array("x", metadata, Existing::Refuse).unwrap();
     let ones = vec![1u32; 64 * 64];
     let values = zarrow::Values::contiguous(bytes(&ones), Number::UInt32.into(), &[64, 64]).unwrap();
-    array.write_with(&Selection::all(&[64, 64]), &values, &WriteOptions::default()).unwrap();
+    array.write_with(Selection::all(&[64, 64]), &values, &WriteOptions::default()).unwrap();
     std::fs::write(folder.path().join("x/c/2/1"), b"no frame").unwrap();
     let all = Selection::all(array.shape());
     match read(&array, &all, device(0), None, &ReadOptions::default()) {
