@@ -73,12 +73,18 @@ def bits(elements: Elements) -> npt.NDArray[np.uint8]:
 
 
 @PROPERTIES
-@given(pairs(), st.booleans())
+@given(pairs(), st.booleans(), st.data())
 def test_differences_of_bits_are_found(
-    shared: Driver, drawn: tuple[np.dtype[np.generic], View, View, int], equal_nan: bool
+    shared: Driver,
+    drawn: tuple[np.dtype[np.generic], View, View, int],
+    equal_nan: bool,
+    data: st.DataObject,
 ) -> None:
+    """Both sides are of one value, or the same at random, but for one element."""
     dtype, left, right, seed = drawn
     (content, elements), (other_content, others) = filled(left, dtype, seed), filled(right, dtype, seed)
+    place = tuple(data.draw(st.integers(0, length - 1)) for length in left.shape)
+    others[place] = data.draw(st.sampled_from([others[place], *samples(dtype)]))
     same = (bits(elements) == bits(others)).all(axis=1)
     if equal_nan:
         same |= (is_nan(elements) & is_nan(others)).reshape(-1)
