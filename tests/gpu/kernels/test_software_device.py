@@ -183,6 +183,17 @@ def test_pinned_memory_is_read_when_the_stream_comes_to_it(driver: Driver) -> No
     assert set(driver.download(other, 8)) == {1}
 
 
+def test_a_copy_to_pageable_memory_returns_when_it_is_there(driver: Driver) -> None:
+    address, target = driver.allocate(8), np.zeros(8, np.uint8)
+    go = threading.Event()
+    function = HostFunction(lambda _: go.wait() and None)
+    driver("cuLaunchHostFunc", driver.stream, function, None)
+    threading.Timer(0.05, go.set).start()
+    download(driver, target, address, driver.stream)
+    assert go.is_set()
+    assert set(target) == {POISON}
+
+
 def test_pinned_memory_that_was_freed_too_early_is_illegal(driver: Driver) -> None:
     on = stream(driver)
     address, source = driver.allocate(8), pinned(driver, 8)
