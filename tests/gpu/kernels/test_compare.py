@@ -95,6 +95,28 @@ def test_differences_of_bits_are_found(
         assert shared.download(addresses[2], 4).view(np.uint32)[0] == (not same.all())
 
 
+@pytest.mark.parametrize("equal_nan", [False, True])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float64", "complex64", "complex128"])
+def test_each_value_differs_from_each_other(shared: Driver, name: str, equal_nan: bool) -> None:
+    """Of complex numbers, one part is enough to be no number."""
+    dtype = next(dtype for dtype in TYPES if dtype.name == name)
+    values = samples(dtype)
+    content = values.view(np.uint8)
+    one = View((), 0, (), dtype.itemsize)
+    with shared.memory(content, np.zeros((len(values) ** 2, 4), np.uint8).reshape(-1)) as [address, flags]:
+        for left, right in np.ndindex(len(values), len(values)):
+            places = [address + left * dtype.itemsize, address + right * dtype.itemsize]
+            pair = parameters(dtype, one, one, places)
+            pair.equal_nan = equal_nan
+            flag = flags + (left * len(values) + right) * 4
+            shared.launch("zarrow_differs", pair, ctypes.c_uint64(flag), blocks=(1, 1), threads=1)
+        differs = shared.download(flags, len(values) ** 2 * 4).view(np.uint32).reshape(len(values), -1)
+    same = (bits(values)[:, None] == bits(values)[None]).all(axis=2)
+    if equal_nan:
+        same |= is_nan(values)[:, None] & is_nan(values)[None]
+    np.testing.assert_array_equal(differs, ~same)
+
+
 @PROPERTIES
 @given(pairs(), st.data())
 def test_pairs_are_equal_as_in_numpy(

@@ -236,6 +236,15 @@ def test_memory_in_a_stream_is_there_between_its_operations_alone(driver: Driver
         assert code_of(driver, "cuStreamSynchronize", user) == ILLEGAL_ADDRESS
 
 
+def test_memory_cannot_go_before_it_has_come(driver: Driver) -> None:
+    maker, other = stream(driver), stream(driver)
+    address = ctypes.c_uint64()
+    with held(driver, maker):
+        driver("cuMemAllocAsync", ctypes.byref(address), ctypes.c_size_t(16), maker)
+        driver("cuMemFreeAsync", address, other)
+        assert code_of(driver, "cuStreamSynchronize", other) == ILLEGAL_ADDRESS
+
+
 def test_memory_that_a_stream_frees_is_gone_behind_it(driver: Driver) -> None:
     address = ctypes.c_uint64()
     driver("cuMemAllocAsync", ctypes.byref(address), ctypes.c_size_t(16), driver.stream)
