@@ -4,7 +4,7 @@
 //! 2. Each part is read and decoded into a slot, on all threads, by the same engine as a read to the host.
 //! 3. One copy brings the slot to the device, beside the decoding of the next part: straight to its place where it is one
 //!    run of the result, else to memory on the device from which a kernel places it.
-//! 4. Our stream waits for the last copy. The call returns before the device is done.
+//! 4. Our stream waits for the copies. The call returns before the device is done.
 //!
 //! Each byte is copied once on the host (by decoding) and once to the device.
 //!
@@ -110,16 +110,10 @@ fn read_by_parts(
     result: &DeviceTensor,
     options: &ReadOptions<'_>,
 ) -> Result<()> {
-    let device = result.device();
     let item_size = result.item_size();
     let unit = array.chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
-    // Copies begin when the memory is there, and what used it before is done.
-    device.order(device.stream(), device.copy_stream())?;
     let parts = selection.parts(&unit, item_size, PART_NBYTES);
-    let outcome = parts.iter().try_for_each(|part| read_part(array, part, result, options));
-    // Also where a part failed: what was given to the copy stream may still write to the result.
-    device.order(device.copy_stream(), device.stream())?;
-    outcome
+    parts.iter().try_for_each(|part| read_part(array, part, result, options))
 }
 
 /// Steps 2 and 3 for one part.
@@ -135,12 +129,10 @@ fn read_part(array: &Array, part: &Part, result: &DeviceTensor, options: &ReadOp
     unsafe { array.read_strided(&part.selection, memory, options)? };
     let place = place_of(result, &part.start, &extents)?;
     if place.is_c_contiguous() {
-        return slot.send(place.address(), nbytes, device.copy_stream());
+        return device.copy_beside(&place, |stream| slot.send(place.address(), nbytes, stream));
     }
     let staging = DeviceTensor::empty(device, &extents, result.dtype().clone())?;
-    device.order(device.stream(), device.copy_stream())?;
-    slot.send(staging.address(), nbytes, device.copy_stream())?;
-    device.order(device.copy_stream(), device.stream())?;
+    device.copy_beside(&staging, |stream| slot.send(staging.address(), nbytes, stream))?;
     place.assign(&staging)
 }
 

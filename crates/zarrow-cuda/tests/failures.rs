@@ -87,7 +87,7 @@ fn every_failure_is_an_error_and_the_device_goes_on() {
         }
         everything(&array).unwrap_or_else(|error| panic!("after failures of {function}: {error}"));
     }
-    assert!(failed > 100, "{failed} calls failed");
+    assert!(failed > 60, "{failed} calls failed");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::memory::DeviceMemory;
 use crate::pinned::Slot;
 use crate::tensor::DeviceTensor;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow::{Array, ChunkAxis, ChunkSink, DecodeChunk, ErrorKind, ReadOptions, Selection, StoredChunk};
 use zarrow_array::allocation::Grow;
@@ -221,7 +222,7 @@ impl Waves<'_> {
         let lists = wave.used.next_multiple_of(ALIGNMENT);
         let boxes = lists + wave.frames.len() * FRAME_NBYTES;
         let total = boxes + (wave.pieces.len() + wave.copies.len()) * size_of::<Piece>();
-        let staging = DeviceMemory::new(device, total)?;
+        let staging = Arc::new(DeviceMemory::new(device, total)?);
         let decompressed = DeviceMemory::new(device, wave.decompressed)?;
         let answers = DeviceMemory::new(device, wave.frames.len() * ANSWER_NBYTES)?;
         // Frames of one format stand together.
@@ -271,9 +272,7 @@ impl Waves<'_> {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
-        device.order(device.stream(), device.copy_stream())?;
-        wave.slot.send(staging.address(), total, device.copy_stream())?;
-        device.order(device.copy_stream(), device.stream())?;
+        device.copy_beside(&staging, |stream| wave.slot.send(staging.address(), total, stream))?;
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
         let greatest = copies.iter().map(|(.., nbytes)| *nbytes as u64).max().unwrap_or(0);
