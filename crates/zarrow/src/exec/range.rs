@@ -71,11 +71,8 @@ impl Cuts {
     /// Where a request is a system call.
     pub const LOCAL: Cuts = Cuts { few: COALESCE_NBYTES, gap: GAP_NBYTES, piece: PIECE_NBYTES };
     /// Where a request takes long.
-    pub const REMOTE: Cuts = Cuts {
-        few: COALESCE_NBYTES * REMOTE_FACTOR,
-        gap: GAP_NBYTES * REMOTE_FACTOR,
-        piece: u64::MAX,
-    };
+    pub const REMOTE: Cuts =
+        Cuts { few: COALESCE_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR, piece: u64::MAX };
 }
 
 /// Reads the elements of `claim` from a chunk whose axes have these strides; `format` is the bytes of an element and
