@@ -7,6 +7,7 @@ mod archive;
 mod arrays;
 mod detached;
 mod simulated;
+mod whole_shards;
 
 use arrays::{SHAPE, kinds, told, written};
 use serde_json::json;
@@ -40,6 +41,7 @@ fn manner(seed: u64) -> Manner {
         changes: 0,
         restarts: 0,
         has_versions: true,
+        has_sizes: true,
         lies: false,
         policy,
     }
