@@ -64,6 +64,13 @@ pub trait Store: Any + Send + Sync + Debug {
     /// As [`open`](Store::open).
     fn list(&self, prefix: &str) -> Result<Vec<String>>;
 
+    /// As [`list`](Store::list), for who asks for something else meanwhile: where a request takes long it is sent at once, and
+    /// given up where nobody calls for the names.
+    fn list_ahead<'a>(&'a self, prefix: &str) -> Listed<'a> {
+        let prefix = prefix.to_owned();
+        Box::new(move || self.list(&prefix))
+    }
+
     /// The bytes of all values below `prefix`.
     ///
     /// # Errors
@@ -119,6 +126,9 @@ pub trait Store: Any + Send + Sync + Debug {
         keys.iter().map(|(key, limit)| self.get(key, *limit)).collect()
     }
 }
+
+/// Names that were asked for, or are when this is called.
+pub type Listed<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
 /// What came of asking for a whole value.
 pub type Got = Result<Option<Vec<u8>>>;

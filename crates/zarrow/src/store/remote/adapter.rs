@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Body, Collector, Fetched, fetch};
 use crate::store::remote::waiter::Waiting;
 use crate::store::remote::{Listing, RemoteStore, Request, RequestClass, Span, version_number, wait};
-use crate::store::{Got, Store, StoreWriter, Value, Version, check_key};
+use crate::store::{Got, Listed, Store, StoreWriter, Value, Version, check_key};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -82,16 +82,12 @@ impl Store for RemoteAdapter {
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        let Listing { values, prefixes } = wait(|done| self.0.list(prefix, false, done), &|| Ok(()))?;
-        let below = |path: &str| {
-            let rest = if prefix.is_empty() { path } else { path.strip_prefix(prefix)?.strip_prefix('/')? };
-            (!rest.is_empty() && !rest.contains('/')).then(|| rest.to_owned())
-        };
-        let names = values.iter().map(|value| &value.key).chain(&prefixes).filter_map(|path| below(path));
-        let mut names: Vec<String> = names.collect();
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
+        self.list_ahead(prefix)()
+    }
+
+    fn list_ahead<'a>(&'a self, prefix: &str) -> Listed<'a> {
+        let (waiting, prefix) = (Waiting::begin(|done| self.0.list(prefix, false, done)), prefix.to_owned());
+        Box::new(move || waiting.wait(&|| Ok(())).map(|listing| names_below(&prefix, &listing)))
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {
@@ -134,6 +130,19 @@ impl Store for RemoteAdapter {
         }
         found
     }
+}
+
+/// The names directly below `prefix`.
+fn names_below(prefix: &str, listing: &Listing) -> Vec<String> {
+    let below = |path: &str| {
+        let rest = if prefix.is_empty() { path } else { path.strip_prefix(prefix)?.strip_prefix('/')? };
+        (!rest.is_empty() && !rest.contains('/')).then(|| rest.to_owned())
+    };
+    let paths = listing.values.iter().map(|value| &value.key).chain(&listing.prefixes);
+    let mut names: Vec<String> = paths.filter_map(|path| below(path)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn document_request(key: &str) -> Request {
