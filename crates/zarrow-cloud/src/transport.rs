@@ -14,7 +14,7 @@ use crate::failure::{Failure, chain};
 use crate::hedge::race;
 use crate::policy::TransportPolicy;
 use crate::process::{Host, Process};
-use crate::range_header::{AskedRange, partial_nbytes, unsatisfied_nbytes};
+use crate::range_header::{AskedRange, partial_nbytes, partial_range, unsatisfied_nbytes};
 use crate::retry::{Attempts, Fault, retry_after};
 use crate::trust::is_certificate_refused;
 use crate::window::Window;
@@ -103,7 +103,7 @@ impl Shared {
         attempts.send();
         loop {
             let (fault, failure, answer) = match self.follow(&request).await {
-                Ok(answer) if answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED => {
+                Ok(answer) if is_answer(&request, answer.status()) => {
                     // What went wrong before is no longer what a caller would be told.
                     attempts.take_failure();
                     return self.fit(&request, answer, &attempts);
@@ -301,7 +301,26 @@ impl Shared {
             }
             _ => {}
         }
+        // What it says that it has is compared here, and not by `object_store`, whose errors speak of its own types.
+        if let Some(asked) = asked.filter(|_| parts.status == StatusCode::PARTIAL_CONTENT) {
+            let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+            if !told.and_then(partial_range).is_some_and(|(range, nbytes)| asked.is_met_by(&range, nbytes)) {
+                let (told, asked) = (told.unwrap_or("no range"), asked.to_string());
+                return Err(invalid(format!(
+                    "the server was asked for {asked}, and answered with {told:.100}"
+                )));
+            }
+        }
         Ok(HttpResponse::from_parts(parts, body))
+    }
+}
+
+/// Whether an answer of this status says what was asked. A read sends nothing that 304 answers, and 204 has no bytes.
+fn is_answer(request: &HttpRequest, status: StatusCode) -> bool {
+    match request.method() {
+        &Method::GET => matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT),
+        &Method::HEAD => status.is_success(),
+        _ => status.is_success() || status == StatusCode::NOT_MODIFIED,
     }
 }
 

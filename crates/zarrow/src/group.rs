@@ -22,6 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::allocation::{self, Grow};
 
+/// Nodes directly below a group, by their names. One that cannot be opened is an error in its place.
+pub type Members = Vec<(String, Result<Node>)>;
+
 /// A Zarr group.
 ///
 /// ```
@@ -353,12 +356,12 @@ impl Group {
     ///
     /// # Errors
     /// [`ErrorKind::Io`] where the store cannot be listed.
-    pub fn children(&self) -> Result<Vec<(String, Result<Node>)>> {
+    pub fn children(&self) -> Result<Members> {
         self.children_of(Box::new(|| self.store.list(&self.path)))
     }
 
     /// As [`children`](Group::children), by the names in a listing of the group, where it is needed.
-    pub(crate) fn children_of(&self, listed: Listed<'_>) -> Result<Vec<(String, Result<Node>)>> {
+    pub(crate) fn children_of(&self, listed: Listed<'_>) -> Result<Members> {
         if let Some(changed) = self.changed()? {
             return changed.children_of(listed);
         }

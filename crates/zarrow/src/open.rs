@@ -3,7 +3,8 @@
 use crate::absent::explained;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
-use crate::group::Group;
+use crate::group::{Group, Members};
+use crate::hierarchy::unfinished::{is_unfinished, not_found};
 use crate::hierarchy::{Existing, create_group};
 use crate::metadata::{
     Attributes, MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat,
@@ -130,11 +131,7 @@ pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Re
 /// assert_eq!(members[0].0, "runs");
 /// # Ok::<(), zarrow::Error>(())
 /// ```
-pub fn open_members(
-    store: Arc<dyn Store>,
-    path: &str,
-    options: &OpenOptions,
-) -> Result<(Node, Vec<(String, Result<Node>)>)> {
+pub fn open_members(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<(Node, Members)> {
     let place = normalize_path(path).map_err(|error| error.in_array(store.name(), path))?;
     let listed = store.list_ahead(&place);
     let node = open_with(Arc::clone(&store), path, options)?;
@@ -247,7 +244,8 @@ pub(crate) fn read_each(
 fn metadata_of(limits: &MetadataLimits, document: &mut dyn FnMut(&str, u64) -> Got) -> Result<NodeMetadata> {
     let mut get = |name: &str| document(name, limit_of(name, limits));
     if let Some(bytes) = get(ZARR_JSON)? {
-        return Ok(parse_v3(&bytes, limits)?);
+        let metadata = parse_v3(&bytes, limits)?;
+        return if is_unfinished(&metadata) { Err(not_found()) } else { Ok(metadata) };
     }
     if let Some(zarray) = get(ZARRAY)? {
         return Ok(NodeMetadata::Array(parse_v2_array(&zarray, get(ZATTRS)?.as_deref(), limits)?));

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
-use zarrow::{ErrorKind, Node, visible};
+use zarrow::{ErrorKind, Members, Node, visible};
 
 #[doc = help!("Group")]
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -52,17 +52,14 @@ fn named(name: String, member: Bound<'_, PyAny>) -> (String, Bound<'_, PyAny>) {
 }
 
 /// As [`Group::items`], of these children.
-pub fn items_of(
-    py: Python<'_>,
-    children: Vec<(String, zarrow::Result<Node>)>,
-) -> PyResult<Bound<'_, PyList>> {
+pub fn items_of(py: Python<'_>, children: Members) -> PyResult<Bound<'_, PyList>> {
     members_of(py, children, |_| true, named)
 }
 
 /// A list of what `of` makes of each of these that is wanted, as [`Group::members`] says.
 fn members_of<'py, T: IntoPyObject<'py>>(
     py: Python<'py>,
-    children: Vec<(String, zarrow::Result<Node>)>,
+    children: Members,
     wanted: fn(&Node) -> bool,
     of: fn(String, Bound<'py, PyAny>) -> T,
 ) -> PyResult<Bound<'py, PyList>> {

@@ -28,7 +28,7 @@ pub(crate) use key::key_fault;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
-pub use writer::{Detached, Draft, Durability, Lock, Stage, StoreWriter};
+pub use writer::{Detached, Draft, Durability, Lock, Locked, Stage, StoreWriter};
 pub use zip::{RemoteZip, ZipStore, is_archive, open_path};
 
 use crate::error::Result;
@@ -109,15 +109,7 @@ pub trait Store: Any + Send + Sync + Debug {
     /// # Errors
     /// As [`open`](Store::open), and [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` bytes.
     fn get(&self, key: &str, limit: u64) -> Result<Option<Vec<u8>>> {
-        let Some(value) = self.open(key)? else { return Ok(None) };
-        let actual = value.nbytes()?;
-        if actual > limit {
-            return Err(crate::ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
-        }
-        let length = usize::try_from(actual).unwrap_or(usize::MAX);
-        let mut memory = allocation::filled(MaybeUninit::uninit(), length)?;
-        // A value that has shrunk since is whole all the same: its parser will tell.
-        Ok(Some(allocation::copied(value.read_at(0, &mut memory)?)?))
+        self.open(key)?.map(|value| whole(&*value, limit)).transpose()
     }
 
     /// The whole values under several keys, each with its limit, as [`get`](Store::get) gives them, in their order: all at
@@ -125,6 +117,21 @@ pub trait Store: Any + Send + Sync + Debug {
     fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
         keys.iter().map(|(key, limit)| self.get(key, *limit)).collect()
     }
+}
+
+/// All bytes of a value.
+///
+/// # Errors
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` of them, and as [`Value::read_at`].
+pub(crate) fn whole(value: &dyn Value, limit: u64) -> Result<Vec<u8>> {
+    let actual = value.nbytes()?;
+    if actual > limit {
+        return Err(crate::ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
+    }
+    let length = usize::try_from(actual).unwrap_or(usize::MAX);
+    let mut memory = allocation::filled(MaybeUninit::uninit(), length)?;
+    // A value that has shrunk since is whole all the same: its parser will tell.
+    Ok(allocation::copied(value.read_at(0, &mut memory)?)?)
 }
 
 /// Names that were asked for, or are when this is called.

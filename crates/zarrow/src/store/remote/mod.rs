@@ -230,6 +230,11 @@ pub trait RemoteWriter: Send + Sync {
     /// Whether [`Condition::IfAbsent`] and [`Condition::IfVersion`] hold against all other writers.
     fn has_conditions(&self) -> bool;
 
+    /// Whether the answer to a request for bytes tells the version of the value, and not only one for its size.
+    fn tells_versions(&self) -> bool {
+        true
+    }
+
     /// Makes the value under `key` the parts of `body`, one behind the other, in one step. A large one may be sent in parts,
     /// which no reader sees before the last.
     fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle;
