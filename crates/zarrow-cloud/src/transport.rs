@@ -317,9 +317,9 @@ impl Shared {
 
 /// Whether an answer of this status says what was asked. A read sends nothing that 304 answers, and 204 has no bytes.
 fn is_answer(request: &HttpRequest, status: StatusCode) -> bool {
-    match request.method() {
-        &Method::GET => matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT),
-        &Method::HEAD => status.is_success(),
+    match *request.method() {
+        Method::GET => matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT),
+        Method::HEAD => status.is_success(),
         _ => status.is_success() || status == StatusCode::NOT_MODIFIED,
     }
 }

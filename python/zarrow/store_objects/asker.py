@@ -1,7 +1,8 @@
 """What asks a store: by coroutines on an event loop, or by calls in threads.
 
 1. An asker says how its store is asked: at how many requests at once, whether by the end of a value,
-   whether puts have conditions, and whether forked children can use it.
+   whether puts have conditions, whether it takes chunks of arrays alone that it knows, and whether forked
+   children can use it.
 2. Each request is answered by one method of the asker: `get`, `measure`, `list`, `put` or `delete`. What it
    raises is the answer where it gives none.
 3. The errors of a store are kept as they are. `CancelledError`, which would end whoever is told, is none.
@@ -58,6 +59,7 @@ class Asker:
     has_suffix = False
     is_writable = False
     has_conditions = False
+    needs_documents_first = False
     forks = True
 
     def __init__(self, source: Any, store: Any) -> None:

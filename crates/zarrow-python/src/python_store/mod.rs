@@ -40,6 +40,7 @@ pub struct PythonStore {
     policy: FetchPolicy,
     is_writable: bool,
     has_conditions: bool,
+    needs_documents_first: bool,
     /// Whether forked children can use the store.
     forks: bool,
     generation: u64,
@@ -61,6 +62,7 @@ impl PythonStore {
             policy,
             is_writable: get("is_writable")?.extract()?,
             has_conditions: get("has_conditions")?.extract()?,
+            needs_documents_first: get("needs_documents_first")?.extract()?,
             forks: get("forks")?.extract()?,
             asker: Arc::new(KeptObject::new(asker.clone().unbind())),
             generation: generation(),
@@ -152,6 +154,10 @@ impl RemoteWriter for PythonStore {
     fn tells_versions(&self) -> bool {
         // A digest of all bytes, which only who changes a value asks for.
         false
+    }
+
+    fn needs_documents_first(&self) -> bool {
+        self.needs_documents_first
     }
 
     fn has_conditions(&self) -> bool {

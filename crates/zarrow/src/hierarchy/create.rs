@@ -192,7 +192,7 @@ impl<'a> New<'a> {
         }
         let is_whole = stage.is_some();
         let unfinished = match contents {
-            Some(_) if !is_whole && self.zarr_format == ZarrFormat::V3 => {
+            Some(_) if !is_whole && Unfinished::suits(writer, self.zarr_format) => {
                 Some(Unfinished::new(self.store, self.path)?)
             }
             _ => None,

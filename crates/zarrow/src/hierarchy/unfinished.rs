@@ -9,14 +9,15 @@
 //!    document: there is no node for readers, creating one is an error that says why, and replacing it is none.
 //!
 //! The unfinished document is that of a group, with an attribute that tells: programs that do not know it find an empty group,
-//! and never an array of fill values. Version 2 has no document of which both kinds of nodes are made: its own is put first.
+//! and never an array of fill values. Version 2 has no document of which both kinds of nodes are made: its own is put first, as it
+//! is in a store that takes chunks of arrays alone.
 
 use super::document::{DOCUMENTS, update, writer};
 use super::node_lock::NodeLock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{Attributes, Document, GroupMetadata, JsonText, NodeMetadata, ZARR_JSON, ZarrFormat};
 use crate::options::OpenOptions;
-use crate::store::{Store, join};
+use crate::store::{Store, StoreWriter, join};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 use zarrow_array::allocation;
@@ -47,6 +48,11 @@ pub(super) struct Unfinished<'a> {
 }
 
 impl<'a> Unfinished<'a> {
+    /// Whether an array of this version can begin as one.
+    pub(super) fn suits(writer: &dyn StoreWriter, zarr_format: ZarrFormat) -> bool {
+        zarr_format == ZarrFormat::V3 && !writer.needs_documents_first()
+    }
+
     /// One at `path`.
     ///
     /// # Errors

@@ -45,6 +45,11 @@ pub trait StoreWriter: Send + Sync {
         false
     }
 
+    /// Whether chunks can be set only below the document of their array.
+    fn needs_documents_first(&self) -> bool {
+        false
+    }
+
     /// As [`set`](StoreWriter::set), for a value that is not there; of two who do so at once one succeeds, where the store
     /// has a way for that.
     ///

@@ -235,6 +235,11 @@ pub trait RemoteWriter: Send + Sync {
         true
     }
 
+    /// Whether chunks can be put only below the document of their array.
+    fn needs_documents_first(&self) -> bool {
+        false
+    }
+
     /// Makes the value under `key` the parts of `body`, one behind the other, in one step. A large one may be sent in parts,
     /// which no reader sees before the last.
     fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle;

@@ -79,6 +79,10 @@ impl StoreWriter for RemoteAdapter {
         true
     }
 
+    fn needs_documents_first(&self) -> bool {
+        self.remote_writer().is_ok_and(RemoteWriter::needs_documents_first)
+    }
+
     fn set(&self, key: &str, parts: &[&[u8]], _: Durability) -> Result<()> {
         self.put(key, vec![joined(parts)?], &Condition::Always)
     }
