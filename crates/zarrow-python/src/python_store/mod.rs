@@ -54,6 +54,8 @@ impl PythonStore {
         let policy = FetchPolicy {
             requests: get("requests")?.extract()?,
             has_suffix: get("has_suffix")?.extract()?,
+            // Some raise instead.
+            cuts_ranges: false,
             ..FetchPolicy::default()
         };
         let store = PythonStore {

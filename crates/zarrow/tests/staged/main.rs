@@ -35,6 +35,7 @@ fn manner(seed: u64) -> Manner {
         merged_nbytes: [300, 1 << 20][(seed / 27 % 2) as usize],
         split_nbytes: [100, 1 << 20][(seed / 54 % 2) as usize],
         has_suffix: !seed.is_multiple_of(4),
+        cuts_ranges: true,
     };
     Manner {
         seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),

@@ -5,7 +5,7 @@
 //! 2. The answer tells how many there are. Where all have come, so has the index, and nothing else is asked for.
 //! 3. Where the shard is larger, its index is fetched, unless it is at the start, and then what is missing of the inner chunks.
 //!    What has landed takes memory until then: so these requests are sent whatever else is in flight.
-//! 4. A shard that may be larger than a merged request begins with its index.
+//! 4. A shard that may be larger than a merged request begins with its index; so does any where a range has to end inside of it.
 
 use crate::codec::{ArrayToBytes, Sharding};
 use crate::error::Result;
@@ -34,6 +34,9 @@ impl ObjectPlan<'_> {
         sharding: &Sharding,
         policy: &FetchPolicy,
     ) -> Result<Option<Fetch>> {
+        if !policy.cuts_ranges {
+            return Ok(None);
+        }
         let inside = self.inside(sharding)?;
         let limit = self.likely_limit(chunk, sharding, inside.inner_chunks)?;
         if limit > policy.merged_nbytes || !self.wants_most(chunk, sharding, &inside)? {

@@ -130,6 +130,8 @@ pub struct FetchPolicy {
     pub split_nbytes: u64,
     /// Whether the store takes requests for the end of a value whose size is unknown.
     pub has_suffix: bool,
+    /// Whether a range may end behind the end of a value, of which then comes what there is.
+    pub cuts_ranges: bool,
 }
 
 impl Default for FetchPolicy {
@@ -141,6 +143,7 @@ impl Default for FetchPolicy {
             merged_nbytes: 16 << 20,
             split_nbytes: 12 << 20,
             has_suffix: true,
+            cuts_ranges: true,
         }
     }
 }
