@@ -27,6 +27,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService,
 };
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -152,17 +153,18 @@ impl Shared {
     /// Step 3.
     async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
         let is_read = is_read(request);
-        let mut request = request.clone();
+        // Copied only where something of it changes.
+        let mut request = Cow::Borrowed(request);
         // An anonymous put of Google's client has the header without a token.
         if request
             .headers()
             .get(header::AUTHORIZATION)
             .is_some_and(|value| value.as_bytes().trim_ascii() == b"Bearer")
         {
-            request.headers_mut().remove(header::AUTHORIZATION);
+            request.to_mut().headers_mut().remove(header::AUTHORIZATION);
         }
         if !self.headers.is_empty() && self.is_own(&request) {
-            request.headers_mut().extend(self.headers.clone());
+            request.to_mut().headers_mut().extend(self.headers.clone());
         }
         for _ in 0..MOST_REDIRECTS {
             let answer = self.late(&request).await?;
@@ -177,6 +179,7 @@ impl Shared {
                     "the server redirects from https to another protocol, which is not followed",
                 ));
             }
+            let request = request.to_mut();
             *request.uri_mut() = to.as_str().parse().map_err(invalid)?;
             if from.origin() != to.origin() {
                 let all = std::mem::take(request.headers_mut());
