@@ -308,7 +308,9 @@ class Pieces(Quiet):
             return
         value = path.read_bytes()
         first, last = asked.removeprefix("bytes=").split("-")
-        start, stop = (int(first), min(int(last) + 1, len(value))) if first else (len(value) - int(last), len(value))
+        start, stop = (
+            (int(first), min(int(last) + 1, len(value))) if first else (len(value) - int(last), len(value))
+        )
         self.send_response(206)
         self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(value)}")
         self.send_header("Transfer-Encoding", "chunked")

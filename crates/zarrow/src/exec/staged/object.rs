@@ -240,9 +240,9 @@ impl<'p> ObjectPlan<'p> {
             Ok(split.leaves.try_push(leaf)?)
         })?;
         split.fetches = fetches(wanted, nbytes, policy)?;
-        for fetch in &mut split.fetches {
-            fetch.continues |=
-                start.is_some() && matches!(&fetch.span, Span::Range(range) if range.start == landed_nbytes);
+        let (leaves, fetches) = (&split.leaves, &mut split.fetches);
+        for fetch in fetches {
+            fetch.continues |= fetch.leaves.iter().any(|leaf| !leaves[*leaf as usize].bodies.is_empty());
         }
         for leaf in split.fetches.iter().flat_map(|fetch| &fetch.leaves) {
             split.leaves[*leaf as usize].waits += 1;
