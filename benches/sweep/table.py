@@ -29,7 +29,6 @@ SHARED = (
 )
 REASONS = {
     "sweep-write-small-chunks-raw": WHOLE,
-    "sweep-write-line-raw": WHOLE,
     "sweep-open": CHECKED,
     "sweep-open-element": CHECKED,
     "sweep-threads-float32-zstd": SHARED,
@@ -77,7 +76,7 @@ def _reasons(summaries: Sequence[dict[str, Any]]) -> list[str]:
     for summary in summaries:
         ratio, fastest = _ratio(summary) or (BAR, "")
         if ratio < BAR:
-            reason = REASONS.get(summary["name"], "not known")
+            reason = REASONS.get(summary["name"], "no cause was found")
             reasons.append(
                 (ratio, f"- **{summary['title']}** ({ratio:.2f}): {reason.format(other=fastest)}.")
             )
