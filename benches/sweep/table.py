@@ -24,8 +24,8 @@ CHECKED = (
 )
 SHARED = (
     "a promise: a read gets what is stored when it begins. In {other}, threads that want the same chunk at"
-    " once have it decoded once, which saves a third of its processor time in this row; here they do where"
-    " they ask for it (`cache_bytes`)"
+    " once seem to have it decoded once: with 8 threads instead of one its processor time for a crop of"
+    " float32-zstd falls from 4.1 to 2.6 ms, here it stays at 3.8. `cache_bytes` keeps decoded chunks here"
 )
 REASONS = {
     "sweep-write-small-chunks-raw": WHOLE,
