@@ -24,12 +24,11 @@ CHECKED = (
 )
 SHARED = (
     "a promise: a read gets what is stored when it begins. In {other}, threads that want the same chunk at"
-    " once have it decoded once, which saves a third of its processor time in this row; here they do where"
-    " they ask for it (`cache_bytes`)"
+    " once seem to have it decoded once: with 8 threads instead of one its processor time for a crop of"
+    " float32-zstd falls from 4.1 to 2.6 ms, here it stays at 3.8. `cache_bytes` keeps decoded chunks here"
 )
 REASONS = {
     "sweep-write-small-chunks-raw": WHOLE,
-    "sweep-write-line-raw": WHOLE,
     "sweep-open": CHECKED,
     "sweep-open-element": CHECKED,
     "sweep-threads-float32-zstd": SHARED,
@@ -77,7 +76,7 @@ def _reasons(summaries: Sequence[dict[str, Any]]) -> list[str]:
     for summary in summaries:
         ratio, fastest = _ratio(summary) or (BAR, "")
         if ratio < BAR:
-            reason = REASONS.get(summary["name"], "not known")
+            reason = REASONS.get(summary["name"], "no cause was found")
             reasons.append(
                 (ratio, f"- **{summary['title']}** ({ratio:.2f}): {reason.format(other=fastest)}.")
             )
