@@ -65,6 +65,28 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
     }
 }
 
+impl<T> Raise<T> for zarrow_cuda::Result<T> {
+    fn raise(self, py: Python<'_>) -> PyResult<T> {
+        use zarrow_cuda::Error;
+        let (class, kind) = match &self {
+            Ok(_) | Err(Error::Array(_) | Error::Zarr(_)) => ("", ""),
+            Err(Error::Unavailable { .. }) => ("DeviceError", "unavailable"),
+            Err(Error::NoDevice { .. }) => ("DeviceError", "no_device"),
+            Err(Error::Forked) => ("DeviceError", "forked"),
+            Err(Error::OutOfMemory { .. }) => ("OutOfMemoryError", "out_of_memory"),
+            Err(Error::Unsupported(_)) => ("UnsupportedError", "unsupported"),
+            Err(Error::OtherDevice { .. }) => ("ExchangeError", "device"),
+            Err(Error::ReadOnly) => ("ExchangeError", "read_only"),
+            Err(_) => ("DeviceError", "driver"),
+        };
+        self.or_else(|error| match error {
+            Error::Array(error) => Err(error).raise(py),
+            Error::Zarr(error) => Err(error).raise(py),
+            error => Err(exception(py, class, kind, error.to_string(), &Context::default())),
+        })
+    }
+}
+
 /// An attempt to take a Python object for something, which calls methods of the object's own.
 pub trait Attempt<T> {
     /// The result; `None` where any ordinary exception says that the object is something else. Ctrl-C, `SystemExit` and
