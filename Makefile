@@ -21,6 +21,7 @@ VENV := build/venv-$(call key,test)
 TORCH := build/torch-$(call key,torch)
 PEERS := build/peers-$(call key,bench)
 DATA := build/data-$(call key,demo)
+NVRTC := build/nvrtc-$(call key,nvrtc)
 BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
@@ -32,7 +33,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak architecture data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture software-device ptx test-kernels data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -99,7 +100,7 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(call step,rustfmt)
 	cargo fmt --all --check
 	$(call step,architecture)
-	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py
+	$(BIN)/pytest --quiet tests/test_architecture.py
 	$(call step,mypy)
 	$(BIN)/mypy python benches
 	$(call step,clippy)
@@ -116,7 +117,8 @@ test: lint ## everything that must hold before a change lands
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
-	$(BIN)/pytest -m 'not torch and not stores'
+	$(BIN)/pytest -m 'not torch and not stores and not kernels'
+	@$(MAKE) --no-print-directory test-kernels
 
 habits: ## docs/habits.md, written anew from the lines that the tests run
 	cd tests && PYTHONPATH=. $(PYTHON) -m habits
@@ -134,6 +136,59 @@ test-stores: wheel ## the stores in the cloud against real servers: s3s-fs, azur
 	cd tests && ../$(BIN)/python -m stores.install
 	$(call step,store tests)
 	$(BIN)/pytest -m stores
+
+# The driver of CUDA in software, in which the kernels run as C++ (crates/zarrow-cuda/software_device), plain and under
+# sanitizers. Contraction is off, as on the GPU: a multiplication and an addition are rounded each.
+CUDA := crates/zarrow-cuda
+SOFTWARE_DEVICE := build/software-device/libcuda.so.1
+SOFTWARE_DEVICE_ASAN := build/software-device-asan/libcuda.so.1
+CXX ?= c++
+CXXFLAGS_OF_DEVICE := -std=c++20 -O2 -g1 -fPIC -fvisibility=hidden -ffp-contract=off -pthread -Wall -Wextra -Werror \
+  -I $(CUDA)/software_device
+# GCC warns of the standard library's regular expressions where it adds its checks to them. Sixteen elements are many here,
+# so that the kernels' 64-bit loops run too.
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -Wno-maybe-uninitialized -DWIDE_FROM=16
+DEVICE_SOURCES := $(wildcard $(CUDA)/software_device/*.cpp)
+DEVICE_HEADERS := $(wildcard $(CUDA)/software_device/*.h $(CUDA)/kernels/*.cu*)
+
+define DEVICE_OBJECT
+$(1)/%.o: $(CUDA)/software_device/%.cpp $(DEVICE_HEADERS) | tools
+	@mkdir -p $$(@D)
+	$(CXX) $(CXXFLAGS_OF_DEVICE) $(2) -c $$< -o $$@
+endef
+$(eval $(call DEVICE_OBJECT,build/software-device,))
+$(eval $(call DEVICE_OBJECT,build/software-device-asan,$(SANITIZERS)))
+
+$(SOFTWARE_DEVICE): $(DEVICE_SOURCES:$(CUDA)/software_device/%.cpp=build/software-device/%.o)
+	$(CXX) -shared -pthread $^ -o $@
+
+$(SOFTWARE_DEVICE_ASAN): $(DEVICE_SOURCES:$(CUDA)/software_device/%.cpp=build/software-device-asan/%.o)
+	$(CXX) -shared -pthread $(SANITIZERS) $^ -o $@
+
+software-device: $(SOFTWARE_DEVICE) ## a CUDA driver in software, for tests: ZARROW_CUDA_DRIVER=build/software-device/libcuda.so.1
+
+# A folder for the compiler alone: it is loaded as a library and never imported.
+$(NVRTC)/ready: requirements/nvrtc.lock | $(VENV)/ready
+	$(call step,NVRTC in $(NVRTC))
+	rm -rf $(NVRTC)
+	$(PIP_INSTALL) --no-deps --no-compile --target $(NVRTC) --requirement requirements/nvrtc.lock
+	@touch $@
+
+ptx: $(NVRTC)/ready ## crates/zarrow-cuda/ptx/zarrow.ptx, compiled anew from the kernels
+	$(call step,PTX)
+	$(BIN)/python $(CUDA)/kernels/compile.py $(NVRTC)
+
+# Python itself is not compiled for AddressSanitizer, whose library has to be loaded before any other. Python keeps memory
+# until it ends, so leaks are not looked for.
+KERNEL_TESTS := $(BIN)/pytest --quiet --confcutdir tests/gpu tests/gpu/kernels
+UNDER_ASAN = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
+  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
+
+test-kernels: $(NVRTC)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN) ## the CUDA kernels and the software device, with sanitizers too; the PTX
+	$(call step,kernels)
+	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) ZARROW_NVRTC=$(CURDIR)/$(NVRTC) $(KERNEL_TESTS) tests/gpu/test_ptx.py
+	$(call step,kernels under AddressSanitizer)
+	$(UNDER_ASAN) ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE_ASAN) $(KERNEL_TESTS)
 
 architecture: ## the lists of files in docs/architecture.md, written anew
 	$(PYTHON) tests/architecture.py
@@ -214,10 +269,10 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo bench stores; do \
+	for name in test torch demo bench stores nvrtc; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$(case $$name in (demo|stores) echo --no-deps;; esac) \
+	    $$(case $$name in (demo|stores|nvrtc) echo --no-deps;; esac) \
 	    $$(case $$name in (torch|bench) echo --constraints requirements/test.lock;; esac) \
 	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \

@@ -1,7 +1,8 @@
 """The PTX of the kernels, made by NVRTC: `make ptx`.
 
-NVRTC 12.0 makes PTX 8.0, which every driver since CUDA 12 takes, and compiles it for any GPU since `compute_70`. It
-needs no GPU itself. Files are handed over by name and text, so that no path of the machine is in what comes out.
+NVRTC 12.0 makes PTX 8.0, which every driver since CUDA 12 takes, and compiles for any GPU since `compute_70`.
+It needs no GPU itself. Files are handed over by name and text, so that no path of the machine is in what comes
+out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Compiler:
         major, minor = ctypes.c_int(), ctypes.c_int()
         self.call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
         if (major.value, minor.value) != VERSION:
-            raise CompilationError(f"NVRTC {major.value}.{minor.value}: expected 12.0, as in requirements/nvrtc.lock")
+            raise CompilationError(
+                f"NVRTC {major.value}.{minor.value}: expected 12.0, as in requirements/nvrtc.lock"
+            )
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a function of NVRTC, and raise what it returns."""

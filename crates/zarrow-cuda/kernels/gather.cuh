@@ -28,7 +28,7 @@ INLINE void gather(const Gather& rows) {
 
 template <class T>
 INLINE void gather(const Gather& rows) {
-    if (rows.index_count * rows.row_elements < NARROW) {
+    if (rows.index_count * rows.row_elements < WIDE_FROM) {
         gather<T, u32>(rows);
     } else {
         gather<T, u64>(rows);

@@ -30,10 +30,7 @@ typedef long long i64;
 // The memory at an address: the device's, or pinned memory of the host's.
 template <class T>
 INLINE T* at(u64 address) {
-    T* pointer = reinterpret_cast<T*>(address);
-    // Else the compiler has to take it for memory of any kind, which is slower to reach.
-    __builtin_assume(__isGlobal(pointer));
-    return pointer;
+    return reinterpret_cast<T*>(address);
 }
 
 // The first item of this thread, and how far its next one is.

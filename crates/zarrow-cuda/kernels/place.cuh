@@ -32,7 +32,7 @@ INLINE void place(const Piece& piece) {
 template <class T, bool UNSHUFFLES>
 INLINE void place(const Piece& piece) {
     const bool is_shuffled = UNSHUFFLES && (piece.shuffle == SHUFFLE_BYTES || piece.shuffle == SHUFFLE_BITS);
-    if (piece.count < NARROW && (!is_shuffled || piece.decoded_nbytes < NARROW)) {
+    if (piece.count < WIDE_FROM && (!is_shuffled || piece.decoded_nbytes < WIDE_FROM)) {
         place<T, u32, UNSHUFFLES>(piece);
     } else {
         place<T, u64, UNSHUFFLES>(piece);

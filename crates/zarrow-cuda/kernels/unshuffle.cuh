@@ -21,7 +21,7 @@ struct Block {
     Index nbytes;
 
     INLINE Block(const Piece& piece, u64 offset) {
-        const Index whole = Index(piece.block_nbytes);
+        const Index whole = Index(piece.block_nbytes < piece.decoded_nbytes ? piece.block_nbytes : piece.decoded_nbytes);
         start = Index(offset) / whole * whole;
         within = Index(offset) - start;
         const Index rest = Index(piece.decoded_nbytes) - start;

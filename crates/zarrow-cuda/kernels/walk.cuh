@@ -3,8 +3,11 @@
 
 #include "structs.cuh"
 
-// Fewer elements than this are counted in 32 bits: 64-bit division takes a GPU some five times as long.
-enum : u64 { NARROW = u64(1) << 31 };
+// Fewer elements than this are counted in 32 bits: 64-bit division takes a GPU some five times as long. Tests lower it, so
+// that few elements go the other way too.
+#ifndef WIDE_FROM
+#define WIDE_FROM (u64(1) << 31)
+#endif
 
 // The strides of one side.
 struct Side {
@@ -32,7 +35,7 @@ template <int SIDES, class Body>
 INLINE void each_element(u64 count, const u64* shape, u32 rank, const Side (&sides)[SIDES], Body body) {
     for (u64 number = first_item(); number < count; number += item_step()) {
         u64 offsets[SIDES] = {};
-        if (count < NARROW) {
+        if (count < WIDE_FROM) {
             walk<u32>(number, shape, rank, sides, offsets);
         } else {
             walk<u64>(number, shape, rank, sides, offsets);
