@@ -242,6 +242,8 @@ class Array:
         mmap: bool = False,
         mask: Any = None,
         order: Literal["C", "F", "A"] = "C",
+        device: Any = None,
+        stream: Any = None,
     ) -> Any:
         """Read a selection; all of the array if none is given.
 
@@ -298,11 +300,22 @@ class Array:
             How the elements of a Tensor lie in memory: `"C"`, the last axis has neighbours; `"F"`, the first
             one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
             `mmap` and `mask`.
+        device
+            Where to read to: `"cuda:0"` (or another number), `"cuda"` for the first GPU, a `torch.device`, or
+            `"cpu"`, which is the default. Chunks are decoded into pinned memory, from which the GPU copies
+            while the next ones are decoded. `out` may be memory of a GPU (of PyTorch, CuPy or zarrow), which
+            says the device by itself. Not together with `mmap`, `mask` and `order`.
+        stream
+            The CUDA stream in which the result is used: a stream of PyTorch or CuPy, or its number as in
+            DLPack (1 is the default stream). The read begins after what was given to it before, and what is
+            given to it later finds the elements there. Without it, what the Tensor is handed to waits by
+            itself; for `out`, the current stream of its library does.
 
         Returns
         -------
-        Tensor, Variable, MaskedTensor or MaskedVariable
-            Or `out` itself, if it was given.
+        Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
+            Or `out` itself, if it was given. One on a GPU is returned before its elements are there: whatever
+            uses it comes after them.
 
         Raises
         ------
@@ -324,8 +337,10 @@ class Array:
         ExchangeError
             `out` is read-only, does not say that it is writable (JAX's arrays are immutable), or is not in
             the CPU's memory (a `BufferError`).
+        DeviceError
+            The GPU cannot be used, or there is no such one.
         UnsupportedError
-            `out` or `order="F"` was given, and the elements are strings, or may be missing; or a field that
+            `out`, `order="F"` or a GPU was asked for, and the elements are strings, or may be missing; or a field that
             is an array in each element was named by itself and not in a list (a `NotImplementedError`).
 
         Examples

@@ -11,6 +11,7 @@ from zarrow._arrow_stream import ArrowStream
 from zarrow._categorical import Categorical
 from zarrow._cloud_store import CloudStore
 from zarrow._decoded_array import DecodedArray
+from zarrow._device_tensor import DeviceTensor
 from zarrow._group import Group
 from zarrow._indexer import Indexer
 from zarrow._masked_tensor import MaskedTensor
@@ -28,6 +29,7 @@ __all__ = [
     "Categorical",
     "CloudStore",
     "DecodedArray",
+    "DeviceTensor",
     "Group",
     "Indexer",
     "MaskedTensor",
@@ -44,14 +46,20 @@ __all__ = [
     "__version__",
     "_create_array",
     "_create_group",
+    "_device_count",
+    "_empty_on_device",
     "_help",
     "_import",
     "_mask_levels",
     "_masked",
     "_read_detached",
     "_register_codec",
+    "_release_devices",
     "_shape_as",
+    "_stage_for_device",
+    "_synchronize",
     "_text",
+    "_to_device",
     "_variable",
     "_visible",
     "_with_options",
@@ -309,7 +317,13 @@ def open(
     (48, 6, 8)
     """
 
-def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer], *, out: Any = None) -> Any:
+def read_many(
+    items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
+    *,
+    out: Any = None,
+    device: Any = None,
+    stream: Any = None,
+) -> Any:
     """Read many selections at once, each chunk that they need decoded once.
 
     That holds however many of the selections need the chunk, as random crops do that overlap: the core of a
@@ -326,6 +340,9 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. If `items` is empty it is not looked at.
+    device, stream
+        A GPU to read to, and the stream in which the result is used: as in `Array.read`. Items are read one
+        after the other there, and a chunk once for each of them.
 
     Returns
     -------
@@ -569,7 +586,8 @@ def set_memory_cache(nbytes: int) -> None:
 def release_memory() -> int:
     """Free the memory that is kept for the next reads and writes, and tell how many bytes it was.
 
-    That of dropped results, and that in which threads decode and encode chunks. Results that are still in use
+    That of dropped results, and that in which threads decode and encode chunks; and what is kept of GPUs, and
+    of pinned memory for them, which is not counted. Results that are still in use
     are not touched, nor is the memory of reads and writes under way.
 
     Examples
@@ -581,6 +599,14 @@ def release_memory() -> int:
     0
     """
 
+def _device_count() -> int: ...
+def _synchronize(device: Any = None) -> None: ...
+def _release_devices() -> None: ...
+def _empty_on_device(
+    shape: Sequence[int], dtype: Any, device: Any = None, column_major: bool = False
+) -> DeviceTensor: ...
+def _to_device(x: Any, device: Any = None) -> DeviceTensor: ...
+def _stage_for_device(x: Any, device: Any = None) -> DeviceTensor: ...
 def _variable(offsets: Any, data: Any, shape: Sequence[int], is_text: bool) -> Variable: ...
 def _masked(data: Tensor | Variable, levels: list[Any]) -> MaskedTensor | MaskedVariable: ...
 def _text(array: DecodedArray) -> str: ...
