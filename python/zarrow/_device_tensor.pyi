@@ -228,7 +228,14 @@ class DeviceTensor:
         TypeError
             Always: it names `.cpu()`.
         """
-    __array_ufunc__: ClassVar[None]
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Compare for NumPy's arrays by `==` and `!=`, and refuse NumPy's other functions of elements.
+
+        Raises
+        ------
+        TypeError
+            It is another function: it names `.cpu()`.
+        """
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:

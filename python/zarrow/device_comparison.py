@@ -15,14 +15,9 @@ from zarrow.device_methods import on_device_of
 def equal(tensor: Any, other: Any) -> Any:
     """Compare element by element, as IEEE 754 says."""
     np = _zarrow._import("numpy")
-    try:
-        ours, theirs = _alike(np, tensor, other)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ValueError) and not hasattr(other, "shape"):
-            return NotImplemented
-        if isinstance(error, TypeError):
-            return NotImplemented
-        raise
+    if other is None or isinstance(other, str | bytes):
+        return NotImplemented
+    ours, theirs = _alike(np, tensor, other)
     return ours._equal(theirs)
 
 

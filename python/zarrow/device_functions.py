@@ -16,16 +16,31 @@ from zarrow.device_comparison import array_equal
 from zarrow.device_methods import on_device_of
 
 
-def answer(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call the function of this name (step 1)."""
-    known = FUNCTIONS.get(getattr(function, "__name__", ""))
-    if known is None:
-        name = getattr(function, "__name__", "this function")
-        raise TypeError(
-            f"numpy.{name} does not run on a GPU: type .cpu() for a copy on the CPU, or .torch(), .cupy() or .jax() "
-            "for a library that computes there"
-        )
-    return known(*args, **kwargs)
+def answer(tensor: DeviceTensor, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call the function of this name, which NumPy would call because of `tensor` (step 1)."""
+    name = getattr(function, "__name__", "this function")
+    if name in CREATORS:
+        # NumPy has taken `like` from the arguments.
+        return CREATORS[name](*args, **kwargs, like=tensor)
+    if name not in FUNCTIONS:
+        raise refused(name)
+    return FUNCTIONS[name](*args, **kwargs)
+
+
+def answer_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Compare by `==` and `!=`, which an array of NumPy on the left leaves to it; refuse other functions."""
+    if method == "__call__" and not options and ufunc.__name__ in ("equal", "not_equal"):
+        tensor, other = inputs if isinstance(inputs[0], DeviceTensor) else inputs[::-1]
+        return tensor == other if ufunc.__name__ == "equal" else tensor != other
+    raise refused(ufunc.__name__)
+
+
+def refused(name: str) -> TypeError:
+    """Say what to type for a function that does not run on a GPU."""
+    return TypeError(
+        f"numpy.{name} does not run on a GPU: type .cpu() for a copy on the CPU, or .torch(), .cupy() or .jax() for "
+        "a library that computes there"
+    )
 
 
 def _of_device(values: Sequence[Any]) -> DeviceTensor:
@@ -72,8 +87,6 @@ def asarray(
 ) -> Any:
     """Make a tensor of the device of `like` (step 2)."""
     np = _zarrow._import("numpy")
-    if like is None:
-        raise TypeError("numpy.asarray makes an array of the CPU: type .cpu() first, or zarrow.gpu.asarray(x)")
     if dtype is None:
         dtype = a.dtype if hasattr(a, "dtype") else np.asarray(a).dtype
     made = on_device_of(like, a, np.dtype(dtype))
@@ -153,29 +166,34 @@ def expand_dims(a: Any, axis: int) -> Any:
     return a[(*[slice(None)] * axis, None)]
 
 
+# Functions that make arrays, with `like=` a tensor (step 2).
+CREATORS: dict[str, Callable[..., Any]] = {
+    "array": asarray,
+    "asanyarray": asarray,
+    "asarray": asarray,
+    "ascontiguousarray": lambda a, dtype=None, *, like: asarray(a, dtype, "C", like=like),
+    "empty": _filled(None),
+    "full": full,
+    "ones": _filled(1),
+    "zeros": _filled(0),
+}
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "all": lambda a, **_: a.all(),
     "any": lambda a, **_: a.any(),
-    "array": asarray,
     "array_equal": _array_equal,
     "array_equiv": array_equiv,
-    "asanyarray": asarray,
-    "asarray": asarray,
-    "ascontiguousarray": lambda a, dtype=None, *, like=None: asarray(a, dtype, "C", like=like),
     "broadcast_arrays": broadcast_arrays,
     "broadcast_to": broadcast_to,
     "concatenate": concatenate,
     "copy": lambda a, order="K", subok=False: a.copy(order),
     "copyto": copyto,
-    "empty": _filled(None),
     "empty_like": lambda prototype, dtype=None, order="K", subok=True, shape=None, **_: full_like(
         prototype, None, dtype, order, shape=shape
     ),
     "expand_dims": expand_dims,
-    "full": full,
     "full_like": full_like,
     "ndim": lambda a: a.ndim,
-    "ones": _filled(1),
     "ones_like": lambda a, dtype=None, order="K", subok=True, shape=None, **_: full_like(
         a, 1, dtype, order, shape=shape
     ),
@@ -186,7 +204,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "squeeze": lambda a, axis=None: a.squeeze(axis),
     "stack": stack,
     "transpose": lambda a, axes=None: a.transpose(axes),
-    "zeros": _filled(0),
     "zeros_like": lambda a, dtype=None, order="K", subok=True, shape=None, **_: full_like(
         a, 0, dtype, order, shape=shape
     ),

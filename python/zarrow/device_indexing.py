@@ -72,7 +72,7 @@ def _is_basic(index: Any) -> bool:
 
 def _rows(tensor: Any, index: Any) -> _Rows:
     np = _zarrow._import("numpy")
-    items = _whole(np, tensor, index)
+    items, is_split = _whole(np, tensor, index)
     # Step 2: a view that has all axes, those of arrays whole.
     view = tensor[tuple(slice(None) if isinstance(item, np.ndarray) else item for item in items)]
     listed = [axis for axis, item in enumerate(items) if isinstance(item, np.ndarray)]
@@ -96,12 +96,12 @@ def _rows(tensor: Any, index: Any) -> _Rows:
         along = turned._reshape(lengths)
     except ExchangeError:
         along, copied_from = turned._copy(False)._reshape(lengths), turned
-    is_run = listed == list(range(listed[0], listed[0] + len(listed)))
+    is_run = not is_split and listed == list(range(listed[0], listed[0] + len(listed)))
     return _Rows(along, positions.reshape(-1).tolist(), shape, listed[0] if is_run else 0, copied_from)
 
 
-def _whole(np: Any, tensor: Any, index: Any) -> list[Any]:
-    """Step 1."""
+def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
+    """Step 1. Also tells whether `...`, of no axis maybe, stands between arrays."""
     items: list[Any] = []
     for item in index if isinstance(index, tuple) else (index,):
         if item is None or item is ... or isinstance(item, slice):
@@ -131,7 +131,9 @@ def _whole(np: Any, tensor: Any, index: Any) -> list[Any]:
     if len(places) > 1:
         raise IndexingError("an index has one `...` at most", kind="index")
     at_end = places[0] if places else len(items)
-    return [*items[:at_end], *[slice(None)] * missing, *items[at_end + 1 :]]
+    before, after = items[:at_end], items[at_end + 1 :]
+    is_split = all(any(isinstance(item, np.ndarray) for item in side) for side in (before, after))
+    return [*before, *[slice(None)] * missing, *after], is_split
 
 
 def _zero_axes(mask: Any) -> Any:

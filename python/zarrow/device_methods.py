@@ -30,6 +30,7 @@ def add_to_class() -> None:
         "__copy__": lambda self: self.copy(),
         "__deepcopy__": _deepcopy,
         "__array_function__": _array_function,
+        "__array_ufunc__": _array_ufunc,
         "all": _all,
         "any": _any,
         "astype": astype,
@@ -68,7 +69,7 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
         return scalar(tensor, value, dtype)
     if not _is_on_device(value):
         array = np.asarray(value)
-        if array.dtype != dtype and array.ndim == 0:
+        if array.ndim == 0:
             return scalar(tensor, array[()], dtype)
         value = array if array.dtype == dtype else array.astype(dtype)
     moved = _zarrow._to_device(value, tensor.device)
@@ -162,7 +163,15 @@ def reshape(self: Any, *shape: Any, order: str | None = "C", copy: bool | None =
     except ExchangeError as error:
         if error.kind != "needs_copy" or copy is False:
             raise
-    return self._copy(False)._reshape(extents)
+    return _side_by_side(self)._reshape(extents)
+
+
+def _side_by_side(tensor: Any) -> Any:
+    """Copy elements where they are, in C order."""
+    on_host = tensor._on_host()
+    if on_host is None:
+        return tensor._copy(False)
+    return _zarrow._stage_for_device(on_host.copy(), tensor.device)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
@@ -199,13 +208,14 @@ def flatten(self: Any, order: str = "C") -> Any:
 def view(self: Any, dtype: Any) -> Any:
     """Give the memory as another type.
 
-    Bytes that are on the host still are seen there in the other byte order, which no tensor has.
+    Elements that are on the host still stay there; in the other byte order, which no tensor has, they are an
+    array of NumPy's.
     """
-    np = _zarrow._import("numpy")
     on_host = self._on_host()
-    if on_host is not None and not isinstance(dtype, str) and not np.dtype(dtype).isnative:
-        return on_host.numpy().view(dtype)
-    return self._reinterpret(dtype)
+    if on_host is None:
+        return self._reinterpret(dtype)
+    array = on_host.numpy().view(dtype)
+    return _zarrow._stage_for_device(array, self.device) if array.dtype.isnative else array
 
 
 def astype(self: Any, dtype: Any, order: str = "K", *, copy: bool = True) -> Any:
@@ -213,6 +223,10 @@ def astype(self: Any, dtype: Any, order: str = "K", *, copy: bool = True) -> Any
     column_major = _is_column_major(self, order)
     if not copy and _is_of(self, dtype) and (order in ("A", "K") or _lies(self, column_major)):
         return self
+    on_host = self._on_host()
+    if on_host is not None and _is_of(self, dtype):
+        turned = on_host.numpy().astype(self.dtype, order="F" if column_major else "C")
+        return _zarrow._stage_for_device(turned, self.device)
     converted = self._astype(dtype)
     return converted._copy(True) if column_major else converted
 
@@ -308,4 +322,8 @@ def _ne(self: Any, other: Any) -> Any:
 
 
 def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    return _zarrow._import("zarrow.device_functions").answer(function, args, kwargs)
+    return _zarrow._import("zarrow.device_functions").answer(self, function, args, kwargs)
+
+
+def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    return _zarrow._import("zarrow.device_functions").answer_ufunc(ufunc, method, inputs, options)

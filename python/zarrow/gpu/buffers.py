@@ -19,6 +19,7 @@ import numpy as np
 from zarr.abc.buffer import Buffer as AbstractBuffer
 from zarr.abc.buffer import NDBuffer as AbstractNDBuffer
 from zarr.core.buffer import BufferPrototype
+from zarr.core.buffer.cpu import NDBuffer as HostNDBuffer
 from zarr.errors import ZarrUserWarning
 from zarr.registry import register_buffer, register_ndbuffer
 
@@ -43,6 +44,12 @@ def _kept(array: Any) -> Any:
 def _tensor(array: Any) -> Any:
     """Give a Tensor of the memory, after what was given to the device before."""
     return array if isinstance(array, DeviceTensor) else _zarrow._to_device(array)
+
+
+def _on_host(array: Any) -> Any:
+    """Give elements as an array of NumPy, where the device does not have them yet."""
+    on_host = array._on_host() if isinstance(array, DeviceTensor) else None
+    return None if on_host is None else on_host.numpy()
 
 
 def _copied(array: Any) -> Any:
@@ -94,7 +101,7 @@ class Buffer(AbstractBuffer):
     @classmethod
     def create_zero_length(cls) -> Self:
         """Make a buffer of no bytes."""
-        return cls(_zarrow._empty_on_device((0,), "uint8", current_device()))
+        return cls(_staged(np.empty(0, np.uint8)))
 
     @classmethod
     def from_array_like(cls, array_like: Any) -> Self:
@@ -167,8 +174,7 @@ class Buffer(AbstractBuffer):
 
     def _on_host(self) -> Any:
         """Give the bytes as an array of NumPy, where the device does not have them yet."""
-        on_host = self._data._on_host() if isinstance(self._data, DeviceTensor) else None
-        return None if on_host is None else on_host.numpy()
+        return _on_host(self._data)
 
 
 def _on_host_of(buffer: AbstractBuffer) -> Any:
@@ -227,8 +233,12 @@ class NDBuffer(AbstractNDBuffer):
 
     @classmethod
     def from_ndarray_like(cls, ndarray_like: Any) -> Self:
-        """Make a buffer of an array: one of the CPU is copied."""
-        return cls.from_numpy_array(ndarray_like) if isinstance(ndarray_like, np.ndarray) else cls(ndarray_like)
+        """Make a buffer of an array: memory of the CPU is copied when the device needs it."""
+        if not isinstance(ndarray_like, np.ndarray):
+            return cls(ndarray_like)
+        if ndarray_like.dtype == object or not ndarray_like.dtype.isnative:
+            return cls.from_numpy_array(ndarray_like)
+        return cls(_zarrow._stage_for_device(ndarray_like, current_device()))
 
     @classmethod
     def from_numpy_array(cls, array_like: Any) -> Self:
@@ -241,8 +251,9 @@ class NDBuffer(AbstractNDBuffer):
         return self._data
 
     def as_numpy_array(self) -> Any:
-        """Copy the elements to the CPU."""
-        array = _tensor(self._data).cpu().numpy()
+        """Give the elements on the CPU, copied there where only the GPU has them."""
+        on_host = _on_host(self._data)
+        array = _tensor(self._data).cpu().numpy() if on_host is None else on_host
         return array if self._swapped is None else array.view(self._swapped)
 
     def as_scalar(self) -> Any:
@@ -297,6 +308,9 @@ class NDBuffer(AbstractNDBuffer):
             return False
         if isinstance(other, AbstractNDBuffer):
             other = other.as_ndarray_like()
+        on_host = _on_host(self._data)
+        if on_host is not None and not _is_on_device(other):
+            return bool(HostNDBuffer(on_host).all_equal(other, equal_nan))
         return all_equal(self._native(), other, equal_nan)
 
     def __getitem__(self, key: Any) -> Self:

@@ -220,7 +220,12 @@ impl DeviceTensor {
     }
 
     fn _transpose<'py>(&self, py: Python<'py>, axes: Vec<usize>) -> PyResult<Bound<'py, DeviceTensor>> {
-        DeviceTensor::create(py, self.on_device(py)?.transpose(&axes).raise(py)?)
+        match (self.on_host(), &self.place) {
+            (Some(host), Place::Staged(staged)) => {
+                DeviceTensor::staged(py, staged.device(), host.transpose(&axes).raise(py)?)
+            }
+            _ => DeviceTensor::create(py, self.on_device(py)?.transpose(&axes).raise(py)?),
+        }
     }
 
     fn _broadcast_to<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
@@ -313,12 +318,6 @@ impl DeviceTensor {
     fn __array__(&self, dtype: Option<Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<()> {
         let _ = (dtype, copy);
         Err(refused())
-    }
-
-    /// NumPy's operators leave these tensors to their own.
-    #[classattr]
-    fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
-        py.None()
     }
 
     #[doc = help!("DeviceTensor.__dlpack__")]

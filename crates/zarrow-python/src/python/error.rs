@@ -59,7 +59,11 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
                 Error::BadArrow(_) => ("ExchangeError", "arrow"),
                 _ => ("ShapeError", "shape"),
             };
-            let hint = if kind == "needs_copy" { ": call .copy() first" } else { "" };
+            let hint = match kind {
+                "needs_copy" => ": call .copy() first",
+                "device" => ": type .cpu() first, or zarrow.gpu.asarray(x) for a tensor on a GPU",
+                _ => "",
+            };
             exception(py, class, kind, format!("{error}{hint}"), &Context::default())
         })
     }
