@@ -301,21 +301,16 @@ class Array:
             one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
             `mmap` and `mask`.
         device
-            Where to read to: `"cuda:0"` (or another number), `"cuda"` for the first GPU, a `torch.device`, or
-            `"cpu"`, which is the default. Chunks are decoded into pinned memory, from which the GPU copies
-            while the next ones are decoded. `out` may be memory of a GPU (of PyTorch, CuPy or zarrow), which
-            says the device by itself. Not together with `mmap`, `mask` and `order`.
+            A GPU to read to: `"cuda:0"`, its number or a `torch.device`; `"cpu"` is the default. `out` may be
+            memory of a GPU too. Not together with `mmap`, `mask` and `order`.
         stream
-            The CUDA stream in which the result is used: a stream of PyTorch or CuPy, or its number as in
-            DLPack (1 is the default stream). The read begins after what was given to it before, and what is
-            given to it later finds the elements there. Without it, what the Tensor is handed to waits by
-            itself; for `out`, the current stream of its library does.
+            The CUDA stream in which the result is used, of PyTorch or CuPy, or its number as in DLPack: the
+            current one of the library of `out`, if none is given. Other libraries wait by themselves.
 
         Returns
         -------
         Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
-            Or `out` itself, if it was given. One on a GPU is returned before its elements are there: whatever
-            uses it comes after them.
+            Or `out` itself, if it was given.
 
         Raises
         ------
@@ -340,8 +335,8 @@ class Array:
         DeviceError
             The GPU cannot be used, or there is no such one.
         UnsupportedError
-            `out`, `order="F"` or a GPU was asked for, and the elements are strings, or may be missing; or a field that
-            is an array in each element was named by itself and not in a list (a `NotImplementedError`).
+            `out`, `order="F"` or a GPU was given, and the elements are strings, or may be missing; or a field
+            that is an array in each element was named by itself and not in a list (a `NotImplementedError`).
 
         Examples
         --------

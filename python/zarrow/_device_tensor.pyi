@@ -21,10 +21,10 @@ _Order: TypeAlias = Literal["K", "A", "C", "F"]
 class DeviceTensor:
     """A strided array of fixed-size elements in the memory of a GPU: `zarrow.gpu.Tensor`.
 
-    It is what `array.read(selection, device="cuda:0")` and `zarrow.gpu.asarray(x)` give. PyTorch, CuPy, JAX and
-    whatever else speaks DLPack or `__cuda_array_interface__` take it without a copy. What is done with it here
-    (copies, casts, fills, comparisons, indexing by lists and masks) runs on the GPU, in one stream of the
-    device and in order; only what gives a value to the CPU waits.
+    It is what `array.read(selection, device="cuda:0")` and `zarrow.gpu.asarray(x)` give. PyTorch, CuPy, JAX
+    and whatever else speaks DLPack or `__cuda_array_interface__` take it without a copy. What is done with
+    it here (copies, casts, fills, comparisons, indexing by lists and masks) runs on the GPU, in one stream
+    of the device and in order; only what gives a value to the CPU waits.
 
     The elements go to the CPU when you say so, by `.cpu()`: NumPy, `memoryview` and pickle are refused, with
     an error that says so.
@@ -159,7 +159,8 @@ class DeviceTensor:
         dtype
             The type: of NumPy, of ml_dtypes, or a name of Zarr's, such as `"bfloat16"`.
         order
-            `"C"` or `"F"`, how the result lies in memory; `"A"` and `"K"`: `"F"` for what lies so, else `"C"`.
+            `"C"` or `"F"`, how the result lies in memory; `"A"` and `"K"`: `"F"` for what lies so, else
+            `"C"`.
         copy
             False: the tensor itself, if it is of the type and lies so already.
 
@@ -310,7 +311,22 @@ class DeviceTensor:
         # What is not on the host has no buffer: these say what to type.
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    @staticmethod
+    def _count() -> int: ...
+    @staticmethod
+    def _synchronize(device: Any = None) -> None: ...
+    @staticmethod
+    def _release_memory() -> None: ...
+    @staticmethod
+    def _empty(
+        shape: Sequence[int], dtype: Any, device: Any = None, column_major: bool = False
+    ) -> DeviceTensor: ...
+    @staticmethod
+    def _of(x: Any, device: Any = None) -> DeviceTensor: ...
+    @staticmethod
+    def _staged(x: Any, device: Any = None) -> DeviceTensor: ...
     def _on_host(self) -> Tensor | None: ...
+    def _on_device(self) -> DeviceTensor: ...
     def _reshape(self, shape: Sequence[int]) -> DeviceTensor: ...
     def _transpose(self, axes: Sequence[int]) -> DeviceTensor: ...
     def _broadcast_to(self, shape: Sequence[int]) -> DeviceTensor: ...

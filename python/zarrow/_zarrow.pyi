@@ -46,20 +46,14 @@ __all__ = [
     "__version__",
     "_create_array",
     "_create_group",
-    "_device_count",
-    "_empty_on_device",
     "_help",
     "_import",
     "_mask_levels",
     "_masked",
     "_read_detached",
     "_register_codec",
-    "_release_devices",
     "_shape_as",
-    "_stage_for_device",
-    "_synchronize",
     "_text",
-    "_to_device",
     "_variable",
     "_visible",
     "_with_options",
@@ -599,14 +593,6 @@ def release_memory() -> int:
     0
     """
 
-def _device_count() -> int: ...
-def _synchronize(device: Any = None) -> None: ...
-def _release_devices() -> None: ...
-def _empty_on_device(
-    shape: Sequence[int], dtype: Any, device: Any = None, column_major: bool = False
-) -> DeviceTensor: ...
-def _to_device(x: Any, device: Any = None) -> DeviceTensor: ...
-def _stage_for_device(x: Any, device: Any = None) -> DeviceTensor: ...
 def _variable(offsets: Any, data: Any, shape: Sequence[int], is_text: bool) -> Variable: ...
 def _masked(data: Tensor | Variable, levels: list[Any]) -> MaskedTensor | MaskedVariable: ...
 def _text(array: DecodedArray) -> str: ...

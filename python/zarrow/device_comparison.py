@@ -1,4 +1,4 @@
-"""When tensors of a GPU are equal: element by element, or as a whole. The elements are compared on the device.
+"""When tensors of a GPU are equal: element by element, or as a whole. They are compared on the device.
 
 1. Both are made tensors of one type, that which NumPy's comparison has.
 2. Both are broadcast to one shape.
@@ -66,14 +66,18 @@ def _equals_itself(tensor: Any) -> bool:
 
 
 def _alike(np: Any, tensor: Any, other: Any) -> tuple[Any, Any]:
-    """Steps 1 and 2."""
+    """Make both alike (steps 1 and 2)."""
     if isinstance(other, int | float | complex | bool):
         dtype = np.result_type(tensor.dtype, other)
     elif not hasattr(other, "dtype"):
         other = np.asarray(other)
         dtype = np.result_type(tensor.dtype, other.dtype)
     else:
-        dtype = tensor.dtype if tensor.dtype == other.dtype else np.result_type(tensor.dtype, np.dtype(other.dtype))
+        dtype = (
+            tensor.dtype
+            if tensor.dtype == other.dtype
+            else np.result_type(tensor.dtype, np.dtype(other.dtype))
+        )
     ours = tensor if tensor.dtype == dtype else tensor._astype(dtype)
     theirs = on_device_of(ours, other, dtype)
     shape = np.broadcast_shapes(ours.shape, theirs.shape)

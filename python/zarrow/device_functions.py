@@ -38,8 +38,8 @@ def answer_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[s
 def refused(name: str) -> TypeError:
     """Say what to type for a function that does not run on a GPU."""
     return TypeError(
-        f"numpy.{name} does not run on a GPU: type .cpu() for a copy on the CPU, or .torch(), .cupy() or .jax() for "
-        "a library that computes there"
+        f"numpy.{name} does not run on a GPU: type .cpu() for a copy on the CPU, or .torch(), .cupy() or .jax() "
+        "for a library that computes there"
     )
 
 
@@ -53,7 +53,9 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None,
     if out is not None:
         raise TypeError("out= is for the CPU: give numpy.concatenate no out for tensors on a GPU")
     like = _of_device(arrays)
-    common = np.dtype(dtype) if dtype is not None else np.result_type(*(np.dtype(item.dtype) for item in arrays))
+    common = (
+        np.dtype(dtype) if dtype is not None else np.result_type(*(np.dtype(item.dtype) for item in arrays))
+    )
     parts = [on_device_of(like, item, common) for item in arrays]
     if axis is None:
         parts, axis = [part.reshape(-1) for part in parts], 0
@@ -65,7 +67,7 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None,
         ):
             raise ValueError(f"cannot join shapes {[part.shape for part in parts]} along axis {axis}")
     shape[axis] = sum(part.shape[axis] for part in parts)
-    joined, start = _zarrow._empty_on_device(shape, common, like.device), 0
+    joined, start = DeviceTensor._empty(shape, common, like.device), 0
     for part in parts:
         stop = start + part.shape[axis]
         if part.size:
@@ -83,7 +85,13 @@ def stack(arrays: Sequence[Any], axis: int = 0, **options: Any) -> Any:
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None, like: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    like: Any = None,
 ) -> Any:
     """Make a tensor of the device of `like` (step 2)."""
     np = _zarrow._import("numpy")
@@ -94,7 +102,9 @@ def asarray(
 
 
 def _filled(value: Any) -> Callable[..., Any]:
-    def make(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    def make(
+        shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
+    ) -> Any:
         return full(shape, value, dtype, order, like=like)
 
     return make
@@ -107,21 +117,31 @@ def full(
     np = _zarrow._import("numpy")
     extents = [shape] if hasattr(shape, "__index__") else list(shape)
     dtype = np.dtype(dtype) if dtype is not None else np.asarray(fill_value).dtype
-    made = _zarrow._empty_on_device(extents, dtype, like.device, order == "F")
+    made = DeviceTensor._empty(extents, dtype, like.device, order == "F")
     if fill_value is not None:
         made.fill(fill_value)
     return made
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **_: Any,
 ) -> Any:
     """Make a tensor of one value with shape and type of another."""
     like = a if isinstance(a, DeviceTensor) else None
     if like is None:
-        raise TypeError("numpy.full_like makes an array of the CPU, and its value is on a GPU: type .cpu() first")
+        raise TypeError(
+            "numpy.full_like makes an array of the CPU, and its value is on a GPU: type .cpu() first"
+        )
     shape = a.shape if shape is None else shape
-    return full(shape, fill_value, a.dtype if dtype is None else dtype, "F" if order == "F" else "C", like=like)
+    return full(
+        shape, fill_value, a.dtype if dtype is None else dtype, "F" if order == "F" else "C", like=like
+    )
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
@@ -155,7 +175,9 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     """Give views of one shape."""
     np = _zarrow._import("numpy")
     like = _of_device(arrays)
-    tensors = [item if isinstance(item, DeviceTensor) else _zarrow._to_device(item, like.device) for item in arrays]
+    tensors = [
+        item if isinstance(item, DeviceTensor) else DeviceTensor._of(item, like.device) for item in arrays
+    ]
     shape = np.broadcast_shapes(*(item.shape for item in tensors))
     return tuple(item._broadcast_to(shape) for item in tensors)
 

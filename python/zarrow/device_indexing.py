@@ -28,6 +28,7 @@ def part(tensor: Any, index: Any) -> Any:
 
 def assign(tensor: Any, index: Any, value: Any) -> None:
     """Write a value to a part."""
+    tensor = tensor._on_device()
     if _is_basic(index):
         place = tensor[index]
         if place.size:
@@ -86,7 +87,9 @@ def _rows(tensor: Any, index: Any) -> _Rows:
         if outside.size:
             raise IndexingError(f"index {outside[0]} is outside an axis of {extent}", kind="index")
     shape = arrays[0].shape
-    wrapped = [np.where(array < 0, array + extent, array) for array, extent in zip(arrays, extents, strict=True)]
+    wrapped = [
+        np.where(array < 0, array + extent, array) for array, extent in zip(arrays, extents, strict=True)
+    ]
     positions = np.ravel_multi_index(wrapped, extents) if math.prod(extents) else np.zeros(shape, np.int64)
     rest = [axis for axis in range(view.ndim) if axis not in listed]
     turned = view._transpose([*listed, *rest])
@@ -103,6 +106,7 @@ def _rows(tensor: Any, index: Any) -> _Rows:
 def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
     """Step 1. Also tells whether `...`, of no axis maybe, stands between arrays."""
     items: list[Any] = []
+    masks: list[tuple[int, tuple[int, ...]]] = []
     for item in index if isinstance(index, tuple) else (index,):
         if item is None or item is ... or isinstance(item, slice):
             items.append(item)
@@ -111,11 +115,10 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
         if array.size == 0 and array.dtype.kind == "f":  # an empty list
             array = array.astype(np.int64)
         if array.dtype.kind == "b":
-            at = len([kept for kept in items if kept is not None and kept is not ...])
-            if ... in [kept for kept in items if kept is ...]:
-                at = None
-            _check_mask(tensor, array, at)
-            items.extend(np.nonzero(array) if array.ndim else _zero_axes(array))
+            if array.ndim == 0:
+                raise IndexingError("a mask needs an axis: True and False are no indices", kind="index")
+            masks.append((len(items), array.shape))
+            items.extend(np.nonzero(array))
         elif array.dtype.kind in "iu":
             items.append(array.astype(np.int64))
         else:
@@ -133,18 +136,18 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
     at_end = places[0] if places else len(items)
     before, after = items[:at_end], items[at_end + 1 :]
     is_split = all(any(isinstance(item, np.ndarray) for item in side) for side in (before, after))
-    return [*before, *[slice(None)] * missing, *after], is_split
+    whole = [*before, *[slice(None)] * missing, *after]
+    for place, shape in masks:
+        ahead = whole[: place if place <= at_end else place - 1 + missing]
+        _check_mask(tensor, shape, sum(item is not None for item in ahead))
+    return whole, is_split
 
 
-def _zero_axes(mask: Any) -> Any:
-    raise IndexingError("a mask needs an axis: True and False are no indices", kind="index")
-
-
-def _check_mask(tensor: Any, mask: Any, at: int | None) -> None:
-    """Refuse a mask of another shape than its axes have; behind `...` the extents are looked at later."""
-    if at is not None and tensor.shape[at : at + mask.ndim] != mask.shape:
-        expected = tensor.shape[at : at + mask.ndim]
-        raise IndexingError(f"a mask of shape {mask.shape}, expected {expected}", kind="index")
+def _check_mask(tensor: Any, shape: tuple[int, ...], axis: int) -> None:
+    """Refuse a mask of another shape than its axes have, of which `axis` is the first."""
+    expected = tensor.shape[axis : axis + len(shape)]
+    if expected != shape:
+        raise IndexingError(f"a mask of shape {shape}, expected {expected}", kind="index")
 
 
 def _moved(shape: list[int], rows: _Rows) -> list[int]:

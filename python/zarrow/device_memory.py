@@ -1,6 +1,7 @@
 """Memory of a GPU that other libraries of the process keep for later.
 
-The driver counts it as used. Where a device has no memory left they are asked for it, once for each allocation.
+The driver counts it as used. Where a device has no memory left they are asked for it, once for each
+allocation.
 """
 
 from __future__ import annotations

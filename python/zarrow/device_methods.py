@@ -72,14 +72,14 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
         if array.ndim == 0:
             return scalar(tensor, array[()], dtype)
         value = array if array.dtype == dtype else array.astype(dtype)
-    moved = _zarrow._to_device(value, tensor.device)
+    moved = DeviceTensor._of(value, tensor.device)
     return moved if moved.dtype == dtype else moved._astype(dtype)
 
 
 def scalar(tensor: DeviceTensor, value: Any, dtype: Any) -> DeviceTensor:
     """Give a tensor without axes of this value."""
     np = _zarrow._import("numpy")
-    made = _zarrow._empty_on_device((), dtype, tensor.device)
+    made = DeviceTensor._empty((), dtype, tensor.device)
     made._fill(np.asarray(value).astype(dtype).tobytes())
     return made
 
@@ -101,7 +101,7 @@ def is_f_contiguous(tensor: Any) -> bool:
     distance = tensor.itemsize
     for extent, stride in zip(tensor.shape, tensor.strides, strict=True):
         if extent != 1 and stride != distance:
-            return tensor.size == 0
+            return bool(tensor.size == 0)
         distance *= extent
     return True
 
@@ -111,7 +111,7 @@ def is_c_contiguous(tensor: Any) -> bool:
     distance = tensor.itemsize
     for extent, stride in zip(reversed(tensor.shape), reversed(tensor.strides), strict=True):
         if extent != 1 and stride != distance:
-            return tensor.size == 0
+            return bool(tensor.size == 0)
         distance *= extent
     return True
 
@@ -171,7 +171,7 @@ def _side_by_side(tensor: Any) -> Any:
     on_host = tensor._on_host()
     if on_host is None:
         return tensor._copy(False)
-    return _zarrow._stage_for_device(on_host.copy(), tensor.device)
+    return DeviceTensor._staged(on_host.copy(), tensor.device)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
@@ -215,7 +215,7 @@ def view(self: Any, dtype: Any) -> Any:
     if on_host is None:
         return self._reinterpret(dtype)
     array = on_host.numpy().view(dtype)
-    return _zarrow._stage_for_device(array, self.device) if array.dtype.isnative else array
+    return DeviceTensor._staged(array, self.device) if array.dtype.isnative else array
 
 
 def astype(self: Any, dtype: Any, order: str = "K", *, copy: bool = True) -> Any:
@@ -226,7 +226,7 @@ def astype(self: Any, dtype: Any, order: str = "K", *, copy: bool = True) -> Any
     on_host = self._on_host()
     if on_host is not None and _is_of(self, dtype):
         turned = on_host.numpy().astype(self.dtype, order="F" if column_major else "C")
-        return _zarrow._stage_for_device(turned, self.device)
+        return DeviceTensor._staged(turned, self.device)
     converted = self._astype(dtype)
     return converted._copy(True) if column_major else converted
 
@@ -236,7 +236,7 @@ def _is_of(tensor: Any, dtype: Any) -> bool:
     try:
         return bool(np.dtype(dtype) == tensor.dtype)
     except TypeError:  # such as "bfloat16", which NumPy does not know
-        return str(dtype) == tensor.dtype.name
+        return bool(str(dtype) == tensor.dtype.name)
 
 
 def _lies(tensor: Any, column_major: bool) -> bool:
@@ -255,18 +255,19 @@ def fill(self: Any, value: Any) -> None:
 
 
 def _all(self: Any) -> bool:
-    return self._all()
+    return bool(self._all())
 
 
 def _any(self: Any) -> bool:
-    return self._any()
+    return bool(self._any())
 
 
 def item(self: Any) -> Any:
     """Give the one element."""
     if self.size != 1:
         raise ValueError(
-            f"a tensor of {self.size} elements is not a single value: type .cpu() for all, or .any() and .all()"
+            f"a tensor of {self.size} elements is not a single value: type .cpu() for all of them, or .any() "
+            "and .all()"
         )
     return self.cpu().reshape(()).item()
 
@@ -274,7 +275,7 @@ def item(self: Any) -> Any:
 def tobytes(self: Any, order: str = "C") -> bytes:
     """Copy the elements to bytes."""
     source = self.transpose() if _is_column_major(self, order) else self
-    return source.cpu().numpy().tobytes()
+    return bytes(source.cpu().numpy().tobytes())
 
 
 def torch(self: Any) -> Any:
@@ -295,11 +296,11 @@ def jax(self: Any) -> Any:
     # JAX asks for elements without gaps, and takes those of transposed tensors wrong in some versions.
     if not is_c_contiguous(self):
         raise ExchangeError("JAX cannot share a tensor with gaps: call .copy() first", kind="needs_copy")
-    wide = self.dtype.kind in "iuf" and self.dtype.itemsize == 8 or self.dtype.itemsize == 16
+    wide = (self.dtype.kind in "iuf" and self.dtype.itemsize == 8) or self.dtype.itemsize == 16
     if wide and not _zarrow._import("jax").config.jax_enable_x64:
         raise ExchangeError(
-            f"JAX would narrow {self.dtype} to 32 bits: call jax.config.update('jax_enable_x64', True), or cast "
-            "with .astype()",
+            f"JAX would narrow {self.dtype} to 32 bits: call jax.config.update('jax_enable_x64', True), or "
+            "cast with .astype()",
             kind="no_such_type",
         )
     return _zarrow._import("jax.dlpack").from_dlpack(self)

@@ -31,10 +31,6 @@ mod _zarrow {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::device::functions::{
-        _device_count, _empty_on_device, _release_devices, _stage_for_device, _synchronize, _to_device,
-    };
-    #[pymodule_export]
     use crate::export::buffer_producer::BufferProducer;
     #[pymodule_export]
     use crate::import::{asarray, from_arrow, from_dlpack, from_numpy};

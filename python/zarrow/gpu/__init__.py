@@ -61,10 +61,10 @@ def __getattr__(name: str) -> _typing.Any:
         try:
             from zarrow.gpu import buffers
         except ModuleNotFoundError as error:
-            if error.name != "zarr":
+            if (error.name or "").partition(".")[0] != "zarr":
                 raise
             raise ImportError(
-                f"zarrow.gpu.{name} is a class for zarr-python, which is not installed: pip install 'zarr>=3.1'"
+                f"zarrow.gpu.{name} is for zarr-python, which is not installed: pip install 'zarr>=3.1'"
             ) from error
         return getattr(buffers, name)
     raise AttributeError(f"module 'zarrow.gpu' has no attribute {name!r}", name=name)

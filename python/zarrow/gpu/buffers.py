@@ -38,12 +38,12 @@ def _kept(array: Any) -> Any:
     """Give the array that a buffer holds for one on a device (step 3)."""
     if isinstance(array, DeviceTensor) or type(array).__module__.partition(".")[0] == "cupy":
         return array
-    return _zarrow._to_device(array)
+    return DeviceTensor._of(array)
 
 
 def _tensor(array: Any) -> Any:
     """Give a Tensor of the memory, after what was given to the device before."""
-    return array if isinstance(array, DeviceTensor) else _zarrow._to_device(array)
+    return array if isinstance(array, DeviceTensor) else DeviceTensor._of(array)
 
 
 def _on_host(array: Any) -> Any:
@@ -68,12 +68,12 @@ def _uploaded(array: Any) -> Any:
     array = np.asarray(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return _zarrow._to_device(array, current_device())
+    return DeviceTensor._of(array, current_device())
 
 
 def _staged(array: Any) -> Any:
     """Give bytes of the host to the device when they are needed there (step 1)."""
-    return _zarrow._stage_for_device(np.ascontiguousarray(array), current_device())
+    return DeviceTensor._staged(np.ascontiguousarray(array), current_device())
 
 
 class Buffer(AbstractBuffer):
@@ -96,7 +96,7 @@ class Buffer(AbstractBuffer):
             raise ValueError(f"a Buffer is made of one axis of bytes, found {array_like.ndim} axes")
         if str(array_like.dtype) not in ("uint8", "torch.uint8"):
             raise ValueError(f"a Buffer is made of bytes, found elements of {array_like.dtype}")
-        self._data = _kept(array_like) if _is_on_device(array_like) else _copied(array_like)
+        self._data: Any = _kept(array_like) if _is_on_device(array_like) else _copied(array_like)
 
     @classmethod
     def create_zero_length(cls) -> Self:
@@ -137,7 +137,7 @@ class Buffer(AbstractBuffer):
 
     def combine(self, others: Iterable[AbstractBuffer]) -> Self:
         """Join buffers, on the CPU where all bytes are there still."""
-        parts = [self, *others]
+        parts: list[AbstractBuffer] = [self, *others]
         on_host = [_on_host_of(part) for part in parts]
         if all(array is not None for array in on_host):
             return self.from_array_like(np.concatenate([np.asarray(array) for array in on_host]))
@@ -210,8 +210,8 @@ class NDBuffer(AbstractNDBuffer):
     def __init__(self, array: Any) -> None:
         if array.dtype == object:
             raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
-        self._data = _kept(array) if _is_on_device(array) else _copied(array)
-        self._swapped = None
+        self._data: Any = _kept(array) if _is_on_device(array) else _copied(array)
+        self._swapped: Any = None
 
     @classmethod
     def create(cls, *, shape: Iterable[int], dtype: Any, order: Order = "C", fill_value: Any = None) -> Self:
@@ -227,9 +227,9 @@ class NDBuffer(AbstractNDBuffer):
     def empty(cls, shape: tuple[int, ...], dtype: Any, order: Order = "C") -> Self:
         """Make a buffer whose elements have no values yet."""
         dtype = np.dtype(dtype).newbyteorder("=")
-        if dtype == object:
+        if dtype.kind == "O":
             raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
-        return cls(_zarrow._empty_on_device(shape, dtype, current_device(), order == "F"))
+        return cls(DeviceTensor._empty(shape, dtype, current_device(), order == "F"))
 
     @classmethod
     def from_ndarray_like(cls, ndarray_like: Any) -> Self:
@@ -238,7 +238,7 @@ class NDBuffer(AbstractNDBuffer):
             return cls(ndarray_like)
         if ndarray_like.dtype == object or not ndarray_like.dtype.isnative:
             return cls.from_numpy_array(ndarray_like)
-        return cls(_zarrow._stage_for_device(ndarray_like, current_device()))
+        return cls(DeviceTensor._staged(ndarray_like, current_device()))
 
     @classmethod
     def from_numpy_array(cls, array_like: Any) -> Self:
@@ -309,7 +309,7 @@ class NDBuffer(AbstractNDBuffer):
         if isinstance(other, AbstractNDBuffer):
             other = other.as_ndarray_like()
         on_host = _on_host(self._data)
-        if on_host is not None and not _is_on_device(other):
+        if on_host is not None and np.isscalar(other):
             return bool(HostNDBuffer(on_host).all_equal(other, equal_nan))
         return all_equal(self._native(), other, equal_nan)
 

@@ -47,7 +47,7 @@ def device_count() -> int:
     DeviceError
         There is no driver, or it cannot be used.
     """
-    return _zarrow._device_count()
+    return DeviceTensor._count()
 
 
 def synchronize(device: Any = None) -> None:
@@ -63,7 +63,7 @@ def synchronize(device: Any = None) -> None:
     DeviceError
         Work on the device failed, or there is no such device.
     """
-    _zarrow._synchronize(device)
+    DeviceTensor._synchronize(device)
 
 
 def release_memory() -> None:
@@ -76,7 +76,7 @@ def release_memory() -> None:
     DeviceError
         Work on a device failed.
     """
-    _zarrow._release_devices()
+    DeviceTensor._release_memory()
 
 
 def asarray(x: Any, device: Any = None) -> DeviceTensor:
@@ -105,4 +105,4 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
     UnsupportedError
         The elements have no layout on a device, as text has none.
     """
-    return _zarrow._to_device(x, device)
+    return DeviceTensor._of(x, device)

@@ -21,13 +21,17 @@ DRIVER = os.environ.get("ZARROW_CUDA_DRIVER")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test, and skip all where there is no device."""
-    reason = zarrow.gpu.why_unavailable()
+    """Mark each test of this folder."""
     for item in items:
         if "/gpu/tensors/" in Path(item.path).as_posix():
             item.add_marker(pytest.mark.device)
-            if reason is not None:
-                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def device() -> None:
+    """Skip all where there is no device."""
+    if (reason := zarrow.gpu.why_unavailable()) is not None:
+        pytest.skip(reason)
 
 
 class Border:

@@ -1,4 +1,4 @@
-"""Memory that is shared with other libraries of a device: by DLPack, by the CUDA array interface, by Arrow."""
+"""Memory that is shared with other libraries: by DLPack, by the CUDA array interface, by Arrow."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ def test_handles_of_streams(values: Any) -> None:
     assert tensor.__dlpack__(stream=handle) is not None
 
 
-@pytest.mark.parametrize(("stream", "error"), [(0, ValueError), (-2, ValueError), (2**80, ValueError), ("1", TypeError)])
+@pytest.mark.parametrize(
+    ("stream", "error"), [(0, ValueError), (-2, ValueError), (2**80, ValueError), ("1", TypeError)]
+)
 def test_numbers_that_are_no_stream(values: Any, stream: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="stream"):
         zarrow.gpu.asarray(values).__dlpack__(stream=stream)

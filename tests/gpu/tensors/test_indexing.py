@@ -87,6 +87,8 @@ def test_written_parts_are_read_again(index: Any) -> None:
         [4],
         np.ones(3, bool),
         np.ones((4, 2), bool),
+        (..., np.ones(4, bool)),
+        (..., np.ones((3, 4), bool)),
         ([0, 1], [0, 1, 2]),
         [1.5],
         "name",

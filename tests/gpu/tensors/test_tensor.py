@@ -17,14 +17,23 @@ from .conftest import Border
 def same(tensor: Any, array: Any) -> bool:
     """Whether both have one type, one shape and the same elements."""
     array = np.asarray(array)
-    return tensor.dtype == array.dtype and tensor.shape == array.shape and np.array_equal(tensor.cpu().numpy(), array)
+    return (
+        tensor.dtype == array.dtype
+        and tensor.shape == array.shape
+        and np.array_equal(tensor.cpu().numpy(), array)
+    )
 
 
 def test_what_it_says_of_itself(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     assert type(tensor) is zarrow.gpu.Tensor
     assert (type(tensor).__module__, type(tensor).__qualname__) == ("zarrow.gpu", "Tensor")
-    assert (tensor.shape, tensor.ndim, tensor.size, len(tensor)) == (values.shape, 2, values.size, len(values))
+    assert (tensor.shape, tensor.ndim, tensor.size, len(tensor)) == (
+        values.shape,
+        2,
+        values.size,
+        len(values),
+    )
     assert (tensor.itemsize, tensor.nbytes, tensor.strides) == (4, values.nbytes, values.strides)
     assert (tensor.device, tensor.readonly, tensor.__dlpack_device__()) == ("cuda:0", False, (2, 0))
     assert repr(tensor) == "<zarrow.gpu.Tensor (37, 53) float32 on cuda:0, 7.66 KiB>"
@@ -109,7 +118,13 @@ def test_single_values(values: Any) -> None:
 
 
 def test_all_and_any() -> None:
-    for array in (np.zeros((3, 0)), np.zeros(5), np.ones(5), np.array([0.0, np.nan]), np.array([False, True])):
+    for array in (
+        np.zeros((3, 0)),
+        np.zeros(5),
+        np.ones(5),
+        np.array([0.0, np.nan]),
+        np.array([False, True]),
+    ):
         tensor = zarrow.gpu.asarray(array)
         assert (tensor.all(), tensor.any()) == (array.all(), array.any())
 
@@ -136,10 +151,14 @@ def test_comparisons(values: Any, border: Border) -> None:
         (tensor[0] == tensor, values[0] == values),
         (tensor == tensor.astype("i8")[:, :1], values == values.astype("i8")[:, :1]),
         (3 == tensor, values == 3),  # noqa: SIM300
-        (np.float32(3) == tensor, values == 3),  # noqa: SIM300
+        (np.float32(3) == tensor, values == 3),
     ]
     assert border.to_device == sent
-    pairs += [(tensor == other, values == other), (other == tensor, values == other), (other != tensor, values != other)]
+    pairs += [
+        (tensor == other, values == other),
+        (other == tensor, values == other),
+        (other != tensor, values != other),
+    ]
     for ours, expected in pairs:
         assert isinstance(ours, zarrow.gpu.Tensor) and same(ours, expected)
     nan = zarrow.gpu.asarray(np.array([np.nan, 0.0, -0.0]))
@@ -154,7 +173,10 @@ def test_functions_of_numpy(values: Any) -> None:
     pairs = [
         (np.concatenate([tensor, tensor[:3]]), np.concatenate([values, values[:3]])),
         (np.concatenate([tensor, values[:, :2]], axis=-1), np.concatenate([values, values[:, :2]], axis=-1)),
-        (np.concatenate([tensor, tensor.astype("f8")], axis=None), np.concatenate([values, values.astype("f8")], axis=None)),
+        (
+            np.concatenate([tensor, tensor.astype("f8")], axis=None),
+            np.concatenate([values, values.astype("f8")], axis=None),
+        ),
         (np.stack([tensor, tensor], axis=1), np.stack([values, values], axis=1)),
         (np.full_like(tensor, 4), np.full_like(values, 4)),
         (np.zeros_like(tensor, dtype="i2"), np.zeros_like(values, dtype="i2")),
@@ -189,7 +211,14 @@ def test_array_equal() -> None:
         return np.array_equal(tensor, theirs, **options), np.array_equal(ours, theirs, **options)
 
     nan = np.array([1.0, np.nan, 0.0])
-    for theirs in (nan, nan.copy(), np.array([1.0, np.nan, -0.0]), np.array([1.0, 2.0, 0.0]), nan[:2], nan.astype("f4")):
+    for theirs in (
+        nan,
+        nan.copy(),
+        np.array([1.0, np.nan, -0.0]),
+        np.array([1.0, 2.0, 0.0]),
+        nan[:2],
+        nan.astype("f4"),
+    ):
         for equal_nan in (False, True):
             ours, numpys = equal(nan, theirs, equal_nan=equal_nan)
             assert ours == numpys, (theirs, equal_nan)

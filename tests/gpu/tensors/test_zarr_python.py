@@ -65,7 +65,9 @@ def written(folder: Path, layout: str) -> zarr.Array[Any]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_each_element_crosses_once_and_nothing_comes_back(tmp_path: Path, layout: str, border: Border) -> None:
+def test_each_element_crosses_once_and_nothing_comes_back(
+    tmp_path: Path, layout: str, border: Border
+) -> None:
     array = written(tmp_path / "a.zarr", layout)
     with zarrow.gpu.enable():
         tensor = array[...]
@@ -76,7 +78,9 @@ def test_each_element_crosses_once_and_nothing_comes_back(tmp_path: Path, layout
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
-    "index", [np.s_[3:50:2, 5:], np.s_[7], np.s_[..., -1], np.s_[20:21, 17:40]], ids=["steps", "row", "column", "part"]
+    "index",
+    [np.s_[3:50:2, 5:], np.s_[7], np.s_[..., -1], np.s_[20:21, 17:40]],
+    ids=["steps", "row", "column", "part"],
 )
 def test_parts_are_those_of_numpy(tmp_path: Path, layout: str, index: Any) -> None:
     array = written(tmp_path / "a.zarr", layout)
@@ -121,7 +125,7 @@ def test_a_tensor_is_written(tmp_path: Path, layout: str, border: Border) -> Non
     sent = border.to_device
     with zarrow.gpu.enable():
         array[...] = tensor
-    # Whether a chunk is nothing but the fill value is a word of four bytes for each, and of a shard there is an index.
+    # Whether a chunk is nothing but the fill value is a word of four bytes for each; a shard has an index.
     small = 40 * VALUES.size // 64
     assert VALUES.nbytes <= border.to_host <= VALUES.nbytes + small
     assert border.to_device <= sent + (small if "sharded" in layout else 0)

@@ -3,7 +3,6 @@
 mod arguments;
 mod arrow;
 mod dlpack;
-pub mod functions;
 mod import;
 mod interface;
 pub mod memory;

@@ -1,7 +1,8 @@
 //! Bytes that are on the host until somebody needs them on the device.
 //!
 //! What a store gives is decoded on the host first, as a rule. Bytes that went to the device at once would come back for
-//! that. So they stay where they are, and are copied when they are used as elements there.
+//! that. So they stay where they are, and are copied when they are used as elements there. Until then a part of them is a
+//! tensor by itself, which is copied by itself: a write to one does not show in the other.
 
 use crate::python::error::Raise;
 use pyo3::prelude::*;

@@ -5,7 +5,7 @@
 
 use super::arguments;
 use super::staged::Staged;
-use super::{arrow, dlpack, interface};
+use super::{arrow, dlpack, import as foreign, interface};
 use crate::export::{arrow as host_arrow, buffer_protocol, data_type, numpy};
 use crate::index::basic;
 use crate::layout::tensor::Tensor;
@@ -205,9 +205,70 @@ impl DeviceTensor {
         Ok(part?.into_any())
     }
 
+    /// How many devices there are.
+    #[staticmethod]
+    fn _count(py: Python<'_>) -> PyResult<usize> {
+        py.detach(Device::count).raise(py)
+    }
+
+    /// Waits until a device is done.
+    #[staticmethod]
+    #[pyo3(signature = (device = None))]
+    fn _synchronize(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let device = arguments::cuda_device(py, device)?;
+        py.detach(|| device.synchronize()).raise(py)
+    }
+
+    /// Gives back what devices keep for later.
+    #[staticmethod]
+    fn _release_memory(py: Python<'_>) -> PyResult<()> {
+        py.detach(zarrow_cuda::release_memory).raise(py)
+    }
+
+    /// A tensor in new memory of a device, whose elements have no values yet.
+    #[staticmethod]
+    #[pyo3(signature = (shape, dtype, device = None, column_major = false))]
+    fn _empty<'py>(
+        py: Python<'py>,
+        shape: Vec<u64>,
+        dtype: &Bound<'py, PyAny>,
+        device: Option<&Bound<'py, PyAny>>,
+        column_major: bool,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        let (dtype, device) = (data_type::requested(dtype)?, arguments::cuda_device(py, device)?);
+        let make = if column_major { Inner::empty_column_major } else { Inner::empty };
+        DeviceTensor::create(py, py.detach(|| make(device, &shape, dtype)).raise(py)?)
+    }
+
+    /// Any array as a tensor on a device.
+    #[staticmethod]
+    #[pyo3(signature = (x, device = None))]
+    fn _of<'py>(
+        x: &Bound<'py, PyAny>,
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        foreign::on_device(x, device)
+    }
+
+    /// An array of the host as a tensor of a device, to which it is copied when that is needed.
+    #[staticmethod]
+    #[pyo3(signature = (x, device = None))]
+    fn _staged<'py>(
+        x: &Bound<'py, PyAny>,
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        let device = arguments::cuda_device(x.py(), device)?;
+        DeviceTensor::staged(x.py(), device, crate::import::tensor(x)?)
+    }
+
     /// The elements on the host, as long as they are only there.
     fn _on_host<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Tensor>>> {
         self.on_host().map(|host| Tensor::create(py, host.clone())).transpose()
+    }
+
+    /// The same memory on the device, where views of it are views.
+    fn _on_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, DeviceTensor>> {
+        DeviceTensor::create(py, self.on_device(py)?.clone())
     }
 
     fn _reshape<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
@@ -397,17 +458,4 @@ impl DeviceTensor {
             (tuple(&extents), self.element().to_string(), nbytes(self.nbytes() as u64));
         format!("<zarrow.gpu.Tensor {shape} {} on {}, {bytes}>", visible(&dtype), self.device())
     }
-}
-
-/// A tensor in new memory of a device, whose elements have no values yet.
-pub fn empty<'py>(
-    py: Python<'py>,
-    shape: Vec<u64>,
-    dtype: &Bound<'py, PyAny>,
-    device: Option<&Bound<'py, PyAny>>,
-    column_major: bool,
-) -> PyResult<Bound<'py, DeviceTensor>> {
-    let (dtype, device) = (data_type::requested(dtype)?, arguments::cuda_device(py, device)?);
-    let make = if column_major { Inner::empty_column_major } else { Inner::empty };
-    DeviceTensor::create(py, py.detach(|| make(device, &shape, dtype)).raise(py)?)
 }
