@@ -22,6 +22,7 @@ TORCH := build/torch-$(call key,torch)
 PEERS := build/peers-$(call key,bench)
 DATA := build/data-$(call key,demo)
 NVRTC := build/nvrtc-$(call key,nvrtc)
+NVCOMP := build/nvcomp-$(call key,nvcomp)
 BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
@@ -42,6 +43,7 @@ tools:
 	$(call step,tools)
 	@command -v cargo >/dev/null || { echo "cargo is missing: install a Rust toolchain"; exit 1; }
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler"; exit 1; }
+	@command -v $(CXX) >/dev/null || { echo "$(CXX) is missing: install a C++ compiler"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	@cargo --version; $(PYTHON) --version
 
@@ -174,6 +176,13 @@ $(NVRTC)/ready: requirements/nvrtc.lock | $(VENV)/ready
 	$(PIP_INSTALL) --no-deps --no-compile --target $(NVRTC) --requirement requirements/nvrtc.lock
 	@touch $@
 
+# As the compiler's: loaded, and never imported.
+$(NVCOMP)/ready: requirements/nvcomp.lock | $(VENV)/ready
+	$(call step,nvCOMP in $(NVCOMP))
+	rm -rf $(NVCOMP)
+	$(PIP_INSTALL) --no-deps --no-compile --target $(NVCOMP) --requirement requirements/nvcomp.lock
+	@touch $@
+
 ptx: $(NVRTC)/ready ## crates/zarrow-cuda/ptx/zarrow.ptx, compiled anew from the kernels
 	$(call step,PTX)
 	$(BIN)/python $(CUDA)/kernels/compile.py $(NVRTC)
@@ -184,9 +193,12 @@ KERNEL_TESTS := $(BIN)/pytest --quiet --confcutdir tests/gpu tests/gpu/kernels
 UNDER_ASAN = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 
-test-kernels: $(NVRTC)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN) ## the CUDA kernels and the software device, with sanitizers too; the PTX
+test-kernels: $(NVRTC)/ready $(NVCOMP)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN) ## the CUDA kernels and the software device, with sanitizers too; the PTX
 	$(call step,kernels)
 	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) ZARROW_NVRTC=$(CURDIR)/$(NVRTC) $(KERNEL_TESTS) tests/gpu/test_ptx.py
+	$(call step,the table of nvCOMP)
+	ZARROW_NVCOMP=$(CURDIR)/$(NVCOMP)/nvidia/libnvcomp/lib64/libnvcomp.so.6 \
+	  cargo test $(CARGO_FLAGS) --lib the_library_tells -- --ignored
 	$(call step,kernels under AddressSanitizer)
 	$(UNDER_ASAN) ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE_ASAN) $(KERNEL_TESTS)
 
@@ -274,10 +286,10 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo bench stores nvrtc; do \
+	for name in test torch demo bench stores nvrtc nvcomp; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$(case $$name in (demo|stores|nvrtc) echo --no-deps;; esac) \
+	    $$(case $$name in (demo|stores|nvrtc|nvcomp) echo --no-deps;; esac) \
 	    $$(case $$name in (torch|bench) echo --constraints requirements/test.lock;; esac) \
 	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \

@@ -1,8 +1,7 @@
 """The PTX of the kernels, made by NVRTC: `make ptx`.
 
 NVRTC 12.0 makes PTX 8.0, which every driver since CUDA 12 takes, and compiles for any GPU since `compute_70`.
-It needs no GPU itself. Files are handed over by name and text, so that no path of the machine is in what comes
-out.
+It needs no GPU itself. Files are handed over by name and text, so that no path of the machine comes out.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ INLINE void write(u64 address, T element, bool aligned) {
         write(address, element.low, false);
         write(address + 8, element.high, false);
     } else {
-        ROLLED for (u32 number = 0; number < sizeof(T); number++) *at<u8>(address + number) = u8(element >> (8 * number));
+        ROLLED for (u32 number = 0; number < sizeof(T); number++) {
+            *at<u8>(address + number) = u8(element >> (8 * number));
+        }
     }
 }
 

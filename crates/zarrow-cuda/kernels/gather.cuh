@@ -7,9 +7,10 @@
 template <class T, class Index>
 INLINE void gather(const Gather& rows) {
     const u64 count = rows.index_count * rows.row_elements;
-    const bool can_read = is_aligned(rows.source | u64(rows.source_row_stride), rows.source_stride, rows.rank, sizeof(T));
-    const bool can_write =
-        is_aligned(rows.destination | u64(rows.destination_row_stride), rows.destination_stride, rows.rank, sizeof(T));
+    const u64 from_bits = rows.source | u64(rows.source_row_stride);
+    const u64 to_bits = rows.destination | u64(rows.destination_row_stride);
+    const bool can_read = is_aligned(from_bits, rows.source_stride, rows.rank, sizeof(T));
+    const bool can_write = is_aligned(to_bits, rows.destination_stride, rows.rank, sizeof(T));
     const Side sides[] = {{rows.source_stride}, {rows.destination_stride}};
     for (u64 number = first_item(); number < count; number += item_step()) {
         const Index row = Index(number) / Index(rows.row_elements);

@@ -1,11 +1,11 @@
-// Numbers of any type, between reading and writing. Integers stay integers, and floats are held as `double`, which has
-// every value of the narrower ones: so each conversion rounds once.
+// Numbers of any type, between reading and writing. Integers stay integers, and floats are held as `double`, which
+// has every value of the narrower ones: so each conversion rounds once.
 //
 // Results are those of NumPy's astype. Where C leaves them open, they are what x86-64 does:
-// - A float that an integer type cannot hold: to types of up to 32 bits (but `u32`) it is converted to `i32` and cut off,
-//   to the others to `i64`; where that cannot hold it either, it is the lowest `i32` or `i64`. To `u64`, values of 2^63 and
-//   more are converted less 2^63, which is added again. For `u32` below -2^31 or above 2^32, NumPy's own result depends on
-//   the place of the element in the array; this is that of a single element.
+// - A float that an integer type cannot hold: to types of up to 32 bits (but `u32`) it is converted to `i32` and cut
+//   off, to the others to `i64`; where that cannot hold it either, it is the lowest `i32` or `i64`. To `u64`, values
+//   of 2^63 and more are converted less 2^63, which is added again. For `u32` below -2^31 or above 2^32, NumPy's own
+//   result depends on the place of the element in the array; this is that of a single element.
 // - `bf16` is made from `f32`, as ml_dtypes makes it: `f64` and large integers are rounded twice.
 #pragma once
 

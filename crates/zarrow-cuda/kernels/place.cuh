@@ -1,13 +1,13 @@
-// Placing: decoded bytes become elements in their place, in one pass. It undoes the shuffle and the byte order, transposes,
-// crops, takes steps and fills, as the piece says.
+// Placing: decoded bytes become elements in their place, in one pass. It undoes the shuffle and the byte order,
+// transposes, crops, takes steps and fills, as the piece says.
 #pragma once
 
 #include "element.cuh"
 #include "unshuffle.cuh"
 #include "walk.cuh"
 
-// All elements of one piece. `Index` counts its elements and the bytes of its buffer. `UNSHUFFLES` is whether a shuffle may
-// be asked for.
+// All elements of one piece. `Index` counts its elements and the bytes of its buffer. `UNSHUFFLES` is whether a
+// shuffle may be asked for.
 template <class T, class Index, bool UNSHUFFLES>
 INLINE void place(const Piece& piece) {
     const bool is_fill = piece.shuffle == SHUFFLE_FILL;

@@ -1,8 +1,10 @@
-// What the host hands to the kernels. The Rust mirror of each struct is `#[repr(C)]`; the assertions hold both together.
+// What the host hands to the kernels. The Rust mirror of each struct is `#[repr(C)]`; the assertions hold both
+// together.
 //
 // - Addresses are those of the device. Strides and offsets are in bytes; strides may be negative or zero.
-// - Axes stand in the order in which they are walked, the last one fastest: neighbouring threads take neighbours along
-//   it. The host sorts the axes so that the last one is the destination's innermost, and merges those that it can.
+// - Axes stand in the order in which they are walked, the last one fastest: neighbouring threads take neighbours
+//   along it. The host sorts the axes so that the last one is the destination's innermost, and merges those that it
+//   can.
 // - `count` is the product of the shape. With `rank` 0 it is 1.
 // - The host has checked that everything which the strides reach lies in the allocations.
 #pragma once

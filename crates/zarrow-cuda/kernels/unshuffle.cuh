@@ -2,8 +2,8 @@
 //
 // 1. Each block is shuffled by itself. What of it makes no whole element stays as it is.
 // 2. Byte shuffle: the first bytes of all elements, then the second bytes, and so on, each a plane.
-// 3. Bit shuffle: the lowest bits of all first bytes, then the next bits, and so on, eight elements a byte. A block whose
-//    number of elements is no multiple of eight stays as it is.
+// 3. Bit shuffle: the lowest bits of all first bytes, then the next bits, and so on, eight elements a byte. A block
+//    whose number of elements is no multiple of eight stays as it is.
 //
 // These are the rules of c-blosc 1. The shuffle filter of numcodecs is one block.
 #pragma once
@@ -21,7 +21,9 @@ struct Block {
     Index nbytes;
 
     INLINE Block(const Piece& piece, u64 offset) {
-        const Index whole = Index(piece.block_nbytes < piece.decoded_nbytes ? piece.block_nbytes : piece.decoded_nbytes);
+        // No larger than the buffer, so that it fits the index.
+        const bool is_one = piece.block_nbytes >= piece.decoded_nbytes;
+        const Index whole = Index(is_one ? piece.decoded_nbytes : piece.block_nbytes);
         start = Index(offset) / whole * whole;
         within = Index(offset) - start;
         const Index rest = Index(piece.decoded_nbytes) - start;

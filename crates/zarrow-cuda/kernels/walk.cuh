@@ -3,8 +3,8 @@
 
 #include "structs.cuh"
 
-// Fewer elements than this are counted in 32 bits: 64-bit division takes a GPU some five times as long. Tests lower it, so
-// that few elements go the other way too.
+// Fewer elements than this are counted in 32 bits: 64-bit division takes a GPU some five times as long. Tests lower
+// it, so that few elements go the other way too.
 #ifndef WIDE_FROM
 #define WIDE_FROM (u64(1) << 31)
 #endif

@@ -47,7 +47,8 @@ std::shared_ptr<Allocation> Allocation::make(
     require(is_pinned || fits(), CUDA_ERROR_OUT_OF_MEMORY);
     // A page of its own for pinned memory, as CUDA has it.
     const size_t alignment = is_pinned ? 4096 : ALIGNMENT;
-    auto* memory = static_cast<unsigned char*>(std::aligned_alloc(alignment, (nbytes + alignment - 1) / alignment * alignment));
+    const size_t whole = (nbytes + alignment - 1) / alignment * alignment;
+    auto* memory = static_cast<unsigned char*>(std::aligned_alloc(alignment, whole));
     require(memory, CUDA_ERROR_OUT_OF_MEMORY);
     const uint64_t address = uint64_t(uintptr_t(memory)) | (is_pinned ? 0 : DEVICE_TAG);
     auto allocation = std::make_shared<Allocation>(address, memory, nbytes, &context, pool, is_pinned, false);

@@ -1,10 +1,10 @@
 // Memory that the driver gave: who may reach it, and when.
 //
 // - Addresses of a device have a tag, bit 62: no address of the host has it, so that a host which follows one faults.
-// - Memory that comes or goes in a stream is there from the one operation to the other: before and behind them, an access
-//   is illegal, also where the address was known all the time.
-// - New memory and memory that goes are filled with POISON. Memory that went is kept a while, so that its address does not
-//   come back at once.
+// - Memory that comes or goes in a stream is there from the one operation to the other: before and behind them, an
+//   access is illegal, also where the address was known all the time.
+// - New memory and memory that goes are filled with POISON. Memory that went is kept a while, so that its address
+//   does not come back at once.
 #pragma once
 
 #include <atomic>
@@ -58,8 +58,8 @@ struct Allocation {
     void arrive();
 };
 
-// Where an allocation's memory stands on the host, for an access from a context: `CUDA_ERROR_ILLEGAL_ADDRESS` unless it is
-// there, all of it in one allocation of the context or in pinned memory.
+// Where an allocation's memory stands on the host, for an access from a context: `CUDA_ERROR_ILLEGAL_ADDRESS` unless
+// it is there, all of it in one allocation of the context or in pinned memory.
 struct Window {
     uint64_t begin = 0;
     uint64_t end = 0;

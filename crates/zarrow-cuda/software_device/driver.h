@@ -1,5 +1,13 @@
 // What all of the driver shares: its lock, and whether it may be used at all.
 //
+// The whole is a `libcuda.so.1` in software: devices whose memory is the host's, on which the project's own kernels run
+// as C++. It is as asynchronous as CUDA, and stricter. The environment says what it is like:
+//
+//   ZARROW_SOFTWARE_DEVICES          how many devices there are; 2
+//   ZARROW_SOFTWARE_DEVICE_MEMORY    bytes of memory of each; 4 GiB
+//   ZARROW_SOFTWARE_DEVICE_SEED      which operations are late, and how much; 1, and 0 for none
+//   ZARROW_SOFTWARE_DEVICE_FAIL      which calls fail (`failure.h`)
+//
 // One lock guards every table, queue and signal, and one condition tells of every change. That is slow and simple: this
 // driver is there to find faults. Nothing holds the lock while it copies bytes or runs a kernel.
 #pragma once

@@ -23,7 +23,8 @@ void* reach(uint64_t address, size_t nbytes, size_t alignment) {
     const uint64_t now = generation.load(std::memory_order_acquire);
     if (context == kernel_thread.context) {
         for (const Window& window : windows) {
-            if (window.generation == now && window.has(address, nbytes)) return window.memory + (address - window.begin);
+            if (window.generation != now || !window.has(address, nbytes)) continue;
+            return window.memory + (address - window.begin);
         }
     }
     auto held = lock();

@@ -45,7 +45,8 @@ CUDA_API cuLaunchKernel(
         require(grid.x > 0 && grid.y > 0 && grid.z > 0, CUDA_ERROR_INVALID_VALUE);
         require(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535, CUDA_ERROR_INVALID_VALUE);
         require(block.x > 0 && block.y > 0 && block.z > 0 && block.z <= 64, CUDA_ERROR_INVALID_VALUE);
-        require(block.x <= 1024 && block.y <= 1024 && uint64_t(block.x) * block.y * block.z <= 1024, CUDA_ERROR_INVALID_VALUE);
+        require(block.x <= 1024 && block.y <= 1024, CUDA_ERROR_INVALID_VALUE);
+        require(block.x * block.y * block.z <= 1024, CUDA_ERROR_INVALID_VALUE);
         require(!extra && shared_nbytes <= 48 << 10, CUDA_ERROR_NOT_SUPPORTED);
         auto held = lock();
         const Function& function = Module::function(held, handle);

@@ -1,7 +1,7 @@
 // Pools, from which memory comes in streams.
 //
-// What is freed is kept, up to the threshold, when somebody has waited; until then all of it. Only numbers are kept here:
-// every allocation has memory of its own, so that an access to memory that went is seen.
+// What is freed is kept, up to the threshold, when somebody has waited; until then all of it. Only numbers are kept
+// here: every allocation has memory of its own, so that an access to memory that went is seen.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,8 @@ Stream::Stream(Context& context, unsigned flags, bool is_legacy)
 }
 
 std::shared_ptr<Stream> Stream::of(const Lock& held, Context& context, void* handle) {
-    const auto stream = uintptr_t(handle) <= CU_STREAM_PER_THREAD ? context.default_stream(held, handle) : of(held, handle);
+    if (uintptr_t(handle) <= CU_STREAM_PER_THREAD) return context.default_stream(held, handle);
+    const auto stream = of(held, handle);
     require(&stream->context == &context, CUDA_ERROR_INVALID_HANDLE);
     return stream;
 }

@@ -1,10 +1,11 @@
 // Streams: queues of operations, each with a thread of its own, so that nothing is done before somebody waits for it.
 //
 // 1. An operation begins when those before it in its stream are done, and those it was told to wait for.
-// 2. The legacy default stream waits for all that was submitted before to the context's blocking streams; an operation of
-//    a blocking stream waits for what was submitted before to the legacy one. Non-blocking streams wait for neither.
-// 3. Before an operation the thread may sleep, as long as a seed says (ZARROW_SOFTWARE_DEVICE_SEED; 0 for never), so that
-//    who forgot to wait sees memory as it was.
+// 2. The legacy default stream waits for all that was submitted before to the context's blocking streams; an
+//    operation of a blocking stream waits for what was submitted before to the legacy one. Non-blocking streams wait
+//    for neither.
+// 3. Before an operation the thread may sleep, as long as a seed says (ZARROW_SOFTWARE_DEVICE_SEED; 0 for never), so
+//    that who forgot to wait sees memory as it was.
 // 4. In a context in which something went wrong, operations are passed over.
 #pragma once
 

@@ -140,10 +140,6 @@ impl Device {
         self.stream
     }
 
-    pub(crate) fn copy_stream(&self) -> Stream {
-        self.copy_stream
-    }
-
     pub(crate) fn pool(&self) -> Option<MemoryPool> {
         self.pool
     }
@@ -207,6 +203,38 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is the device's.
         unsafe { self.enter()?.driver.stream_synchronize(self.stream.handle()) }
+    }
+
+    /// Waits until everything is done that any library gave to the device: for memory whose user cannot be waited for otherwise.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub(crate) fn synchronize_all(&self) -> Result<()> {
+        let current = self.enter()?;
+        // SAFETY: the context is the device's.
+        unsafe { current.driver.context_synchronize() }
+    }
+
+    /// Copies beside the work of our stream: `copy` gives copies to the copy stream, to memory that `owner` keeps. They begin
+    /// when the memory is there, and our stream goes on when they are done. Where it cannot be made to wait, the memory is
+    /// never freed, since a copy might still write to it.
+    ///
+    /// # Errors
+    /// What `copy` and the driver answer.
+    pub(crate) fn copy_beside<T: Clone>(
+        &'static self,
+        owner: &T,
+        copy: impl FnOnce(Stream) -> Result<()>,
+    ) -> Result<()> {
+        self.order(self.stream, self.copy_stream)?;
+        let outcome = copy(self.copy_stream);
+        if let Err(error) = self.order(self.copy_stream, self.stream) {
+            if self.synchronize_all().is_err() {
+                std::mem::forget(owner.clone());
+            }
+            return Err(error);
+        }
+        outcome
     }
 
     /// Has `later` wait for what was given to `earlier` so far. The caller does not wait.

@@ -37,9 +37,12 @@ impl Drop for ForeignMemory {
             std::mem::forget(owner);
             return;
         }
-        // Where the device has failed nothing runs any more that could use it.
-        let _ = Event::record(self.device, self.device.stream()).and_then(|event| event.wait());
-        drop(owner);
+        let waited = Event::record(self.device, self.device.stream()).and_then(|event| event.wait());
+        match waited.or_else(|_| self.device.synchronize_all()) {
+            Ok(()) => drop(owner),
+            // Nobody can say that the memory is no longer used.
+            Err(_) => std::mem::forget(owner),
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 //! }
 //! ```
 
+pub mod decompress;
 mod device;
 mod driver;
 mod error;
@@ -24,6 +25,7 @@ mod kernel;
 mod memory;
 mod pinned;
 mod read;
+mod route;
 mod stream;
 mod tensor;
 
@@ -31,6 +33,7 @@ pub use device::{Device, release_memory};
 pub use error::{Error, Result};
 pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;
-pub use read::{in_stream, read, write};
+pub use read::{in_stream, read, read_routed, write};
+pub use route::{Explanation, Route, explain};
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;

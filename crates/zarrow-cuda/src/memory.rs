@@ -115,9 +115,11 @@ impl Drop for DeviceMemory {
         if self.address == 0 || self.generation != generation() {
             return;
         }
-        // Step 3. A stream that its library has destroyed has done its work, or does it before it goes.
-        for consumer in self.consumers.lock().drain(..) {
-            let _ = self.device.order(consumer, self.device.stream());
+        // Step 3. A stream that its library has destroyed cannot be waited for, but the device can.
+        let consumers = std::mem::take(&mut *self.consumers.lock());
+        let wait = |consumer: &Stream| self.device.order(*consumer, self.device.stream()).is_ok();
+        if !consumers.iter().all(wait) && self.device.synchronize_all().is_err() {
+            return;
         }
         let Ok(current) = self.device.enter() else { return };
         // SAFETY: the memory was taken by `take`, nobody has it any more, and it is freed once.

@@ -4,12 +4,17 @@
 //! 2. Each part is read and decoded into a slot, on all threads, by the same engine as a read to the host.
 //! 3. One copy brings the slot to the device, beside the decoding of the next part: straight to its place where it is one
 //!    run of the result, else to memory on the device from which a kernel places it.
-//! 4. Our stream waits for the last copy. The call returns before the device is done.
+//! 4. Our stream waits for the copies. The call returns before the device is done.
 //!
 //! Each byte is copied once on the host (by decoding) and once to the device.
+//!
+//! [`read_routed`] may let the device decompress instead: [`decompress`](crate::decompress).
 
+use crate::decompress::decompressor;
+use crate::decompress::wave::{self, Done};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::route::{Route, explain};
 use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
 use zarrow::{Array, Part, ReadOptions, Selection, Strided, Values, WriteOptions};
@@ -42,23 +47,73 @@ pub fn read(
     out: Option<&DeviceTensor>,
     options: &ReadOptions<'_>,
 ) -> Result<DeviceTensor> {
-    let extents = selection.shape();
-    let result = match out {
-        Some(out) => {
-            check_place(array, &extents, device, out)?;
-            out.clone()
-        }
-        None => DeviceTensor::empty(device, &extents, array.data_type().clone())?,
+    let result = place_for(array, selection, device, out)?;
+    read_by_parts(array, selection, &result, options)?;
+    Ok(result)
+}
+
+/// As [`read`], with chunks decompressed where `route` says; and how many were decompressed where. This waits until the device is
+/// done, since only then it is known whether all frames were whole: where one was not, the read begins anew on the host,
+/// which tells what is wrong with it.
+///
+/// # Errors
+/// As [`read`]; [`Error::Unavailable`] where the device is asked for and nobody decompresses there;
+/// [`Error::Unsupported`] where it is asked for an array or a selection that cannot be handed over
+/// ([`Array::hands_over`]).
+pub fn read_routed(
+    array: &Array,
+    selection: &Selection,
+    device: &'static Device,
+    out: Option<&DeviceTensor>,
+    route: Route,
+    options: &ReadOptions<'_>,
+) -> Result<(DeviceTensor, Done)> {
+    let route = match route {
+        Route::Auto => explain(array, selection).route,
+        route => route,
     };
+    let result = place_for(array, selection, device, out)?;
+    if route == Route::Device {
+        if !array.hands_over(selection) {
+            let text = "the device decompresses no such array, store or selection: type decompress=\"host\"";
+            return Err(Error::Unsupported(text.to_owned()));
+        }
+        let done = wave::read(array, selection, &result, decompressor()?, options)?;
+        if done.failed_frames == 0 {
+            return Ok((result, done));
+        }
+        read_by_parts(array, selection, &result, options)?;
+        return Ok((result, done));
+    }
+    read_by_parts(array, selection, &result, options)?;
+    Ok((result, Done::default()))
+}
+
+/// The memory of a read's result.
+fn place_for(
+    array: &Array,
+    selection: &Selection,
+    device: &'static Device,
+    out: Option<&DeviceTensor>,
+) -> Result<DeviceTensor> {
+    let extents = selection.shape();
+    match out {
+        Some(out) => check_place(array, &extents, device, out).map(|()| out.clone()),
+        None => DeviceTensor::empty(device, &extents, array.data_type().clone()),
+    }
+}
+
+/// Steps 1 to 4.
+fn read_by_parts(
+    array: &Array,
+    selection: &Selection,
+    result: &DeviceTensor,
+    options: &ReadOptions<'_>,
+) -> Result<()> {
     let item_size = result.item_size();
     let unit = array.chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
-    // Copies begin when the memory is there, and what used it before is done.
-    device.order(device.stream(), device.copy_stream())?;
     let parts = selection.parts(&unit, item_size, PART_NBYTES);
-    let outcome = parts.iter().try_for_each(|part| read_part(array, part, &result, options));
-    // Also where a part failed: what was given to the copy stream may still write to the result.
-    device.order(device.copy_stream(), device.stream())?;
-    outcome.map(|()| result)
+    parts.iter().try_for_each(|part| read_part(array, part, result, options))
 }
 
 /// Steps 2 and 3 for one part.
@@ -74,12 +129,10 @@ fn read_part(array: &Array, part: &Part, result: &DeviceTensor, options: &ReadOp
     unsafe { array.read_strided(&part.selection, memory, options)? };
     let place = place_of(result, &part.start, &extents)?;
     if place.is_c_contiguous() {
-        return slot.send(place.address(), nbytes, device.copy_stream());
+        return device.copy_beside(&place, |stream| slot.send(place.address(), nbytes, stream));
     }
     let staging = DeviceTensor::empty(device, &extents, result.dtype().clone())?;
-    device.order(device.stream(), device.copy_stream())?;
-    slot.send(staging.address(), nbytes, device.copy_stream())?;
-    device.order(device.copy_stream(), device.stream())?;
+    device.copy_beside(&staging, |stream| slot.send(staging.address(), nbytes, stream))?;
     place.assign(&staging)
 }
 

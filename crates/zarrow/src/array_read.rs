@@ -1,11 +1,12 @@
 //! Reading an array: into fresh memory, into the caller's, or mapped from its files.
 
 use crate::array::Array;
+use crate::codec::{ArrayToBytes, Swap};
 use crate::error::{ErrorKind, Result};
-use crate::exec::{Reader, Sink, read};
+use crate::exec::{ChunkSink, Reader, Sink, read};
 use crate::memory::{self, Strided};
 use crate::options::ReadOptions;
-use crate::selection::{IntoSelection, Selection};
+use crate::selection::{AxisSelection, IntoSelection, Selection};
 use std::any::TypeId;
 use zarrow_array::{DecodedArray, Element, Error as ArrayError, SharedTensor, shape};
 
@@ -156,6 +157,46 @@ impl Array {
         // SAFETY: the caller's contract.
         let sink = Sink::Fixed(unsafe { out.destination(selection, item_size) });
         self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
+    }
+
+    /// Hands the chunks of `selection` to `sink` as they are stored, each once, with what of it is wanted: for memory that
+    /// this engine does not write, such as a device's. Nothing is copied.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for arrays and selections that [`hands_over`](Array::hands_over) does not take, and for
+    /// values that mean that an element is missing; what the sink answers; and as [`read_with`](Array::read_with).
+    pub fn read_stored(
+        &self,
+        selection: &Selection,
+        sink: &dyn ChunkSink,
+        options: &ReadOptions<'_>,
+    ) -> Result<()> {
+        self.check(selection)?;
+        let interrupted = options.strided().map_err(|error| self.place(error))?;
+        if !self.hands_over(selection) {
+            let text = "chunks as they are stored, of this array or selection".to_owned();
+            return Err(self.place(ErrorKind::Unsupported(text).into()));
+        }
+        let sink = Sink::Chunks(sink);
+        self.reader().read_into(selection, &sink, interrupted).map_err(|error| self.place(error))
+    }
+
+    /// Whether [`read_stored`](Array::read_stored) can read `selection`: the elements have a fixed size and lie in their chunks side by
+    /// side (whatever compresses these), the positions on each axis are evenly spaced, and the store is a local one.
+    /// Values of a store elsewhere may be replaced while they are read, and be handed over twice then.
+    #[must_use]
+    pub fn hands_over(&self, selection: &Selection) -> bool {
+        let mut chain = self.chain();
+        while let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes {
+            chain = &sharding.inner;
+        }
+        let is_plain =
+            matches!(&chain.array_to_bytes, ArrayToBytes::Bytes { swap } if !matches!(swap, Swap::Fields(_)));
+        let is_even = |axis: &AxisSelection| matches!(axis, AxisSelection::Even { .. });
+        is_plain
+            && chain.has_fixed_elements()
+            && self.store().remote().is_none()
+            && selection.axes().iter().all(is_even)
     }
 
     /// Maps `selection` from the files that hold it, where they hold plain elements that lie as a tensor's do; `None`

@@ -43,7 +43,10 @@ pub use array_detached::Detached;
 pub use array_field::ArrayField;
 pub use batch::{read_many, read_many_strided, read_many_with};
 pub use error::{Context, Error, ErrorKind, Result};
-pub use exec::{Batch, Values, idle_nbytes, num_threads, release_idle, set_num_threads};
+pub use exec::{
+    Batch, ChunkAxis, ChunkSink, DecodeChunk, StoredChunk, Values, idle_nbytes, num_threads, release_idle,
+    set_num_threads,
+};
 pub use group::Group;
 pub use hierarchy::{
     ArrayBuilder, AttributeChange, Existing, create_array, create_array_with, create_group, new_path,

@@ -73,12 +73,18 @@ def bits(elements: Elements) -> npt.NDArray[np.uint8]:
 
 
 @PROPERTIES
-@given(pairs(), st.booleans())
+@given(pairs(), st.booleans(), st.data())
 def test_differences_of_bits_are_found(
-    shared: Driver, drawn: tuple[np.dtype[np.generic], View, View, int], equal_nan: bool
+    shared: Driver,
+    drawn: tuple[np.dtype[np.generic], View, View, int],
+    equal_nan: bool,
+    data: st.DataObject,
 ) -> None:
+    """Both sides are of one value, or the same at random, but for one element."""
     dtype, left, right, seed = drawn
     (content, elements), (other_content, others) = filled(left, dtype, seed), filled(right, dtype, seed)
+    place = tuple(data.draw(st.integers(0, length - 1)) for length in left.shape)
+    others[place] = data.draw(st.sampled_from([others[place], *samples(dtype)]))
     same = (bits(elements) == bits(others)).all(axis=1)
     if equal_nan:
         same |= (is_nan(elements) & is_nan(others)).reshape(-1)
@@ -87,6 +93,28 @@ def test_differences_of_bits_are_found(
         pair.equal_nan = equal_nan
         shared.launch("zarrow_differs", pair, ctypes.c_uint64(addresses[2]), threads=3)
         assert shared.download(addresses[2], 4).view(np.uint32)[0] == (not same.all())
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float64", "complex64", "complex128"])
+def test_each_value_differs_from_each_other(shared: Driver, name: str, equal_nan: bool) -> None:
+    """Of complex numbers, one part is enough to be no number."""
+    dtype = next(dtype for dtype in TYPES if dtype.name == name)
+    values = samples(dtype)
+    content = values.view(np.uint8)
+    one = View((), 0, (), dtype.itemsize)
+    with shared.memory(content, np.zeros((len(values) ** 2, 4), np.uint8).reshape(-1)) as [address, flags]:
+        for left, right in np.ndindex(len(values), len(values)):
+            places = [address + left * dtype.itemsize, address + right * dtype.itemsize]
+            pair = parameters(dtype, one, one, places)
+            pair.equal_nan = equal_nan
+            flag = flags + (left * len(values) + right) * 4
+            shared.launch("zarrow_differs", pair, ctypes.c_uint64(flag), blocks=(1, 1), threads=1)
+        differs = shared.download(flags, len(values) ** 2 * 4).view(np.uint32).reshape(len(values), -1)
+    same = (bits(values)[:, None] == bits(values)[None]).all(axis=2)
+    if equal_nan:
+        same |= is_nan(values)[:, None] & is_nan(values)[None]
+    np.testing.assert_array_equal(differs, ~same)
 
 
 @PROPERTIES

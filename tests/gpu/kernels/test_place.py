@@ -143,13 +143,28 @@ def test_what_c_blosc_shuffled_is_in_order_again(
     # c-blosc leaves the bytes of one-byte elements where they are.
     kind = NO_SHUFFLE if shuffle == BYTES and element == 1 else shuffle
     np.testing.assert_array_equal(shuffled(content, kind, element, block), stored)
+    assert_unshuffled(shared, stored, content, kind, element, block)
+
+
+@pytest.mark.parametrize("element", [2, 3, 4, 8, 16, 24])
+def test_what_the_filter_of_numcodecs_shuffled_is_in_order_again(shared: Driver, element: int) -> None:
+    """It is one block, of whole elements."""
+    content = random_bytes(61 * element, element)
+    stored = np.frombuffer(numcodecs.Shuffle(element).encode(content), np.uint8)
+    assert_unshuffled(shared, stored, content, BYTES, element, content.nbytes)
+
+
+def assert_unshuffled(
+    driver: Driver, stored: Bytes, content: Bytes, kind: int, element: int, block: int
+) -> None:
+    """Whether the kernel makes the content out of what is stored."""
     item = element if element in ELEMENTS else 1
     whole = View((content.nbytes // item,), 0, (item,), content.nbytes)
     made = piece(
         whole, whole, shuffle=kind, element_nbytes=element, block_nbytes=block, decoded_nbytes=content.nbytes
     )
-    with shared.memory(stored, np.zeros_like(content)) as [made.source, made.destination]:
+    with driver.memory(stored, np.zeros_like(content)) as [made.source, made.destination]:
         destination = made.destination
-        with shared.memory(np.frombuffer(bytes(made), np.uint8)) as [address]:
-            shared.launch(f"zarrow_place_{item}", ctypes.c_uint64(address), ctypes.c_uint32(1))
-            np.testing.assert_array_equal(shared.download(destination, content.nbytes), content)
+        with driver.memory(np.frombuffer(bytes(made), np.uint8)) as [address]:
+            driver.launch(f"zarrow_place_{item}", ctypes.c_uint64(address), ctypes.c_uint32(1))
+            np.testing.assert_array_equal(driver.download(destination, content.nbytes), content)

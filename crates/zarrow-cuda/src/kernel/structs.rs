@@ -179,3 +179,12 @@ const _: () = assert!(
         && offset_of!(Gather, destination_stride) == 192
         && offset_of!(Gather, rank) == 256
 );
+
+impl Piece {
+    /// Its bytes, as the kernels read them.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the struct has no padding: its fields fill it (see the assertion above).
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Piece>()) }
+    }
+}

@@ -29,7 +29,9 @@ mod vlen;
 
 pub(crate) use built_in::find as definition;
 pub(crate) use byte_order::Swap;
-pub(crate) use bytes_to_bytes::{Output, between_limit, decode, decode_range};
+pub(crate) use bytes_to_bytes::{
+    BytesToBytes, Output, between_limit, decode, decode_checksums, decode_range,
+};
 pub(crate) use chain::{ArrayToBytes, Chain};
 pub(crate) use chunk_elements::ChunkElements;
 pub(crate) use compress::{Encoded, FromLent, encode, encode_lent};

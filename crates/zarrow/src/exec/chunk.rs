@@ -8,6 +8,7 @@
 //! 4. A shard's inner chunks are read as [`shard`](super::shard) says, each by the same steps, however deep.
 //! 5. Elements that may be missing are read as [`optional`](super::optional) says.
 //! 6. Other layouts are decoded whole, and handed on.
+//! 7. What goes to memory that is not written here is handed over as it is stored: [`chunk_sink`](super::chunk_sink).
 
 use crate::codec::{ArrayToBytes, Chain, Codecs, Output, Swap, between_limit, decode, decode_range};
 use crate::error::{Error, ErrorKind, Result};
@@ -21,6 +22,7 @@ use crate::exec::output_strides::c_strides;
 use crate::exec::part::{AxisPart, PerAxis, run_of};
 use crate::exec::range::{read_range, small_span};
 use crate::exec::shard::Share;
+use crate::exec::sink::Sink;
 use crate::exec::worker::Worker;
 use crate::metadata::FillValue;
 use std::mem::MaybeUninit;
@@ -115,6 +117,12 @@ impl Chunk<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let Chain { array_to_bytes, bytes_to_bytes, .. } = self.chain;
+        if let [claim] = &*claims
+            && let Sink::Chunks(sink) = claim.sink()
+            && !matches!(array_to_bytes, ArrayToBytes::Sharding(_))
+        {
+            return self.hand_over(*sink, claim.part(), input, worker);
+        }
         match array_to_bytes {
             ArrayToBytes::Bytes { swap } if bytes_to_bytes.is_empty() => {
                 self.read_uncompressed(input, claims, swap, worker)?;

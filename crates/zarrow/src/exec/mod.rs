@@ -6,6 +6,7 @@ mod cache;
 mod chunk;
 mod chunk_list;
 mod chunk_parts;
+mod chunk_sink;
 mod destination;
 mod elements;
 mod field;
@@ -35,6 +36,7 @@ mod worker;
 mod write;
 
 pub use batch::Batch;
+pub use chunk_sink::{ChunkAxis, ChunkSink, DecodeChunk, StoredChunk};
 pub use idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
 pub use write::Values;

@@ -158,6 +158,8 @@ impl<'a> Reader<'a> {
         let chunk_parts = self.chunk_parts(&part)?;
         let shares = match threads {
             1 => 1,
+            // A chunk is handed over once.
+            _ if matches!(sink, Sink::Chunks(_)) && !self.is_sharded() => 1,
             _ => {
                 // A chunk in the middle is no edge, where there is one that is not.
                 let (mut chunk_index, mut middle) = (PerAxis::new(), PerAxis::new());

@@ -3,6 +3,7 @@
 use crate::codec::{Decoded, Swap};
 use crate::error::{ErrorKind, Result};
 use crate::exec::bitmap::{Bitmap, pack};
+use crate::exec::chunk_sink::{ChunkSink, axes_of};
 use crate::exec::destination::{Destination, Source};
 use crate::exec::field::FieldPlace;
 use crate::exec::output_strides::c_strides;
@@ -29,6 +30,8 @@ pub enum Sink<'a> {
         /// The elements.
         inner: Box<Sink<'a>>,
     },
+    /// Memory that is not written here: chunks are handed over as they are stored.
+    Chunks(&'a dyn ChunkSink),
 }
 
 /// A chunk and its data do not go together: the compiled chain rules that out.
@@ -47,7 +50,7 @@ impl<'a> Sink<'a> {
             Sink::Optional { missing, bitmap, inner } => {
                 Sink::Optional { missing, bitmap, inner: Box::new(inner.of_field(field)) }
             }
-            Sink::Variable(_) => self,
+            Sink::Variable(_) | Sink::Chunks(_) => self,
         }
     }
 
@@ -61,7 +64,7 @@ impl<'a> Sink<'a> {
                 data.provide_pages(part, pass)
             }
             Sink::Optional { inner, .. } => inner.provide_pages(part, pass),
-            Sink::Variable(_) => Ok(()),
+            Sink::Variable(_) | Sink::Chunks(_) => Ok(()),
         }
     }
 
@@ -122,6 +125,7 @@ impl<'a> Sink<'a> {
             // SAFETY: the caller's contract.
             (Sink::SentinelMasked(marked), FillValue::Fixed(item)) => unsafe { marked.fill(part, item) },
             (Sink::Variable(sink), FillValue::Variable(_)) => sink.add_fill(part),
+            (Sink::Chunks(sink), FillValue::Fixed(item)) => sink.fill(&axes_of(part)?, item),
             (Sink::Optional { missing, bitmap, inner }, FillValue::Present(value)) => {
                 // SAFETY: the caller's contract.
                 unsafe {
@@ -155,7 +159,7 @@ impl<'a> Sink<'a> {
             Sink::SentinelMasked(marked) => unsafe { marked.mark(part) },
             // SAFETY: as above.
             Sink::Optional { inner, .. } => unsafe { inner.mark(part) },
-            Sink::Fixed(_) | Sink::Variable(_) => Ok(()),
+            Sink::Fixed(_) | Sink::Variable(_) | Sink::Chunks(_) => Ok(()),
         }
     }
 
@@ -174,6 +178,7 @@ impl<'a> Sink<'a> {
                 marked.fill(part, &allocation::filled(0, marked.data.item_size())?)
             },
             Sink::Variable(sink) => sink.add_empty(part),
+            Sink::Chunks(_) => Err(mismatch().into()),
             // SAFETY: the caller's contract.
             Sink::Optional { .. } => unsafe { self.fill(part, &FillValue::Missing) },
         }

@@ -1,0 +1,295 @@
+//! nvCOMP, NVIDIA's library of decompressors, opened at run time from the user's own wheel (`nvidia-libnvcomp-cu12` or
+//! `-cu13`, 5.1 or later).
+//!
+//! Its functions for batches have the same signature in versions 5 and 6, but for the one that tells how much memory a batch
+//! needs. Options are 64 bytes, which are zero for the defaults.
+//!
+//! Source: the headers of nvCOMP 5.3 and 6.0.
+
+use super::{Decompressor, Format, Frames};
+use crate::driver::functions::{Address, StreamHandle};
+use crate::driver::library::Library;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+use std::ffi::{CString, c_int};
+use std::ptr::null_mut;
+use zarrow_array::fork::{Mutex, OnceCell};
+
+/// The environment variable that names the library.
+const LIBRARY_VARIABLE: &str = "ZARROW_NVCOMP";
+/// Where it is looked for besides: what the loader finds.
+const NAMES: [&str; 2] = ["libnvcomp.so.6", "libnvcomp.so.5"];
+
+static PATHS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Adds a path where the library may be, before it is first used.
+pub fn add_path(path: &str) {
+    PATHS.lock().push(path.to_owned());
+}
+
+/// `nvcompBatched…DecompressOpts_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Options([c_int; 16]);
+
+const DEFAULTS: Options = Options([0; 16]);
+
+/// `nvcompAlignmentRequirements_t`: of the input, the output and the temporary memory, in bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Alignments {
+    /// Of each frame.
+    pub input: usize,
+    /// Of where each is decompressed to.
+    pub output: usize,
+    /// Of the temporary memory.
+    pub temporary: usize,
+}
+
+/// `nvcompProperties_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Properties {
+    version: u32,
+    runtime: u32,
+}
+
+type GetProperties = unsafe extern "C" fn(*mut Properties) -> c_int;
+type GetAlignments = unsafe extern "C" fn(Options, *mut Alignments) -> c_int;
+type TemporarySize5 = unsafe extern "C" fn(usize, usize, Options, *mut usize, usize) -> c_int;
+type TemporarySize6 = unsafe extern "C" fn(usize, usize, Options, *mut usize, usize, StreamHandle) -> c_int;
+type Decompress = unsafe extern "C" fn(
+    Address,
+    Address,
+    Address,
+    Address,
+    usize,
+    Address,
+    usize,
+    Address,
+    Options,
+    Address,
+    StreamHandle,
+) -> c_int;
+
+#[derive(Debug, Clone, Copy)]
+enum TemporarySize {
+    Version5(TemporarySize5),
+    Version6(TemporarySize6),
+}
+
+/// The functions for one format.
+#[derive(Debug, Clone, Copy)]
+struct Functions {
+    alignments: GetAlignments,
+    temporary_size: TemporarySize,
+    decompress: Decompress,
+}
+
+/// The library.
+#[derive(Debug)]
+pub struct Nvcomp {
+    version: u32,
+    zstd: Functions,
+    lz4: Functions,
+}
+
+impl Nvcomp {
+    /// The library, opened at the first call.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn get() -> std::result::Result<&'static Nvcomp, String> {
+        static LIBRARY: OnceCell<std::result::Result<Nvcomp, String>> = OnceCell::new();
+        LIBRARY.get_or_make(Nvcomp::load).as_ref().map_err(Clone::clone)
+    }
+
+    fn load() -> std::result::Result<Nvcomp, String> {
+        let named = std::env::var(LIBRARY_VARIABLE).ok();
+        let added = PATHS.lock().clone();
+        let is_named = named.is_some();
+        let names = named.into_iter().chain(added).chain(NAMES.map(str::to_owned));
+        let mut reasons = Vec::new();
+        for name in names {
+            match Library::open(&name).and_then(|library| Nvcomp::of(&library)) {
+                Ok(nvcomp) => return Ok(nvcomp),
+                Err(reason) => reasons.push(reason),
+            }
+            if is_named {
+                break;
+            }
+        }
+        Err(format!("{}: install nvidia-libnvcomp-cu12 or nvidia-libnvcomp-cu13", reasons.join("; ")))
+    }
+
+    /// The functions of `library`.
+    fn of(library: &Library) -> std::result::Result<Nvcomp, String> {
+        let mut properties = Properties::default();
+        // SAFETY: the library declares the function so; the struct lives through the call.
+        let status = unsafe {
+            let properties_of: GetProperties = find(library, "nvcompGetProperties")?;
+            properties_of(&raw mut properties)
+        };
+        // A version is told as 6000 for 6.0.0, or 50300 for 5.3.0.
+        let major = if properties.version >= 10_000 {
+            properties.version / 10_000
+        } else {
+            properties.version / 1000
+        };
+        if status != 0 || !(5..=6).contains(&major) {
+            return Err(format!("nvCOMP of version {} is neither 5 nor 6", properties.version));
+        }
+        let functions = |format: &str| {
+            let name = |function: &str| format!("nvcompBatched{format}{function}");
+            // SAFETY: the library declares functions of these names so, by the headers of both versions.
+            unsafe {
+                Ok::<_, String>(Functions {
+                    alignments: find(library, &name("DecompressGetRequiredAlignments"))?,
+                    temporary_size: match find(library, &name("DecompressGetTempSizeAsync")) {
+                        Ok(function) => TemporarySize::Version5(function),
+                        Err(_) => TemporarySize::Version6(find(library, &name("DecompressGetTempSize"))?),
+                    },
+                    decompress: find(library, &name("DecompressAsync"))?,
+                })
+            }
+        };
+        Ok(Nvcomp { version: properties.version, zstd: functions("Zstd")?, lz4: functions("LZ4")? })
+    }
+
+    /// Its version, as it tells it.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn functions(&self, format: Format) -> &Functions {
+        match format {
+            Format::Zstd => &self.zstd,
+            Format::Lz4 => &self.lz4,
+        }
+    }
+
+    /// How frames and memory have to be aligned.
+    ///
+    /// # Errors
+    /// What the library answers.
+    pub fn alignments(&self, format: Format) -> Result<Alignments> {
+        let mut alignments = Alignments::default();
+        // SAFETY: the struct lives through the call.
+        let status = unsafe { (self.functions(format).alignments)(DEFAULTS, &raw mut alignments) };
+        check("DecompressGetRequiredAlignments", status).map(|()| alignments)
+    }
+}
+
+/// The function `name`.
+///
+/// # Safety
+/// The library declares it as `F`, a pointer to a function.
+unsafe fn find<F: Copy>(library: &Library, name: &str) -> std::result::Result<F, String> {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    let symbol = CString::new(name).map_err(|_| name.to_owned())?;
+    let address = library.function(&symbol).ok_or_else(|| format!("nvCOMP has no function {name}"))?;
+    // SAFETY: both are addresses; the caller's contract.
+    Ok(unsafe { std::mem::transmute_copy(&address) })
+}
+
+fn check(function: &'static str, status: c_int) -> Result<()> {
+    match status {
+        0 => Ok(()),
+        code => {
+            let text = "see nvcompStatus_t in nvCOMP's documentation".to_owned();
+            Err(Error::Driver { function, code, name: "an error of nvCOMP".to_owned(), text })
+        }
+    }
+}
+
+impl Decompressor for Nvcomp {
+    fn takes(&self, _format: Format) -> bool {
+        true
+    }
+
+    fn temporary_nbytes(&self, frames: &Frames) -> Result<usize> {
+        let Frames { format, count, largest, total, .. } = *frames;
+        let mut nbytes = 0;
+        // SAFETY: the number lives through the call; no stream is used on the host's side of it.
+        let status = unsafe {
+            match self.functions(format).temporary_size {
+                TemporarySize::Version5(function) => {
+                    function(count, largest, DEFAULTS, &raw mut nbytes, total)
+                }
+                TemporarySize::Version6(function) => {
+                    function(count, largest, DEFAULTS, &raw mut nbytes, total, null_mut())
+                }
+            }
+        };
+        check("DecompressGetTempSize", status).map(|()| nbytes)
+    }
+
+    unsafe fn decompress(
+        &self,
+        frames: &Frames,
+        temporary: Address,
+        temporary_nbytes: usize,
+        stream: Stream,
+    ) -> Result<()> {
+        // SAFETY: the caller's contract.
+        let status = unsafe {
+            (self.functions(frames.format).decompress)(
+                frames.sources,
+                frames.source_nbytes,
+                frames.destination_nbytes,
+                frames.written,
+                frames.count,
+                temporary,
+                temporary_nbytes,
+                frames.destinations,
+                DEFAULTS,
+                frames.statuses,
+                stream.handle(),
+            )
+        };
+        check("DecompressAsync", status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_as_large_as_the_headers_say() {
+        assert_eq!((size_of::<Options>(), align_of::<Options>()), (64, 4));
+        assert_eq!(size_of::<Alignments>(), 24);
+    }
+
+    /// No device is needed for these calls.
+    #[test]
+    #[ignore = "ZARROW_NVCOMP names the library: make test-kernels gets it"]
+    fn the_library_tells_what_a_batch_needs() {
+        let name = std::env::var(LIBRARY_VARIABLE).unwrap();
+        let nvcomp = Nvcomp::of(&Library::open(&name).unwrap()).unwrap();
+        for format in Format::ALL {
+            let alignments = nvcomp.alignments(format).unwrap();
+            assert!(
+                alignments.input <= 16 && alignments.output <= 16 && alignments.temporary <= 256,
+                "{alignments:?}"
+            );
+            let frames = Frames {
+                format,
+                count: 64,
+                sources: 0,
+                source_nbytes: 0,
+                destinations: 0,
+                destination_nbytes: 0,
+                written: 0,
+                statuses: 0,
+                largest: 1 << 20,
+                total: 64 << 20,
+            };
+            let nbytes = nvcomp.temporary_nbytes(&frames).unwrap();
+            // zstd asks for some three times what it decompresses, LZ4 for nothing.
+            let expected = if format == Format::Zstd { 64 << 20..512 << 20 } else { 0..1 << 20 };
+            assert!(expected.contains(&nbytes), "{format:?}: {nbytes}");
+        }
+    }
+}

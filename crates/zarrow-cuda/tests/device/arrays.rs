@@ -1,0 +1,192 @@
+//! Arrays read to a device and written from there, against reads to the host.
+
+use crate::software::{counters, device};
+use std::sync::Arc;
+use zarrow::metadata::CodecMetadata;
+use zarrow::store::MemoryStore;
+use zarrow::{
+    Array, ArrayBuilder, AxisIndex, Existing, Index, Number, OpenOptions, ReadOptions, Selection,
+    WriteOptions, create_array,
+};
+use zarrow_array::{DataType, SharedTensor};
+use zarrow_cuda::{DeviceTensor, Error, in_stream, read, write};
+
+/// An array in memory, of numbers that differ.
+pub fn array(shape: &[u64], build: impl FnOnce(ArrayBuilder) -> ArrayBuilder) -> Array {
+    let metadata = build(ArrayBuilder::new(shape.to_vec(), Number::UInt32)).build().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
+    let count: u64 = shape.iter().product();
+    let values: Vec<u32> = (0..count as u32).map(|number| number.wrapping_mul(2_654_435_761) >> 7).collect();
+    let values = zarrow::Values::contiguous(bytes(&values), Number::UInt32.into(), shape).unwrap();
+    array.write_with(Selection::all(shape), &values, &WriteOptions::default()).unwrap();
+    array
+}
+
+pub fn bytes(values: &[u32]) -> &[u8] {
+    // SAFETY: numbers have no padding.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+pub fn same(left: &SharedTensor, right: &SharedTensor) -> bool {
+    // SAFETY: nobody writes to them.
+    left.shape() == right.shape() && unsafe { left.bytes() == right.bytes() }
+}
+
+pub fn expected(array: &Array, selection: &Selection) -> SharedTensor {
+    array.read(selection).unwrap().into_tensor().unwrap().into_shared().unwrap()
+}
+
+fn check(array: &Array, selection: &Selection) {
+    let tensor = read(array, selection, device(0), None, &ReadOptions::default()).unwrap();
+    assert!(same(&tensor.to_host().unwrap(), &expected(array, selection)), "{selection:?}");
+}
+
+pub fn zstd() -> CodecMetadata {
+    let settings = serde_json::json!({ "level": 1, "checksum": false });
+    CodecMetadata::new("zstd", settings.as_object().unwrap().clone())
+}
+
+pub fn slice(start: i64, stop: Option<i64>, step: i64) -> Index {
+    Index::Slice { start: Some(start), stop, step: Some(step) }
+}
+
+#[test]
+fn reads_are_those_of_the_host() {
+    let arrays = [
+        array(&[50, 40, 3], |builder| builder.chunk_shape([16, 16, 3])),
+        array(&[50, 40, 3], |builder| builder.chunk_shape([16, 16, 3]).compressors([zstd()])),
+        array(&[50, 40, 3], |builder| {
+            builder.chunk_shape([8, 8, 3]).shard_shape([32, 16, 3]).compressors([zstd()])
+        }),
+    ];
+    for array in &arrays {
+        let shape = array.shape().to_vec();
+        check(array, &Selection::all(&shape));
+        let basic = [
+            vec![slice(3, Some(41), 1), slice(35, None, -3), slice(1, None, 1)],
+            vec![Index::At(-1), Index::Ellipsis, slice(0, None, 2)],
+            vec![slice(5, Some(5), 1)],
+            vec![Index::At(7), Index::At(8), Index::At(2)],
+        ];
+        for indices in basic {
+            check(array, &Selection::new(&shape, &indices).unwrap());
+        }
+        let listed =
+            [AxisIndex::List(&[9, 3, 49, 3]), AxisIndex::Basic(slice(0, None, 1)), AxisIndex::List(&[2, 0])];
+        check(array, &Selection::orthogonal(&shape, &listed).unwrap());
+        let points = [
+            AxisIndex::List(&[9, 3, 49, 3]),
+            AxisIndex::List(&[0, 39, 5, 5]),
+            AxisIndex::Basic(slice(0, None, 1)),
+        ];
+        check(array, &Selection::points(&shape, &points, &[2, 2]).unwrap());
+    }
+}
+
+#[test]
+fn reads_of_several_parts_cross_the_border_once() {
+    // 40 MiB: three parts that are runs of the result, and three that are not.
+    for chunk_shape in [[512, 512], [4096, 64]] {
+        let array = array(&[4096, 2560], |builder| builder.chunk_shape(chunk_shape));
+        let all = Selection::all(array.shape());
+        device(0).synchronize().unwrap();
+        let before = counters();
+        let tensor = read(&array, &all, device(0), None, &ReadOptions::default()).unwrap();
+        device(0).synchronize().unwrap();
+        let after = counters();
+        // Other tests of this process may use the device meanwhile, and add to the counts: they move far less.
+        let moved = after.to_device_pinned - before.to_device_pinned;
+        assert!((40 << 20..45 << 20).contains(&moved), "{moved}");
+        assert_eq!(after.to_device_pageable, before.to_device_pageable);
+        assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
+    }
+}
+
+#[test]
+fn reads_go_into_memory_with_any_strides() {
+    let array = array(&[30, 20], |builder| builder.chunk_shape([7, 6]).compressors([zstd()]));
+    let whole = DeviceTensor::empty(device(0), &[40, 60], Number::UInt32.into()).unwrap();
+    whole.fill(&[0; 4]).unwrap();
+    let range = |start, step, count| zarrow_array::IndexStep::Range { start, step, count };
+    let out = whole.view(&[range(39, -2, 20), range(1, 2, 30)]).unwrap().transpose(&[1, 0]).unwrap();
+    let all = Selection::all(array.shape());
+    read(&array, &all, device(0), Some(&out), &ReadOptions::default()).unwrap();
+    assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
+    let beside = whole.view(&[range(0, 2, 20), range(0, 1, 60)]).unwrap();
+    assert!(!beside.any().unwrap(), "nothing is written outside");
+    let refused =
+        |out: &DeviceTensor| read(&array, &all, device(0), Some(out), &ReadOptions::default()).unwrap_err();
+    assert!(matches!(refused(&whole), Error::Array(_)));
+    assert!(matches!(refused(&out.reinterpret(Number::Int32.into()).unwrap()), Error::Unsupported(_)));
+    assert!(matches!(refused(&out.broadcast_to(&[30, 20]).unwrap()), Error::ReadOnly));
+    let other = DeviceTensor::empty(device(1), &[30, 20], Number::UInt32.into()).unwrap();
+    assert!(matches!(refused(&other), Error::OtherDevice { .. }));
+}
+
+#[test]
+fn writes_are_read_back() {
+    let array =
+        array(&[50, 40], |builder| builder.chunk_shape([8, 8]).shard_shape([16, 16]).compressors([zstd()]));
+    let selection = Selection::new(array.shape(), &[slice(3, Some(45), 2), slice(39, None, -1)]).unwrap();
+    let before = expected(&array, &Selection::all(array.shape()));
+    let values = DeviceTensor::from_host(device(0), &expected(&array, &selection)).unwrap();
+    let reversed = values.view(&[
+        zarrow_array::IndexStep::Range { start: 20, step: -1, count: 21 },
+        zarrow_array::IndexStep::Range { start: 0, step: 1, count: 40 },
+    ]);
+    let reversed = reversed.unwrap();
+    write(&array, &selection, &reversed, &WriteOptions::default()).unwrap();
+    assert!(same(&expected(&array, &selection), &reversed.to_host().unwrap()));
+    write(&array, &selection, &values, &WriteOptions::default()).unwrap();
+    assert!(same(&expected(&array, &Selection::all(array.shape())), &before));
+    let one = DeviceTensor::empty(device(0), &[], Number::UInt32.into()).unwrap();
+    one.fill(&7u32.to_ne_bytes()).unwrap();
+    write(&array, &Selection::all(array.shape()), &one, &WriteOptions::default()).unwrap();
+    let sevens =
+        read(&array, &Selection::all(array.shape()), device(0), None, &ReadOptions::default()).unwrap();
+    assert!(sevens.all_equal(&one, false).unwrap());
+    let wrong = DeviceTensor::empty(device(0), &[3], Number::UInt32.into()).unwrap();
+    assert!(write(&array, &selection, &wrong, &WriteOptions::default()).is_err());
+}
+
+#[test]
+fn what_cannot_be_decoded_leaves_the_device_usable() {
+    let metadata = ArrayBuilder::new([64, 64], Number::UInt32)
+        .chunk_shape([16, 16])
+        .compressors([zstd()])
+        .build()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut group = zarrow::Group::create(folder.path()).unwrap();
+    let array = group.create_array("x", metadata, Existing::Refuse).unwrap();
+    let ones = vec![1u32; 64 * 64];
+    let values = zarrow::Values::contiguous(bytes(&ones), Number::UInt32.into(), &[64, 64]).unwrap();
+    array.write_with(Selection::all(&[64, 64]), &values, &WriteOptions::default()).unwrap();
+    std::fs::write(folder.path().join("x/c/2/1"), b"no frame").unwrap();
+    let all = Selection::all(array.shape());
+    match read(&array, &all, device(0), None, &ReadOptions::default()) {
+        Err(Error::Zarr(error)) => assert_eq!(error.context().chunk.as_deref(), Some(&[2, 1][..])),
+        other => panic!("{other:?}"),
+    }
+    check(&array, &Selection::new(&[64, 64], &[slice(0, Some(32), 1)]).unwrap());
+    let cancelled = || true;
+    let options = ReadOptions::default().cancel(&cancelled);
+    assert!(read(&array, &all, device(0), None, &options).is_err());
+    let strings = ArrayBuilder::new([4], DataType::String).build().unwrap();
+    let strings = group.create_array("text", strings, Existing::Refuse).unwrap();
+    let error = read(&strings, &Selection::all(&[4]), device(0), None, &ReadOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("without device="), "{error}");
+}
+
+#[test]
+fn a_read_can_be_part_of_anothers_stream() {
+    let array = array(&[64, 64], |builder| builder.chunk_shape([16, 64]));
+    let all = Selection::all(array.shape());
+    let stream = zarrow_cuda::Stream::PER_THREAD;
+    let tensor =
+        in_stream(device(0), stream, || read(&array, &all, device(0), None, &ReadOptions::default()))
+            .unwrap();
+    zarrow_cuda::Event::record(device(0), stream).unwrap().wait().unwrap();
+    assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
+}

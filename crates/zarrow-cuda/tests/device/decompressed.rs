@@ -1,0 +1,209 @@
+//! Reads whose chunks the device decompresses, against reads to the host.
+
+use crate::arrays::{array, bytes, expected, same, slice, zstd};
+use crate::decompressor::install;
+use crate::software::device;
+use proptest::prelude::*;
+use serde_json::json;
+use zarrow::metadata::CodecMetadata;
+use zarrow::{Array, ArrayBuilder, Existing, Index, Number, ReadOptions, Selection, WriteOptions};
+use zarrow_cuda::{DeviceTensor, Error, Route, explain, read_routed};
+
+fn codec(name: &str, settings: serde_json::Value) -> CodecMetadata {
+    CodecMetadata::new(name, settings.as_object().unwrap().clone())
+}
+
+fn blosc(compressor: &str, shuffle: &str, block_nbytes: u32) -> CodecMetadata {
+    let settings = json!({ "cname": compressor, "clevel": 5, "shuffle": shuffle, "typesize": 4, "blocksize": block_nbytes });
+    codec("blosc", settings)
+}
+
+/// Compressors that the device takes, and some that it leaves to the host.
+fn compressors() -> Vec<Vec<CodecMetadata>> {
+    vec![
+        vec![zstd()],
+        vec![zstd(), codec("crc32c", json!({}))],
+        vec![codec("numcodecs.lz4", json!({ "acceleration": 1 }))],
+        vec![blosc("lz4", "shuffle", 0)],
+        vec![blosc("lz4", "bitshuffle", 512)],
+        vec![blosc("zstd", "shuffle", 256)],
+        vec![blosc("zstd", "bitshuffle", 0)],
+        vec![blosc("lz4", "noshuffle", 0)],
+        vec![blosc("blosclz", "shuffle", 0)],
+        vec![codec("gzip", json!({ "level": 1 }))],
+        vec![codec("zstd", json!({ "level": 1, "checksum": true }))],
+        vec![],
+    ]
+}
+
+fn check(array: &Array, selection: &Selection) -> zarrow_cuda::decompress::wave::Done {
+    install();
+    let route = Route::Device;
+    let (tensor, done) =
+        read_routed(array, selection, device(0), None, route, &ReadOptions::default()).unwrap();
+    assert!(same(&tensor.to_host().unwrap(), &expected(array, selection)), "{selection:?}");
+    done
+}
+
+#[test]
+fn every_compressor_gives_what_the_host_gives() {
+    for compressors in compressors() {
+        let names: Vec<_> = compressors.iter().map(|codec| codec.name.clone()).collect();
+        let array =
+            array(&[70, 50], |builder| builder.chunk_shape([16, 24]).compressors(compressors.clone()));
+        let done = check(&array, &Selection::all(&[70, 50]));
+        assert_eq!(done.on_device + done.on_host, 15, "{names:?}");
+        let part = [slice(3, Some(60), 2), slice(45, None, -3)];
+        let done = check(&array, &Selection::new(&[70, 50], &part).unwrap());
+        let is_left = ["gzip"].contains(&names.first().map_or("gzip", String::as_str));
+        let has_checksum = compressors
+            .first()
+            .is_some_and(|codec| codec.configuration.get("checksum") == Some(&json!(true)));
+        let is_blosclz = compressors
+            .first()
+            .is_some_and(|codec| codec.configuration.get("cname") == Some(&json!("blosclz")));
+        assert_eq!(done.on_device > 0, !(is_left || has_checksum || is_blosclz), "{names:?}");
+        assert_eq!(done.failed_frames, 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Any selection of even steps, of chunks in shards, transposed, in either byte order, some of them missing.
+    #[test]
+    fn selections_are_those_of_the_host(
+        starts in prop::array::uniform3(0i64..20),
+        steps in prop::array::uniform3(prop::sample::select(vec![-3i64, -1, 1, 2, 5])),
+        is_dropped in prop::array::uniform3(prop::bool::weighted(0.15)),
+        compressor in 0usize..12,
+        is_sharded: bool,
+        is_reversed: bool,
+        is_big: bool,
+    ) {
+        install();
+        let shape = [20u64, 22, 24];
+        let compressors = compressors().swap_remove(compressor);
+        let metadata = {
+            let builder = ArrayBuilder::new(shape, Number::UInt32).compressors(compressors).big_endian(is_big);
+            let builder = if is_sharded { builder.chunk_shape([5, 11, 6]).shard_shape([10, 11, 12]) } else { builder.chunk_shape([7, 9, 10]) };
+            builder.column_major(is_reversed).build().unwrap()
+        };
+        let store = std::sync::Arc::new(zarrow::store::MemoryStore::default());
+        let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &Default::default()).unwrap();
+        // Half of the array has values; the rest is not stored.
+        let written = Selection::new(&shape, &[slice(0, Some(9), 1), Index::Ellipsis]).unwrap();
+        let values: Vec<u32> = (0..9 * 22 * 24u32).map(|number| number / 3 * 77_777).collect();
+        let values = zarrow::Values::contiguous(bytes(&values), Number::UInt32.into(), &[9, 22, 24]).unwrap();
+        array.write_with(&written, &values, &WriteOptions::default()).unwrap();
+        let indices: Vec<Index> = (0..3)
+            .map(|axis| match is_dropped[axis] {
+                true => Index::At(starts[axis]),
+                false => slice(starts[axis], None, steps[axis]),
+            })
+            .collect();
+        check(&array, &Selection::new(&shape, &indices).unwrap());
+    }
+}
+
+#[test]
+fn elements_of_any_size_are_placed() {
+    install();
+    for dtype in [
+        zarrow::DataType::FixedLengthUtf32 { length: 3 },
+        zarrow::DataType::RawBytes { length: 5 },
+        Number::Complex128.into(),
+        Number::UInt8.into(),
+    ] {
+        let metadata = ArrayBuilder::new([40, 6], dtype.clone())
+            .chunk_shape([8, 6])
+            .compressors([blosc("lz4", "shuffle", 0)])
+            .build()
+            .unwrap();
+        let store = std::sync::Arc::new(zarrow::store::MemoryStore::default());
+        let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &Default::default()).unwrap();
+        let nbytes = 40 * 6 * dtype.item_size().unwrap();
+        // Letters that are text of every kind, twice each.
+        let values: Vec<u8> =
+            (0..nbytes).map(|byte| if byte % 4 == 0 { b'a' + (byte / 8 % 20) as u8 } else { 0 }).collect();
+        let values = zarrow::Values::contiguous(&values, dtype.clone(), &[40, 6]).unwrap();
+        let some = Selection::new(&[40, 6], &[slice(0, Some(40), 1), slice(0, Some(6), 1)]).unwrap();
+        array.write_with(&some, &values, &WriteOptions::default()).unwrap();
+        check(&array, &some);
+        check(&array, &Selection::new(&[40, 6], &[slice(39, None, -2), slice(1, Some(5), 3)]).unwrap());
+    }
+}
+
+#[test]
+fn several_waves_and_strided_memory() {
+    install();
+    // 48 MiB of random words, which do not shrink: several slots.
+    let array = array(&[3 << 10, 4 << 10], |builder| {
+        builder.chunk_shape([256, 256]).compressors([blosc("lz4", "shuffle", 0)])
+    });
+    let done = check(&array, &Selection::all(array.shape()));
+    assert_eq!((done.on_device, done.on_host), (12 * 16, 0));
+    let whole = DeviceTensor::empty(device(0), &[4 << 10, 3 << 10], Number::UInt32.into()).unwrap();
+    let out = whole.transpose(&[1, 0]).unwrap();
+    let all = Selection::all(array.shape());
+    read_routed(&array, &all, device(0), Some(&out), Route::Device, &ReadOptions::default()).unwrap();
+    assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
+}
+
+#[test]
+fn frames_that_are_corrupt_give_the_hosts_error() {
+    install();
+    let folder = tempfile::tempdir().unwrap();
+    let mut group = zarrow::Group::create(folder.path()).unwrap();
+    let metadata = ArrayBuilder::new([64, 64], Number::UInt32)
+        .chunk_shape([16, 16])
+        .compressors([zstd()])
+        .build()
+        .unwrap();
+    let array = group.create_array("x", metadata, Existing::Refuse).unwrap();
+    let ones: Vec<u32> = (0..64 * 64).map(|number| number * 7 % 1000).collect();
+    let values = zarrow::Values::contiguous(bytes(&ones), Number::UInt32.into(), &[64, 64]).unwrap();
+    array.write_with(Selection::all(&[64, 64]), &values, &WriteOptions::default()).unwrap();
+    let path = folder.path().join("x/c/1/2");
+    let mut stored = std::fs::read(&path).unwrap();
+    // The headers stay whole, so that the device is given the frame.
+    let middle = stored.len() / 2;
+    stored[middle..middle + 16].fill(0xee);
+    std::fs::write(&path, &stored).unwrap();
+    let all = Selection::all(array.shape());
+    let outcome = read_routed(&array, &all, device(0), None, Route::Device, &ReadOptions::default());
+    let host = array.read(&all);
+    match (outcome, host) {
+        (Err(Error::Zarr(device)), Err(host)) => assert_eq!(device.to_string(), host.to_string()),
+        (Ok((tensor, done)), Ok(host)) => {
+            // Bytes that decode to something: both say the same.
+            assert!(done.failed_frames == 0);
+            assert!(same(&tensor.to_host().unwrap(), &host.into_tensor().unwrap().into_shared().unwrap()));
+        }
+        other => panic!("{other:?}"),
+    }
+    check(&array, &Selection::new(&[64, 64], &[slice(0, Some(16), 1)]).unwrap());
+}
+
+#[test]
+fn the_route_is_explained() {
+    install();
+    let small = array(&[64, 64], |builder| builder.chunk_shape([32, 32]).compressors([zstd()]));
+    let few = explain(&small, &Selection::all(&[64, 64]));
+    assert_eq!((few.route, few.frames, few.compressor.as_deref()), (Route::Host, 4, Some("zstd")));
+    let many = array(&[640, 640], |builder| builder.chunk_shape([32, 32]).compressors([zstd()]));
+    let all = Selection::all(&[640, 640]);
+    assert_eq!((explain(&many, &all).route, explain(&many, &all).chunks), (Route::Device, 400));
+    let row = Selection::new(&[640, 640], &[Index::At(3)]).unwrap();
+    assert_eq!((explain(&many, &row).route, explain(&many, &row).chunks), (Route::Host, 20));
+    let gzip = array(&[640, 640], |builder| {
+        builder.chunk_shape([32, 32]).compressors([codec("gzip", json!({ "level": 1 }))])
+    });
+    assert!(explain(&gzip, &all).why.contains("gzip"));
+    let raw = array(&[640, 640], |builder| builder.chunk_shape([32, 32]).compressors([]));
+    assert_eq!(explain(&raw, &all).route, Route::Host);
+    let (tensor, done) =
+        read_routed(&many, &all, device(0), None, Route::Auto, &ReadOptions::default()).unwrap();
+    assert_eq!(done.on_device, 400);
+    assert!(same(&tensor.to_host().unwrap(), &expected(&many, &all)));
+}

@@ -1,0 +1,119 @@
+//! Tensors handed over by DLPack and taken back, in streams of others.
+
+use crate::software::device;
+use zarrow_array::{IndexStep, Number};
+use zarrow_cuda::import::Interface;
+use zarrow_cuda::{DeviceTensor, Error, Stream, export, import};
+use zarrow_dlpack::{DLDevice, DLDeviceType, Foreign, Owned};
+
+fn filled(value: u8) -> DeviceTensor {
+    let tensor = DeviceTensor::empty(device(0), &[4, 1000], Number::UInt8.into()).unwrap();
+    tensor.fill(&[value]).unwrap();
+    tensor
+}
+
+#[test]
+fn dlpack_shows_the_same_memory() {
+    let tensor = filled(3);
+    let part = tensor
+        .view(&[
+            IndexStep::Range { start: 3, step: -2, count: 2 },
+            IndexStep::Range { start: 5, step: 3, count: 7 },
+        ])
+        .unwrap();
+    let exported = export::versioned(&part).unwrap();
+    assert_eq!(exported.tensor().device, DLDevice::new(DLDeviceType::CUDA, 0));
+    assert_eq!(exported.tensor().data.addr() as u64, part.address());
+    drop((tensor, part));
+    // SAFETY: the pointer was exported here, and is consumed once.
+    let back = import::versioned(unsafe { Foreign::from_raw(exported.into_raw()) }.unwrap()).unwrap();
+    assert_eq!((back.shape(), back.strides()), (&[2, 7][..], &[-2000, 3][..]));
+    back.fill(&[9]).unwrap();
+    assert!(back.all_equal(&filled(9).view(&[IndexStep::At(0), IndexStep::At(0)]).unwrap(), false).unwrap());
+}
+
+#[test]
+fn strides_that_nobody_steps_along_are_those_of_c_order() {
+    let tensor = filled(1);
+    let thin = tensor
+        .view(&[
+            IndexStep::Range { start: 1, step: 1, count: 1 },
+            IndexStep::Range { start: 0, step: 4, count: 5 },
+        ])
+        .unwrap();
+    let exported = export::legacy(&thin).unwrap();
+    // SAFETY: a tensor of two axes.
+    let strides = unsafe { std::slice::from_raw_parts(exported.tensor().strides, 2) };
+    assert_eq!(strides, [5, 4]);
+}
+
+#[test]
+fn what_cannot_be_told_is_refused() {
+    let tensor = filled(1);
+    let repeated = tensor.broadcast_to(&[2, 4, 1000]).unwrap();
+    assert!(matches!(export::legacy(&repeated), Err(Error::ReadOnly)));
+    assert!(export::versioned(&repeated).is_ok());
+    let dates = zarrow_array::DataType::DateTime64 { unit: zarrow_array::TimeUnit::Second, scale: 1 };
+    let times = DeviceTensor::empty(device(0), &[3], dates).unwrap();
+    assert!(matches!(export::versioned(&times), Err(Error::Array(_))));
+    assert!(matches!(import::device(DLDevice::CPU), Err(Error::Array(_))));
+    assert!(Stream::from_number(0).is_err() && Stream::from_number(-3).is_err());
+    assert_eq!(Stream::from_number(1).unwrap(), Stream::LEGACY);
+}
+
+#[test]
+fn another_stream_sees_what_was_done_before() {
+    // The software device delays streams at random: without the order, the copies below would read what was there before.
+    for round in 0..40u8 {
+        let tensor = filled(round);
+        tensor.lend_to(Stream::LEGACY).unwrap();
+        let exported = export::versioned(&tensor).unwrap();
+        drop(tensor);
+        // SAFETY: the pointer was exported here, and is consumed once.
+        let back = import::versioned(unsafe { Foreign::from_raw(exported.into_raw()) }.unwrap()).unwrap();
+        device(0).order(Stream::LEGACY, device(0).stream()).unwrap();
+        let host = back.to_host().unwrap();
+        // SAFETY: nobody writes to it.
+        assert!(unsafe { host.bytes() }.unwrap().iter().all(|byte| *byte == round));
+    }
+}
+
+#[test]
+fn an_interface_is_found_on_its_device() {
+    let tensor = DeviceTensor::empty(device(1), &[3, 5], Number::Int32.into()).unwrap();
+    tensor.fill(&5i32.to_ne_bytes()).unwrap();
+    let interface = Interface {
+        address: tensor.address(),
+        shape: vec![5, 3],
+        strides: Some(vec![4, 20]),
+        dtype: Number::Int32.into(),
+        read_only: true,
+    };
+    // SAFETY: the tensor, which the owner keeps, has these elements.
+    let seen = unsafe { interface.clone().tensor(Box::new(tensor.clone())) }.unwrap();
+    assert_eq!((seen.device().ordinal(), seen.strides()), (1, &[1, 5][..]));
+    assert!(seen.is_read_only());
+    assert!(seen.all_equal(&tensor.transpose(&[1, 0]).unwrap(), false).unwrap());
+    let refused = |change: &dyn Fn(&mut Interface)| {
+        let mut interface = interface.clone();
+        change(&mut interface);
+        // SAFETY: the memory is not used.
+        unsafe { interface.tensor(Box::new(())) }.is_err()
+    };
+    assert!(refused(&|interface| interface.strides = Some(vec![4])));
+    assert!(refused(&|interface| interface.strides = Some(vec![4, 21])));
+    assert!(refused(&|interface| interface.shape = vec![-1, 3]));
+    assert!(refused(&|interface| interface.shape = vec![i64::MAX, i64::MAX]));
+    assert!(refused(&|interface| interface.address = 8), "no address of a device");
+}
+
+#[test]
+fn a_tensor_that_nobody_took_is_freed() {
+    let tensor = filled(1);
+    let exported = export::versioned(&tensor).unwrap();
+    let pointer = exported.into_raw();
+    // SAFETY: nobody consumed it.
+    drop(unsafe { Owned::from_raw(pointer) });
+    tensor.fill(&[2]).unwrap();
+    device(0).synchronize().unwrap();
+}

@@ -1,0 +1,80 @@
+//! The software device: a CUDA driver of our own in C++ that runs the kernels on the CPU and is strict about what is given to
+//! it. The Makefile builds it; it must be named before the driver is first used.
+
+use std::fs::{File, create_dir_all};
+use std::path::PathBuf;
+use std::process::Command;
+use zarrow_array::fork::OnceCell;
+use zarrow_cuda::Device;
+
+/// Device `ordinal` of the software driver, which has two.
+pub fn device(ordinal: usize) -> &'static Device {
+    library();
+    Device::get(ordinal).unwrap()
+}
+
+/// The library, built where it is not there or its sources are newer.
+pub fn library() -> &'static PathBuf {
+    static LIBRARY: OnceCell<PathBuf> = OnceCell::new();
+    LIBRARY.get_or_make(|| {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        let target = "build/software-device/libcuda.so.1";
+        create_dir_all(root.join("build")).unwrap();
+        // One at a time: tests of several threads and processes come here.
+        let lock = File::create(root.join("build/software-device.lock")).unwrap();
+        lock.lock().unwrap();
+        let made = Command::new("make").args(["--silent", "-C"]).arg(&root).arg(target).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let library = root.join(target);
+        // SAFETY: tests name the driver before they use it, and nothing else reads or changes this variable.
+        unsafe { std::env::set_var("ZARROW_CUDA_DRIVER", &library) };
+        library
+    })
+}
+
+/// What the software driver counts, by the order in which it counts them.
+#[allow(dead_code, reason = "each test uses some")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counters {
+    pub to_device_pageable: u64,
+    pub to_device_pinned: u64,
+    pub to_host: u64,
+    pub on_device: u64,
+    pub launches: u64,
+    pub live_allocations: u64,
+    pub live_nbytes: u64,
+}
+
+/// The counters as they are now.
+#[allow(dead_code, reason = "each test uses some")]
+pub fn counters() -> Counters {
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let mut values = [0u64; 16];
+    // SAFETY: the library is loaded, and its function fills fewer numbers than these.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        let function = libc::dlsym(handle, c"zarrow_device_counters".as_ptr());
+        assert!(!function.is_null());
+        let read: unsafe extern "C" fn(*mut u64) = std::mem::transmute(function);
+        read(values.as_mut_ptr());
+    }
+    let [
+        to_device_pageable,
+        to_device_pinned,
+        to_host,
+        on_device,
+        launches,
+        live_allocations,
+        live_nbytes,
+        ..,
+    ] = values;
+    Counters {
+        to_device_pageable,
+        to_device_pinned,
+        to_host,
+        on_device,
+        launches,
+        live_allocations,
+        live_nbytes,
+    }
+}

@@ -1,0 +1,103 @@
+//! Each function of the driver fails, once at each of its calls: an error, and the device goes on.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+#[path = "device/software.rs"]
+mod software;
+
+use software::{device, library};
+use std::ffi::CString;
+use std::sync::Arc;
+use zarrow::store::MemoryStore;
+use zarrow::{
+    Array, ArrayBuilder, Existing, Number, OpenOptions, ReadOptions, Selection, WriteOptions, create_array,
+};
+use zarrow_cuda::{DeviceTensor, Error, Event, read, write};
+
+/// Makes calls of the driver fail from now on, as `ZARROW_SOFTWARE_DEVICE_FAIL` says it; nothing for an empty text.
+fn fail(calls: &str) {
+    let path = CString::new(library().to_str().unwrap()).unwrap();
+    let calls = CString::new(calls).unwrap();
+    // SAFETY: the library is loaded, and its function reads a text that ends with NUL.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        let function = libc::dlsym(handle, c"zarrow_device_fail".as_ptr());
+        assert!(!function.is_null());
+        let set: unsafe extern "C" fn(*const libc::c_char) = std::mem::transmute(function);
+        set(calls.as_ptr());
+    }
+}
+
+fn array() -> Array {
+    let metadata = ArrayBuilder::new([64, 48], Number::Float32).chunk_shape([16, 16]).build().unwrap();
+    let store = Arc::new(MemoryStore::default());
+    create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap()
+}
+
+/// Everything that can be done, and whether it was.
+fn everything(array: &Array) -> Result<(), Error> {
+    let device = device(0);
+    let all = Selection::all(array.shape());
+    let whole = DeviceTensor::empty(device, &[48, 64], Number::Float32.into())?;
+    whole.fill(&1.5f32.to_ne_bytes())?;
+    let out = whole.transpose(&[1, 0])?;
+    read(array, &all, device, Some(&out), &ReadOptions::default())?;
+    let tensor = read(array, &all, device, None, &ReadOptions::default())?;
+    tensor.astype(&Number::Int16.into())?.copy()?;
+    tensor.all_equal(&out, true)?;
+    tensor.equal(&out)?.all()?;
+    tensor.put(&[3, 1], &out.take(&[1, 2])?)?;
+    write(array, &all, &tensor, &WriteOptions::default())?;
+    tensor.lend_to(zarrow_cuda::Stream::LEGACY)?;
+    Event::record(device, device.stream())?.is_reached()?;
+    device.release_memory()?;
+    device.memory()?;
+    tensor.to_host().map(drop)
+}
+
+#[test]
+fn every_failure_is_an_error_and_the_device_goes_on() {
+    let array = array();
+    everything(&array).unwrap();
+    let functions = [
+        "cuCtxPushCurrent_v2",
+        "cuMemAllocFromPoolAsync",
+        "cuMemFreeAsync",
+        "cuMemHostAlloc",
+        "cuMemcpyHtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2",
+        "cuMemcpyDtoDAsync_v2",
+        "cuMemsetD8Async",
+        "cuEventCreate",
+        "cuEventRecord",
+        "cuEventSynchronize",
+        "cuStreamWaitEvent",
+        "cuStreamSynchronize",
+        "cuMemPoolTrimTo",
+        "cuMemGetInfo_v2",
+    ];
+    let mut failed = 0;
+    for function in functions {
+        for call in [1, 2, 3, 5, 8, 13, 21] {
+            // 801: the device cannot do this, which leaves the context as it was.
+            for code in [2, 801] {
+                fail(&format!("{function}:{call}:{code}"));
+                failed += u32::from(everything(&array).is_err());
+                fail("");
+            }
+        }
+        everything(&array).unwrap_or_else(|error| panic!("after failures of {function}: {error}"));
+    }
+    assert!(failed > 60, "{failed} calls failed");
+}
+
+#[test]
+fn memory_that_is_not_there_is_asked_for_twice() {
+    // The first failure is mended by giving back what is kept.
+    fail("cuMemAllocFromPoolAsync:1:2");
+    let tensor = DeviceTensor::empty(device(1), &[100], Number::Int8.into());
+    fail("");
+    assert!(tensor.is_ok());
+    let error = DeviceTensor::empty(device(1), &[1 << 50], Number::Int8.into()).unwrap_err();
+    assert!(error.is_out_of_memory(), "{error}");
+    assert!(error.to_string().contains("cuda:1"), "{error}");
+}

@@ -1,0 +1,30 @@
+//! A process that is forked after CUDA was used is told so, and drops what it has of it without harm.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+#[path = "device/software.rs"]
+mod software;
+
+use software::device;
+use zarrow_array::Number;
+use zarrow_cuda::{Device, DeviceTensor, Error};
+
+#[test]
+fn a_forked_child_is_told() {
+    let tensor = DeviceTensor::empty(device(0), &[1000], Number::Int8.into()).unwrap();
+    tensor.fill(&[7]).unwrap();
+    // SAFETY: the child calls nothing that another thread of the parent could hold a lock of: it ends by `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        let is_told =
+            matches!(Device::get(0), Err(Error::Forked)) && matches!(tensor.to_host(), Err(Error::Forked));
+        drop(tensor);
+        // SAFETY: ends the child at once, without the parent's handlers.
+        unsafe { libc::_exit(if is_told { 0 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status}");
+    assert!(tensor.all().unwrap(), "the parent goes on");
+}
