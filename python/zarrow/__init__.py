@@ -222,7 +222,7 @@ _HELP_DEPTH = 4
 
 
 def __getattr__(name: str) -> _typing.Any:
-    """Import `zarrow.gpu` and `zarrow.io` when they are first looked at; tell what to type for other names."""
+    """Import `zarrow.gpu` and `zarrow.io` when they are first looked at; tell what to type for others."""
     if name in ("gpu", "io"):
         import importlib
 

@@ -295,17 +295,13 @@ class Array:
 
             Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
             has no effect.
-
         order
             How the elements of a Tensor lie in memory: `"C"`, the last axis has neighbours; `"F"`, the first
             one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
             `mmap` and `mask`.
-        device
-            A GPU to read to: `"cuda:0"`, its number or a `torch.device`; `"cpu"` is the default. `out` may be
-            memory of a GPU too. Not together with `mmap`, `mask` and `order`.
-        stream
-            The CUDA stream in which the result is used, of PyTorch or CuPy, or its number as in DLPack: the
-            current one of the library of `out`, if none is given. Other libraries wait by themselves.
+        device, stream
+            A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which the
+            result is used; `out` may be memory of a GPU too. Not together with `mmap`, `mask` and `order`.
 
         Returns
         -------
@@ -319,21 +315,17 @@ class Array:
             is of another kind (an `IndexError`).
         CodecError
             A chunk does not decode (a `ValueError`).
-        OutOfMemoryError, StoreError, KeyboardInterrupt
-            There is not enough memory, the store could not be read, or Ctrl-C stopped the read.
+        OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
+            There is not enough memory, the store or the GPU could not be used, or Ctrl-C stopped the read.
             Some of the elements of `out` may have been written then, and nothing else.
         ValueError
             `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
             none of the three, or was given with one of these; `mask` is not a value of the type
             (an `OverflowError` if an integer is too large for it).
         TypeError
-            `out` has another type, or is not an array, or is a scalar or an array with a mask; `mask` is of
-            another kind than the elements.
+            `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.
         ExchangeError
-            `out` is read-only, does not say that it is writable (JAX's arrays are immutable), or is not in
-            the CPU's memory (a `BufferError`).
-        DeviceError
-            The GPU cannot be used, or there is no such one.
+            `out` is read-only, or does not say that it is writable, as JAX's arrays are (a `BufferError`).
         UnsupportedError
             `out`, `order="F"` or a GPU was given, and the elements are strings, or may be missing; or a field
             that is an array in each element was named by itself and not in a list (a `NotImplementedError`).

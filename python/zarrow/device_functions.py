@@ -38,8 +38,8 @@ def answer_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[s
 def refused(name: str) -> TypeError:
     """Say what to type for a function that does not run on a GPU."""
     return TypeError(
-        f"numpy.{name} does not run on a GPU: type .cpu() for a copy on the CPU, or .torch(), .cupy() or .jax() "
-        "for a library that computes there"
+        f"numpy.{name} does not run on a GPU: type .cpu() for a copy on the CPU, or .torch(), .cupy() or "
+        ".jax() for a library that computes there"
     )
 
 

@@ -123,7 +123,7 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
             items.append(array.astype(np.int64))
         else:
             raise IndexingError(
-                f"cannot index by {type(item).__name__}: expected integers, slices, `...`, None, lists and masks",
+                f"cannot index by {type(item).__name__}: expected integers, slices, None, lists or masks",
                 kind="index",
             )
     given = sum(item is not None and item is not ... for item in items)

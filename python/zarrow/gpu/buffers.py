@@ -23,7 +23,6 @@ from zarr.core.buffer.cpu import NDBuffer as HostNDBuffer
 from zarr.errors import ZarrUserWarning
 from zarr.registry import register_buffer, register_ndbuffer
 
-from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_comparison import all_equal
 from zarrow.device_functions import concatenate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor
 from zarrow.errors import DeviceError
 

@@ -34,7 +34,7 @@ class Lender:
 
 
 class Described:
-    """An array of another library that has the CUDA array interface alone, with other values for some keys."""
+    """An array of another library that has the CUDA array interface alone, with some values changed."""
 
     def __init__(self, tensor: Any, **changes: Any) -> None:
         self.tensor, self.changes = tensor, changes

@@ -13,7 +13,8 @@ from .conftest import DRIVER
 
 PRELUDE = """
 import sys, numpy as np, zarrow
-array = zarrow.create_array({path!r}, data=np.arange(6_000_000, dtype="f4").reshape(3, -1), chunks=(1, 500_000))
+data = np.arange(6_000_000, dtype="f4").reshape(3, -1)
+array = zarrow.create_array({path!r}, data=data, chunks=(1, 500_000))
 """
 
 
