@@ -300,8 +300,8 @@ class Array:
             one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
             `mmap` and `mask`.
         device, stream
-            A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which the
-            result is used; `out` may be memory of a GPU too. Not together with `mmap`, `mask` and `order`.
+            A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which
+            the result is used; `out` may be memory of a GPU too. Not with `mmap`, `mask` and `order`.
 
         Returns
         -------

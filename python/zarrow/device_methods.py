@@ -30,6 +30,7 @@ def add_to_class() -> None:
         "__copy__": lambda self: self.copy(),
         "__deepcopy__": _deepcopy,
         "__array_function__": _array_function,
+        "__getattr__": _getattr,
         "__array_ufunc__": _array_ufunc,
         "all": _all,
         "any": _any,
@@ -67,7 +68,7 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
     dtype = tensor.dtype if dtype is None else dtype
     if _is_scalar(value):
         return scalar(tensor, value, dtype)
-    if not _is_on_device(value):
+    if not is_on_device(value):
         array = np.asarray(value)
         if array.ndim == 0:
             return scalar(tensor, array[()], dtype)
@@ -89,7 +90,8 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, int | float | complex | bool | str | bytes | np.generic)
 
 
-def _is_on_device(value: Any) -> bool:
+def is_on_device(value: Any) -> bool:
+    """Tell whether the memory of an array is on a GPU."""
     if isinstance(value, DeviceTensor) or hasattr(value, "__cuda_array_interface__"):
         return True
     device = getattr(value, "__dlpack_device__", None)
@@ -328,3 +330,10 @@ def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     return _zarrow._import("zarrow.device_functions").answer_ufunc(ufunc, method, inputs, options)
+
+
+def _getattr(self: Any, name: str) -> Any:
+    message = f"zarrow.gpu.Tensor has no {name}"
+    if not name.startswith("_"):
+        message += ": .torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
+    raise AttributeError(message, name=name, obj=self)

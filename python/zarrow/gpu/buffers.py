@@ -26,11 +26,9 @@ from zarr.registry import register_buffer, register_ndbuffer
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_comparison import all_equal
 from zarrow.device_functions import concatenate
-from zarrow.device_methods import _is_on_device
+from zarrow.device_methods import is_on_device
 from zarrow.errors import UnsupportedError
 from zarrow.gpu.enabling import current_device
-
-Order = Literal["C", "F"]
 
 
 def _kept(array: Any) -> Any:
@@ -95,7 +93,7 @@ class Buffer(AbstractBuffer):
             raise ValueError(f"a Buffer is made of one axis of bytes, found {array_like.ndim} axes")
         if str(array_like.dtype) not in ("uint8", "torch.uint8"):
             raise ValueError(f"a Buffer is made of bytes, found elements of {array_like.dtype}")
-        self._data: Any = _kept(array_like) if _is_on_device(array_like) else _copied(array_like)
+        self._data: Any = _kept(array_like) if is_on_device(array_like) else _copied(array_like)
 
     @classmethod
     def create_zero_length(cls) -> Self:
@@ -142,7 +140,7 @@ class Buffer(AbstractBuffer):
             return self.from_array_like(np.concatenate([np.asarray(array) for array in on_host]))
         arrays = [part.as_array_like() for part in parts]
         return self.__class__(
-            concatenate([_tensor(array) if _is_on_device(array) else array for array in arrays])
+            concatenate([_tensor(array) if is_on_device(array) else array for array in arrays])
         )
 
     def __getitem__(self, key: Any) -> Self:
@@ -167,7 +165,7 @@ class Buffer(AbstractBuffer):
         if ours is not None and theirs is not None:
             return bool(np.array_equal(ours, theirs))
         array = other.as_array_like()
-        return all_equal(_tensor(self._data), _tensor(array) if _is_on_device(array) else array)
+        return all_equal(_tensor(self._data), _tensor(array) if is_on_device(array) else array)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -181,7 +179,7 @@ def _on_host_of(buffer: AbstractBuffer) -> Any:
     if isinstance(buffer, Buffer):
         return buffer._on_host()
     array = buffer.as_array_like()
-    return None if _is_on_device(array) else array
+    return None if is_on_device(array) else array
 
 
 def _check_slice(key: Any) -> None:
@@ -209,11 +207,13 @@ class NDBuffer(AbstractNDBuffer):
     def __init__(self, array: Any) -> None:
         if array.dtype == object:
             raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
-        self._data: Any = _kept(array) if _is_on_device(array) else _copied(array)
+        self._data: Any = _kept(array) if is_on_device(array) else _copied(array)
         self._swapped: Any = None
 
     @classmethod
-    def create(cls, *, shape: Iterable[int], dtype: Any, order: Order = "C", fill_value: Any = None) -> Self:
+    def create(
+        cls, *, shape: Iterable[int], dtype: Any, order: Literal["C", "F"] = "C", fill_value: Any = None
+    ) -> Self:
         """Make a buffer of one value, 0 where none is given."""
         made = cls.empty(tuple(shape), dtype, order)
         if fill_value is None:
@@ -223,7 +223,7 @@ class NDBuffer(AbstractNDBuffer):
         return made
 
     @classmethod
-    def empty(cls, shape: tuple[int, ...], dtype: Any, order: Order = "C") -> Self:
+    def empty(cls, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C") -> Self:
         """Make a buffer whose elements have no values yet."""
         dtype = np.dtype(dtype).newbyteorder("=")
         if dtype.kind == "O":

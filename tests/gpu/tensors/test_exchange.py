@@ -214,6 +214,13 @@ def test_nothing_goes_to_the_cpu_by_the_way(values: Any, border: Border) -> None
     assert border.to_host == 0
 
 
+def test_names_of_other_libraries_say_what_to_type(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    with pytest.raises(AttributeError, match=r"\.torch\(\).*\.cpu\(\)"):
+        tensor.mean()
+    assert not hasattr(tensor, "__jax_array__")
+
+
 def test_copies(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     for made in (copy.copy(tensor), copy.deepcopy(tensor), tensor.copy()):

@@ -89,6 +89,16 @@ assert array.read(device="cuda:0").shape == array.shape
     run(tmp_path, program)
 
 
+def test_zarr_python_finds_the_buffers_by_name(tmp_path: Path) -> None:
+    program = """
+import zarr
+assert "zarrow.gpu" not in sys.modules
+with zarr.config.set({"buffer": "zarrow.gpu.Buffer", "ndbuffer": "zarrow.gpu.NDBuffer"}):
+    print(type(zarr.open_array(%r)[0]).__module__)
+"""
+    assert run(tmp_path, program % str(tmp_path / "a.zarr")).strip() == "zarrow.gpu"
+
+
 def test_after_a_fork(tmp_path: Path) -> None:
     program = """
 import os

@@ -224,6 +224,16 @@ def test_casts_are_those_of_the_host(tmp_path: Path) -> None:
         array[...] = zarrow.gpu.asarray(np.zeros(3, "i2"))
 
 
+def test_created_and_appended(tmp_path: Path, values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    array = zarrow.create_array(tmp_path / "a.zarr", data=tensor, chunks=(10, 20))
+    array.append(tensor[:3])
+    assert array.shape == (40, 53) and array.dtype == values.dtype
+    assert np.array_equal(array[...].numpy(), np.concatenate([values, values[:3]]))
+    zarrow.save(tmp_path / "s.zarr", x=Lender(tensor))
+    assert np.array_equal(zarrow.open(tmp_path / "s.zarr")["x"][...].numpy(), values)
+
+
 def test_corrupt_chunks_leave_the_device_usable(tmp_path: Path, values: Any) -> None:
     array = stored(tmp_path, values, **CODECS["crc32c"])
     chunk = tmp_path / "a.zarr" / "c" / "1" / "1"

@@ -22,26 +22,15 @@ pub struct Writing {
     pub write_empty_chunks: bool,
 }
 
-/// What is left to write by way of the host.
-pub enum Left<'py> {
-    /// Nothing.
-    Nothing,
-    /// These values.
-    Values(Bound<'py, PyAny>),
-}
-
-/// Writes `value` where it is on a device (step 1); else gives what is on the host (step 2).
-pub fn write<'py>(
+/// Writes `value` where that is step 1; whether it was.
+pub fn write(
     elements: &ElementPart,
     selection: &Selection,
-    value: &Bound<'py, PyAny>,
+    value: &Bound<'_, PyAny>,
     writing: &Writing,
-) -> PyResult<Left<'py>> {
+) -> PyResult<bool> {
     let py = value.py();
-    if !import::is_on_device(value)? {
-        return Ok(Left::Values(value.clone()));
-    }
-    let Some(tensor) = import::tensor(value)? else { return Ok(Left::Values(value.clone())) };
+    let Some(tensor) = import::tensor(value)? else { return Ok(false) };
     let own = elements.data_type();
     let is_cast_safely = || -> PyResult<bool> {
         let (found, wanted) = (numpy::dtype(py, tensor.dtype())?, numpy::dtype(py, own)?);
@@ -51,7 +40,7 @@ pub fn write<'py>(
     };
     let array = match elements {
         ElementPart::Whole(array) if tensor.dtype() == own || is_cast_safely()? => array,
-        _ => return Ok(Left::Values(DeviceTensor::create(py, tensor)?.call_method0("cpu")?)),
+        _ => return Ok(false),
     };
     interruptible_with(py, |interrupt| {
         let options = WriteOptions::default()
@@ -60,5 +49,13 @@ pub fn write<'py>(
             .cancel(interrupt);
         zarrow_cuda::write(array, selection, &tensor, &options)
     })?;
-    Ok(Left::Nothing)
+    Ok(true)
+}
+
+/// The values as they are written by way of the host: a copy there of those that are on a device (step 2).
+pub fn on_host<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match import::tensor(value)? {
+        Some(tensor) => DeviceTensor::create(value.py(), tensor)?.call_method0("cpu"),
+        None => Ok(value.clone()),
+    }
 }

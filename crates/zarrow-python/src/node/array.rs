@@ -1,7 +1,7 @@
 //! The class `Array`: a stored array, which is read by selections and by chunks.
 
 use crate::device::read::{Arguments, Destination};
-use crate::device::write::{self, Left};
+use crate::device::write;
 use crate::export::{arrow, numpy};
 use crate::index::advanced::{self, Indexing};
 use crate::index::field::ElementPart;
@@ -104,9 +104,9 @@ impl Array {
         let durability = durability.map_or(Ok(array.durability()), array_input::durability)?;
         let (elements, selection) = self.asked(index, kind)?;
         let on_device = write::Writing { durability, write_empty_chunks };
-        let Left::Values(value) = &write::write(&elements, &selection, value, &on_device)? else {
+        if write::write(&elements, &selection, value, &on_device)? {
             return Ok(());
-        };
+        }
         let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
         interruptible(py, |interrupt| {
             // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
