@@ -35,7 +35,7 @@ class DeviceTensor:
     >>> array = zarrow.open("data.zarr")["temperature"]
     >>> if zarrow.gpu.is_available():
     ...     tensor = array.read(0, device="cuda:0")
-    ...     tensor.torch().mean()
+    ...     mean = tensor.torch().mean()
     """
 
     @property

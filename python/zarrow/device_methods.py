@@ -170,10 +170,7 @@ def reshape(self: Any, *shape: Any, order: str | None = "C", copy: bool | None =
 
 def _side_by_side(tensor: Any) -> Any:
     """Copy elements where they are, in C order."""
-    on_host = tensor._on_host()
-    if on_host is None:
-        return tensor._copy(False)
-    return DeviceTensor._staged(on_host.copy(), tensor.device)
+    return copy(tensor)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
@@ -246,8 +243,12 @@ def _lies(tensor: Any, column_major: bool) -> bool:
 
 
 def copy(self: Any, order: str = "C") -> Any:
-    """Copy the elements."""
-    return self._copy(_is_column_major(self, order))
+    """Copy the elements; those that are on the host still, there."""
+    column_major = _is_column_major(self, order)
+    on_host = self._on_host()
+    if on_host is None:
+        return self._copy(column_major)
+    return DeviceTensor._staged(on_host.numpy().copy("F" if column_major else "C"), self.device)
 
 
 def fill(self: Any, value: Any) -> None:

@@ -4,7 +4,7 @@
 >>> array = zarrow.open("data.zarr")["temperature"]
 >>> if zarrow.gpu.is_available():
 ...     tensor = array.read(device="cuda:0")  # a zarrow.gpu.Tensor
-...     tensor.torch()  # the same memory
+...     shared = tensor.torch()  # the same memory
 
 Devices
     is_available, why_unavailable  whether there is a GPU, and what is missing

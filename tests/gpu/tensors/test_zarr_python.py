@@ -152,9 +152,6 @@ def test_writing_compressed_version_2_says_what_to_type(tmp_path: Path) -> None:
     array = created(tmp_path / "a.zarr", **LAYOUTS["v2-zstd"])
     with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"\.cpu\(\)"):
         array[...] = zarrow.gpu.asarray(VALUES)
-    with zarrow.gpu.enable():
-        array[...] = VALUES
-    assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], VALUES)
     zarrow.open(tmp_path / "a.zarr")[...] = zarrow.gpu.asarray(-VALUES)
     assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], -VALUES)
 
@@ -199,12 +196,17 @@ def test_data_types(tmp_path: Path, dtype: str) -> None:
     assert np.array_equal(array[...], values)
 
 
-def test_a_store_in_memory(tmp_path: Path) -> None:
+def test_a_store_in_memory(border: Border) -> None:
     array = zarr.create_array(MemoryStore(), shape=SHAPE, chunks=CHUNKS, dtype="f4")
+    given = zarrow.gpu.asarray(VALUES)
+    sent = border.to_device
     with zarrow.gpu.enable():
-        array[...] = zarrow.gpu.asarray(VALUES)
-        tensor = array[3:40]
-    assert np.array_equal(tensor.cpu().numpy(), VALUES[3:40])
+        array[...] = given
+        assert border.to_device == sent
+        sent, back = border.to_device, border.to_host
+        tensor = array[16:48]
+    assert (border.to_device - sent, border.to_host) == (tensor.nbytes, back)
+    assert np.array_equal(tensor.cpu().numpy(), VALUES[16:48])
 
 
 def test_settings_by_name_and_back(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@
 use super::tensor::DeviceTensor;
 use super::{arguments, import};
 use crate::index::field::ElementPart;
-use crate::python::error::unsupported;
+use crate::python::error::{Raise, unsupported};
 use crate::python::interrupt::interruptible_with;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -93,10 +93,14 @@ impl<'py> Destination<'py> {
 
     /// What is given back for `tensor`, which was read.
     fn answer(&self, py: Python<'py>, tensor: zarrow_cuda::DeviceTensor) -> PyResult<Bound<'py, PyAny>> {
-        match &self.out {
-            Some((object, _)) => Ok(object.clone()),
-            None => Ok(DeviceTensor::create(py, tensor)?.into_any()),
+        if let Some((object, _)) = &self.out {
+            return Ok(object.clone());
         }
+        if let Some(stream) = self.order.stream {
+            // Its memory is not freed before what the stream does with it.
+            tensor.lend_to(stream).raise(py)?;
+        }
+        Ok(DeviceTensor::create(py, tensor)?.into_any())
     }
 
     /// Reads `selection`.
@@ -177,7 +181,7 @@ impl<'py> Destination<'py> {
         }
         let list = PyList::empty(py);
         for tensor in batch {
-            list.append(DeviceTensor::create(py, tensor)?)?;
+            list.append(self.answer(py, tensor)?)?;
         }
         Ok(list.into_any())
     }
