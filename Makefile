@@ -34,7 +34,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak architecture software-device ptx test-kernels data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture software-device ptx test-kernels test-device data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -119,8 +119,8 @@ test: lint ## everything that must hold before a change lands
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
-	$(BIN)/pytest -m 'not torch and not stores and not kernels'
-	@$(MAKE) --no-print-directory test-kernels
+	$(BIN)/pytest -m 'not torch and not stores and not kernels and not device'
+	@$(MAKE) --no-print-directory test-kernels test-device
 
 habits: ## docs/habits.md, written anew from the lines that the tests run
 	cd tests && PYTHONPATH=. $(PYTHON) -m habits
@@ -201,6 +201,11 @@ test-kernels: $(NVRTC)/ready $(NVCOMP)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVIC
 	  cargo test $(CARGO_FLAGS) --lib the_library_tells -- --ignored
 	$(call step,kernels under AddressSanitizer)
 	$(UNDER_ASAN) ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE_ASAN) $(KERNEL_TESTS)
+
+# In a process of their own: which driver there is, is found out once.
+test-device: wheel $(SOFTWARE_DEVICE) ## tensors on a GPU and zarr-python's buffers there, on the software device
+	$(call step,tensors on a device)
+	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) $(BIN)/pytest -m device tests/gpu/tensors
 
 architecture: ## the lists of files in docs/architecture.md, written anew
 	$(PYTHON) tests/architecture.py

@@ -16,9 +16,9 @@ ROOT = Path(__file__).parent.parent
 
 for stub in Path(zarrow.__file__).parent.glob("_*.pyi"):
     name = "".join(word.capitalize() for word in stub.stem.split("_"))
-    if name in zarrow.__all__:
+    if name in zarrow.__all__ or name == "DeviceTensor":  # public as zarrow.gpu.Tensor
         module = ModuleType(f"zarrow.{stub.stem}")
-        setattr(module, name, getattr(zarrow, name))
+        setattr(module, name, getattr(zarrow._zarrow, name))
         sys.modules[module.__name__] = module
 
 options = stubtest.parse_options(

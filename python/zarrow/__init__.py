@@ -46,6 +46,7 @@ Memory of other libraries
     from_dlpack, from_numpy,
     from_arrow                     by one protocol
     io                             helpers from one library to another
+    gpu                            tensors on a GPU, and for zarr-python
 
 Settings
     num_threads, set_num_threads   threads that decode and encode
@@ -54,7 +55,7 @@ Settings
 
 Errors
     ZarrowError                    the base of CodecError, DataTypeError,
-        ExchangeError, IndexingError, InternalError, InvalidKeyError,
+        DeviceError, ExchangeError, IndexingError, InternalError, InvalidKeyError,
         LimitError, MetadataError, NodeExistsError, NodeTypeError,
         NotFoundError, OutOfMemoryError, ReadOnlyError, ShapeError,
         StaleHandleError, StoreError, StorePermissionError, UnsupportedError
@@ -98,9 +99,11 @@ from zarrow.asynchronous import open_async, read_many_async
 from zarrow.attributes import Attributes
 from zarrow.consumers import add_to_classes as _add_protocols
 from zarrow.creation import consolidate_metadata, create_array, create_group
+from zarrow.device_methods import add_to_class as _add_device_methods
 from zarrow.errors import (
     CodecError,
     DataTypeError,
+    DeviceError,
     ExchangeError,
     IndexingError,
     InternalError,
@@ -131,6 +134,7 @@ from zarrow.python_store import PythonStore
 from zarrow.saving import save
 
 if _typing.TYPE_CHECKING:
+    from zarrow import gpu as gpu
     from zarrow import io as io
 
 __all__ = [
@@ -143,6 +147,7 @@ __all__ = [
     "DataTypeError",
     "DecodeLimits",
     "DecodedArray",
+    "DeviceError",
     "ExchangeError",
     "Group",
     "Indexer",
@@ -208,6 +213,7 @@ _add_members()
 _add_selections()
 _add_asynchronous()
 _add_protocols()
+_add_device_methods()
 _add_hints()
 
 
@@ -216,11 +222,11 @@ _HELP_DEPTH = 4
 
 
 def __getattr__(name: str) -> _typing.Any:
-    """Import `zarrow.io` when it is first looked at; tell what to type for names that are not here."""
-    if name == "io":
+    """Import `zarrow.gpu` and `zarrow.io` when they are first looked at; tell what to type for others."""
+    if name in ("gpu", "io"):
         import importlib
 
-        return importlib.import_module("zarrow.io")
+        return importlib.import_module(f"zarrow.{name}")
     from zarrow.hints import of_module
 
     raise AttributeError(of_module(name), name=name)
@@ -235,4 +241,4 @@ def __dir__() -> list[str]:
         if frame.f_back is None:
             break
         frame = frame.f_back
-    return sorted({*__all__, "io"})
+    return sorted({*__all__, "gpu", "io"})

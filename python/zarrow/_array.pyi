@@ -242,6 +242,8 @@ class Array:
         mmap: bool = False,
         mask: Any = None,
         order: Literal["C", "F", "A"] = "C",
+        device: Any = None,
+        stream: Any = None,
     ) -> Any:
         """Read a selection; all of the array if none is given.
 
@@ -293,15 +295,17 @@ class Array:
 
             Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
             has no effect.
-
         order
             How the elements of a Tensor lie in memory: `"C"`, the last axis has neighbours; `"F"`, the first
             one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
             `mmap` and `mask`.
+        device, stream
+            A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which
+            the result is used; `out` may be memory of a GPU too. Not with `mmap`, `mask` and `order`.
 
         Returns
         -------
-        Tensor, Variable, MaskedTensor or MaskedVariable
+        Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
             Or `out` itself, if it was given.
 
         Raises
@@ -311,22 +315,20 @@ class Array:
             is of another kind (an `IndexError`).
         CodecError
             A chunk does not decode (a `ValueError`).
-        OutOfMemoryError, StoreError, KeyboardInterrupt
-            There is not enough memory, the store could not be read, or Ctrl-C stopped the read.
+        OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
+            There is not enough memory, the store or the GPU could not be used, or Ctrl-C stopped the read.
             Some of the elements of `out` may have been written then, and nothing else.
         ValueError
             `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
             none of the three, or was given with one of these; `mask` is not a value of the type
             (an `OverflowError` if an integer is too large for it).
         TypeError
-            `out` has another type, or is not an array, or is a scalar or an array with a mask; `mask` is of
-            another kind than the elements.
+            `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.
         ExchangeError
-            `out` is read-only, does not say that it is writable (JAX's arrays are immutable), or is not in
-            the CPU's memory (a `BufferError`).
+            `out` is read-only, or does not say that it is writable, as JAX's arrays are (a `BufferError`).
         UnsupportedError
-            `out` or `order="F"` was given, and the elements are strings, or may be missing; or a field that
-            is an array in each element was named by itself and not in a list (a `NotImplementedError`).
+            `out`, `order="F"` or a GPU was given, and the elements are strings, or may be missing; or a field
+            that is an array in each element was named by itself and not in a list (a `NotImplementedError`).
 
         Examples
         --------

@@ -36,7 +36,9 @@ class Indexer:
         """Write values to a selection: `write` with its defaults."""
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its array."""
-    def read(self, selection: _Index | None = None, *, out: Any = None) -> Any:
+    def read(
+        self, selection: _Index | None = None, *, out: Any = None, device: Any = None, stream: Any = None
+    ) -> Any:
         """Read a selection; all of the array if none is given.
 
         Every chunk is read and decoded once, however many positions need it, and of an uncompressed one only
@@ -49,10 +51,12 @@ class Indexer:
             name fields of structures, as `Array.__getitem__` says.
         out
             Memory to read into instead: what `Array.read` says of its `out` holds here.
+        device, stream
+            A GPU to read to, and the stream in which the result is used: as in `Array.read`.
 
         Returns
         -------
-        Tensor, Variable, MaskedTensor or MaskedVariable
+        Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
             In new memory; or `out` itself, if it was given.
 
         Raises

@@ -11,6 +11,7 @@ from zarrow._arrow_stream import ArrowStream
 from zarrow._categorical import Categorical
 from zarrow._cloud_store import CloudStore
 from zarrow._decoded_array import DecodedArray
+from zarrow._device_tensor import DeviceTensor
 from zarrow._group import Group
 from zarrow._indexer import Indexer
 from zarrow._masked_tensor import MaskedTensor
@@ -28,6 +29,7 @@ __all__ = [
     "Categorical",
     "CloudStore",
     "DecodedArray",
+    "DeviceTensor",
     "Group",
     "Indexer",
     "MaskedTensor",
@@ -313,7 +315,13 @@ def open(
     (48, 6, 8)
     """
 
-def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer], *, out: Any = None) -> Any:
+def read_many(
+    items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
+    *,
+    out: Any = None,
+    device: Any = None,
+    stream: Any = None,
+) -> Any:
     """Read many selections at once, each chunk that they need decoded once.
 
     That holds however many of the selections need the chunk, as random crops do that overlap: the core of a
@@ -330,6 +338,9 @@ def read_many(items: Sequence[tuple[Array | Indexer, _Index] | Array | Indexer],
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. If `items` is empty it is not looked at.
+    device, stream
+        A GPU to read to, and the stream in which the result is used: as in `Array.read`. Items are read one
+        after the other there, and a chunk once for each of them.
 
     Returns
     -------
@@ -573,7 +584,8 @@ def set_memory_cache(nbytes: int) -> None:
 def release_memory() -> int:
     """Free the memory that is kept for the next reads and writes, and tell how many bytes it was.
 
-    That of dropped results, and that in which threads decode and encode chunks. Results that are still in use
+    That of dropped results, and that in which threads decode and encode chunks; and what is kept of GPUs, and
+    of pinned memory for them, which is not counted. Results that are still in use
     are not touched, nor is the memory of reads and writes under way.
 
     Examples

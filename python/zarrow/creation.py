@@ -28,6 +28,7 @@ from zarrow._zarrow import (
 )
 from zarrow.array_options import OPTIONS, Chunks, Codec, Codecs, Store, check_names, says_options
 from zarrow.codec_choice import chosen_codecs
+from zarrow.device_methods import is_on_device
 
 __all__ = ["consolidate_metadata", "create_array", "create_group"]
 
@@ -419,6 +420,8 @@ def _described(data: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...],
     """Give the data as it will be written, its shape, and its type."""
     np = _zarrow._import("numpy")
 
+    if is_on_device(data):
+        data = _zarrow.DeviceTensor._of(data).cpu()
     if dtype is not None and isinstance(data, (list, tuple, int, float, complex)):
         # What is an element of these, and what number it is, only the type says.
         return data, _same_shape(shape, _shape_as(data, dtype)), dtype

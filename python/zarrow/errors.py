@@ -13,6 +13,7 @@ from __future__ import annotations
 __all__ = [
     "CodecError",
     "DataTypeError",
+    "DeviceError",
     "ExchangeError",
     "IndexingError",
     "InternalError",
@@ -135,6 +136,10 @@ class ExchangeError(ZarrowError, BufferError, ValueError):
 
 class DataTypeError(ExchangeError, TypeError):
     """An array has another data type than was asked for, and is not cast; when writing, not safely."""
+
+
+class DeviceError(ZarrowError, RuntimeError):
+    """A GPU cannot be used; `kind` is "unavailable", "no_device", "driver" or "forked"."""
 
 
 class UnsupportedError(ZarrowError, NotImplementedError):

@@ -30,6 +30,9 @@ const RESERVED: c_int = 5;
 /// What the pool keeps of memory that was freed, unless it is set.
 const KEPT_NBYTES: u64 = 1 << 30;
 
+/// The devices that this process has used.
+static DEVICES: [OnceCell<Device>; MAX_DEVICES] = [const { OnceCell::new() }; MAX_DEVICES];
+
 /// A CUDA device of this process, which lives as long as the process.
 ///
 /// ```
@@ -70,7 +73,6 @@ impl Device {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Forked`], [`Error::NoDevice`], and what the driver answers.
     pub fn get(ordinal: usize) -> Result<&'static Device> {
-        static DEVICES: [OnceCell<Device>; MAX_DEVICES] = [const { OnceCell::new() }; MAX_DEVICES];
         let driver = Driver::get()?;
         let count = driver.count()?;
         match DEVICES.get(ordinal) {
@@ -261,8 +263,9 @@ impl Device {
 /// # Errors
 /// What the driver answers.
 pub fn release_memory() -> Result<()> {
-    let Ok(count) = Device::count() else { return Ok(()) };
-    (0..count).try_for_each(|ordinal| Device::get(ordinal)?.release_memory())
+    // A forked child has no device, and so no memory of one.
+    let released = DEVICES.iter().filter_map(OnceCell::get).try_for_each(Device::release_memory);
+    if matches!(released, Err(Error::Forked)) { Ok(()) } else { released }
 }
 
 impl fmt::Display for Device {

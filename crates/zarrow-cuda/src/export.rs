@@ -7,7 +7,8 @@ use crate::tensor::{DeviceTensor, Owner};
 use std::sync::Arc;
 use zarrow_array::{DataType, Error as ArrayError};
 use zarrow_dlpack::{
-    DLDataType, DLManagedTensor, DLManagedTensorVersioned, Description, MAX_NDIM, Managed, Owned, READ_ONLY,
+    DLDataType, DLManagedTensor, DLManagedTensorVersioned, Description, IS_COPIED, MAX_NDIM, Managed, Owned,
+    READ_ONLY,
 };
 
 /// The tensor in a versioned struct (DLPack 1.x), which says where it is read-only.
@@ -18,6 +19,14 @@ use zarrow_dlpack::{
 /// [`Error::Array`] for a type that DLPack lacks, and for more axes than it has.
 pub fn versioned(tensor: &DeviceTensor) -> Result<Owned<DLManagedTensorVersioned>> {
     export(tensor, if tensor.is_read_only() { READ_ONLY } else { 0 })
+}
+
+/// As [`versioned`], for a tensor that was copied for this very export: the consumer is its only holder.
+///
+/// # Errors
+/// As [`versioned`].
+pub fn versioned_copy(tensor: &DeviceTensor) -> Result<Owned<DLManagedTensorVersioned>> {
+    export(tensor, IS_COPIED)
 }
 
 /// The tensor in a struct of DLPack 0.x.

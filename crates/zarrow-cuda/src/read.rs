@@ -170,8 +170,11 @@ pub fn write(
         let (pointer, _) = slot.ready()?;
         // SAFETY: the copy is done, so that all bytes have values, and nobody else has the slot.
         let bytes = unsafe { std::slice::from_raw_parts(pointer.as_ptr().cast_const(), nbytes) };
-        let elements =
-            Values::contiguous(bytes, values.dtype().clone(), &extents)?.cast(array.data_type())?;
+        let elements = Values::contiguous(bytes, values.dtype().clone(), &extents)?;
+        let elements = match values.dtype() == array.data_type() {
+            true => elements,
+            false => elements.cast(array.data_type())?,
+        };
         array.write_with(&part.selection, &elements, options)?;
     }
     Ok(())

@@ -4,6 +4,7 @@
 //!
 //! - `node`: arrays and groups; `python_store`: stores that are objects of Python's; `layout`: the four layouts; `index`: what stands between brackets;
 //! - `import`: foreign arrays as ours; `export`: ours for others, a protocol a file;
+//! - `device`: tensors of a GPU, and reading and writing by them;
 //! - `python`: the GIL, errors, interruption.
 //!
 //! `unsafe` stands only where a C protocol asks for it, and where the memory of a tensor is read or filled.
@@ -13,6 +14,7 @@
 #[macro_use]
 mod python;
 
+mod device;
 mod export;
 mod import;
 mod index;
@@ -99,6 +101,9 @@ mod _zarrow {
         crate::node::open::check_environment(module.py())?;
         crate::python::fast_method::add::<crate::export::dlpack::Dlpack, _>(module.py())?;
         crate::python::fast_method::add::<crate::export::arrow::ArrowCArray, _>(module.py())?;
+        crate::device::memory::give_back_when_out_of_memory();
+        // Its name is `Tensor`, as is that of the layout.
+        module.add("DeviceTensor", module.py().get_type::<crate::device::tensor::DeviceTensor>())?;
         crate::layout::decoded_array::add_aliases(module)
     }
 }

@@ -10,30 +10,40 @@ use zarrow_array::{DataType, SharedTensor, Struct};
 /// A type that NumPy has no code for is an `AttributeError`: NumPy would take `V2` for it, and never ask
 /// `__array__`.
 pub fn describe<'py>(py: Python<'py>, tensor: &SharedTensor) -> PyResult<Bound<'py, PyDict>> {
-    let fields = match tensor.dtype() {
-        DataType::Struct(structure) => fields(py, structure)?,
-        _ => None,
-    };
-    let code = match &fields {
-        Some(_) => Some(format!("|V{}", tensor.item_size())),
-        None => type_string(tensor.dtype()),
-    };
-    let Some(code) = code else {
+    let Some(description) = elements(py, tensor.dtype(), tensor.item_size())? else {
         let message = format!("NumPy has no type code for {}: call .numpy()", tensor.dtype());
         return Err(PyAttributeError::new_err(message));
     };
     let item_size = tensor.item_size() as i64;
     let strides = tensor.strides().iter().map(|stride| stride * item_size);
+    description.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
+    description.set_item("strides", PyTuple::new(py, strides.collect::<Vec<i64>>())?)?;
+    description.set_item("data", (tensor.pointer().as_ptr().addr(), tensor.is_read_only()))?;
+    Ok(description)
+}
+
+/// The version, and what elements are; `None` where NumPy has no code for them.
+pub fn elements<'py>(
+    py: Python<'py>,
+    dtype: &DataType,
+    item_size: usize,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let fields = match dtype {
+        DataType::Struct(structure) => fields(py, structure)?,
+        _ => None,
+    };
+    let code = match &fields {
+        Some(_) => Some(format!("|V{item_size}")),
+        None => type_string(dtype),
+    };
+    let Some(code) = code else { return Ok(None) };
     let description = PyDict::new(py);
     description.set_item("version", 3)?;
     description.set_item("typestr", code)?;
     if let Some(fields) = fields {
         description.set_item("descr", fields)?;
     }
-    description.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
-    description.set_item("strides", PyTuple::new(py, strides.collect::<Vec<i64>>())?)?;
-    description.set_item("data", (tensor.pointer().as_ptr().addr(), tensor.is_read_only()))?;
-    Ok(description)
+    Ok(Some(description))
 }
 
 /// NumPy's type string, `None` where it has none.

@@ -1,5 +1,6 @@
 //! The memory of dropped results, which is kept for the next ones.
 
+use crate::python::error::Raise;
 use pyo3::prelude::*;
 
 #[doc = help!("set_memory_cache")]
@@ -10,6 +11,7 @@ pub fn set_memory_cache(nbytes: usize) {
 
 #[doc = help!("release_memory")]
 #[pyfunction]
-pub fn release_memory() -> usize {
-    zarrow_array::release_recycled() + zarrow::release_idle()
+pub fn release_memory(py: Python<'_>) -> PyResult<usize> {
+    py.detach(zarrow_cuda::release_memory).raise(py)?;
+    Ok(zarrow_array::release_recycled() + zarrow::release_idle())
 }

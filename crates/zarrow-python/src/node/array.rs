@@ -1,5 +1,7 @@
 //! The class `Array`: a stored array, which is read by selections and by chunks.
 
+use crate::device::read::{Arguments, Destination};
+use crate::device::write;
 use crate::export::{arrow, numpy};
 use crate::index::advanced::{self, Indexing};
 use crate::index::field::ElementPart;
@@ -72,9 +74,13 @@ impl Array {
         index: &Bound<'py, PyAny>,
         kind: Indexing,
         out: Option<Bound<'py, PyAny>>,
+        place: Option<Destination<'py>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (elements, selection) = self.asked(index, kind)?;
-        read_selection(index.py(), &elements, &selection, out)
+        match place {
+            Some(place) => place.read(index.py(), &elements, &selection),
+            None => read_selection(index.py(), &elements, &selection, out),
+        }
     }
 
     /// What of each element `index` asks for, and which elements.
@@ -97,6 +103,10 @@ impl Array {
         let Writing { durability, write_empty_chunks, casting } = options;
         let durability = durability.map_or(Ok(array.durability()), array_input::durability)?;
         let (elements, selection) = self.asked(index, kind)?;
+        let on_device = write::Writing { durability, write_empty_chunks };
+        if write::write(&elements, &selection, value, &on_device)? {
+            return Ok(());
+        }
         let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
         interruptible(py, |interrupt| {
             // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
@@ -295,11 +305,13 @@ impl Array {
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.read_by(index, Indexing::Plain, None)
+        self.read_by(index, Indexing::Plain, None, None)
     }
 
     #[doc = help!("Array.read")]
-    #[pyo3(signature = (selection = None, *, out = None, mmap = false, mask = None, order = "C"))]
+    #[pyo3(signature = (selection = None, *, out = None, mmap = false, mask = None, order = "C", device = None,
+                        stream = None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -308,6 +320,8 @@ impl Array {
         mmap: bool,
         mask: Option<Bound<'py, PyAny>>,
         order: &str,
+        device: Option<Bound<'py, PyAny>>,
+        stream: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if order != "C" && (out.is_some() || mmap || mask.is_some()) {
             let text = "order= is for new memory without a mask: give it without out, mmap and mask";
@@ -317,6 +331,14 @@ impl Array {
             return Err(PyValueError::new_err("out= and mmap=True exclude each other: mapped memory is new"));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
+        let arguments = Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref() };
+        if let Some(place) = Destination::of(&arguments)? {
+            if mmap || mask.is_some() || order != "C" {
+                let text = "mmap=, mask= and order= are for the CPU: give device= without them";
+                return Err(PyValueError::new_err(text));
+            }
+            return self.read_by(&index, Indexing::Plain, None, Some(place));
+        }
         let (elements, selection) = self.asked(&index, Indexing::Plain)?;
         if is_column_major(order, &elements)? {
             let read = interruptible(py, |interrupt| elements.read_column_major(&selection, interrupt))?;
@@ -456,7 +478,8 @@ impl Array {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         numpy::new_array(py, dtype, copy, || {
-            numpy::module(py)?.call_method1("asarray", (self.read(py, None, None, false, None, "C")?,))
+            numpy::module(py)?
+                .call_method1("asarray", (self.read(py, None, None, false, None, "C", None, None)?,))
         })
     }
 

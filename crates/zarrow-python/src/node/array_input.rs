@@ -3,12 +3,13 @@
 //! 1. A NumPy array of a type that has a size says where its elements are, in whatever byte order and at whatever distance;
 //!    structures that are not in the machine's order are copied.
 //! 2. NumPy's scalars count as Python's, whose value decides; None and `numpy.ma.masked` are missing elements.
-//! 3. Everything else comes in as `asarray` takes it.
+//! 3. Everything else comes in as `asarray` takes it; what is on a GPU is copied to the host first.
 //! 4. Elements of another type are cast where `casting` allows it, as `zarrow.casting` says. Integers and floats are cast
 //!    on their way into each chunk, what else there is by NumPy before, as a copy.
 //! 5. Where elements are missing, the stored type has to be an optional one, or the attribute `_FillValue` of the array
 //!    names the element that stands for them.
 
+use crate::device::write::on_host;
 use crate::export::data_type;
 use crate::export::numpy;
 use crate::import;
@@ -79,7 +80,7 @@ impl ArrayInput {
             return Err(PyValueError::new_err(format!("casting is {casting:?}: expected one of {known}")));
         }
         let own = data_type.without_optional();
-        let py = object.py();
+        let (py, object) = (object.py(), &on_host(object)?);
         let is_optional = data_type.optional_depth() > 0;
         let names = ["_FillValue", "missing_value"];
         let named =

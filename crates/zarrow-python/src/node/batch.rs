@@ -1,5 +1,6 @@
 //! Many selections in one read.
 
+use crate::device::read::{Arguments, Destination};
 use crate::index::advanced::Indexing;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
@@ -56,12 +57,16 @@ fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList
 
 #[doc = help!("read_many")]
 #[pyfunction]
-#[pyo3(signature = (items, *, out = None))]
+#[pyo3(signature = (items, *, out = None, device = None, stream = None))]
 pub fn read_many<'py>(
     py: Python<'py>,
     items: Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
+    device: Option<Bound<'py, PyAny>>,
+    stream: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let arguments = Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref() };
+    let place = Destination::of(&arguments)?;
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
     for item in items.try_iter()? {
         let item = item?;
@@ -72,6 +77,9 @@ pub fn read_many<'py>(
         };
         let (array, kind) = source(&item)?;
         owned.try_push((array.inner(), array.selection(&index, kind)?)).raise(py)?;
+    }
+    if let Some(place) = place {
+        return place.read_many(py, &owned);
     }
     let pairs = owned.iter().map(|(array, selection)| (&**array, selection));
     let pairs: Vec<(&zarrow::Array, &Selection)> = allocation::collected(pairs).raise(py)?;

@@ -1,5 +1,6 @@
 //! The class `Indexer`: an array whose index arrays go together in one way, `oindex`, `vindex` and `blocks`.
 
+use crate::device::read::{Arguments, Destination};
 use crate::index::advanced::Indexing;
 use crate::node::array::Array;
 use crate::node::array_input::Writing;
@@ -46,7 +47,7 @@ impl Indexer {
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.array.get().read_by(index, self.kind, None)
+        self.array.get().read_by(index, self.kind, None, None)
     }
 
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -54,15 +55,19 @@ impl Indexer {
     }
 
     #[doc = help!("Indexer.read")]
-    #[pyo3(signature = (selection = None, *, out = None))]
+    #[pyo3(signature = (selection = None, *, out = None, device = None, stream = None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
         selection: Option<Bound<'py, PyAny>>,
         out: Option<Bound<'py, PyAny>>,
+        device: Option<Bound<'py, PyAny>>,
+        stream: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref() };
+        let place = Destination::of(&arguments)?;
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
-        self.array.get().read_by(&index, self.kind, out)
+        self.array.get().read_by(&index, self.kind, out, place)
     }
 
     #[doc = help!("Indexer.write")]

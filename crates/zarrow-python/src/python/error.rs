@@ -59,8 +59,34 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
                 Error::BadArrow(_) => ("ExchangeError", "arrow"),
                 _ => ("ShapeError", "shape"),
             };
-            let hint = if kind == "needs_copy" { ": call .copy() first" } else { "" };
+            let hint = match kind {
+                "needs_copy" => ": call .copy() first",
+                "device" => ": type .cpu() first, or zarrow.gpu.asarray(x) for a tensor on a GPU",
+                _ => "",
+            };
             exception(py, class, kind, format!("{error}{hint}"), &Context::default())
+        })
+    }
+}
+
+impl<T> Raise<T> for zarrow_cuda::Result<T> {
+    fn raise(self, py: Python<'_>) -> PyResult<T> {
+        use zarrow_cuda::Error;
+        let (class, kind) = match &self {
+            Ok(_) | Err(Error::Array(_) | Error::Zarr(_)) => ("", ""),
+            Err(Error::Unavailable { .. }) => ("DeviceError", "unavailable"),
+            Err(Error::NoDevice { .. }) => ("DeviceError", "no_device"),
+            Err(Error::Forked) => ("DeviceError", "forked"),
+            Err(Error::OutOfMemory { .. }) => ("OutOfMemoryError", "out_of_memory"),
+            Err(Error::Unsupported(_)) => ("UnsupportedError", "unsupported"),
+            Err(Error::OtherDevice { .. }) => ("ExchangeError", "device"),
+            Err(Error::ReadOnly) => ("ExchangeError", "read_only"),
+            Err(_) => ("DeviceError", "driver"),
+        };
+        self.or_else(|error| match error {
+            Error::Array(error) => Err(error).raise(py),
+            Error::Zarr(error) => Err(error).raise(py),
+            error => Err(exception(py, class, kind, error.to_string(), &Context::default())),
         })
     }
 }

@@ -46,6 +46,17 @@ pub fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
 ) -> PyResult<T> {
+    interruptible_with(py, work)
+}
+
+/// As [`interruptible`], for work with errors of its own.
+pub fn interruptible_with<T: Send, E: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, E> + Send,
+) -> PyResult<T>
+where
+    Result<T, E>: Raise<T>,
+{
     let (result, raised) = py.detach(|| {
         let raised = Cell::new(None);
         // The engine asks a few times a second, and not at all in short work.

@@ -1,0 +1,92 @@
+//! What `device=` and `stream=` say.
+
+use crate::python::error::{Attempt, Raise};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyString};
+use zarrow_cuda::{Device, Stream};
+
+/// The device of `device=`: `"cuda:1"`, `"cuda"` (the first one), 1, or a `torch.device`; `None` for `"cpu"`.
+pub fn device(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static Device>> {
+    match ordinal(object)? {
+        Some(ordinal) => object.py().detach(|| Device::get(ordinal)).raise(object.py()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A device, which has to be one: as [`device`], the first one for None.
+pub fn cuda_device(py: Python<'_>, object: Option<&Bound<'_, PyAny>>) -> PyResult<&'static Device> {
+    match object.filter(|object| !object.is_none()) {
+        None => py.detach(|| Device::get(0)).raise(py),
+        Some(object) => device(object)?.ok_or_else(|| unknown(object)),
+    }
+}
+
+fn ordinal(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
+        return object.extract().map(Some).map_err(|_| unknown(object));
+    }
+    // The devices of PyTorch have such a text.
+    let text = match object.cast::<PyString>() {
+        Ok(text) => text.to_str()?.to_owned(),
+        Err(_) if object.hasattr("index")? && object.hasattr("type")? => object.str()?.to_str()?.to_owned(),
+        Err(_) => return Err(unknown(object)),
+    };
+    match text.split_once(':').unwrap_or((&text, "0")) {
+        ("cpu", "0") => Ok(None),
+        ("cuda" | "gpu", number) => number.parse().map(Some).map_err(|_| unknown(object)),
+        _ => Err(unknown(object)),
+    }
+}
+
+fn unknown(object: &Bound<'_, PyAny>) -> PyErr {
+    let shown = object.repr().map_or_else(|_| "not shown".to_owned(), |text| text.to_string());
+    PyValueError::new_err(format!(
+        "device is {shown}, expected \"cuda:0\" (or another number), \"cuda\" or \"cpu\""
+    ))
+}
+
+/// The stream of `stream=`: a number as in DLPack, or an object that has a stream's handle (of PyTorch, CuPy, Numba or
+/// cuda.core).
+pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    if object.is_instance_of::<PyBool>() {
+        return Err(no_stream(object));
+    }
+    if object.is_instance_of::<PyInt>() {
+        return numbered(object);
+    }
+    for name in ["cuda_stream", "ptr"] {
+        if let Some(handle) = object.getattr_opt(name)? {
+            return of_handle(&handle);
+        }
+    }
+    match object.getattr_opt("__cuda_stream__")? {
+        Some(method) => of_handle(&method.call0()?.get_item(1)?),
+        None => Err(no_stream(object)),
+    }
+}
+
+/// The stream of a number as DLPack and `__cuda_array_interface__` have it.
+pub fn numbered(number: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    let refused = |error: String| PyValueError::new_err(error);
+    let handle: i64 = number
+        .extract::<i64>()
+        .attempt(number.py())?
+        .ok_or_else(|| refused(format!("stream {number} is out of range")))?;
+    Stream::from_number(handle).map_err(|error| refused(error.to_string()))
+}
+
+/// The stream of a handle of the driver's, where 0 is the legacy default stream.
+pub fn of_handle(handle: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    match handle.extract::<i64>()? {
+        0 => Ok(Stream::LEGACY),
+        _ => numbered(handle),
+    }
+}
+
+fn no_stream(object: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "stream is {}, expected a number (1 is the default stream), or a stream of PyTorch or CuPy",
+        object.get_type()
+    ))
+}

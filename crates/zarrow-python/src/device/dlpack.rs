@@ -1,0 +1,85 @@
+//! The method `__dlpack__` of a tensor on a device.
+//!
+//! 1. `dl_device` of the CPU asks for a copy there, which waits for the device.
+//! 2. Else the consumer says in which stream it uses the memory: None and 1 are the legacy default stream, 2 the default
+//!    stream of the thread, -1 asks for no order, and other numbers are handles. What was done with the memory comes before
+//!    what the consumer does, and it is not freed before that is done.
+//!
+//! Source: array API, `__dlpack__`.
+
+use super::arguments;
+use crate::export::capsule;
+use crate::python::error::{Raise, exchange};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt};
+use zarrow_array::export::dlpack as host;
+use zarrow_cuda::{DeviceTensor, Stream, export};
+use zarrow_dlpack::DLDevice;
+
+/// The tensor in a capsule.
+pub fn capsule<'py>(
+    py: Python<'py>,
+    tensor: &DeviceTensor,
+    stream: Option<&Bound<'py, PyAny>>,
+    is_versioned: bool,
+    dl_device: Option<(i32, i32)>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let stream = consumer(stream)?;
+    let here = tensor.device().dlpack();
+    match dl_device.map(|(kind, number)| DLDevice::new(kind, number)) {
+        Some(DLDevice::CPU) => return on_host(py, tensor, is_versioned, copy),
+        Some(other) if other != here => {
+            let message =
+                format!("the memory is on {here}, not on {other}: zarrow.gpu.asarray(x, device=) copies");
+            return Err(exchange(py, "device", message));
+        }
+        _ => {}
+    }
+    let lent = match copy {
+        Some(true) => py.detach(|| tensor.copy()).raise(py)?,
+        _ => tensor.clone(),
+    };
+    let capsule = match (is_versioned, copy) {
+        (true, Some(true)) => capsule::dlpack(py, export::versioned_copy(&lent).raise(py)?),
+        (true, _) => capsule::dlpack(py, export::versioned(&lent).raise(py)?),
+        (false, _) => capsule::dlpack(py, export::legacy(&lent).raise(py)?),
+    }?;
+    if let Some(stream) = stream {
+        lent.lend_to(stream).raise(py)?;
+    }
+    Ok(capsule)
+}
+
+/// Step 2: the stream, `None` where there is to be no order.
+fn consumer(stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Stream>> {
+    match stream {
+        None => Ok(Some(Stream::LEGACY)),
+        Some(number) if number.is_instance_of::<PyInt>() && !number.is_instance_of::<PyBool>() => {
+            if number.eq(-1)? { Ok(None) } else { arguments::numbered(number).map(Some) }
+        }
+        Some(other) => {
+            let message = format!("expected stream=None or an integer, got {}", other.get_type());
+            Err(PyTypeError::new_err(message))
+        }
+    }
+}
+
+/// Step 1.
+fn on_host<'py>(
+    py: Python<'py>,
+    tensor: &DeviceTensor,
+    is_versioned: bool,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if copy == Some(false) {
+        let message = "the memory is on a GPU, and on the CPU there is only a copy, which copy=False forbids";
+        return Err(exchange(py, "needs_copy", message));
+    }
+    let copied = py.detach(|| tensor.to_host()).raise(py)?;
+    match is_versioned {
+        true => capsule::dlpack(py, host::versioned_copy(&copied).raise(py)?),
+        false => capsule::dlpack(py, host::legacy(&copied).raise(py)?),
+    }
+}

@@ -1,0 +1,33 @@
+//! `__cuda_array_interface__`, version 3, of a tensor on a device.
+//!
+//! The dictionary names our stream, for which a consumer waits. It owns nothing: the consumer keeps the tensor as long as
+//! it uses the memory. It does not say in which stream; memory that is freed waits for the legacy default stream.
+//!
+//! Source: Numba, "CUDA Array Interface (Version 3)".
+
+use crate::export::array_interface;
+use crate::python::error::Raise;
+use pyo3::exceptions::PyAttributeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use zarrow_cuda::{DeviceTensor, Stream};
+
+/// The description of the memory by its address.
+pub fn describe<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Bound<'py, PyDict>> {
+    let Some(description) = array_interface::elements(py, tensor.dtype(), tensor.item_size())? else {
+        let message = format!("__cuda_array_interface__ has no type code for {}: DLPack has", tensor.dtype());
+        return Err(PyAttributeError::new_err(message));
+    };
+    let strides = match tensor.is_c_contiguous() {
+        true => None,
+        false => Some(PyTuple::new(py, tensor.byte_strides())?),
+    };
+    // Of no elements there is no address.
+    let address = if tensor.size() == 0 { 0 } else { tensor.address() };
+    description.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
+    description.set_item("strides", strides)?;
+    description.set_item("data", (address, tensor.is_read_only()))?;
+    description.set_item("stream", tensor.device().stream().number())?;
+    tensor.lend_to(Stream::LEGACY).raise(py)?;
+    Ok(description)
+}

@@ -1,0 +1,12 @@
+//! Tensors in the memory of a GPU, and reading and writing by them.
+
+mod arguments;
+mod arrow;
+mod dlpack;
+mod import;
+mod interface;
+pub mod memory;
+pub mod read;
+mod staged;
+pub mod tensor;
+pub mod write;

@@ -1,0 +1,461 @@
+//! The class `zarrow.gpu.Tensor`: a strided tensor in the memory of a device.
+//!
+//! Here is what it is made of. What only combines this is written in Python, in `zarrow.device_methods`. Whatever may wait
+//! for the device lets the GIL go.
+
+use super::arguments;
+use super::staged::Staged;
+use super::{arrow, dlpack, import as foreign, interface};
+use crate::export::{arrow as host_arrow, buffer_protocol, data_type, numpy};
+use crate::index::basic;
+use crate::layout::tensor::Tensor;
+use crate::python::error::{Raise, exchange};
+use crate::python::importing::import;
+use crate::python::summary::{nbytes, tuple};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::ffi::c_int;
+use std::ptr::null_mut;
+use zarrow::visible;
+use zarrow_array::{DataType, SharedTensor};
+use zarrow_cuda::Device;
+use zarrow_cuda::DeviceTensor as Inner;
+
+#[doc = help!("DeviceTensor")]
+#[pyclass(frozen, name = "Tensor", module = "zarrow.gpu")]
+pub struct DeviceTensor {
+    place: Place,
+}
+
+/// Where the elements are.
+enum Place {
+    Device(Inner),
+    /// On the host still.
+    Staged(Staged),
+}
+
+/// What every refusal to go to the host by the way says.
+pub const TYPE_CPU: &str = "the memory is on a GPU: type .cpu() for a copy on the CPU";
+
+impl DeviceTensor {
+    /// The Python object over `tensor`. Nothing is copied.
+    pub fn create(py: Python<'_>, tensor: Inner) -> PyResult<Bound<'_, DeviceTensor>> {
+        Bound::new(py, DeviceTensor { place: Place::Device(tensor) })
+    }
+
+    /// The elements of `host` for `device`, which are copied when they are used there.
+    pub fn staged<'py>(
+        py: Python<'py>,
+        device: &'static Device,
+        host: SharedTensor,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        Bound::new(py, DeviceTensor { place: Place::Staged(Staged::new(device, host)) })
+    }
+
+    /// The tensor on the device.
+    pub fn on_device(&self, py: Python<'_>) -> PyResult<&Inner> {
+        match &self.place {
+            Place::Device(tensor) => Ok(tensor),
+            Place::Staged(staged) => staged.on_device(py),
+        }
+    }
+
+    /// The elements on the host, where they are only there.
+    fn on_host(&self) -> Option<&SharedTensor> {
+        match &self.place {
+            Place::Device(_) => None,
+            Place::Staged(staged) => staged.on_host(),
+        }
+    }
+
+    fn device(&self) -> &'static Device {
+        match &self.place {
+            Place::Device(tensor) => tensor.device(),
+            Place::Staged(staged) => staged.device(),
+        }
+    }
+
+    fn extents(&self) -> &[i64] {
+        match &self.place {
+            Place::Device(tensor) => tensor.shape(),
+            Place::Staged(staged) => staged.given().shape(),
+        }
+    }
+
+    fn element(&self) -> &DataType {
+        match &self.place {
+            Place::Device(tensor) => tensor.dtype(),
+            Place::Staged(staged) => staged.given().dtype(),
+        }
+    }
+
+    fn element_count(&self) -> usize {
+        self.extents().iter().product::<i64>().unsigned_abs() as usize
+    }
+
+    /// What `work` makes of the tensor, without the GIL.
+    fn made<'py>(
+        &self,
+        py: Python<'py>,
+        work: impl FnOnce(&Inner) -> zarrow_cuda::Result<Inner> + Send,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        DeviceTensor::create(py, self.told(py, work)?)
+    }
+
+    /// What `work` tells of the tensor, without the GIL.
+    fn told<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Inner) -> zarrow_cuda::Result<T> + Send,
+    ) -> PyResult<T> {
+        let tensor = self.on_device(py)?;
+        py.detach(|| work(tensor)).raise(py)
+    }
+}
+
+/// Refuses what is for memory of the host.
+fn refused() -> PyErr {
+    PyTypeError::new_err(TYPE_CPU)
+}
+
+#[pymethods]
+impl DeviceTensor {
+    #[doc = help!("DeviceTensor.shape")]
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.extents())
+    }
+
+    #[doc = help!("DeviceTensor.dtype")]
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        numpy::dtype(py, self.element())
+    }
+
+    #[doc = help!("DeviceTensor.ndim")]
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.extents().len()
+    }
+
+    #[doc = help!("DeviceTensor.size")]
+    #[getter]
+    fn size(&self) -> usize {
+        self.element_count()
+    }
+
+    #[doc = help!("DeviceTensor.itemsize")]
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.element().item_size().unwrap_or(0)
+    }
+
+    #[doc = help!("DeviceTensor.nbytes")]
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.element_count() * self.itemsize()
+    }
+
+    #[doc = help!("DeviceTensor.strides")]
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let strides = match &self.place {
+            Place::Device(tensor) => tensor.strides(),
+            Place::Staged(staged) => staged.given().strides(),
+        };
+        let item_size = self.itemsize() as i64;
+        PyTuple::new(py, strides.iter().map(|stride| stride * item_size).collect::<Vec<_>>())
+    }
+
+    #[doc = help!("DeviceTensor.device")]
+    #[getter(device)]
+    fn device_name(&self) -> String {
+        self.device().to_string()
+    }
+
+    #[doc = help!("DeviceTensor.readonly")]
+    #[getter]
+    fn readonly(&self) -> bool {
+        match &self.place {
+            Place::Device(tensor) => tensor.is_read_only(),
+            Place::Staged(_) => false,
+        }
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.extents().first() {
+            Some(extent) => Ok(extent.unsigned_abs() as usize),
+            None => Err(PyTypeError::new_err("a 0-d array has no len()")),
+        }
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, tensor) = (slf.py(), slf.get());
+        let Some(steps) = basic::steps(index, tensor.extents())? else {
+            return import(py, "zarrow.device_indexing")?.call_method1("part", (slf, index));
+        };
+        let part = match (tensor.on_host(), &tensor.place) {
+            (Some(host), Place::Staged(staged)) => {
+                DeviceTensor::staged(py, staged.device(), host.view(&steps).raise(py)?)
+            }
+            _ => DeviceTensor::create(py, tensor.on_device(py)?.view(&steps).raise(py)?),
+        };
+        Ok(part?.into_any())
+    }
+
+    /// How many devices there are.
+    #[staticmethod]
+    fn _count(py: Python<'_>) -> PyResult<usize> {
+        py.detach(Device::count).raise(py)
+    }
+
+    /// Waits until a device is done.
+    #[staticmethod]
+    #[pyo3(signature = (device = None))]
+    fn _synchronize(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let device = arguments::cuda_device(py, device)?;
+        py.detach(|| device.synchronize()).raise(py)
+    }
+
+    /// Gives back what devices keep for later.
+    #[staticmethod]
+    fn _release_memory(py: Python<'_>) -> PyResult<()> {
+        py.detach(zarrow_cuda::release_memory).raise(py)
+    }
+
+    /// A tensor in new memory of a device, whose elements have no values yet.
+    #[staticmethod]
+    #[pyo3(signature = (shape, dtype, device = None, column_major = false))]
+    fn _empty<'py>(
+        py: Python<'py>,
+        shape: Vec<u64>,
+        dtype: &Bound<'py, PyAny>,
+        device: Option<&Bound<'py, PyAny>>,
+        column_major: bool,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        let (dtype, device) = (data_type::requested(dtype)?, arguments::cuda_device(py, device)?);
+        let make = if column_major { Inner::empty_column_major } else { Inner::empty };
+        DeviceTensor::create(py, py.detach(|| make(device, &shape, dtype)).raise(py)?)
+    }
+
+    /// Any array as a tensor on a device.
+    #[staticmethod]
+    #[pyo3(signature = (x, device = None))]
+    fn _of<'py>(
+        x: &Bound<'py, PyAny>,
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        foreign::on_device(x, device)
+    }
+
+    /// An array of the host as a tensor of a device, to which it is copied when that is needed.
+    #[staticmethod]
+    #[pyo3(signature = (x, device = None))]
+    fn _staged<'py>(
+        x: &Bound<'py, PyAny>,
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        let device = arguments::cuda_device(x.py(), device)?;
+        DeviceTensor::staged(x.py(), device, crate::import::tensor(x)?)
+    }
+
+    /// The elements on the host, as long as they are only there.
+    fn _on_host<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Tensor>>> {
+        self.on_host().map(|host| Tensor::create(py, host.clone())).transpose()
+    }
+
+    /// The same memory on the device, where views of it are views.
+    fn _on_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, DeviceTensor>> {
+        DeviceTensor::create(py, self.on_device(py)?.clone())
+    }
+
+    fn _reshape<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
+        match (self.on_host(), &self.place) {
+            (Some(host), Place::Staged(staged)) => {
+                DeviceTensor::staged(py, staged.device(), host.reshape(&shape).raise(py)?)
+            }
+            _ => DeviceTensor::create(py, self.on_device(py)?.reshape(&shape).raise(py)?),
+        }
+    }
+
+    fn _transpose<'py>(&self, py: Python<'py>, axes: Vec<usize>) -> PyResult<Bound<'py, DeviceTensor>> {
+        match (self.on_host(), &self.place) {
+            (Some(host), Place::Staged(staged)) => {
+                DeviceTensor::staged(py, staged.device(), host.transpose(&axes).raise(py)?)
+            }
+            _ => DeviceTensor::create(py, self.on_device(py)?.transpose(&axes).raise(py)?),
+        }
+    }
+
+    fn _broadcast_to<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
+        DeviceTensor::create(py, self.on_device(py)?.broadcast_to(&shape).raise(py)?)
+    }
+
+    fn _reinterpret<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        let dtype = data_type::requested(dtype)?;
+        DeviceTensor::create(py, self.on_device(py)?.reinterpret(dtype).raise(py)?)
+    }
+
+    fn _astype<'py>(&self, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, DeviceTensor>> {
+        let wanted = data_type::requested(dtype)?;
+        self.made(dtype.py(), |tensor| tensor.astype(&wanted))
+    }
+
+    fn _copy<'py>(&self, py: Python<'py>, column_major: bool) -> PyResult<Bound<'py, DeviceTensor>> {
+        self.made(py, |tensor| {
+            if !column_major {
+                return tensor.copy();
+            }
+            let copy = Inner::empty_column_major(tensor.device(), &tensor.extents(), tensor.dtype().clone())?;
+            copy.assign(tensor)?;
+            Ok(copy)
+        })
+    }
+
+    fn _assign(&self, py: Python<'_>, source: &Bound<'_, DeviceTensor>) -> PyResult<()> {
+        let source = source.get().on_device(py)?;
+        self.told(py, |tensor| tensor.assign(source))
+    }
+
+    fn _fill(&self, py: Python<'_>, value: Vec<u8>) -> PyResult<()> {
+        self.told(py, |tensor| tensor.fill(&value))
+    }
+
+    fn _take<'py>(&self, py: Python<'py>, positions: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
+        self.made(py, |tensor| tensor.take(&positions))
+    }
+
+    fn _put(&self, py: Python<'_>, positions: Vec<i64>, rows: &Bound<'_, DeviceTensor>) -> PyResult<()> {
+        let rows = rows.get().on_device(py)?;
+        self.told(py, |tensor| tensor.put(&positions, rows))
+    }
+
+    fn _equal<'py>(
+        &self,
+        py: Python<'py>,
+        other: &Bound<'py, DeviceTensor>,
+    ) -> PyResult<Bound<'py, DeviceTensor>> {
+        let other = other.get().on_device(py)?;
+        self.made(py, |tensor| tensor.equal(other))
+    }
+
+    fn _all_equal(&self, py: Python<'_>, other: &Bound<'_, DeviceTensor>, equal_nan: bool) -> PyResult<bool> {
+        let other = other.get().on_device(py)?;
+        self.told(py, |tensor| tensor.all_equal(other, equal_nan))
+    }
+
+    fn _all(&self, py: Python<'_>) -> PyResult<bool> {
+        self.told(py, Inner::all)
+    }
+
+    fn _any(&self, py: Python<'_>) -> PyResult<bool> {
+        self.told(py, Inner::any)
+    }
+
+    #[doc = help!("DeviceTensor.cpu")]
+    fn cpu<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
+        let host = match self.on_host() {
+            // SAFETY: no face of the crate writes during the call; a program that writes through another library
+            // meanwhile copies a mixture of old and new bytes, as with NumPy.
+            Some(host) => py.detach(|| unsafe { host.copy() }).raise(py)?,
+            None => self.told(py, Inner::to_host)?,
+        };
+        Tensor::create(py, host)
+    }
+
+    #[doc = help!("DeviceTensor.numpy")]
+    fn numpy(&self) -> PyResult<()> {
+        Err(refused())
+    }
+
+    #[doc = help!("DeviceTensor.__array__")]
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__(&self, dtype: Option<Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<()> {
+        let _ = (dtype, copy);
+        Err(refused())
+    }
+
+    #[doc = help!("DeviceTensor.__dlpack__")]
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);
+        dlpack::capsule(py, self.on_device(py)?, stream.as_ref(), is_versioned, dl_device, copy)
+    }
+
+    #[doc = help!("DeviceTensor.__dlpack_device__")]
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        let device = self.device().dlpack();
+        (device.device_type, device.device_id)
+    }
+
+    #[doc = help!("DeviceTensor.__cuda_array_interface__")]
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        interface::describe(py, self.on_device(py)?)
+    }
+
+    #[doc = help!("DeviceTensor.__arrow_c_device_array__")]
+    #[pyo3(signature = (requested_schema = None, **options))]
+    fn __arrow_c_device_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+        options: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<host_arrow::Capsules<'py>> {
+        // A wish, which may be left unheard; and options of later versions, which have to be None.
+        host_arrow::requested(requested_schema.as_ref())?;
+        if let Some(options) = options
+            && let Some((name, _)) = options.iter().find(|(_, value)| !value.is_none())
+        {
+            return Err(exchange(py, "arrow", format!("{name}= has no meaning here: expected None")));
+        }
+        arrow::capsules(py, self.on_device(py)?)
+    }
+
+    #[doc = help!("DeviceTensor.__reduce_ex__")]
+    fn __reduce_ex__(&self, protocol: i64) -> PyResult<()> {
+        let _ = protocol;
+        Err(PyTypeError::new_err(
+            "a tensor on a GPU is not pickled: type .cpu() for one that is, or read in the process that needs it",
+        ))
+    }
+
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let owner = slf.clone().into_any();
+        match slf.get().on_host() {
+            // SAFETY: Python gives a view to be filled, and `owner` is the object that holds the memory: what was given
+            // to a staged tensor stays with it.
+            Some(host) => unsafe { buffer_protocol::fill(owner, host, view, flags) },
+            None => {
+                // SAFETY: as above; a view that was refused has no owner.
+                unsafe { (*view).obj = null_mut() };
+                Err(refused())
+            }
+        }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: Python releases each view that `__getbuffer__` filled once.
+        unsafe { buffer_protocol::release(view) }
+    }
+
+    fn __repr__(&self) -> String {
+        let extents: Vec<u64> = self.extents().iter().map(|extent| extent.unsigned_abs()).collect();
+        let (shape, dtype, bytes) =
+            (tuple(&extents), self.element().to_string(), nbytes(self.nbytes() as u64));
+        format!("<zarrow.gpu.Tensor {shape} {} on {}, {bytes}>", visible(&dtype), self.device())
+    }
+}

@@ -1,0 +1,61 @@
+//! Writing from a device.
+//!
+//! 1. Elements of the array's own type, and of one that is cast safely, go to the host part by part, through pinned
+//!    memory.
+//! 2. Everything else is for the host's way of writing, which looks at the values: they are copied there first.
+
+use super::import;
+use super::tensor::DeviceTensor;
+use crate::export::numpy;
+use crate::index::field::ElementPart;
+use crate::python::importing;
+use crate::python::interrupt::interruptible_with;
+use pyo3::prelude::*;
+use zarrow::store::Durability;
+use zarrow::{Selection, Values, WriteOptions};
+
+/// How a selection is written.
+pub struct Writing {
+    /// What is promised when the call returns.
+    pub durability: Durability,
+    /// Whether chunks of nothing but the fill value are stored.
+    pub write_empty_chunks: bool,
+}
+
+/// Writes `value` where that is step 1; whether it was.
+pub fn write(
+    elements: &ElementPart,
+    selection: &Selection,
+    value: &Bound<'_, PyAny>,
+    writing: &Writing,
+) -> PyResult<bool> {
+    let py = value.py();
+    let Some(tensor) = import::tensor(value)? else { return Ok(false) };
+    let own = elements.data_type();
+    let is_cast_safely = || -> PyResult<bool> {
+        let (found, wanted) = (numpy::dtype(py, tensor.dtype())?, numpy::dtype(py, own)?);
+        let rules = importing::import(py, "zarrow.casting")?;
+        Ok(Values::can_be_cast(tensor.dtype(), own)
+            && rules.call_method1("is_allowed", (found, wanted, "safe"))?.extract()?)
+    };
+    let array = match elements {
+        ElementPart::Whole(array) if tensor.dtype() == own || is_cast_safely()? => array,
+        _ => return Ok(false),
+    };
+    interruptible_with(py, |interrupt| {
+        let options = WriteOptions::default()
+            .durability(writing.durability)
+            .write_empty_chunks(writing.write_empty_chunks)
+            .cancel(interrupt);
+        zarrow_cuda::write(array, selection, &tensor, &options)
+    })?;
+    Ok(true)
+}
+
+/// The values as they are written by way of the host: a copy there of those that are on a device (step 2).
+pub fn on_host<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match import::tensor(value)? {
+        Some(tensor) => DeviceTensor::create(value.py(), tensor)?.call_method0("cpu"),
+        None => Ok(value.clone()),
+    }
+}

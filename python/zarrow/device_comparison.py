@@ -1,0 +1,84 @@
+"""When tensors of a GPU are equal: element by element, or as a whole. They are compared on the device.
+
+1. Both are made tensors of one type, that which NumPy's comparison has.
+2. Both are broadcast to one shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zarrow import _zarrow
+from zarrow.device_methods import on_device_of
+
+
+def equal(tensor: Any, other: Any) -> Any:
+    """Compare element by element, as IEEE 754 says."""
+    np = _zarrow._import("numpy")
+    if other is None or isinstance(other, str | bytes):
+        return NotImplemented
+    ours, theirs = _alike(np, tensor, other)
+    return ours._equal(theirs)
+
+
+def not_equal(tensor: Any, other: Any) -> Any:
+    """Compare element by element, the other way round."""
+    same = equal(tensor, other)
+    return same if same is NotImplemented else same._equal(on_device_of(same, False))
+
+
+def array_equal(tensor: Any, other: Any, equal_nan: bool = False) -> bool:
+    """Tell whether shape and elements are the same, as `numpy.array_equal` does."""
+    np = _zarrow._import("numpy")
+    return tuple(tensor.shape) == tuple(np.shape(other)) and bool(
+        _is_everywhere(np, tensor, other, equal_nan, by_bits=False)
+    )
+
+
+def all_equal(tensor: Any, other: Any, equal_nan: bool = True) -> bool:
+    """Tell whether each element is that of `other`, bit by bit, after both are broadcast."""
+    np = _zarrow._import("numpy")
+    return bool(_is_everywhere(np, tensor, other, equal_nan, by_bits=True))
+
+
+def _is_everywhere(np: Any, tensor: Any, other: Any, equal_nan: bool, by_bits: bool) -> bool:
+    try:
+        ours, theirs = _alike(np, tensor, other)
+    except ValueError:
+        return False
+    if by_bits:
+        # By bits two NaN may be the same, which without `equal_nan` they are not.
+        return ours._all_equal(theirs, equal_nan) and (equal_nan or _equals_itself(ours))
+    if not equal_nan:
+        return bool(ours._equal(theirs)._all())
+    # Zeros of both signs are equal, and so are NaN: where the elements differ, both are NaN.
+    same = ours._equal(theirs)
+    if same._all():
+        return True
+    both = (side._equal(side) for side in (ours, theirs))
+    nan_here, nan_there = (side._equal(on_device_of(side, False)) for side in both)
+    positions = np.flatnonzero(~same.cpu().numpy().reshape(-1))
+    return all(side.reshape(-1)._take(positions.tolist())._all() for side in (nan_here, nan_there))
+
+
+def _equals_itself(tensor: Any) -> bool:
+    return tensor.dtype.kind in "biumMSUV" or bool(tensor._equal(tensor)._all())
+
+
+def _alike(np: Any, tensor: Any, other: Any) -> tuple[Any, Any]:
+    """Make both alike (steps 1 and 2)."""
+    if isinstance(other, int | float | complex | bool):
+        dtype = np.result_type(tensor.dtype, other)
+    elif not hasattr(other, "dtype"):
+        other = np.asarray(other)
+        dtype = np.result_type(tensor.dtype, other.dtype)
+    else:
+        dtype = (
+            tensor.dtype
+            if tensor.dtype == other.dtype
+            else np.result_type(tensor.dtype, np.dtype(other.dtype))
+        )
+    ours = tensor if tensor.dtype == dtype else tensor._astype(dtype)
+    theirs = on_device_of(ours, other, dtype)
+    shape = np.broadcast_shapes(ours.shape, theirs.shape)
+    return ours if ours.shape == shape else ours._broadcast_to(shape), theirs

@@ -1,0 +1,232 @@
+"""Functions of NumPy on tensors of a GPU: those that run there.
+
+1. Each is a function here of the same name and arguments. Others are refused, with an error that names
+   `.cpu()`.
+2. With `like=` a tensor, NumPy's functions that make arrays make tensors of the same device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from zarrow import _zarrow
+from zarrow._zarrow import DeviceTensor
+from zarrow.device_comparison import array_equal
+from zarrow.device_methods import on_device_of
+
+
+def answer(tensor: DeviceTensor, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call the function of this name, which NumPy would call because of `tensor` (step 1)."""
+    name = getattr(function, "__name__", "this function")
+    if name in CREATORS:
+        # NumPy has taken `like` from the arguments.
+        return CREATORS[name](*args, **kwargs, like=tensor)
+    if name not in FUNCTIONS:
+        raise refused(name)
+    return FUNCTIONS[name](*args, **kwargs)
+
+
+def answer_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Compare by `==` and `!=`, which an array of NumPy on the left leaves to it; refuse other functions."""
+    if method == "__call__" and not options and ufunc.__name__ in ("equal", "not_equal"):
+        tensor, other = inputs if isinstance(inputs[0], DeviceTensor) else inputs[::-1]
+        return tensor == other if ufunc.__name__ == "equal" else tensor != other
+    raise refused(ufunc.__name__)
+
+
+def refused(name: str) -> TypeError:
+    """Say what to type for a function that does not run on a GPU."""
+    return TypeError(
+        f"numpy.{name} does not run on a GPU: type .cpu() for a copy on the CPU, or .torch(), .cupy() or "
+        ".jax() for a library that computes there"
+    )
+
+
+def _of_device(values: Sequence[Any]) -> DeviceTensor:
+    return next(value for value in values if isinstance(value, DeviceTensor))
+
+
+def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None, *, dtype: Any = None) -> Any:
+    """Join arrays along an axis."""
+    np = _zarrow._import("numpy")
+    if out is not None:
+        raise TypeError("out= is for the CPU: give numpy.concatenate no out for tensors on a GPU")
+    like = _of_device(arrays)
+    common = (
+        np.dtype(dtype) if dtype is not None else np.result_type(*(np.dtype(item.dtype) for item in arrays))
+    )
+    parts = [on_device_of(like, item, common) for item in arrays]
+    if axis is None:
+        parts, axis = [part.reshape(-1) for part in parts], 0
+    axis = axis + parts[0].ndim if axis < 0 else axis
+    shape = list(parts[0].shape)
+    for part in parts[1:]:
+        if part.ndim != len(shape) or any(
+            part.shape[other] != shape[other] for other in range(len(shape)) if other != axis
+        ):
+            raise ValueError(f"cannot join shapes {[part.shape for part in parts]} along axis {axis}")
+    shape[axis] = sum(part.shape[axis] for part in parts)
+    joined, start = DeviceTensor._empty(shape, common, like.device), 0
+    for part in parts:
+        stop = start + part.shape[axis]
+        if part.size:
+            joined[(*[slice(None)] * axis, slice(start, stop))]._assign(part)
+        start = stop
+    return joined
+
+
+def stack(arrays: Sequence[Any], axis: int = 0, **options: Any) -> Any:
+    """Join arrays along a new axis."""
+    like = _of_device(arrays)
+    parts = [on_device_of(like, item, item.dtype) for item in arrays]
+    axis = axis + parts[0].ndim + 1 if axis < 0 else axis
+    return concatenate([part[(*[slice(None)] * axis, None)] for part in parts], axis, **options)
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """Make a tensor of the device of `like` (step 2)."""
+    np = _zarrow._import("numpy")
+    if dtype is None:
+        dtype = a.dtype if hasattr(a, "dtype") else np.asarray(a).dtype
+    made = on_device_of(like, a, np.dtype(dtype))
+    return made.astype(made.dtype, order or "K", copy=bool(copy))
+
+
+def _filled(value: Any) -> Callable[..., Any]:
+    def make(
+        shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
+    ) -> Any:
+        return full(shape, value, dtype, order, like=like)
+
+    return make
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
+) -> Any:
+    """Make a tensor of one value; without values for None."""
+    np = _zarrow._import("numpy")
+    extents = [shape] if hasattr(shape, "__index__") else list(shape)
+    dtype = np.dtype(dtype) if dtype is not None else np.asarray(fill_value).dtype
+    made = DeviceTensor._empty(extents, dtype, like.device, order == "F")
+    if fill_value is not None:
+        made.fill(fill_value)
+    return made
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **_: Any,
+) -> Any:
+    """Make a tensor of one value with shape and type of another."""
+    like = a if isinstance(a, DeviceTensor) else None
+    if like is None:
+        raise TypeError(
+            "numpy.full_like makes an array of the CPU, and its value is on a GPU: type .cpu() first"
+        )
+    shape = a.shape if shape is None else shape
+    return full(
+        shape, fill_value, a.dtype if dtype is None else dtype, "F" if order == "F" else "C", like=like
+    )
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Write values to a tensor."""
+    np = _zarrow._import("numpy")
+    if where is not True or not isinstance(dst, DeviceTensor):
+        raise TypeError("numpy.copyto writes to a GPU without where=: type tensor[mask] = values")
+    if hasattr(src, "dtype") and not np.can_cast(np.dtype(src.dtype), dst.dtype, casting):
+        raise TypeError(f"cannot cast {src.dtype} to {dst.dtype} with casting={casting!r}")
+    dst[...] = src
+
+
+def array_equiv(a1: Any, a2: Any) -> bool:
+    """Tell whether arrays are equal after they are broadcast."""
+    tensor, other = (a1, a2) if isinstance(a1, DeviceTensor) else (a2, a1)
+    same = tensor == other
+    return bool(same is not False and same.all())
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    tensor, other = (a1, a2) if isinstance(a1, DeviceTensor) else (a2, a1)
+    return array_equal(tensor, other, equal_nan)
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """Give a view of another shape, in which elements are repeated."""
+    return array._broadcast_to([shape] if hasattr(shape, "__index__") else list(shape))
+
+
+def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
+    """Give views of one shape."""
+    np = _zarrow._import("numpy")
+    like = _of_device(arrays)
+    tensors = [
+        item if isinstance(item, DeviceTensor) else DeviceTensor._of(item, like.device) for item in arrays
+    ]
+    shape = np.broadcast_shapes(*(item.shape for item in tensors))
+    return tuple(item._broadcast_to(shape) for item in tensors)
+
+
+def expand_dims(a: Any, axis: int) -> Any:
+    """Give a view with one axis more."""
+    axis = axis + a.ndim + 1 if axis < 0 else axis
+    return a[(*[slice(None)] * axis, None)]
+
+
+# Functions that make arrays, with `like=` a tensor (step 2).
+CREATORS: dict[str, Callable[..., Any]] = {
+    "array": asarray,
+    "asanyarray": asarray,
+    "asarray": asarray,
+    "ascontiguousarray": lambda a, dtype=None, *, like: asarray(a, dtype, "C", like=like),
+    "empty": _filled(None),
+    "full": full,
+    "ones": _filled(1),
+    "zeros": _filled(0),
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "all": lambda a, **_: a.all(),
+    "any": lambda a, **_: a.any(),
+    "array_equal": _array_equal,
+    "array_equiv": array_equiv,
+    "broadcast_arrays": broadcast_arrays,
+    "broadcast_to": broadcast_to,
+    "concatenate": concatenate,
+    "copy": lambda a, order="K", subok=False: a.copy(order),
+    "copyto": copyto,
+    "empty_like": lambda prototype, dtype=None, order="K", subok=True, shape=None, **_: full_like(
+        prototype, None, dtype, order, shape=shape
+    ),
+    "expand_dims": expand_dims,
+    "full_like": full_like,
+    "ndim": lambda a: a.ndim,
+    "ones_like": lambda a, dtype=None, order="K", subok=True, shape=None, **_: full_like(
+        a, 1, dtype, order, shape=shape
+    ),
+    "ravel": lambda a, order="C": a.ravel(order),
+    "reshape": lambda a, /, shape, order="C", *, copy=None: a.reshape(shape, order=order, copy=copy),
+    "shape": lambda a: a.shape,
+    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    "squeeze": lambda a, axis=None: a.squeeze(axis),
+    "stack": stack,
+    "transpose": lambda a, axes=None: a.transpose(axes),
+    "zeros_like": lambda a, dtype=None, order="K", subok=True, shape=None, **_: full_like(
+        a, 0, dtype, order, shape=shape
+    ),
+}

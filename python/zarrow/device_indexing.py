@@ -1,0 +1,163 @@
+"""Parts of tensors of a GPU by lists, masks and arrays of integers, as NumPy takes them.
+
+1. The index is made whole: `...` is spelt out, a mask is the positions where it is true, and integers beside
+   arrays are arrays without axes.
+2. Slices and new axes are a view. The axes that arrays stand for are moved to the front, and made one.
+3. Rows along it are taken, or put, on the device; only the positions come from the CPU.
+4. The axes of the arrays' shape stand where the first of the arrays stood, if they stand side by side, else
+   in front.
+
+Source: NumPy, "Advanced indexing".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from zarrow import _zarrow
+from zarrow.device_methods import on_device_of
+from zarrow.errors import ExchangeError, IndexingError
+
+
+def part(tensor: Any, index: Any) -> Any:
+    """Take a part."""
+    rows = _rows(tensor, index)
+    return _in_place(rows, rows.along._take(rows.positions)._reshape([*rows.shape, *rows.along.shape[1:]]))
+
+
+def assign(tensor: Any, index: Any, value: Any) -> None:
+    """Write a value to a part."""
+    tensor = tensor._on_device()
+    if _is_basic(index):
+        place = tensor[index]
+        if place.size:
+            place._assign(on_device_of(tensor, value))
+        return
+    if tensor.readonly:
+        raise ExchangeError("the memory is read-only", kind="read_only")
+    rows = _rows(tensor, index)
+    values = on_device_of(tensor, value)
+    shape = [*rows.shape, *rows.along.shape[1:]]
+    values = values._broadcast_to(_moved(shape, rows))
+    first = list(range(rows.front, rows.front + len(rows.shape)))
+    rest = [axis for axis in range(values.ndim) if axis not in first]
+    values = values._transpose([*first, *rest]).reshape([len(rows.positions), *rows.along.shape[1:]])
+    rows.along._put(rows.positions, values)
+    if rows.copied_from is not None:
+        rows.copied_from._assign(rows.along._reshape(rows.copied_from.shape))
+
+
+class _Rows(NamedTuple):
+    """Rows along the first axis of `along`."""
+
+    along: Any
+    positions: list[int]
+    # Of the arrays of the index, and on which axis of the result they begin.
+    shape: tuple[int, ...]
+    front: int
+    # What `along` is a copy of, where it is no view.
+    copied_from: Any
+
+
+def _is_basic(index: Any) -> bool:
+    items = index if isinstance(index, tuple) else (index,)
+    return all(
+        item is None
+        or item is ...
+        or isinstance(item, slice)
+        or (hasattr(item, "__index__") and not isinstance(item, bool) and not getattr(item, "shape", ()))
+        for item in items
+    )
+
+
+def _rows(tensor: Any, index: Any) -> _Rows:
+    np = _zarrow._import("numpy")
+    items, is_split = _whole(np, tensor, index)
+    # Step 2: a view that has all axes, those of arrays whole.
+    view = tensor[tuple(slice(None) if isinstance(item, np.ndarray) else item for item in items)]
+    listed = [axis for axis, item in enumerate(items) if isinstance(item, np.ndarray)]
+    try:
+        arrays = np.broadcast_arrays(*(items[axis] for axis in listed))
+    except ValueError as error:
+        raise IndexingError(str(error), kind="index") from None
+    extents = [view.shape[axis] for axis in listed]
+    for array, extent in zip(arrays, extents, strict=True):
+        outside = array[(array < -extent) | (array >= extent)]
+        if outside.size:
+            raise IndexingError(f"index {outside[0]} is outside an axis of {extent}", kind="index")
+    shape = arrays[0].shape
+    wrapped = [
+        np.where(array < 0, array + extent, array) for array, extent in zip(arrays, extents, strict=True)
+    ]
+    positions = np.ravel_multi_index(wrapped, extents) if math.prod(extents) else np.zeros(shape, np.int64)
+    rest = [axis for axis in range(view.ndim) if axis not in listed]
+    turned = view._transpose([*listed, *rest])
+    lengths = [math.prod(extents), *(view.shape[axis] for axis in rest)]
+    copied_from = None
+    try:
+        along = turned._reshape(lengths)
+    except ExchangeError:
+        along, copied_from = turned._copy(False)._reshape(lengths), turned
+    is_run = not is_split and listed == list(range(listed[0], listed[0] + len(listed)))
+    return _Rows(along, positions.reshape(-1).tolist(), shape, listed[0] if is_run else 0, copied_from)
+
+
+def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
+    """Step 1. Also tells whether `...`, of no axis maybe, stands between arrays."""
+    items: list[Any] = []
+    masks: list[tuple[int, tuple[int, ...]]] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        if item is None or item is ... or isinstance(item, slice):
+            items.append(item)
+            continue
+        array = np.asarray(item.cpu() if hasattr(item, "cpu") else item)
+        if array.size == 0 and array.dtype.kind == "f":  # an empty list
+            array = array.astype(np.int64)
+        if array.dtype.kind == "b":
+            if array.ndim == 0:
+                raise IndexingError("a mask needs an axis: True and False are no indices", kind="index")
+            masks.append((len(items), array.shape))
+            items.extend(np.nonzero(array))
+        elif array.dtype.kind in "iu":
+            items.append(array.astype(np.int64))
+        else:
+            raise IndexingError(
+                f"cannot index by {type(item).__name__}: expected integers, slices, None, lists or masks",
+                kind="index",
+            )
+    given = sum(item is not None and item is not ... for item in items)
+    missing = tensor.ndim - given
+    if missing < 0:
+        raise IndexingError(f"{given} indices for {tensor.ndim} axes", kind="index")
+    places = [number for number, item in enumerate(items) if item is ...]
+    if len(places) > 1:
+        raise IndexingError("an index has one `...` at most", kind="index")
+    at_end = places[0] if places else len(items)
+    before, after = items[:at_end], items[at_end + 1 :]
+    is_split = all(any(isinstance(item, np.ndarray) for item in side) for side in (before, after))
+    whole = [*before, *[slice(None)] * missing, *after]
+    for place, shape in masks:
+        ahead = whole[: place if place <= at_end else place - 1 + missing]
+        _check_mask(tensor, shape, sum(item is not None for item in ahead))
+    return whole, is_split
+
+
+def _check_mask(tensor: Any, shape: tuple[int, ...], axis: int) -> None:
+    """Refuse a mask of another shape than its axes have, of which `axis` is the first."""
+    expected = tensor.shape[axis : axis + len(shape)]
+    if expected != shape:
+        raise IndexingError(f"a mask of shape {shape}, expected {expected}", kind="index")
+
+
+def _moved(shape: list[int], rows: _Rows) -> list[int]:
+    """Give the shape of the result, of which `shape` has the axes of the arrays in front."""
+    count = len(rows.shape)
+    first, rest = shape[:count], shape[count:]
+    return [*rest[: rows.front], *first, *rest[rows.front :]]
+
+
+def _in_place(rows: _Rows, taken: Any) -> Any:
+    """Step 4."""
+    axes = list(range(taken.ndim))
+    return taken._transpose(_moved(axes, rows)) if rows.front else taken

@@ -1,0 +1,24 @@
+"""Memory of a GPU that other libraries of the process keep for later.
+
+The driver counts it as used. Where a device has no memory left they are asked for it, once for each
+allocation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+
+def reclaim() -> None:
+    """Have PyTorch and CuPy give back what they keep, if they are there and have used a GPU."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        with contextlib.suppress(AttributeError):  # while it is being imported
+            if torch.cuda.is_initialized():
+                torch.cuda.empty_cache()
+    cupy = sys.modules.get("cupy")
+    if cupy is not None:
+        with contextlib.suppress(AttributeError):
+            cupy.get_default_memory_pool().free_all_blocks()
+            cupy.get_default_pinned_memory_pool().free_all_blocks()

@@ -1,0 +1,340 @@
+"""Methods of `zarrow.gpu.Tensor` that only combine what is compiled.
+
+1. A scalar or an array of the host is made a tensor of the device first, of the type that is needed.
+2. Whatever goes to the CPU is named so: `cpu`, `item`, `tobytes`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from zarrow import _zarrow
+from zarrow._zarrow import DeviceTensor, _help
+from zarrow.errors import ExchangeError, ShapeError
+
+ORDERS = ("C", "F", "A", "K")
+
+
+def add_to_class() -> None:
+    """Give the class its methods."""
+    methods: dict[str, Callable[..., Any]] = {
+        "__setitem__": _setitem,
+        "__eq__": _eq,
+        "__ne__": _ne,
+        "__bool__": lambda self: bool(self.item()),
+        "__int__": lambda self: int(self.item()),
+        "__float__": lambda self: float(self.item()),
+        "__copy__": lambda self: self.copy(),
+        "__deepcopy__": _deepcopy,
+        "__array_function__": _array_function,
+        "__getattr__": _getattr,
+        "__array_ufunc__": _array_ufunc,
+        "all": _all,
+        "any": _any,
+        "astype": astype,
+        "copy": copy,
+        "cupy": cupy,
+        "fill": fill,
+        "flatten": flatten,
+        "item": item,
+        "jax": jax,
+        "ravel": ravel,
+        "reshape": reshape,
+        "squeeze": squeeze,
+        "tobytes": tobytes,
+        "torch": torch,
+        "transpose": transpose,
+        "view": view,
+    }
+    for name, function in methods.items():
+        # The class is called Tensor, and stands in the stubs by the name that it has in the module.
+        function.__name__, function.__qualname__ = name, f"Tensor.{name}"
+        function.__doc__ = _help(f"DeviceTensor.{name}") or function.__doc__
+        setattr(DeviceTensor, name, function)
+    for name, get in (("T", _reversed), ("flags", _flags)):
+        setattr(DeviceTensor, name, property(get, doc=_help(f"DeviceTensor.{name}")))
+    setattr(DeviceTensor, "__hash__", None)  # noqa: B010  # for mypy: what compares by elements has none
+
+
+def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceTensor:
+    """Give a value as a tensor of the same device and of this type, that of the tensor by default (step 1).
+
+    A scalar takes no copy from the host: it fills one element.
+    """
+    np = _zarrow._import("numpy")
+    dtype = tensor.dtype if dtype is None else dtype
+    if _is_scalar(value):
+        return scalar(tensor, value, dtype)
+    if not is_on_device(value):
+        array = np.asarray(value)
+        if array.ndim == 0:
+            return scalar(tensor, array[()], dtype)
+        value = array if array.dtype == dtype else array.astype(dtype)
+    moved = DeviceTensor._of(value, tensor.device)
+    return moved if moved.dtype == dtype else moved._astype(dtype)
+
+
+def scalar(tensor: DeviceTensor, value: Any, dtype: Any) -> DeviceTensor:
+    """Give a tensor without axes of this value."""
+    np = _zarrow._import("numpy")
+    made = DeviceTensor._empty((), dtype, tensor.device)
+    made._fill(np.asarray(value).astype(dtype).tobytes())
+    return made
+
+
+def _is_scalar(value: Any) -> bool:
+    np = _zarrow._import("numpy")
+    return isinstance(value, int | float | complex | bool | str | bytes | np.generic)
+
+
+def is_on_device(value: Any) -> bool:
+    """Tell whether the memory of an array is on a GPU."""
+    if isinstance(value, DeviceTensor) or hasattr(value, "__cuda_array_interface__"):
+        return True
+    device = getattr(value, "__dlpack_device__", None)
+    return device is not None and device()[0] in (2, 13)  # CUDA, and memory that CUDA manages
+
+
+def is_f_contiguous(tensor: Any) -> bool:
+    """Tell whether elements lie side by side, the first axis fastest."""
+    distance = tensor.itemsize
+    for extent, stride in zip(tensor.shape, tensor.strides, strict=True):
+        if extent != 1 and stride != distance:
+            return bool(tensor.size == 0)
+        distance *= extent
+    return True
+
+
+def is_c_contiguous(tensor: Any) -> bool:
+    """Tell whether elements lie side by side, the last axis fastest."""
+    distance = tensor.itemsize
+    for extent, stride in zip(reversed(tensor.shape), reversed(tensor.strides), strict=True):
+        if extent != 1 and stride != distance:
+            return bool(tensor.size == 0)
+        distance *= extent
+    return True
+
+
+def _is_column_major(tensor: Any, order: str | None) -> bool:
+    """Tell whether this order is Fortran's, for a tensor that lies as it does."""
+    if order not in (*ORDERS, None):
+        raise ValueError(f"order is {order!r}, expected one of {', '.join(map(repr, ORDERS))}")
+    if order in ("A", "K"):
+        return is_f_contiguous(tensor) and not is_c_contiguous(tensor)
+    return order == "F"
+
+
+def _flags(self: Any) -> SimpleNamespace:
+    return SimpleNamespace(
+        c_contiguous=is_c_contiguous(self),
+        f_contiguous=is_f_contiguous(self),
+        writeable=not self.readonly,
+        owndata=False,
+    )
+
+
+def _reversed(self: Any) -> Any:
+    return self.transpose()
+
+
+def _integers(arguments: Sequence[Any]) -> list[int]:
+    """Read `f(*axes)` and `f(axes)`."""
+    if len(arguments) == 1 and not hasattr(arguments[0], "__index__"):
+        arguments = arguments[0]
+    return [operator.index(item) for item in arguments]
+
+
+def reshape(self: Any, *shape: Any, order: str | None = "C", copy: bool | None = None) -> Any:
+    """Give another shape."""
+    extents = _integers(shape)
+    if extents.count(-1) == 1:
+        known = 1
+        for extent in extents:
+            known *= extent if extent != -1 else 1
+        if known > 0 and self.size % known == 0:
+            extents[extents.index(-1)] = self.size // known
+    if _is_column_major(self, order):
+        return self.transpose().reshape(*reversed(extents), copy=copy).transpose()
+    if copy:
+        return self._copy(False)._reshape(extents)
+    try:
+        return self._reshape(extents)
+    except ExchangeError as error:
+        if error.kind != "needs_copy" or copy is False:
+            raise
+    return _side_by_side(self)._reshape(extents)
+
+
+def _side_by_side(tensor: Any) -> Any:
+    """Copy elements where they are, in C order."""
+    return copy(tensor)
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """Give the axes in another order."""
+    if not axes or axes == (None,):
+        return self._transpose(range(self.ndim)[::-1])
+    order = [axis + self.ndim if axis < 0 else axis for axis in _integers(axes)]
+    if sorted(order) != list(range(self.ndim)):
+        raise ShapeError(f"axes {axes} are no permutation of {self.ndim} axes", kind="shape")
+    return self._transpose(order)
+
+
+def squeeze(self: Any, axis: Any = None) -> Any:
+    """Leave out axes of one element."""
+    if axis is None:
+        return self._reshape([extent for extent in self.shape if extent != 1])
+    left_out = {item + self.ndim if item < 0 else item for item in _integers((axis,))}
+    for item in left_out:
+        if not 0 <= item < self.ndim or self.shape[item] != 1:
+            raise ShapeError(f"axis {item} of shape {self.shape} is none of one element", kind="shape")
+    return self._reshape([extent for item, extent in enumerate(self.shape) if item not in left_out])
+
+
+def ravel(self: Any, order: str = "C") -> Any:
+    """Give all elements on one axis."""
+    return reshape(self, -1 if self.size else 0, order=order)
+
+
+def flatten(self: Any, order: str = "C") -> Any:
+    """Copy all elements to one axis."""
+    return reshape(self, -1 if self.size else 0, order=order, copy=True)
+
+
+def view(self: Any, dtype: Any) -> Any:
+    """Give the memory as another type.
+
+    Elements that are on the host still stay there; in the other byte order, which no tensor has, they are an
+    array of NumPy's.
+    """
+    on_host = self._on_host()
+    if on_host is None:
+        return self._reinterpret(dtype)
+    array = on_host.numpy().view(dtype)
+    return DeviceTensor._staged(array, self.device) if array.dtype.isnative else array
+
+
+def astype(self: Any, dtype: Any, order: str = "K", *, copy: bool = True) -> Any:
+    """Convert the elements."""
+    column_major = _is_column_major(self, order)
+    if not copy and _is_of(self, dtype) and (order in ("A", "K") or _lies(self, column_major)):
+        return self
+    on_host = self._on_host()
+    if on_host is not None and _is_of(self, dtype):
+        turned = on_host.numpy().astype(self.dtype, order="F" if column_major else "C")
+        return DeviceTensor._staged(turned, self.device)
+    converted = self._astype(dtype)
+    return converted._copy(True) if column_major else converted
+
+
+def _is_of(tensor: Any, dtype: Any) -> bool:
+    np = _zarrow._import("numpy")
+    try:
+        return bool(np.dtype(dtype) == tensor.dtype)
+    except TypeError:  # such as "bfloat16", which NumPy does not know
+        return bool(str(dtype) == tensor.dtype.name)
+
+
+def _lies(tensor: Any, column_major: bool) -> bool:
+    return is_f_contiguous(tensor) if column_major else is_c_contiguous(tensor)
+
+
+def copy(self: Any, order: str = "C") -> Any:
+    """Copy the elements; those that are on the host still, there."""
+    column_major = _is_column_major(self, order)
+    on_host = self._on_host()
+    if on_host is None:
+        return self._copy(column_major)
+    return DeviceTensor._staged(on_host.numpy().copy("F" if column_major else "C"), self.device)
+
+
+def fill(self: Any, value: Any) -> None:
+    """Set each element."""
+    np = _zarrow._import("numpy")
+    self._fill(np.asarray(value).astype(self.dtype).tobytes())
+
+
+def _all(self: Any) -> bool:
+    return bool(self._all())
+
+
+def _any(self: Any) -> bool:
+    return bool(self._any())
+
+
+def item(self: Any) -> Any:
+    """Give the one element."""
+    if self.size != 1:
+        raise ValueError(
+            f"a tensor of {self.size} elements is not a single value: type .cpu() for all of them, or .any() "
+            "and .all()"
+        )
+    return self.cpu().reshape(()).item()
+
+
+def tobytes(self: Any, order: str = "C") -> bytes:
+    """Copy the elements to bytes."""
+    source = self.transpose() if _is_column_major(self, order) else self
+    return bytes(source.cpu().numpy().tobytes())
+
+
+def torch(self: Any) -> Any:
+    """Hand the memory to PyTorch."""
+    if self.readonly:
+        message = "this memory is read-only, and PyTorch has no read-only tensors: call .copy() first"
+        raise ExchangeError(message, kind="read_only")
+    return _zarrow._import("torch").from_dlpack(self)
+
+
+def cupy(self: Any) -> Any:
+    """Hand the memory to CuPy."""
+    return _zarrow._import("cupy").from_dlpack(self)
+
+
+def jax(self: Any) -> Any:
+    """Hand the memory to JAX."""
+    # JAX asks for elements without gaps, and takes those of transposed tensors wrong in some versions.
+    if not is_c_contiguous(self):
+        raise ExchangeError("JAX cannot share a tensor with gaps: call .copy() first", kind="needs_copy")
+    wide = (self.dtype.kind in "iuf" and self.dtype.itemsize == 8) or self.dtype.itemsize == 16
+    if wide and not _zarrow._import("jax").config.jax_enable_x64:
+        raise ExchangeError(
+            f"JAX would narrow {self.dtype} to 32 bits: call jax.config.update('jax_enable_x64', True), or "
+            "cast with .astype()",
+            kind="no_such_type",
+        )
+    return _zarrow._import("jax.dlpack").from_dlpack(self)
+
+
+def _deepcopy(self: Any, memo: Any) -> Any:
+    return self.copy()
+
+
+def _setitem(self: Any, index: Any, value: Any) -> None:
+    _zarrow._import("zarrow.device_indexing").assign(self, index, value)
+
+
+def _eq(self: Any, other: Any) -> Any:
+    return _zarrow._import("zarrow.device_comparison").equal(self, other)
+
+
+def _ne(self: Any, other: Any) -> Any:
+    return _zarrow._import("zarrow.device_comparison").not_equal(self, other)
+
+
+def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    return _zarrow._import("zarrow.device_functions").answer(self, function, args, kwargs)
+
+
+def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    return _zarrow._import("zarrow.device_functions").answer_ufunc(ufunc, method, inputs, options)
+
+
+def _getattr(self: Any, name: str) -> Any:
+    message = f"zarrow.gpu.Tensor has no {name}"
+    if not name.startswith("_"):
+        message += ": .torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
+    raise AttributeError(message, name=name, obj=self)

@@ -1,0 +1,362 @@
+"""Buffers of zarr-python on a GPU.
+
+1. What comes from a store stays on the host until its elements are needed on the device: codecs of
+   zarr-python decode there, and bytes that went to the device at once would come back for that.
+2. What a codec asks for by `as_numpy_array` is copied to the host only where the device has it alone.
+3. A CuPy array is kept and given back as it is, since zarr-python knows its methods. Every other array is
+   seen through a Tensor of the same memory.
+
+Source: `zarr.abc.buffer` of zarr-python 3.1 to 3.4.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, Literal, Self
+
+import numpy as np
+from zarr.abc.buffer import Buffer as AbstractBuffer
+from zarr.abc.buffer import NDBuffer as AbstractNDBuffer
+from zarr.core.buffer import BufferPrototype
+from zarr.core.buffer.cpu import NDBuffer as HostNDBuffer
+from zarr.errors import ZarrUserWarning
+from zarr.registry import register_buffer, register_ndbuffer
+
+from zarrow._zarrow import DeviceTensor
+from zarrow.device_comparison import all_equal
+from zarrow.device_functions import concatenate
+from zarrow.device_methods import is_on_device
+from zarrow.errors import UnsupportedError
+from zarrow.gpu.enabling import current_device
+
+
+def _kept(array: Any) -> Any:
+    """Give the array that a buffer holds for one on a device (step 3)."""
+    if isinstance(array, DeviceTensor) or type(array).__module__.partition(".")[0] == "cupy":
+        return array
+    return DeviceTensor._of(array)
+
+
+def _tensor(array: Any) -> Any:
+    """Give a Tensor of the memory, after what was given to the device before."""
+    return array if isinstance(array, DeviceTensor) else DeviceTensor._of(array)
+
+
+def _on_host(array: Any) -> Any:
+    """Give elements as an array of NumPy, where the device does not have them yet."""
+    on_host = array._on_host() if isinstance(array, DeviceTensor) else None
+    return None if on_host is None else on_host.numpy()
+
+
+def _copied(array: Any) -> Any:
+    """Copy an array of the host, which the caller may not expect."""
+    warnings.warn(
+        "a buffer on the GPU is made of an array on the CPU, which is copied: zarrow.gpu.asarray(x) copies "
+        "without this warning",
+        ZarrUserWarning,
+        stacklevel=3,
+    )
+    return _uploaded(array)
+
+
+def _uploaded(array: Any) -> Any:
+    """Copy an array of the host to the device."""
+    array = np.asarray(array)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return DeviceTensor._of(array, current_device())
+
+
+def _staged(array: Any) -> Any:
+    """Give bytes of the host to the device when they are needed there (step 1)."""
+    return DeviceTensor._staged(np.ascontiguousarray(array), current_device())
+
+
+class Buffer(AbstractBuffer):
+    """Bytes for zarr-python, on a GPU as soon as they are needed there.
+
+    Parameters
+    ----------
+    array_like
+        One axis of bytes: of PyTorch, CuPy, JAX or zarrow on a GPU, whose memory it shares; or of NumPy,
+        which is copied, with a ZarrUserWarning.
+
+    Raises
+    ------
+    ValueError
+        There are more axes, or other elements than bytes.
+    """
+
+    def __init__(self, array_like: Any) -> None:
+        if array_like.ndim != 1:
+            raise ValueError(f"a Buffer is made of one axis of bytes, found {array_like.ndim} axes")
+        if str(array_like.dtype) not in ("uint8", "torch.uint8"):
+            raise ValueError(f"a Buffer is made of bytes, found elements of {array_like.dtype}")
+        self._data: Any = _kept(array_like) if is_on_device(array_like) else _copied(array_like)
+
+    @classmethod
+    def create_zero_length(cls) -> Self:
+        """Make a buffer of no bytes."""
+        return cls(_staged(np.empty(0, np.uint8)))
+
+    @classmethod
+    def from_array_like(cls, array_like: Any) -> Self:
+        """Make a buffer of an array: memory of the CPU is copied when the device needs it."""
+        if isinstance(array_like, np.ndarray) and array_like.ndim == 1 and array_like.dtype == np.uint8:
+            return cls(_staged(array_like))
+        return cls(array_like)
+
+    @classmethod
+    def from_buffer(cls, buffer: AbstractBuffer) -> Self:
+        """Make a buffer of another one, of which it shares the memory."""
+        return cls.from_array_like(buffer.as_array_like())
+
+    @classmethod
+    def from_bytes(cls, bytes_like: Any) -> Self:
+        """Make a buffer of bytes of the CPU, which are copied when the device needs them."""
+        array = np.frombuffer(bytes_like, np.uint8)
+        # What may change later is copied now.
+        return cls(_uploaded(array) if array.flags.writeable else _staged(array))
+
+    def as_array_like(self) -> Any:
+        """Give the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied."""
+        return self._data
+
+    def as_numpy_array(self) -> Any:
+        """Give the bytes on the CPU, copied there where only the GPU has them."""
+        on_host = self._on_host()
+        return _tensor(self._data).cpu().numpy() if on_host is None else on_host
+
+    def to_bytes(self) -> bytes:
+        """Copy the bytes to the CPU."""
+        return bytes(self.as_numpy_array().tobytes())
+
+    def combine(self, others: Iterable[AbstractBuffer]) -> Self:
+        """Join buffers, on the CPU where all bytes are there still."""
+        parts: list[AbstractBuffer] = [self, *others]
+        on_host = [_on_host_of(part) for part in parts]
+        if all(array is not None for array in on_host):
+            return self.from_array_like(np.concatenate([np.asarray(array) for array in on_host]))
+        arrays = [part.as_array_like() for part in parts]
+        return self.__class__(
+            concatenate([_tensor(array) if is_on_device(array) else array for array in arrays])
+        )
+
+    def __getitem__(self, key: Any) -> Self:
+        _check_slice(key)
+        return self.__class__(self._data[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _check_slice(key)
+        if isinstance(value, AbstractBuffer):
+            value = value.as_array_like()
+        elif isinstance(value, bytes | bytearray | memoryview):
+            value = np.frombuffer(value, np.uint8)
+        _tensor(self._data)[key] = value
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AbstractBuffer) or len(self) != len(other):
+            return False
+        ours, theirs = self._on_host(), _on_host_of(other)
+        if ours is not None and theirs is not None:
+            return bool(np.array_equal(ours, theirs))
+        array = other.as_array_like()
+        return all_equal(_tensor(self._data), _tensor(array) if is_on_device(array) else array)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _on_host(self) -> Any:
+        """Give the bytes as an array of NumPy, where the device does not have them yet."""
+        return _on_host(self._data)
+
+
+def _on_host_of(buffer: AbstractBuffer) -> Any:
+    """Give the bytes of any buffer, where they are on the host."""
+    if isinstance(buffer, Buffer):
+        return buffer._on_host()
+    array = buffer.as_array_like()
+    return None if is_on_device(array) else array
+
+
+def _check_slice(key: Any) -> None:
+    if not isinstance(key, slice):
+        raise TypeError(f"a Buffer is indexed by slices, found {type(key).__name__}")
+    if key.step not in (None, 1):
+        raise ValueError(f"a Buffer is indexed by slices of step 1, found step {key.step}")
+
+
+class NDBuffer(AbstractNDBuffer):
+    """Elements for zarr-python, on a GPU.
+
+    Parameters
+    ----------
+    array
+        An array of PyTorch, CuPy, JAX or zarrow on a GPU, whose memory it shares; or of NumPy, which is
+        copied, with a ZarrUserWarning.
+
+    Raises
+    ------
+    TypeError
+        The elements are Python objects.
+    """
+
+    def __init__(self, array: Any) -> None:
+        if array.dtype == object:
+            raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
+        self._data: Any = _kept(array) if is_on_device(array) else _copied(array)
+        self._swapped: Any = None
+
+    @classmethod
+    def create(
+        cls, *, shape: Iterable[int], dtype: Any, order: Literal["C", "F"] = "C", fill_value: Any = None
+    ) -> Self:
+        """Make a buffer of one value, 0 where none is given."""
+        made = cls.empty(tuple(shape), dtype, order)
+        if fill_value is None:
+            made._data._fill(bytes(made.dtype.itemsize))
+        else:
+            made.fill(fill_value)
+        return made
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C") -> Self:
+        """Make a buffer whose elements have no values yet."""
+        dtype = np.dtype(dtype).newbyteorder("=")
+        if dtype.kind == "O":
+            raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
+        return cls(DeviceTensor._empty(shape, dtype, current_device(), order == "F"))
+
+    @classmethod
+    def from_ndarray_like(cls, ndarray_like: Any) -> Self:
+        """Make a buffer of an array: memory of the CPU is copied when the device needs it."""
+        if not isinstance(ndarray_like, np.ndarray):
+            return cls(ndarray_like)
+        if ndarray_like.dtype == object or not ndarray_like.dtype.isnative:
+            return cls.from_numpy_array(ndarray_like)
+        return cls(DeviceTensor._staged(ndarray_like, current_device()))
+
+    @classmethod
+    def from_numpy_array(cls, array_like: Any) -> Self:
+        """Make a buffer of an array of the CPU, which is copied."""
+        array = np.asarray(array_like)
+        return cls(array if array.dtype == object else _uploaded(array))
+
+    def as_ndarray_like(self) -> Any:
+        """Give the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied."""
+        return self._data
+
+    def as_numpy_array(self) -> Any:
+        """Give the elements on the CPU, copied there where only the GPU has them."""
+        on_host = _on_host(self._data)
+        array = _tensor(self._data).cpu().numpy() if on_host is None else on_host
+        return array if self._swapped is None else array.view(self._swapped)
+
+    def as_scalar(self) -> Any:
+        """Give the one element."""
+        if _tensor(self._data).size != 1:
+            raise ValueError(f"a buffer of {_tensor(self._data).size} elements is not a single value")
+        return self.as_numpy_array().reshape(())[()]
+
+    @property
+    def dtype(self) -> Any:
+        """The numpy.dtype of the elements."""
+        return self._data.dtype if self._swapped is None else self._swapped
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis."""
+        return tuple(self._data.shape)
+
+    def reshape(self, newshape: Any) -> Self:
+        """Give another shape; -1 is one axis of all elements."""
+        return self._like(_tensor(self._data).reshape((-1,) if newshape == -1 else newshape))
+
+    def squeeze(self, axis: tuple[int, ...]) -> Self:
+        """Leave out axes of one element."""
+        return self._like(_tensor(self._data).squeeze(axis))
+
+    def transpose(self, axes: Any = None) -> Self:
+        """Give the axes in another order, reversed for None."""
+        return self._like(_tensor(self._data).transpose(axes))
+
+    def copy(self) -> Self:
+        """Copy the elements."""
+        return self._like(_tensor(self._data).copy("K"))
+
+    def astype(self, dtype: Any, order: Any = "K") -> Self:
+        """Convert the elements, also to the other byte order."""
+        wanted = np.dtype(dtype)
+        native = wanted.newbyteorder("=")
+        tensor = self._native()
+        converted = self.__class__(tensor.astype(native, order=order, copy=False))
+        if native != wanted:
+            converted._data, converted._swapped = _turned(converted._data), wanted
+        return converted
+
+    def fill(self, value: Any) -> None:
+        """Set each element to a value."""
+        _tensor(self._data).fill(value)
+
+    def all_equal(self, other: Any, equal_nan: bool = True) -> bool:
+        """Tell whether each element is that of `other`, bit by bit."""
+        if other is None:
+            return False
+        if isinstance(other, AbstractNDBuffer):
+            other = other.as_ndarray_like()
+        on_host = _on_host(self._data)
+        if on_host is not None and np.isscalar(other):
+            return bool(HostNDBuffer(on_host).all_equal(other, equal_nan))
+        return all_equal(self._native(), other, equal_nan)
+
+    def __getitem__(self, key: Any) -> Self:
+        return self._like(_tensor(self._data)[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, NDBuffer):
+            value = value._native()
+        elif isinstance(value, AbstractNDBuffer):
+            value = value.as_ndarray_like()
+        _tensor(self._data)[key] = value
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __repr__(self) -> str:
+        return f"<zarrow.gpu.NDBuffer shape={self.shape} dtype={self.dtype} {self._data!r}>"
+
+    def _like(self, array: Any) -> Self:
+        made = self.__class__(array)
+        made._swapped = self._swapped
+        return made
+
+    def _native(self) -> Any:
+        """Give a Tensor of the machine's byte order."""
+        tensor = _tensor(self._data)
+        return tensor if self._swapped is None else _turned(tensor)
+
+
+def _turned(tensor: Any) -> Any:
+    """Copy elements with their bytes the other way round; both parts of a complex number by themselves."""
+    if tensor.dtype.kind not in "iufcmM":
+        raise UnsupportedError(
+            f"elements of {tensor.dtype} in the other byte order are for the CPU: read them without "
+            "zarrow.gpu's buffers",
+            kind="unsupported",
+        )
+    words = 2 if tensor.dtype.kind == "c" else 1
+    flat = tensor.reshape(-1 if tensor.size else 0)
+    # For the view of bytes elements have to lie side by side, along one axis.
+    flat = flat.view("uint8").reshape(-1 if tensor.size else 0, words, tensor.dtype.itemsize // words)
+    return flat[:, :, ::-1].copy().reshape(-1 if tensor.size else 0).view(tensor.dtype).reshape(tensor.shape)
+
+
+buffer_prototype = BufferPrototype(buffer=Buffer, nd_buffer=NDBuffer)
+
+# What zarr-python's settings call them.
+Buffer.__module__ = NDBuffer.__module__ = "zarrow.gpu"
+register_buffer(Buffer)
+register_ndbuffer(NDBuffer)

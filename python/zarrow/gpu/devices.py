@@ -1,0 +1,107 @@
+"""The devices of this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zarrow._zarrow import DeviceTensor
+from zarrow.errors import DeviceError
+
+
+def is_available() -> bool:
+    """Tell whether there is a GPU to read to; `why_unavailable` says what is missing.
+
+    Returns
+    -------
+    bool
+        False without a driver or a device, and in a process that was forked after CUDA was used.
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> device = "cuda:0" if zarrow.gpu.is_available() else "cpu"
+    """
+    return why_unavailable() is None
+
+
+def why_unavailable() -> str | None:
+    """Say why there is no GPU to read to.
+
+    Returns
+    -------
+    str or None
+        The reason in the driver's words, and None if there is a GPU.
+    """
+    try:
+        return None if device_count() else "this machine has no CUDA device"
+    except DeviceError as error:
+        return str(error)
+
+
+def device_count() -> int:
+    """Count the CUDA devices.
+
+    Raises
+    ------
+    DeviceError
+        There is no driver, or it cannot be used.
+    """
+    return DeviceTensor._count()
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until a device has done what zarrow gave to it.
+
+    Parameters
+    ----------
+    device
+        `"cuda:0"`, a number or a `torch.device`; the first device by default.
+
+    Raises
+    ------
+    DeviceError
+        Work on the device failed, or there is no such device.
+    """
+    DeviceTensor._synchronize(device)
+
+
+def release_memory() -> None:
+    """Give the memory that is kept for later reads back to the driver: of devices, and pinned memory.
+
+    `zarrow.release_memory` does so too, and gives back memory of the CPU.
+
+    Raises
+    ------
+    DeviceError
+        Work on a device failed.
+    """
+    DeviceTensor._release_memory()
+
+
+def asarray(x: Any, device: Any = None) -> DeviceTensor:
+    """Give any array as a tensor on a GPU.
+
+    Arrays of PyTorch, CuPy, JAX, Numba and whatever else speaks DLPack or `__cuda_array_interface__` share
+    their memory with the tensor. Those of the CPU are copied once.
+
+    Parameters
+    ----------
+    x
+        The array.
+    device
+        Where to: `"cuda:0"`, a number or a `torch.device`. By default the device that has the array, and for
+        one of the CPU the first device.
+
+    Returns
+    -------
+    Tensor
+        Of the same memory, unless the array was elsewhere.
+
+    Raises
+    ------
+    DeviceError
+        There is no such device.
+    UnsupportedError
+        The elements have no layout on a device, as text has none.
+    """
+    return DeviceTensor._of(x, device)

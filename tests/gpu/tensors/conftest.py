@@ -1,0 +1,82 @@
+"""The device that the tests share, and what crosses its border.
+
+`ZARROW_CUDA_DRIVER` names the driver of the software device, which has to be so before the first use of CUDA.
+Without it the tests run on a real device, where nothing counts the bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import zarrow
+
+DRIVER = os.environ.get("ZARROW_CUDA_DRIVER")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test of this folder."""
+    for item in items:
+        if "/gpu/tensors/" in Path(item.path).as_posix():
+            item.add_marker(pytest.mark.device)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def device() -> None:
+    """Skip all where there is no device."""
+    if (reason := zarrow.gpu.why_unavailable()) is not None:
+        pytest.skip(reason)
+
+
+class Border:
+    """Bytes that crossed the border between the host and the device, since it was made."""
+
+    def __init__(self) -> None:
+        if DRIVER is None:
+            pytest.skip("only the software device counts bytes")
+        self._library = ctypes.CDLL(DRIVER)
+        self._library.zarrow_device_reset_counters()
+
+    def _counters(self) -> npt.NDArray[np.uint64]:
+        counters = np.zeros(32, np.uint64)
+        self._library.zarrow_device_counters(counters.ctypes.data_as(ctypes.c_void_p))
+        return counters
+
+    @property
+    def to_device(self) -> int:
+        """From the host to the device."""
+        counters = self._counters()
+        return int(counters[0] + counters[1])
+
+    @property
+    def pageable(self) -> int:
+        """From memory of the host that is not pinned, for which the driver waits."""
+        return int(self._counters()[0])
+
+    @property
+    def to_host(self) -> int:
+        """From the device to the host."""
+        return int(self._counters()[2])
+
+    @property
+    def live_bytes(self) -> int:
+        """What is allocated on devices."""
+        zarrow.gpu.synchronize()
+        return int(self._counters()[6])
+
+
+@pytest.fixture
+def border() -> Border:
+    return Border()
+
+
+@pytest.fixture
+def values() -> Iterator[npt.NDArray[np.float32]]:
+    """Elements that differ from their neighbours."""
+    yield np.random.default_rng(7).integers(-100, 100, (37, 53)).astype(np.float32)

@@ -1,0 +1,217 @@
+"""The buffers of zarr-python by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from zarr.core.buffer import cpu
+from zarr.errors import ZarrUserWarning
+
+import zarrow
+from zarrow.gpu import Buffer, NDBuffer, Tensor
+
+from .conftest import Border
+from .test_exchange import Described, Lender
+
+BYTES = np.arange(10, dtype="u1")
+
+
+def on_device(array: Any = BYTES) -> Tensor:
+    return zarrow.gpu.asarray(array)
+
+
+def test_classes() -> None:
+    assert issubclass(Buffer, zarr.abc.buffer.Buffer) and issubclass(NDBuffer, zarr.abc.buffer.NDBuffer)
+    assert zarrow.gpu.buffer_prototype == (Buffer, NDBuffer)
+    assert isinstance(on_device(), zarr.core.buffer.NDArrayLike)
+    assert {"Buffer", "NDBuffer", "buffer_prototype"} <= set(zarrow.gpu.__all__)
+
+
+@pytest.mark.parametrize("lender", [lambda tensor: tensor, Lender, Described])
+def test_memory_of_the_device_is_shared(lender: Any) -> None:
+    class Shown(Lender):
+        dtype, ndim = np.dtype("u1"), 1
+
+    tensor = on_device()
+    given = tensor if lender(tensor) is tensor else Shown(tensor)
+    buffer = Buffer(given)
+    assert isinstance(buffer.as_array_like(), Tensor)
+    buffer[0:2] = b"ab"
+    assert tensor[:2].tobytes() == b"ab"
+
+
+def test_memory_of_the_host_is_copied_with_a_warning(border: Border) -> None:
+    with pytest.warns(ZarrUserWarning, match="copied"):
+        buffer = Buffer(BYTES)
+    with pytest.warns(ZarrUserWarning, match="copied"):
+        elements = NDBuffer(BYTES)
+    assert border.to_device == 2 * BYTES.nbytes
+    assert buffer.to_bytes() == BYTES.tobytes() and elements.as_numpy_array().tobytes() == BYTES.tobytes()
+
+
+def test_bytes_go_to_the_device_when_they_are_needed(border: Border) -> None:
+    buffer = Buffer.from_bytes(BYTES.tobytes())
+    part = buffer[2:5]
+    assert bytes(memoryview(buffer.as_array_like())) == BYTES.tobytes()
+    assert (part.to_bytes(), len(part), len(buffer)) == (b"\2\3\4", 3, 10)
+    assert (buffer + part).to_bytes() == BYTES.tobytes() + b"\2\3\4"
+    assert border.to_device == 0
+    assert part.as_array_like().astype("i4").cpu().tolist() == [2, 3, 4]
+    assert border.to_device == 3
+    with pytest.raises(TypeError, match=r"\.cpu\(\)"):
+        memoryview(part.as_array_like())
+
+
+def test_bytes_that_may_change_are_copied() -> None:
+    content = bytearray(b"abc")
+    buffer = Buffer.from_bytes(content)
+    content[0] = 0
+    assert buffer.to_bytes() == b"abc"
+
+
+@pytest.mark.parametrize("wrong", [BYTES.reshape(2, 5), BYTES.astype("i1"), np.zeros((), "u1")])
+def test_what_is_no_line_of_bytes(wrong: Any) -> None:
+    for array in (wrong, on_device(wrong)):
+        with pytest.raises(ValueError, match="a Buffer is made of"):
+            Buffer(array)
+
+
+def test_slices() -> None:
+    for buffer in (Buffer(on_device()), Buffer.from_bytes(BYTES.tobytes())):
+        for key in (0, [1], ...):
+            with pytest.raises(TypeError, match="slices"):
+                buffer[key]
+            with pytest.raises(TypeError, match="slices"):
+                buffer[key] = b"a"
+        with pytest.raises(ValueError, match="step 1"):
+            buffer[::2]
+        assert buffer[2:4:1].to_bytes() == b"\2\3" and buffer[-3:].to_bytes() == b"\7\x08\x09"
+        buffer[1:3] = Buffer.from_bytes(b"xy")
+        buffer[3:5] = cpu.Buffer.from_bytes(b"zw")
+        buffer[5:6] = np.frombuffer(b"v", "u1")
+        assert buffer.to_bytes() == b"\0xyzwv\6\7\x08\x09"
+
+
+def test_combine() -> None:
+    mine, theirs = Buffer(on_device()), cpu.Buffer.from_bytes(b"cpu")
+    for first, others, expected in (
+        (mine, [theirs, mine[:2]], BYTES.tobytes() + b"cpu\0\1"),
+        (Buffer.from_bytes(b"ab"), [theirs], b"abcpu"),
+        (Buffer.create_zero_length(), [mine], BYTES.tobytes()),
+        (mine, [], BYTES.tobytes()),
+    ):
+        joined = first.combine(others)
+        assert isinstance(joined, Buffer) and joined.to_bytes() == expected
+    assert (mine + theirs).to_bytes() == BYTES.tobytes() + b"cpu"
+
+
+def test_equality(border: Border) -> None:
+    mine = Buffer(on_device())
+    for other in (
+        Buffer(on_device()),
+        Buffer.from_bytes(BYTES.tobytes()),
+        cpu.Buffer.from_bytes(BYTES.tobytes()),
+    ):
+        assert mine == other and other != Buffer.from_bytes(b"0123456789") and mine[1:] != other
+    assert mine != BYTES.tobytes() and mine != BYTES.tolist()
+    # A flag for each comparison on the device comes back, and no bytes.
+    assert border.to_host < 100
+
+
+def test_from_other_buffers(border: Border) -> None:
+    assert Buffer.from_buffer(cpu.Buffer.from_bytes(b"abc")).to_bytes() == b"abc"
+    assert border.to_device == 0
+    mine = Buffer(on_device())
+    shared = Buffer.from_buffer(mine)
+    shared[0:1] = b"\7"
+    assert mine.to_bytes()[0] == 7
+    assert Buffer.create_zero_length().to_bytes() == b"" and len(Buffer.create_zero_length()) == 0
+    assert bytes(mine.as_buffer_like()) == mine.to_bytes()
+
+
+def test_arrays_are_made() -> None:
+    made = NDBuffer.create(shape=(2, 3), dtype="f4", fill_value=2)
+    assert (made.as_numpy_array() == 2).all() and made.shape == (2, 3) and made.dtype == np.float32
+    assert not NDBuffer.create(shape=[2], dtype="i8").as_numpy_array().any()
+    fortran = NDBuffer.empty((2, 3), "i2", order="F")
+    assert fortran.as_ndarray_like().flags.f_contiguous
+    with pytest.raises(TypeError, match="objects"):
+        NDBuffer.create(shape=(1,), dtype=object)
+    with pytest.raises(TypeError, match="objects"):
+        NDBuffer(np.array([object()]))
+    with pytest.raises(TypeError, match="objects"):
+        NDBuffer.from_ndarray_like(np.array([object()]))
+
+
+def test_arrays_do_what_numpys_do() -> None:
+    array = np.arange(24, dtype="f4").reshape(2, 3, 4, 1)
+    for buffer in (
+        NDBuffer(on_device(array)),
+        NDBuffer.from_ndarray_like(array.copy()),
+        NDBuffer.from_numpy_array(array),
+    ):
+        pairs = [
+            (buffer, array),
+            (buffer.reshape((6, 4)), array.reshape(6, 4)),
+            (buffer.reshape(-1), array.reshape(-1)),
+            (buffer.squeeze((3,)), array.squeeze(3)),
+            (buffer.transpose(None), array.transpose()),
+            (buffer.transpose((1, 0, 2, 3)), array.transpose(1, 0, 2, 3)),
+            (buffer.astype("i8"), array.astype("i8")),
+            (buffer.astype(">f4"), array.astype(">f4")),
+            (buffer.astype(">f4").reshape((6, 4))[1:], array.astype(">f4").reshape(6, 4)[1:]),
+            (buffer.astype(">c8").astype("<c8"), array.astype("c8")),
+            (buffer.copy(), array),
+            (buffer[1, ::-1], array[1, ::-1]),
+            (buffer[:, [2, 0]], array[:, [2, 0]]),
+        ]
+        for ours, expected in pairs:
+            assert (
+                isinstance(ours, NDBuffer) and ours.dtype == expected.dtype and ours.shape == expected.shape
+            )
+            assert np.array_equal(ours.as_numpy_array(), expected)
+        assert len(buffer) == 2 and buffer.byteorder == "little" and buffer.astype(">i2").byteorder == "big"
+        assert repr(buffer).startswith("<zarrow.gpu.NDBuffer shape=(2, 3, 4, 1) dtype=float32")
+        assert buffer[0, 0, 1].as_scalar() == 1.0
+        with pytest.raises(ValueError, match="not a single value"):
+            buffer.as_scalar()
+
+
+def test_values_are_written() -> None:
+    expected = np.zeros((4, 3), "f4")
+    buffer = NDBuffer.from_numpy_array(expected)
+    rows = np.arange(3, dtype="f4")
+    for index, value, plain in (
+        (0, NDBuffer(on_device(rows)), rows),
+        (np.s_[1, ::-1], cpu.NDBuffer.from_numpy_array(rows), rows),
+        (np.s_[2:, 1], 5, 5),
+        (np.s_[[3], :2], rows[:2], rows[:2]),
+        (np.s_[..., 2], NDBuffer(on_device(rows[:1])).astype(">f4"), rows[:1]),
+    ):
+        buffer[index] = value
+        expected[index] = plain
+        assert np.array_equal(buffer.as_numpy_array(), expected)
+    buffer.fill(9)
+    assert buffer.all_equal(9)
+
+
+def test_all_equal() -> None:
+    for make in (lambda array: NDBuffer(on_device(array)), NDBuffer.from_ndarray_like):
+        ones, nan = make(np.ones((2, 3), "f4")), make(np.full(3, np.nan))
+        assert (
+            not ones.all_equal(None)
+            and ones.all_equal(1)
+            and ones.all_equal(np.ones(3))
+            and not ones.all_equal(2)
+        )
+        assert not ones.all_equal(1.5) and not ones.all_equal(np.ones(4)) and ones.all_equal(ones)
+        assert nan.all_equal(np.nan) and not nan.all_equal(np.nan, equal_nan=False) and not nan.all_equal(0)
+        assert not make(np.full(3, -0.0)).all_equal(0.0) and make(np.full(3, -0.0)).all_equal(-0.0)
+        assert make(np.zeros(3)).all_equal(0.0) and make(np.zeros(3, "M8[s]")).all_equal(
+            np.datetime64(0, "s")
+        )
+        assert make(np.zeros(3, "i4")).all_equal(0) and not make(np.zeros(3, "i4")).all_equal(0.5)
+        assert ones.all_equal(cpu.NDBuffer.from_numpy_array(np.ones((2, 3), "f4")))

@@ -1,0 +1,245 @@
+"""Memory that is shared with other libraries: by DLPack, by the CUDA array interface, by Arrow."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import pickle
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow.errors import ExchangeError
+
+from .conftest import Border
+
+
+class Lender:
+    """An array of another library, which speaks DLPack, and remembers what it was asked."""
+
+    def __init__(self, tensor: Any, legacy: bool = False) -> None:
+        self.tensor, self.legacy, self.asked = tensor, legacy, []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self.asked.append(options)
+        if self.legacy and "max_version" in options:
+            raise TypeError("unexpected keyword argument 'max_version'")
+        return self.tensor.__dlpack__(**options)
+
+
+class Described:
+    """An array of another library that has the CUDA array interface alone, with some values changed."""
+
+    def __init__(self, tensor: Any, **changes: Any) -> None:
+        self.tensor, self.changes = tensor, changes
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.tensor.__cuda_array_interface__, **self.changes}
+
+
+def address(tensor: Any) -> int:
+    return int(tensor.__cuda_array_interface__["data"][0])
+
+
+@pytest.mark.parametrize("lender", [Lender, lambda tensor: Lender(tensor, legacy=True), Described])
+def test_memory_of_another_library_is_shared(values: Any, lender: Any) -> None:
+    lent = zarrow.gpu.asarray(values)[3:, ::-2]
+    tensor = zarrow.gpu.asarray(lender(lent))
+    assert address(tensor) == address(lent) and tensor.strides == lent.strides
+    tensor[0] = 9
+    assert (lent[0] == 9).all()
+    assert np.array_equal(tensor[1:].cpu().numpy(), values[4:, ::-2])
+
+
+def test_the_producer_is_told_our_stream(values: Any) -> None:
+    lent = zarrow.gpu.asarray(values)
+    lender = Lender(lent)
+    zarrow.gpu.asarray(lender)
+    assert lender.asked == [{"stream": lent.__cuda_array_interface__["stream"], "max_version": (1, 3)}]
+
+
+def test_memory_lives_as_long_as_what_was_made_of_it(values: Any, border: Border) -> None:
+    before = border.live_bytes
+    for lender in (Lender, Described):
+        tensor = zarrow.gpu.asarray(lender(zarrow.gpu.asarray(values)))
+        assert np.array_equal(tensor.cpu().numpy(), values)
+        part = tensor[2:]
+        del tensor
+        assert np.array_equal(part.cpu().numpy(), values[2:])
+        del part
+    assert border.live_bytes == before
+
+
+@pytest.mark.parametrize("stream", [None, 1, 2, -1])
+def test_streams_of_consumers(values: Any, stream: int | None) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    capsule = tensor.__dlpack__(stream=stream, max_version=(1, 0))
+    assert "dltensor_versioned" in repr(capsule)
+    assert "versioned" not in repr(tensor.__dlpack__(stream=stream))
+
+
+def test_handles_of_streams(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    handle = zarrow.gpu.asarray(values, "cuda:0").__cuda_array_interface__["stream"]
+    assert tensor.__dlpack__(stream=handle) is not None
+
+
+@pytest.mark.parametrize(
+    ("stream", "error"), [(0, ValueError), (-2, ValueError), (2**80, ValueError), ("1", TypeError)]
+)
+def test_numbers_that_are_no_stream(values: Any, stream: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="stream"):
+        zarrow.gpu.asarray(values).__dlpack__(stream=stream)
+
+
+def test_dlpack_to_the_cpu_copies(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    array = np.from_dlpack(tensor, device="cpu")
+    assert np.array_equal(array, values)
+    assert "versioned" not in repr(tensor.__dlpack__(dl_device=(1, 0)))
+    with pytest.raises(BufferError, match="copy=False"):
+        tensor.__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(BufferError, match="not on"):
+        tensor.__dlpack__(dl_device=(2, 1))
+    assert tensor.__dlpack__(dl_device=(2, 0)) is not None
+
+
+def test_dlpack_copies_when_it_is_asked(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+
+    class Copied(Lender):
+        def __dlpack__(self, **options: Any) -> Any:
+            return super().__dlpack__(**options, copy=True)
+
+    other = zarrow.gpu.asarray(Copied(tensor))
+    assert address(other) != address(tensor) and np.array_equal(other.cpu().numpy(), values)
+
+
+def test_read_only_memory_stays_so(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    data = tensor.__cuda_array_interface__["data"][0]
+    locked = zarrow.gpu.asarray(Described(tensor, data=(data, True)))
+    assert locked.readonly and locked[2:].readonly and not locked.flags.writeable
+    with pytest.raises(ExchangeError, match="read-only"):
+        locked[0] = 1
+    with pytest.raises(ExchangeError, match="read-only"):
+        locked[[0, 1]] = 1
+    with pytest.raises(ExchangeError, match="read-only"):
+        locked.fill(0)
+    with pytest.raises(BufferError, match="read-only"):
+        locked.__dlpack__()
+    with pytest.raises(BufferError, match="read-only"):
+        locked.torch()
+    assert zarrow.gpu.asarray(Lender(locked)).readonly
+    assert not locked.copy().readonly
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"shape": (-1, 2)}, ValueError),
+        ({"shape": (2**62, 2**62)}, ValueError),
+        ({"strides": (4,)}, ValueError),
+        ({"strides": (3, 5)}, ValueError),
+        ({"typestr": ">f4"}, TypeError),
+        ({"typestr": "|O8"}, NotImplementedError),
+        ({"mask": object()}, BufferError),
+        ({"stream": 0}, ValueError),
+        ({"shape": None}, TypeError),
+        ({"data": (8, False)}, RuntimeError),
+    ],
+)
+def test_descriptions_that_do_not_hold_together(values: Any, changes: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        zarrow.gpu.asarray(Described(zarrow.gpu.asarray(values), **changes))
+
+
+def test_interface_of_types_without_a_code(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values).astype("bfloat16")
+    assert not hasattr(tensor, "__cuda_array_interface__")
+    assert zarrow.gpu.asarray(Lender(tensor)).dtype == ml_dtypes.bfloat16
+    assert np.array_equal(tensor.cpu().numpy(), values.astype(ml_dtypes.bfloat16))
+
+
+def test_arrow_on_the_device(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values[0])
+    schema, array = tensor.__arrow_c_device_array__()
+    assert "arrow_schema" in repr(schema) and "arrow_device_array" in repr(array)
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    words = (ctypes.c_int64 * 16).from_address(get(array, b"arrow_device_array"))
+    length, null_count, offset, buffer_count, child_count, buffers = words[:6]
+    assert (length, null_count, offset, buffer_count, child_count) == (values.shape[1], 0, 0, 2, 0)
+    assert list((ctypes.c_uint64 * 2).from_address(buffers)) == [0, address(tensor)]
+    device_id, device_type, event = words[10], words[11] & 0xFFFFFFFF, words[12]
+    assert (device_id, device_type, event) == (0, 2, 0)
+    del schema, array
+
+
+def test_arrow_of_rows_and_what_arrow_lacks(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    tensor.__arrow_c_device_array__(None, future=None)
+    for refused in (tensor.T, tensor[:, ::2], tensor.astype("c8"), tensor[0, 0]):
+        with pytest.raises(BufferError):
+            refused.__arrow_c_device_array__()
+    with pytest.raises(BufferError):
+        tensor.__arrow_c_device_array__(None, future=1)
+
+
+def test_nothing_goes_to_the_cpu_by_the_way(values: Any, border: Border) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    ways = (
+        lambda: np.asarray(tensor),
+        lambda: np.array(tensor),
+        lambda: memoryview(tensor),  # type: ignore[arg-type]
+        lambda: bytes(tensor),
+        lambda: tensor.numpy(),
+        lambda: pickle.dumps(tensor),
+        lambda: np.sin(tensor),  # type: ignore[call-overload]
+        lambda: values + tensor,  # type: ignore[operator]
+        lambda: np.mean(tensor),  # type: ignore[call-overload]
+    )
+    for way in ways:
+        with pytest.raises(TypeError, match=r"\.cpu\(\)"):
+            way()
+    with pytest.raises(BufferError, match=r"\.cpu\(\)"):
+        zarrow.asarray(tensor)
+    assert border.to_host == 0
+
+
+def test_names_of_other_libraries_say_what_to_type(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    with pytest.raises(AttributeError, match=r"\.torch\(\).*\.cpu\(\)"):
+        tensor.mean()
+    assert not hasattr(tensor, "__jax_array__")
+
+
+def test_copies(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for made in (copy.copy(tensor), copy.deepcopy(tensor), tensor.copy()):
+        assert address(made) != address(tensor) and np.array_equal(made.cpu().numpy(), values)
+
+
+def test_from_one_device_to_another(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    assert zarrow.gpu.asarray(tensor) is tensor and zarrow.gpu.asarray(tensor, "cuda:0") is tensor
+    if zarrow.gpu.device_count() > 1:
+        other = zarrow.gpu.asarray(tensor, "cuda:1")
+        assert other.device == "cuda:1" and np.array_equal(other.cpu().numpy(), values)
+        with pytest.raises(BufferError, match="cuda:0"):
+            tensor._assign(other)
+        tensor[0] = other[1]
+        assert np.array_equal(tensor[0].cpu().numpy(), values[1])
+
+
+def test_text_and_masks_have_no_layout() -> None:
+    for refused in (["a", "b"], np.ma.masked_array([1, 2], [True, False])):
+        with pytest.raises(zarrow.UnsupportedError):
+            zarrow.gpu.asarray(refused)

@@ -1,0 +1,263 @@
+"""Reading to a device and writing from one, by zarrow itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import zarr
+
+import zarrow
+
+from .conftest import Border
+from .test_exchange import Described, Lender
+
+CODECS: dict[str, Any] = {
+    "raw": {"compressors": None},
+    "zstd": {"compressors": "zstd"},
+    "blosc": {"compressors": "blosc"},
+    "crc32c": {"compressors": [{"name": "zstd"}, {"name": "crc32c"}]},
+    "sharded": {"compressors": "zstd", "shards": (20, 20), "chunks": (10, 10)},
+}
+
+
+def stored(folder: Path, values: npt.NDArray[Any], **options: Any) -> zarrow.Array:
+    return zarrow.create_array(folder / "a.zarr", data=values, **{"chunks": (10, 20), **options})
+
+
+@pytest.mark.parametrize("codecs", CODECS)
+def test_each_byte_crosses_once(tmp_path: Path, values: Any, codecs: str, border: Border) -> None:
+    array = stored(tmp_path, values, **CODECS[codecs])
+    tensor = array.read(device="cuda:0")
+    assert (border.to_device, border.to_host, border.pageable) == (values.nbytes, 0, 0)
+    assert np.array_equal(tensor.cpu().numpy(), values)
+    sent = border.to_device
+    part = array.read(np.s_[3:30, 5:9], device="cuda:0")
+    assert border.to_device - sent == part.nbytes
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.s_[...],
+        np.s_[3:30:7, ::-2],
+        np.s_[-1],
+        np.s_[4, 5],
+        np.s_[[30, 1, 1], 5:],
+        np.s_[:, [50, 2]],
+        np.s_[5:5],
+        np.s_[[1, 2], [3, 4]],
+    ],
+)
+@pytest.mark.parametrize("codecs", ["raw", "zstd", "sharded"])
+def test_selections(tmp_path: Path, values: Any, codecs: str, index: Any) -> None:
+    array = stored(tmp_path, values, **CODECS[codecs])
+    tensor = array.read(index, device="cuda:0")
+    assert tensor.shape == values[index].shape and np.array_equal(tensor.cpu().numpy(), values[index])
+    out = zarrow.gpu.asarray(np.zeros(values.T[..., None].shape, "f4"))[..., 0].T if index is ... else None
+    if out is not None:
+        assert array.read(index, out=out) is out
+        assert np.array_equal(out.cpu().numpy(), values)
+
+
+def test_indexers(tmp_path: Path, values: Any) -> None:
+    array = stored(tmp_path, values)
+    assert np.array_equal(
+        array.oindex.read(([5, 1], [2, 3, 4]), device="cuda:0").cpu().numpy(),
+        values[np.ix_([5, 1], [2, 3, 4])],
+    )
+    assert np.array_equal(array.vindex.read(([5, 1], [2, 3]), device=0).cpu().numpy(), values[[5, 1], [2, 3]])
+    assert np.array_equal(array.blocks.read((1, 0), device="cuda").cpu().numpy(), values[10:20, :20])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "u1", "i8", "f2", "bfloat16", "c16", "M8[ns]", [("a", "i4"), ("b", "f8")]]
+)
+def test_data_types(tmp_path: Path, dtype: Any) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(30, 7), chunks=(4, 3), dtype=dtype)
+    source = np.random.default_rng(1).integers(0, 2, (30, 7)).astype(array.dtype)
+    array[...] = source
+    tensor = array.read(np.s_[1:29, ::2], device="cuda:0")
+    assert tensor.dtype == array.dtype
+    assert tensor.cpu().numpy().tobytes() == np.ascontiguousarray(source[1:29, ::2]).tobytes()
+    array[1:29, ::2] = tensor
+    assert np.array_equal(np.asarray(array[...]), source)
+
+
+def test_devices(tmp_path: Path, values: Any) -> None:
+    array = stored(tmp_path, values)
+
+    class TorchDevice:
+        """As `torch.device`."""
+
+        type, index = "cuda", 0
+
+        def __str__(self) -> str:
+            return "cuda:0"
+
+    for device in ("cuda:0", "cuda", 0, TorchDevice()):
+        assert array.read(device=device).device == "cuda:0"
+    assert isinstance(array.read(device="cpu"), zarrow.Tensor) and isinstance(
+        array.read(device=None), zarrow.Tensor
+    )
+    if zarrow.gpu.device_count() > 1:
+        tensor = array.read(device="cuda:1")
+        assert tensor.device == "cuda:1" and np.array_equal(tensor.cpu().numpy(), values)
+    for device in ("tpu", "cuda:x", -1, 1.5, True):
+        with pytest.raises(ValueError, match="device is"):
+            array.read(device=device)
+    with pytest.raises(zarrow.DeviceError, match="no device cuda:64") as raised:
+        array.read(device=64)
+    assert raised.value.kind == "no_device"
+
+
+@pytest.mark.parametrize("lender", [lambda tensor: tensor, Lender, Described])
+def test_memory_of_other_libraries(tmp_path: Path, values: Any, lender: Any) -> None:
+    array = stored(tmp_path, values)
+    memory = zarrow.gpu.asarray(np.zeros((53, 40), "f4"))
+    out = lender(memory.T[:37])
+    assert array.read(out=out) is out and array.read(out=out, device="cuda:0") is out
+    assert np.array_equal(memory.cpu().numpy()[:, :37], values.T) and not memory[:, 37:].any()
+    array[...] = 0
+    array[5:, 3:] = lender(memory.T[5:37, 3:])
+    assert np.array_equal(array[5:, 3:].numpy(), values[5:, 3:]) and not array[:5].numpy().any()
+
+
+def test_memory_that_does_not_fit(tmp_path: Path, values: Any) -> None:
+    array = stored(tmp_path, values)
+    for wrong in (np.zeros((3, 4), "f4"), values.astype("f8")):
+        with pytest.raises((ValueError, NotImplementedError)):
+            array.read(out=zarrow.gpu.asarray(wrong))
+    with pytest.raises(ValueError, match="out= is on the CPU"):
+        array.read(out=np.zeros_like(values), device="cuda:0")
+    with pytest.raises(ValueError, match="out= is on a GPU"):
+        array.read(out=zarrow.gpu.asarray(values), device="cpu")
+    with pytest.raises(ValueError, match="stream="):
+        array.read(stream=1)
+    for options in ({"mmap": True}, {"mask": "cf"}, {"order": "F"}):
+        with pytest.raises(ValueError, match="for the CPU"):
+            array.read(device="cuda:0", **options)
+
+
+def test_streams(tmp_path: Path, values: Any) -> None:
+    array = stored(tmp_path, values)
+    own = zarrow.gpu.asarray(values).__cuda_array_interface__["stream"]
+    streams = [1, 2, own, SimpleNamespace(cuda_stream=own), SimpleNamespace(ptr=0)]
+    streams.append(SimpleNamespace(__cuda_stream__=lambda: (0, own)))
+    for stream in streams:
+        tensor = array.read(device="cuda:0", stream=stream)
+        assert np.array_equal(tensor.cpu().numpy(), values)
+    with pytest.raises(ValueError, match="stream 0"):
+        array.read(device="cuda:0", stream=0)
+    for stream in ("1", True, object()):
+        with pytest.raises(TypeError, match="stream is"):
+            array.read(device="cuda:0", stream=stream)
+
+
+def test_many(tmp_path: Path, values: Any, border: Border) -> None:
+    array = stored(tmp_path, values)
+    items = [(array, np.s_[row : row + 3]) for row in (0, 9, 30)]
+    expected = np.stack([values[row : row + 3] for row in (0, 9, 30)])
+    batch = zarrow.read_many(items, device="cuda:0")
+    assert isinstance(batch, zarrow.gpu.Tensor) and border.to_device == expected.nbytes
+    assert np.array_equal(batch.cpu().numpy(), expected)
+    out = zarrow.gpu.asarray(np.zeros_like(expected))
+    assert zarrow.read_many(items, out=out) is out and np.array_equal(out.cpu().numpy(), expected)
+    ragged = zarrow.read_many([(array, 0), (array.oindex, [1, 2])], device="cuda:0")
+    assert [tensor.shape for tensor in ragged] == [(53,), (2, 53)]
+    assert zarrow.read_many([], device="cuda:0") == [] and zarrow.read_many([], out=out) is out
+    with pytest.raises(ValueError, match="first axis of 3"):
+        zarrow.read_many(items, out=out[:2])
+    with pytest.raises(ValueError, match="one type and shape"):
+        zarrow.read_many([(array, 0), (array, np.s_[:2])], out=out)
+
+
+def test_what_has_no_layout_on_a_device(tmp_path: Path) -> None:
+    root = zarrow.open(tmp_path / "g.zarr", mode="w")
+    root.create_array("text", data=np.array(["a", "b"], dtype=object), dtype=str)
+    root.create_array("missing", shape=3, dtype="optional[int32]")
+    root.create_array("table", data=np.zeros(3, [("a", "i4"), ("b", "f8")]))
+    for name, index in (("text", ...), ("missing", ...), ("table", "a")):
+        with pytest.raises(zarrow.UnsupportedError, match="read without device="):
+            root[name].read(index, device="cuda:0")
+    with pytest.raises(zarrow.UnsupportedError):
+        zarrow.read_many([root["missing"]], device="cuda:0")
+    root["missing"][:] = zarrow.gpu.asarray(np.arange(3, dtype="i4"))
+    assert root["missing"][:].tolist() == [0, 1, 2]
+    root["table"]["a"] = zarrow.gpu.asarray(np.arange(3, dtype="i4"))
+    assert root["table"]["a"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("codecs", CODECS)
+def test_writing(tmp_path: Path, values: Any, codecs: str, border: Border) -> None:
+    array = stored(tmp_path, np.zeros_like(values), **CODECS[codecs])
+    tensor = zarrow.gpu.asarray(values)
+    array[...] = tensor
+    assert border.to_host == values.nbytes
+    assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], values)
+    array[3:5, ::2] = tensor[:1, ::2]
+    array.oindex[[7, 9], [1, 2]] = tensor[0, 0]
+    array.write(np.s_[:, 52], tensor[:, 0])
+    expected = values.copy()
+    expected[3:5, ::2] = values[:1, ::2]
+    expected[np.ix_([7, 9], [1, 2])] = values[0, 0]
+    expected[:, 52] = values[:, 0]
+    assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], expected)
+
+
+def test_casts_are_those_of_the_host(tmp_path: Path) -> None:
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=4, dtype="i2")
+    array[...] = zarrow.gpu.asarray(np.arange(4, dtype="i1"))
+    array[...] = zarrow.gpu.asarray(np.arange(4, dtype="i8"))
+    assert array[...].tolist() == [0, 1, 2, 3]
+    with pytest.raises(OverflowError):
+        array[...] = zarrow.gpu.asarray(np.full(4, 70_000))
+    with pytest.raises(zarrow.DataTypeError, match="casting"):
+        array[...] = zarrow.gpu.asarray(np.zeros(4))
+    array.write(..., zarrow.gpu.asarray(np.full(4, 2.5)), casting="unsafe")
+    assert array[...].tolist() == [2, 2, 2, 2]
+    with pytest.raises(ValueError, match=r"broadcast|shape"):
+        array[...] = zarrow.gpu.asarray(np.zeros(3, "i2"))
+
+
+def test_created_and_appended(tmp_path: Path, values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    array = zarrow.create_array(tmp_path / "a.zarr", data=tensor, chunks=(10, 20))
+    array.append(tensor[:3])
+    assert array.shape == (40, 53) and array.dtype == values.dtype
+    assert np.array_equal(array[...].numpy(), np.concatenate([values, values[:3]]))
+    zarrow.save(tmp_path / "s.zarr", x=Lender(tensor))
+    assert np.array_equal(zarrow.open(tmp_path / "s.zarr")["x"][...].numpy(), values)
+
+
+def test_corrupt_chunks_leave_the_device_usable(tmp_path: Path, values: Any) -> None:
+    array = stored(tmp_path, values, **CODECS["crc32c"])
+    chunk = tmp_path / "a.zarr" / "c" / "1" / "1"
+    content = bytearray(chunk.read_bytes())
+    content[5] ^= 1
+    chunk.write_bytes(content)
+    with pytest.raises(zarrow.CodecError) as on_device:
+        array.read(device="cuda:0")
+    with pytest.raises(zarrow.CodecError) as on_host:
+        array.read()
+    assert (
+        (on_device.value.kind, on_device.value.chunk)
+        == (on_host.value.kind, on_host.value.chunk)
+        == ("checksum", (1, 1))
+    )
+    assert np.array_equal(array.read(np.s_[:10], device="cuda:0").cpu().numpy(), values[:10])
+
+
+def test_memory_is_given_back(tmp_path: Path, values: Any, border: Border) -> None:
+    array = stored(tmp_path, values)
+    before = border.live_bytes
+    for _ in range(3):
+        tensor = array.read(device="cuda:0")[::2].astype("f8")
+        del tensor
+    assert border.live_bytes == before
+    zarrow.gpu.release_memory()
+    assert zarrow.release_memory() >= 0

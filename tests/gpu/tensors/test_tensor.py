@@ -1,0 +1,235 @@
+"""What a tensor of a GPU does, beside NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import zarrow
+from zarrow.errors import ExchangeError, ShapeError, UnsupportedError
+
+from .conftest import Border
+
+
+def same(tensor: Any, array: Any) -> bool:
+    """Whether both have one type, one shape and the same elements."""
+    array = np.asarray(array)
+    return (
+        tensor.dtype == array.dtype
+        and tensor.shape == array.shape
+        and np.array_equal(tensor.cpu().numpy(), array)
+    )
+
+
+def test_what_it_says_of_itself(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    assert type(tensor) is zarrow.gpu.Tensor
+    assert (type(tensor).__module__, type(tensor).__qualname__) == ("zarrow.gpu", "Tensor")
+    assert (tensor.shape, tensor.ndim, tensor.size, len(tensor)) == (
+        values.shape,
+        2,
+        values.size,
+        len(values),
+    )
+    assert (tensor.itemsize, tensor.nbytes, tensor.strides) == (4, values.nbytes, values.strides)
+    assert (tensor.device, tensor.readonly, tensor.__dlpack_device__()) == ("cuda:0", False, (2, 0))
+    assert repr(tensor) == "<zarrow.gpu.Tensor (37, 53) float32 on cuda:0, 7.66 KiB>"
+    assert tensor.flags.c_contiguous and not tensor.flags.f_contiguous and tensor.T.flags.f_contiguous
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(tensor)
+    with pytest.raises(TypeError, match="len"):
+        len(tensor[0, 0])
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize("shape", [(53, 37), (-1,), (37, 53, 1), (1, -1, 53)])
+def test_reshape(values: Any, shape: tuple[int, ...], order: Any) -> None:
+    for array, tensor in ((values, zarrow.gpu.asarray(values)), (values.T, zarrow.gpu.asarray(values).T)):
+        assert same(tensor.reshape(shape, order=order), array.reshape(shape, order=order))
+        assert same(tensor.reshape(*shape, order=order), array.reshape(shape, order=order))
+        assert same(tensor.ravel(order), array.ravel(order))
+        assert same(tensor.flatten(order), array.flatten(order))
+
+
+def test_reshape_copies_only_when_it_must(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    tensor.reshape(-1)[0] = 77
+    assert tensor[0, 0].item() == 77
+    tensor.flatten()[0] = 78
+    tensor.reshape(-1, copy=True)[0] = 78
+    assert tensor[0, 0].item() == 77
+    with pytest.raises(ExchangeError, match="copy"):
+        tensor.T.reshape(-1, copy=False)
+    for wrong in ((3, -1), (-1, -1), (2,)):
+        with pytest.raises(ShapeError):
+            tensor.reshape(wrong)
+    with pytest.raises(ValueError, match="order"):
+        tensor.reshape(-1, order="X")  # type: ignore[arg-type]
+
+
+def test_axes(values: Any) -> None:
+    array = values.reshape(37, 53, 1)
+    tensor = zarrow.gpu.asarray(array)
+    for axes in ((), (None,), (2, 0, 1), ((0, 2, 1),), (-1, 0, 1)):
+        assert same(tensor.transpose(*axes), array.transpose(*axes))
+    assert same(tensor.T, array.T) and same(tensor.squeeze(), array.squeeze())
+    assert same(tensor.squeeze(-1), array.squeeze(-1)) and same(tensor.squeeze((2,)), array.squeeze((2,)))
+    for wrong in ((0, 0, 1), (0, 1), (0, 1, 3)):
+        with pytest.raises(ShapeError):
+            tensor.transpose(*wrong)
+    with pytest.raises(ShapeError):
+        tensor.squeeze(0)
+
+
+def test_types(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for dtype in ("i1", "u2", "i8", "f2", "f8", "c16", "bool"):
+        if dtype != "u2":  # what does not fit an integer is undefined
+            assert same(tensor.astype(dtype), values.astype(dtype))
+    assert same(tensor.astype("bfloat16"), values.astype(ml_dtypes.bfloat16))
+    assert same(tensor.astype(ml_dtypes.bfloat16), values.astype(ml_dtypes.bfloat16))
+    assert tensor.astype("f4", copy=False) is tensor and tensor.astype("f4") is not tensor
+    assert tensor.astype("f4", order="F", copy=False).flags.f_contiguous
+    assert tensor.T.astype("f8").flags.f_contiguous and tensor.astype("f8").flags.c_contiguous
+    assert same(tensor.view("u1"), values.view("u1")) and same(tensor.view("i4"), values.view("i4"))
+    assert same(tensor.view("u1").view("f4"), values)
+    with pytest.raises(ShapeError):
+        tensor.view("f8")  # 53 elements are no whole number of pairs
+    with pytest.raises(ShapeError):
+        tensor.T.view("u1")
+    with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
+        tensor.astype("M8[s]").astype("S3")
+    with pytest.raises(ValueError, match="byte order"):
+        tensor.astype(">f4")
+
+
+def test_single_values(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    element = tensor[3, 4]
+    assert element.shape == () and element.item() == values[3, 4]
+    assert float(element) == values[3, 4] and int(element) == int(values[3, 4]) and bool(element != 1000)
+    with pytest.raises(ValueError, match="not a single value"):
+        bool(tensor)
+    assert tensor.tobytes() == values.tobytes() and tensor.T.tobytes("C") == values.T.tobytes()
+    assert tensor.tobytes("F") == values.tobytes("F")
+
+
+def test_all_and_any() -> None:
+    for array in (
+        np.zeros((3, 0)),
+        np.zeros(5),
+        np.ones(5),
+        np.array([0.0, np.nan]),
+        np.array([False, True]),
+    ):
+        tensor = zarrow.gpu.asarray(array)
+        assert (tensor.all(), tensor.any()) == (array.all(), array.any())
+
+
+@pytest.mark.parametrize("value", [3, -0.5, np.float64(1e30), np.nan, True])
+def test_fill(value: Any) -> None:
+    for dtype in ("f4", "c8", "bfloat16"):
+        tensor = zarrow.gpu.asarray(np.zeros((3, 4), "f4")).astype(dtype)
+        tensor[:, ::2].fill(value)
+        expected = np.zeros((3, 4), tensor.dtype)
+        with np.errstate(over="ignore"):
+            expected[:, ::2].fill(value)
+        assert tensor.tobytes() == expected.tobytes()
+
+
+def test_comparisons(values: Any, border: Border) -> None:
+    tensor, other = zarrow.gpu.asarray(values), values.copy()
+    other[3] += 1
+    sent = border.to_device
+    pairs = [
+        (tensor == 3, values == 3),
+        (tensor != 3.5, values != 3.5),
+        (tensor == tensor[0], values == values[0]),
+        (tensor[0] == tensor, values[0] == values),
+        (tensor == tensor.astype("i8")[:, :1], values == values.astype("i8")[:, :1]),
+        (3 == tensor, values == 3),  # noqa: SIM300
+        (np.float32(3) == tensor, values == 3),
+    ]
+    assert border.to_device == sent
+    pairs += [
+        (tensor == other, values == other),
+        (other == tensor, values == other),
+        (other != tensor, values != other),
+    ]
+    for ours, expected in pairs:
+        assert isinstance(ours, zarrow.gpu.Tensor) and same(ours, expected)
+    nan = zarrow.gpu.asarray(np.array([np.nan, 0.0, -0.0]))
+    assert same(nan == nan, [False, True, True]) and same(nan == 0.0, [False, True, True])
+    assert (tensor == "text") is False and (tensor == None) is False  # noqa: E711
+    with pytest.raises(ValueError, match="broadcast"):
+        tensor == np.zeros(7)  # noqa: B015
+
+
+def test_functions_of_numpy(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    pairs = [
+        (np.concatenate([tensor, tensor[:3]]), np.concatenate([values, values[:3]])),
+        (np.concatenate([tensor, values[:, :2]], axis=-1), np.concatenate([values, values[:, :2]], axis=-1)),
+        (
+            np.concatenate([tensor, tensor.astype("f8")], axis=None),
+            np.concatenate([values, values.astype("f8")], axis=None),
+        ),
+        (np.stack([tensor, tensor], axis=1), np.stack([values, values], axis=1)),
+        (np.full_like(tensor, 4), np.full_like(values, 4)),
+        (np.zeros_like(tensor, dtype="i2"), np.zeros_like(values, dtype="i2")),
+        (np.ones_like(tensor, shape=(2, 2)), np.ones((2, 2), "f4")),
+        (np.asanyarray(3, dtype="i2", like=tensor), np.asanyarray(3, dtype="i2")),
+        (np.asarray(values, like=tensor), values),
+        (np.full((2, 3), 7, "u1", like=tensor), np.full((2, 3), 7, "u1")),
+        (np.zeros(3, like=tensor), np.zeros(3)),
+        (np.broadcast_to(tensor[0], (2, 53)), np.broadcast_to(values[0], (2, 53))),
+        (np.broadcast_arrays(tensor, 1.0)[1][0, :2], np.array([1.0, 1.0])),
+        (np.expand_dims(tensor, -1), np.expand_dims(values, -1)),
+        (np.transpose(tensor), values.T),
+        (np.reshape(tensor, (-1,)), values.reshape(-1)),
+        (np.squeeze(tensor[:1]), values[0]),
+        (np.copy(tensor), values),
+    ]
+    for ours, expected in pairs:
+        assert isinstance(ours, zarrow.gpu.Tensor) and same(ours, expected)
+    assert (np.shape(tensor), np.ndim(tensor), np.size(tensor, 1)) == (values.shape, 2, 53)
+    target = tensor.copy()
+    np.copyto(target, values[::-1])
+    assert same(target, values[::-1])
+    with pytest.raises(TypeError, match="cast"):
+        np.copyto(target, values.astype("c8"))
+    with pytest.raises(ValueError, match="join"):
+        np.concatenate([tensor, tensor[:, :2]])
+
+
+def test_array_equal() -> None:
+    def equal(ours: Any, theirs: Any, **options: Any) -> tuple[bool, bool]:
+        tensor = zarrow.gpu.asarray(ours)
+        return np.array_equal(tensor, theirs, **options), np.array_equal(ours, theirs, **options)
+
+    nan = np.array([1.0, np.nan, 0.0])
+    for theirs in (
+        nan,
+        nan.copy(),
+        np.array([1.0, np.nan, -0.0]),
+        np.array([1.0, 2.0, 0.0]),
+        nan[:2],
+        nan.astype("f4"),
+    ):
+        for equal_nan in (False, True):
+            ours, numpys = equal(nan, theirs, equal_nan=equal_nan)
+            assert ours == numpys, (theirs, equal_nan)
+    assert equal(np.arange(5), np.arange(5.0)) == (True, True)
+
+
+def test_empty_tensors() -> None:
+    tensor = zarrow.gpu.asarray(np.zeros((0, 3), "i4"))
+    assert tensor.shape == (0, 3) and tensor.cpu().shape == (0, 3) and tensor.tobytes() == b""
+    assert tensor[:, 1].shape == (0,) and tensor.T.copy().shape == (3, 0) and tensor.reshape(3, 0).size == 0
+    assert tensor.__cuda_array_interface__["data"][0] == 0
+    tensor[...] = 3
+    tensor.fill(1)
+    assert (tensor == tensor).shape == (0, 3) and tensor.ravel().shape == (0,)

@@ -1,0 +1,219 @@
+"""zarr-python reads and writes through the buffers: what crosses the border, and what fails with its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numcodecs
+import numpy as np
+import pytest
+import zarr
+from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ZstdCodec
+from zarr.storage import LocalStore, MemoryStore
+
+import zarrow
+
+from .conftest import Border
+
+SHAPE, CHUNKS, INNER = (64, 64), (16, 16), (8, 8)
+VALUES = np.random.default_rng(3).integers(0, 1000, SHAPE).astype("f4")
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "raw": {"compressors": None},
+    "zstd": {"compressors": ZstdCodec()},
+    "gzip": {"compressors": GzipCodec()},
+    "blosc": {"compressors": BloscCodec()},
+    "zstd-crc32c": {"compressors": [ZstdCodec(), Crc32cCodec()]},
+    "crc32c": {"compressors": Crc32cCodec()},
+    "big-endian": {"compressors": None, "serializer": BytesCodec(endian="big")},
+    "sharded-zstd": {"compressors": ZstdCodec(), "shards": CHUNKS, "chunks": INNER},
+    "sharded-raw": {"compressors": None, "shards": CHUNKS, "chunks": INNER},
+    "v2-raw": {"compressors": None, "zarr_format": 2},
+    "v2-zstd": {"compressors": numcodecs.Zstd(), "zarr_format": 2},
+    "v2-blosc": {"compressors": numcodecs.Blosc(), "zarr_format": 2},
+    "v2-filter": {"compressors": numcodecs.Zstd(), "filters": [numcodecs.Delta("f4")], "zarr_format": 2},
+    "v2-big-endian": {"compressors": numcodecs.Zstd(), "zarr_format": 2, "dtype": ">f4"},
+    "v2-fortran": {"compressors": numcodecs.Zstd(), "zarr_format": 2, "order": "F"},
+}
+
+PIPELINES = [
+    "zarr.core.codec_pipeline.BatchedCodecPipeline",
+    "zarr.core.codec_pipeline.FusedCodecPipeline",
+]
+
+
+@pytest.fixture(params=PIPELINES, ids=["batched", "fused"], autouse=True)
+def pipeline(request: pytest.FixtureRequest) -> Iterator[str]:
+    name = request.param.rpartition(".")[2]
+    if not hasattr(zarr.core.codec_pipeline, name):
+        pytest.skip(f"this zarr-python has no {name}")
+    with zarr.config.set({"codec_pipeline.path": request.param}):
+        yield request.param
+
+
+def created(folder: Path, **options: Any) -> zarr.Array[Any]:
+    settings = {"chunks": CHUNKS, "dtype": "f4", **options}
+    return zarr.create_array(LocalStore(folder), shape=SHAPE, **settings)
+
+
+def written(folder: Path, layout: str) -> zarr.Array[Any]:
+    """An array that zarr-python wrote on the CPU."""
+    created(folder, **LAYOUTS[layout])[...] = VALUES
+    return zarr.open_array(LocalStore(folder))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_each_element_crosses_once_and_nothing_comes_back(
+    tmp_path: Path, layout: str, border: Border
+) -> None:
+    array = written(tmp_path / "a.zarr", layout)
+    with zarrow.gpu.enable():
+        tensor = array[...]
+    assert isinstance(tensor, zarrow.gpu.Tensor)
+    assert (border.to_device, border.to_host, border.pageable) == (VALUES.nbytes, 0, 0)
+    assert np.array_equal(tensor.cpu().numpy(), VALUES)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "index",
+    [np.s_[3:50:2, 5:], np.s_[7], np.s_[..., -1], np.s_[20:21, 17:40]],
+    ids=["steps", "row", "column", "part"],
+)
+def test_parts_are_those_of_numpy(tmp_path: Path, layout: str, index: Any) -> None:
+    array = written(tmp_path / "a.zarr", layout)
+    with zarrow.gpu.enable():
+        tensor = array[index]
+    assert np.array_equal(tensor.cpu().numpy(), VALUES[index])
+
+
+def test_lists_along_axes(tmp_path: Path) -> None:
+    array = written(tmp_path / "a.zarr", "zstd")
+    rows, columns = [60, 3, 17], [1, 40]
+    with zarrow.gpu.enable():
+        tensor = array.oindex[rows, columns]
+        blocks = array.blocks[1, 2]
+    assert np.array_equal(tensor.cpu().numpy(), VALUES[np.ix_(rows, columns)])
+    assert np.array_equal(blocks.cpu().numpy(), VALUES[16:32, 32:48])
+
+
+def test_points_are_refused_by_zarr_python_and_read_by_zarrow(tmp_path: Path) -> None:
+    """zarr-python makes an array of NumPy of what it read (its issue 3640)."""
+    array = written(tmp_path / "a.zarr", "zstd")
+    with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"\.cpu\(\)"):
+        array.vindex[[1, 2], [3, 4]]
+    points = zarrow.open(tmp_path / "a.zarr").vindex.read(([1, 2], [3, 4]), device="cuda:0")
+    assert np.array_equal(points.cpu().numpy(), VALUES[[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize("layout", ["raw", "zstd", "v2-zstd"])
+def test_prototype_for_one_call(tmp_path: Path, layout: str) -> None:
+    array = written(tmp_path / "a.zarr", layout)
+    tensor = array.get_basic_selection(np.s_[3:7], prototype=zarrow.gpu.buffer_prototype)
+    assert np.array_equal(tensor.cpu().numpy(), VALUES[3:7])
+
+
+WRITABLE = [name for name in LAYOUTS if not name.startswith("v2-") or name == "v2-raw"]
+
+
+@pytest.mark.parametrize("layout", WRITABLE)
+def test_a_tensor_is_written(tmp_path: Path, layout: str, border: Border) -> None:
+    array = created(tmp_path / "a.zarr", **LAYOUTS[layout])
+    tensor = zarrow.gpu.asarray(VALUES)
+    sent = border.to_device
+    with zarrow.gpu.enable():
+        array[...] = tensor
+    # Whether a chunk is nothing but the fill value is a word of four bytes for each; a shard has an index.
+    small = 40 * VALUES.size // 64
+    assert VALUES.nbytes <= border.to_host <= VALUES.nbytes + small
+    assert border.to_device <= sent + (small if "sharded" in layout else 0)
+    assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], VALUES)
+
+
+@pytest.mark.parametrize("layout", WRITABLE)
+def test_parts_arrays_and_scalars_are_written(tmp_path: Path, layout: str) -> None:
+    array, expected = created(tmp_path / "a.zarr", **LAYOUTS[layout]), np.zeros(SHAPE, "f4")
+    with zarrow.gpu.enable():
+        array[3:20, 5:9] = VALUES[3:20, 5:9]
+        array[40:, :] = 7
+        array[:, 63] = zarrow.gpu.asarray(VALUES)[:, 63]
+        array.oindex[[1, 2], [30, 50]] = np.float32(5)
+    expected[3:20, 5:9] = VALUES[3:20, 5:9]
+    expected[40:, :] = 7
+    expected[:, 63] = VALUES[:, 63]
+    expected[np.ix_([1, 2], [30, 50])] = 5
+    assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], expected)
+
+
+def test_writing_compressed_version_2_says_what_to_type(tmp_path: Path) -> None:
+    """zarr-python hands the elements to numcodecs, which reads memory of the CPU."""
+    array = created(tmp_path / "a.zarr", **LAYOUTS["v2-zstd"])
+    with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"\.cpu\(\)"):
+        array[...] = zarrow.gpu.asarray(VALUES)
+    zarrow.open(tmp_path / "a.zarr")[...] = zarrow.gpu.asarray(-VALUES)
+    assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], -VALUES)
+
+
+def test_chunks_of_the_fill_value_are_not_stored(tmp_path: Path) -> None:
+    array = created(tmp_path / "a.zarr", fill_value=np.nan)
+    with zarrow.gpu.enable():
+        array[...] = np.full(SHAPE, np.nan, "f4")
+    assert array.nchunks_initialized == 0
+    with zarrow.gpu.enable():
+        array[0, 0] = -0.0
+        array[16, 0] = 0.0
+    assert array.nchunks_initialized == 2
+
+
+def test_negative_zero_is_no_fill_value(tmp_path: Path) -> None:
+    array = created(tmp_path / "a.zarr", fill_value=0.0)
+    with zarrow.gpu.enable():
+        array[:16, :16] = np.full((16, 16), -0.0, "f4")
+        array[16:32, :16] = np.zeros((16, 16), "f4")
+    assert array.nchunks_initialized == 1
+
+
+def test_missing_chunks_are_the_fill_value(tmp_path: Path) -> None:
+    array = created(tmp_path / "a.zarr", fill_value=3)
+    array[:16] = 1
+    with zarrow.gpu.enable():
+        tensor = array[...]
+    assert (tensor[:16] == 1).all() and (tensor[16:] == 3).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i8", "f2", "f8", "c8", "c16", "M8[s]", "m8[ms]"])
+def test_data_types(tmp_path: Path, dtype: str) -> None:
+    values = np.arange(SHAPE[0] * SHAPE[1]).reshape(SHAPE).astype("i8").astype(dtype)
+    array = created(tmp_path / "a.zarr", dtype=dtype)
+    array[...] = values
+    with zarrow.gpu.enable():
+        tensor = array[5:60]
+        array[5:60] = tensor
+    assert tensor.dtype == np.dtype(dtype)
+    assert np.array_equal(tensor.cpu().numpy(), values[5:60])
+    assert np.array_equal(array[...], values)
+
+
+def test_a_store_in_memory(border: Border) -> None:
+    array = zarr.create_array(MemoryStore(), shape=SHAPE, chunks=CHUNKS, dtype="f4")
+    given = zarrow.gpu.asarray(VALUES)
+    sent = border.to_device
+    with zarrow.gpu.enable():
+        array[...] = given
+        assert border.to_device == sent
+        sent, back = border.to_device, border.to_host
+        tensor = array[16:48]
+    assert (border.to_device - sent, border.to_host) == (tensor.nbytes, back)
+    assert np.array_equal(tensor.cpu().numpy(), VALUES[16:48])
+
+
+def test_settings_by_name_and_back(tmp_path: Path) -> None:
+    array = written(tmp_path / "a.zarr", "zstd")
+    with zarr.config.set({"buffer": "zarrow.gpu.Buffer", "ndbuffer": "zarrow.gpu.NDBuffer"}):
+        assert isinstance(array[...], zarrow.gpu.Tensor)
+    with zarrow.gpu.enable("cuda:1"):
+        tensor = array[...]
+    assert tensor.device == "cuda:1" and isinstance(array[...], np.ndarray)
+    assert zarrow.gpu.Buffer.create_zero_length().as_array_like().device == "cuda:0"
