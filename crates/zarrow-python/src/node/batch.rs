@@ -65,7 +65,8 @@ pub fn read_many<'py>(
     device: Option<Bound<'py, PyAny>>,
     stream: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let arguments = Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref() };
+    let arguments =
+        Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress: None };
     let place = Destination::of(&arguments)?;
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
     for item in items.try_iter()? {
