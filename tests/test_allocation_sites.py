@@ -21,8 +21,8 @@ TEXT = "a part of a document, which is in memory, of DecodeLimits.max_metadata_n
 # How often in a file, and what the bounds are.
 BOUNDED = {
     "zarrow-array/src/allocation.rs": (2, ASKED),
-    "zarrow-array/src/layout/shared_tensor.rs": (1, AXES),
     "zarrow-array/src/layout/strided_copy.rs": (2, AXES),
+    "zarrow-array/src/layout/strided_layout.rs": (1, AXES),
     "zarrow-array/src/shape.rs": (2, AXES),
     "zarrow/src/codec/byte_order.rs": (4, WORDS),
     "zarrow/src/codec/filter/element.rs": (1, ASKED),
@@ -37,6 +37,7 @@ BOUNDED = {
     "zarrow/src/metadata/fill_value.rs": (4, ITEM),
     "zarrow/src/metadata/members.rs": (1, TEXT),
     "zarrow/src/metadata/v2_document.rs": (2, WORDS),
+    "zarrow/src/selection/parts.rs": (1, AXES),
     "zarrow/src/selection/points.rs": (1, AXES),
     "zarrow/src/store/filesystem_writer.rs": (1, "a path"),
     "zarrow/src/store/memory_writer.rs": (1, ASKED),

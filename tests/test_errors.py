@@ -35,6 +35,7 @@ BUILTINS = {
     "ExchangeError": (BufferError, ValueError),
     "UnsupportedError": (NotImplementedError,),
     "InternalError": (RuntimeError,),
+    "DeviceError": (RuntimeError,),
 }
 
 

@@ -55,10 +55,11 @@ Settings
 
 Errors
     ZarrowError                    the base of CodecError, DataTypeError,
-        DeviceError, ExchangeError, IndexingError, InternalError, InvalidKeyError,
-        LimitError, MetadataError, NodeExistsError, NodeTypeError,
-        NotFoundError, OutOfMemoryError, ReadOnlyError, ShapeError,
-        StaleHandleError, StoreError, StorePermissionError, UnsupportedError
+        DeviceError, ExchangeError, IndexingError, InternalError,
+        InvalidKeyError, LimitError, MetadataError, NodeExistsError,
+        NodeTypeError, NotFoundError, OutOfMemoryError, ReadOnlyError,
+        ShapeError, StaleHandleError, StoreError, StorePermissionError,
+        UnsupportedError
     ZarrowWarning                  what works and may surprise
 """
 

@@ -18,6 +18,7 @@ from zarrow.array_options import Store
 from zarrow.calling_line import frames_of_zarrow
 from zarrow.copying import copy_array, copy_group
 from zarrow.creation import _create, _require_group
+from zarrow.device_methods import is_on_device
 from zarrow.errors import ZarrowWarning
 from zarrow.missing import form_of
 
@@ -190,7 +191,7 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
         columns = tables.columns(array)
         if columns is not None:
             yield from _masked(columns, depth + 1)
-        elif not isinstance(array, Array | Group):
+        elif not isinstance(array, Array | Group) and not is_on_device(array):
             try:
                 with tables.naming(name):
                     tables.refuse_null(array)
