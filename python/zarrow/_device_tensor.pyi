@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch as _torch
 from typing_extensions import CapsuleType
 
+from zarrow._array import Array
 from zarrow._tensor import Tensor
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike | DeviceTensor | None
@@ -313,6 +314,8 @@ class DeviceTensor:
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
     @staticmethod
     def _count() -> int: ...
+    @staticmethod
+    def _explain(array: Array, selection: Any = None) -> dict[str, Any]: ...
     @staticmethod
     def _synchronize(device: Any = None) -> None: ...
     @staticmethod

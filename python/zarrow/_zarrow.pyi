@@ -205,7 +205,6 @@ def _read_detached(
 def _open_members(store: Any, path: str) -> tuple[Any, list[tuple[str, Any]] | None]: ...
 def _read_each(arrays: Sequence[Array]) -> list[Any]: ...
 def _import(name: str) -> Any: ...
-def _explain_decompression(array: Array, selection: Any = None) -> dict[str, Any]: ...
 def _register_codec(name: str, kind: str, make: Any) -> None: ...
 def _shape_as(data: Any, dtype: Any) -> tuple[int, ...]: ...
 def _visible(text: str) -> str: ...
@@ -325,17 +324,15 @@ def read_many(
 ) -> Any:
     """Read many selections at once, each chunk that they need decoded once.
 
-    That holds however many of the selections need the chunk, as random crops do that overlap: the core of a
-    loop that trains on batches.
+    That holds however many selections need it, as random crops do that overlap: the core of a training loop.
 
     Parameters
     ----------
     items
-        An array and a selection of it for each item, of one or several arrays; an array by itself is read
-        whole. Selections are those of
-        `Array.__getitem__` except fields, or those of `oindex`, `vindex` or `blocks` if one of these stands
-        for the array. Items of one array share its chunks if they are given the same Array object, or
-        two that were opened from one group: then they see the same version of each chunk.
+        An array and a selection of it for each item, of one or several arrays; an array alone is read whole.
+        Selections are those of `Array.__getitem__` except fields, or those of `oindex`, `vindex` or `blocks`
+        if one of these stands for the array. Items of one array share its chunks if they are given the same
+        Array object, or two that were opened from one group: they see the same version of each chunk then.
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. If `items` is empty it is not looked at.
@@ -362,8 +359,7 @@ def read_many(
     ValueError, TypeError, ExchangeError
         `out` is not memory for the batch, as `Array.read` says.
     UnsupportedError
-        `out` was given, and the items differ in type, are strings, or may be missing (a
-        `NotImplementedError`).
+        `out` was given, and the items differ in type, are strings, or may be missing.
 
     Examples
     --------

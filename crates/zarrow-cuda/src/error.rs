@@ -6,9 +6,11 @@ use std::ffi::c_int;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The driver cannot be used.
-    #[error("CUDA is not available: {reason}")]
+    /// A library cannot be used: the driver, or who decompresses on the device.
+    #[error("{what} is not available: {reason}")]
     Unavailable {
+        /// Which.
+        what: &'static str,
         /// Why.
         reason: String,
     },

@@ -31,8 +31,6 @@ mod _zarrow {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::device::decompress::_explain_decompression;
-    #[pymodule_export]
     use crate::export::buffer_producer::BufferProducer;
     #[pymodule_export]
     use crate::import::{asarray, from_arrow, from_dlpack, from_numpy};

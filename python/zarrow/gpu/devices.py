@@ -6,7 +6,7 @@ import importlib.util
 import pathlib
 from typing import Any
 
-from zarrow._zarrow import Array, DeviceTensor, _explain_decompression
+from zarrow._zarrow import Array, DeviceTensor
 from zarrow.errors import DeviceError
 
 
@@ -136,7 +136,7 @@ def explain(array: Array, selection: Any = None) -> dict[str, Any]:
     >>> zarrow.gpu.explain(temperature)["decompress"]
     'host'
     """
-    return _explain_decompression(array, selection)
+    return DeviceTensor._explain(array, selection)
 
 
 def _nvcomp_libraries() -> list[str]:

@@ -100,7 +100,7 @@ pub fn decompressor() -> Result<&'static dyn Decompressor> {
     match DECOMPRESSOR.get() {
         Some(decompressor) => Ok(&**decompressor),
         None => nvcomp::Nvcomp::get().map(|nvcomp| nvcomp as &dyn Decompressor).map_err(|reason| {
-            Error::Unavailable { reason: format!("nvCOMP, which decompresses on the device: {reason}") }
+            Error::Unavailable { what: "nvCOMP, which decompresses on the device,", reason }
         }),
     }
 }

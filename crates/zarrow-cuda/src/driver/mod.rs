@@ -36,7 +36,7 @@ impl Driver {
         static DRIVER: OnceCell<std::result::Result<Driver, String>> = OnceCell::new();
         match DRIVER.get_or_make(Driver::load) {
             Ok(driver) => driver.check_process().map(|()| driver),
-            Err(reason) => Err(Error::Unavailable { reason: reason.clone() }),
+            Err(reason) => Err(Error::Unavailable { what: "CUDA", reason: reason.clone() }),
         }
     }
 

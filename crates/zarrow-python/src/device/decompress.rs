@@ -33,9 +33,7 @@ fn find_library(py: Python<'_>) -> PyResult<()> {
 }
 
 /// What `decompress="auto"` would do for a selection of an array.
-#[pyfunction]
-#[pyo3(signature = (array, selection = None))]
-pub fn _explain_decompression<'py>(
+pub fn explained<'py>(
     array: &Bound<'py, Array>,
     selection: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {

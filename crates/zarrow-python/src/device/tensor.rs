@@ -3,12 +3,13 @@
 //! Here is what it is made of. What only combines this is written in Python, in `zarrow.device_methods`. Whatever may wait
 //! for the device lets the GIL go.
 
-use super::arguments;
 use super::staged::Staged;
+use super::{arguments, decompress};
 use super::{arrow, dlpack, import as foreign, interface};
 use crate::export::{arrow as host_arrow, buffer_protocol, data_type, numpy};
 use crate::index::basic;
 use crate::layout::tensor::Tensor;
+use crate::node::array::Array;
 use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
 use crate::python::summary::{nbytes, tuple};
@@ -209,6 +210,16 @@ impl DeviceTensor {
     #[staticmethod]
     fn _count(py: Python<'_>) -> PyResult<usize> {
         py.detach(Device::count).raise(py)
+    }
+
+    /// What `decompress="auto"` would do.
+    #[staticmethod]
+    #[pyo3(signature = (array, selection = None))]
+    fn _explain<'py>(
+        array: &Bound<'py, Array>,
+        selection: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        decompress::explained(array, selection)
     }
 
     /// Waits until a device is done.
