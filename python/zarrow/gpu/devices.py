@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor
 from zarrow.errors import DeviceError
 
@@ -87,7 +88,7 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
     Parameters
     ----------
     x
-        The array.
+        The array; one in a store is read.
     device
         Where to: `"cuda:0"`, a number or a `torch.device`. By default the device that has the array, and for
         one of the CPU the first device.
@@ -104,4 +105,7 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
     UnsupportedError
         The elements have no layout on a device, as text has none.
     """
+    if isinstance(x, _zarrow.Array):
+        read: DeviceTensor = x.read(device="cuda" if device is None else device)
+        return read
     return DeviceTensor._of(x, device)
