@@ -136,6 +136,26 @@ def test_several_loops_at_once(array: zarrow.Array, values: np.ndarray) -> None:
         np.testing.assert_array_equal([row.numpy() for row in of_loop], values)
 
 
+def test_uvloop(array: zarrow.Array, values: np.ndarray) -> None:
+    uvloop = pytest.importorskip("uvloop", reason="uvloop is not installed")
+
+    async def reads() -> Any:
+        rows = await asyncio.gather(*(array.read_async(number) for number in range(60)))
+        await array.write_async(0, values[0] + 1)
+        task = asyncio.ensure_future(array.read_async())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        chunks = [chunk.shape async for _, chunk in array.iter_chunks_async(prefetch=3)]
+        return rows, chunks, await zarrow.read_many_async([(array, 0), (array, 59)])
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        rows, chunks, ends = runner.run(reads())
+    np.testing.assert_array_equal([row.numpy() for row in rows], values)
+    assert len(chunks) == 16
+    np.testing.assert_array_equal(ends.numpy(), [values[0] + 1, values[59]])
+
+
 class SlowCodec:
     """A codec that waits until it is let go, so that a read is under way for as long as a test likes."""
 

@@ -308,7 +308,9 @@ class Pieces(Quiet):
             return
         value = path.read_bytes()
         first, last = asked.removeprefix("bytes=").split("-")
-        start, stop = (int(first), int(last) + 1) if first else (len(value) - int(last), len(value))
+        start, stop = (
+            (int(first), min(int(last) + 1, len(value))) if first else (len(value) - int(last), len(value))
+        )
         self.send_response(206)
         self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(value)}")
         self.send_header("Transfer-Encoding", "chunked")
@@ -485,3 +487,73 @@ def _append(url: str, options: dict[str, Any], number: int) -> None:
     log = zarrow.open(url, storage_options=options)
     for _ in range(2):
         log.append([number] * 3)
+
+
+class Odd(Quiet):
+    """Answers that say something else than what was asked."""
+
+    odd: dict[str, Any] = {}  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        if self.path.endswith("zarr.json"):
+            super().do_GET()
+            return
+        body = b"x" * 40
+        self.send_response(self.odd["status"])
+        if "range" in self.odd:
+            self.send_header("Content-Range", self.odd["range"])
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if "range" in self.odd:
+            self.wfile.write(body)
+
+
+def test_answers_that_make_no_sense_are_told_in_plain_words(serve: Any, tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10, dtype="i4"), chunks=(10,), compressors=[])
+    address = serve(partial(Odd, directory=str(tmp_path)))
+    for odd, text in [
+        ({"status": 204}, "the server answered 204 No Content"),
+        ({"status": 304}, "the server answered 304 Not Modified"),
+        (
+            {"status": 206, "range": "bytes 7-46/100"},
+            "was asked for bytes 0-39, and answered with bytes 7-46/100",
+        ),
+        ({"status": 206, "range": "nonsense"}, "was asked for bytes 0-39, and answered with nonsense"),
+    ]:
+        Odd.odd = odd
+        array = zarrow.open(f"http://{address}/a.zarr", storage_options={"max_retries": 1})
+        with pytest.raises(StoreError, match=text) as raised:
+            array[...]
+        assert "Generic" not in str(raised.value) and "object_store" not in str(raised.value)
+
+
+def test_a_chunk_that_was_truncated_is_told_as_in_a_folder(serve: Any, tmp_path: Path) -> None:
+    zarrow.create_array(tmp_path / "a.zarr", data=np.arange(10, dtype="i4"), chunks=(10,), compressors=[])
+    address = serve(partial(Quiet, directory=str(tmp_path)))
+    for nbytes in (0, 30, 50):
+        (tmp_path / "a.zarr" / "c" / "0").write_bytes(bytes(nbytes))
+        for selection in (slice(None), slice(8, 10)):
+            found = []
+            for place in (tmp_path / "a.zarr", f"http://{address}/a.zarr"):
+                with pytest.raises(zarrow.errors.CodecError) as raised:
+                    zarrow.open(place)[selection]
+                found.append((type(raised.value), raised.value.kind))
+            assert found[0] == found[1]
+
+
+def test_all_arrays_of_a_group_are_loaded_at_once(
+    client: Any, bucket: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    root = zarrow.create_group(tmp_path / "g.zarr")
+    for number, dtype in enumerate(("i4", "f8", "U3", "i4")):
+        root[f"x{number}"] = np.arange(number + 2).astype(dtype)
+    root["deep/y"] = [1, 2]
+    (tmp_path / "g.zarr" / "old").mkdir()
+    (tmp_path / "g.zarr" / "old" / ".zgroup").write_text('{"zarr_format": 2}')
+    upload(client, bucket, "g.zarr", tmp_path / "g.zarr")
+    local = zarrow.load(tmp_path / "g.zarr")
+    remote = zarrow.load(f"s3://{bucket}/g.zarr", storage_options=options)
+    assert list(remote) == list(local) == ["x0", "x1", "x2", "x3", "deep", "old"]
+    for name in ("x0", "x1", "x2", "x3"):
+        assert remote[name].tolist() == local[name].tolist() == root[name][...].tolist()
+    assert remote["deep"]["y"].tolist() == [1, 2] and remote["old"] == {}

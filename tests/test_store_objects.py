@@ -255,6 +255,12 @@ def test_a_store_goes_when_nobody_has_it() -> None:
             break
         threading.Event().wait(0.05)
     assert gone() is None
+    # Nor is it kept by the threads that asked it, which end with it.
+    for _ in range(200):
+        if not [thread for thread in threading.enumerate() if thread.name == "zarrow-store"]:
+            break
+        threading.Event().wait(0.05)
+    assert not [thread for thread in threading.enumerate() if thread.name == "zarrow-store"]
 
 
 def test_what_is_no_store_is_told() -> None:

@@ -99,9 +99,8 @@ class Zarrow(RemotePeer):
         return self.zarrow.open(f"s3://{BUCKET}/{name}.zarr", storage_options=self.options)
 
     def coordinates(self, name: str) -> NDArray[Any]:
-        group = self.open_to_write(name)
-        arrays = [array for _, array in sorted(group.members())]
-        return np.array([np.asarray(tensor) for tensor in self.zarrow.read_many(arrays)])
+        arrays = self.zarrow.load(f"s3://{BUCKET}/{name}.zarr", storage_options=self.options)
+        return np.array([np.asarray(array) for _, array in sorted(arrays.items())])
 
     def tree(self, name: str) -> list[str]:
         members = self.open_to_write(name).members(max_depth=None)

@@ -244,6 +244,7 @@ class Array:
         order: Literal["C", "F", "A"] = "C",
         device: Any = None,
         stream: Any = None,
+        decompress: Literal["host", "device", "auto"] | None = None,
     ) -> Any:
         """Read a selection; all of the array if none is given.
 
@@ -302,6 +303,10 @@ class Array:
         device, stream
             A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which
             the result is used; `out` may be memory of a GPU too. Not with `mmap`, `mask` and `order`.
+        decompress
+            Where chunks are decompressed that go to a GPU: `"host"`, the default; `"device"`, by nvCOMP, which
+            is to be installed (`nvidia-libnvcomp-cu13`), for zstd, lz4 and blosc with these; `"auto"`, where it
+            is likely to be faster, as `zarrow.gpu.explain` says. See "On the GPU" in the documentation.
 
         Returns
         -------
@@ -319,8 +324,8 @@ class Array:
             There is not enough memory, the store or the GPU could not be used, or Ctrl-C stopped the read.
             Some of the elements of `out` may have been written then, and nothing else.
         ValueError
-            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
-            none of the three, or was given with one of these; `mask` is not a value of the type
+            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` or
+            `decompress` is none of the three, or was given with one of these; `mask` is not a value of the type
             (an `OverflowError` if an integer is too large for it).
         TypeError
             `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from zarrow._zarrow import Array, Group, _with_options, open
+from zarrow._zarrow import Array, Group, _open_members, _read_each, _with_options, open
 from zarrow.array_options import OPTIONS, ArrayOptions, Store, check_names, says_options
 from zarrow.creation import create_array
 from zarrow.errors import NodeTypeError, NotFoundError
@@ -135,6 +135,9 @@ def load(
 ) -> DecodedArray | dict[str, Any]:
     """Read an array, or all arrays of a group, into memory.
 
+    The arrays of a group are read at once: from a store in the cloud in as many round trips as one array and
+    two more.
+
     Parameters are those of `open`.
 
     Returns
@@ -156,9 +159,9 @@ def load(
     >>> zarrow.load("pair.zarr")["x"].tolist()
     [1, 2]
     """
-    node = open(store, path, mode="r", storage_options=storage_options)
-    if isinstance(node, Group):
-        return _load_group(node)
+    node, members = _open_members(_with_options(store, storage_options), path)
+    if members is not None:
+        return _load_members(members)
     elements: DecodedArray = node[...]
     return elements
 
@@ -166,12 +169,14 @@ def load(
 _ENCODED_ARRAYS = ("nullable-integer", "nullable-boolean", "nullable-string-array", "categorical")
 
 
-def _load_group(group: Group) -> dict[str, Any]:
-    """Read all arrays below a group, those of groups in it as dicts of their own."""
-    found = {name: array[...] for name, array in group.arrays()}
-    for name, below in group.groups():
-        stands_for_array = below.attrs.get("encoding-type") in _ENCODED_ARRAYS
-        found[name] = below.read() if stands_for_array else _load_group(below)
+def _load_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Read all arrays among the members at once; those of groups come as dicts of their own."""
+    arrays = {name: member for name, member in members if isinstance(member, Array)}
+    found: dict[str, Any] = dict(zip(arrays, _read_each(list(arrays.values())), strict=True))
+    for name, below in members:
+        if isinstance(below, Group):
+            stands_for_array = below.attrs.get("encoding-type") in _ENCODED_ARRAYS
+            found[name] = below.read() if stands_for_array else _load_members(below.items())
     return found
 
 

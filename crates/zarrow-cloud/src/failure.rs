@@ -126,6 +126,15 @@ fn shown(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
+/// The text of what caused an error first.
+pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(inner) = last.source() {
+        last = inner;
+    }
+    last.to_string()
+}
+
 /// The texts of an error and of what caused it, without those that the outer ones repeat.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();

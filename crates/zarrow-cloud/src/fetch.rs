@@ -7,7 +7,7 @@
 //! 3. It is complete when all bytes of the span have come that the answer's head promised; one more or less is a fault.
 
 use crate::connection::Connection;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, chain, innermost};
 use crate::retry::{Attempts, Fault};
 use crate::transport::UnknownSize;
 use crate::version;
@@ -87,7 +87,8 @@ pub async fn fetch(
                         && failure.is_none()
                         && matches!(error, ClientError::Generic { .. }) =>
                     {
-                        (Fault::Server, Failure::new(io::ErrorKind::InvalidData, chain(&error)))
+                        let text = format!("the answer makes no sense: {}", innermost(&error));
+                        (Fault::Server, Failure::new(io::ErrorKind::InvalidData, text))
                     }
                     _ => {
                         let failure = failure.unwrap_or_else(|| crate::connection::of_client(&error));

@@ -1,5 +1,6 @@
 //! The texts of HTTP's ranges.
 
+use std::fmt;
 use std::ops::Range;
 
 /// Which bytes a request asks for, by its `Range` header.
@@ -22,6 +23,17 @@ impl AskedRange {
         Some(AskedRange::From(first.parse().ok()?, last))
     }
 
+    /// Whether these bytes of a value with so many, if that is known, are the ones that were asked for, as far as there are any.
+    pub fn is_met_by(self, range: &Range<u64>, nbytes: Option<u64>) -> bool {
+        match (self, nbytes) {
+            (_, Some(nbytes)) => self.of(nbytes).as_ref() == Some(range),
+            (AskedRange::From(first, last), None) => {
+                range.start == first && last.is_none_or(|last| range.end <= last.saturating_add(1))
+            }
+            (AskedRange::Suffix(length), None) => range.end - range.start <= length,
+        }
+    }
+
     /// The bytes that it means of a value with so many; `None` where it has none of them.
     pub fn of(self, nbytes: u64) -> Option<Range<u64>> {
         let range = match self {
@@ -34,16 +46,32 @@ impl AskedRange {
     }
 }
 
+impl fmt::Display for AskedRange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AskedRange::From(first, Some(last)) => write!(formatter, "bytes {first}-{last}"),
+            AskedRange::From(first, None) => write!(formatter, "bytes {first} and after"),
+            AskedRange::Suffix(length) => write!(formatter, "the last {length} bytes"),
+        }
+    }
+}
+
 /// The size in a `Content-Range` header of an answer that has no bytes, such as `bytes */100`.
 pub fn unsatisfied_nbytes(text: &str) -> Option<u64> {
     text.trim().strip_prefix("bytes")?.trim().strip_prefix("*/")?.parse().ok()
 }
 
-/// The number of bytes that a `Content-Range` header such as `bytes 10-19/100` says are sent.
-pub fn partial_nbytes(text: &str) -> Option<u64> {
-    let (range, _) = text.trim().strip_prefix("bytes")?.trim().split_once('/')?;
+/// The bytes that a `Content-Range` header such as `bytes 10-19/100` says are sent, and how many the value has, if it does.
+pub fn partial_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
+    let (range, nbytes) = text.trim().strip_prefix("bytes")?.trim().split_once('/')?;
     let (first, last) = range.split_once('-')?;
-    last.parse::<u64>().ok()?.checked_add(1)?.checked_sub(first.parse().ok()?)
+    let range = first.parse().ok()?..last.parse::<u64>().ok()?.checked_add(1)?;
+    (range.start < range.end).then_some((range, nbytes.parse().ok()))
+}
+
+/// The number of bytes that such a header says are sent.
+pub fn partial_nbytes(text: &str) -> Option<u64> {
+    partial_range(text).map(|(range, _)| range.end - range.start)
 }
 
 #[cfg(test)]
@@ -57,6 +85,17 @@ mod tests {
         assert_eq!(AskedRange::parse("bytes=-9").and_then(|range| range.of(5)), Some(0..5));
         assert_eq!(AskedRange::parse("bytes=5-9").and_then(|range| range.of(5)), None);
         assert_eq!(AskedRange::parse("bytes=x-9"), None);
+        let met = |asked: &str, told: &str| {
+            let (range, nbytes) = partial_range(told).unwrap();
+            AskedRange::parse(asked).unwrap().is_met_by(&range, nbytes)
+        };
+        assert!(
+            met("bytes=3-9", "bytes 3-9/100")
+                && met("bytes=3-9", "bytes 3-5/6")
+                && met("bytes=-9", "bytes 1-9/10")
+        );
+        assert!(!met("bytes=3-9", "bytes 4-9/100") && !met("bytes=3-9", "bytes 3-5/100"));
+        assert!(!met("bytes=-9", "bytes 0-8/10") && met("bytes=3-9", "bytes 3-5/*"));
         assert_eq!(unsatisfied_nbytes("bytes */12"), Some(12));
         assert_eq!(unsatisfied_nbytes("bytes 0-1/12"), None);
         assert_eq!(partial_nbytes("bytes 10-19/100"), Some(10));

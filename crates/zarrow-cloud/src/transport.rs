@@ -14,7 +14,7 @@ use crate::failure::{Failure, chain};
 use crate::hedge::race;
 use crate::policy::TransportPolicy;
 use crate::process::{Host, Process};
-use crate::range_header::{AskedRange, partial_nbytes, unsatisfied_nbytes};
+use crate::range_header::{AskedRange, partial_nbytes, partial_range, unsatisfied_nbytes};
 use crate::retry::{Attempts, Fault, retry_after};
 use crate::trust::is_certificate_refused;
 use crate::window::Window;
@@ -27,6 +27,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService,
 };
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -103,7 +104,7 @@ impl Shared {
         attempts.send();
         loop {
             let (fault, failure, answer) = match self.follow(&request).await {
-                Ok(answer) if answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED => {
+                Ok(answer) if is_answer(&request, answer.status()) => {
                     // What went wrong before is no longer what a caller would be told.
                     attempts.take_failure();
                     return self.fit(&request, answer, &attempts);
@@ -152,17 +153,18 @@ impl Shared {
     /// Step 3.
     async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
         let is_read = is_read(request);
-        let mut request = request.clone();
+        // Copied only where something of it changes.
+        let mut request = Cow::Borrowed(request);
         // An anonymous put of Google's client has the header without a token.
         if request
             .headers()
             .get(header::AUTHORIZATION)
             .is_some_and(|value| value.as_bytes().trim_ascii() == b"Bearer")
         {
-            request.headers_mut().remove(header::AUTHORIZATION);
+            request.to_mut().headers_mut().remove(header::AUTHORIZATION);
         }
         if !self.headers.is_empty() && self.is_own(&request) {
-            request.headers_mut().extend(self.headers.clone());
+            request.to_mut().headers_mut().extend(self.headers.clone());
         }
         for _ in 0..MOST_REDIRECTS {
             let answer = self.late(&request).await?;
@@ -177,6 +179,7 @@ impl Shared {
                     "the server redirects from https to another protocol, which is not followed",
                 ));
             }
+            let request = request.to_mut();
             *request.uri_mut() = to.as_str().parse().map_err(invalid)?;
             if from.origin() != to.origin() {
                 let all = std::mem::take(request.headers_mut());
@@ -301,7 +304,26 @@ impl Shared {
             }
             _ => {}
         }
+        // What it says that it has is compared here, and not by `object_store`, whose errors speak of its own types.
+        if let Some(asked) = asked.filter(|_| parts.status == StatusCode::PARTIAL_CONTENT) {
+            let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+            if !told.and_then(partial_range).is_some_and(|(range, nbytes)| asked.is_met_by(&range, nbytes)) {
+                let (told, asked) = (told.unwrap_or("no range"), asked.to_string());
+                return Err(invalid(format!(
+                    "the server was asked for {asked}, and answered with {told:.100}"
+                )));
+            }
+        }
         Ok(HttpResponse::from_parts(parts, body))
+    }
+}
+
+/// Whether an answer of this status says what was asked. A read sends nothing that 304 answers, and 204 has no bytes.
+fn is_answer(request: &HttpRequest, status: StatusCode) -> bool {
+    match *request.method() {
+        Method::GET => matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT),
+        Method::HEAD => status.is_success(),
+        _ => status.is_success() || status == StatusCode::NOT_MODIFIED,
     }
 }
 

@@ -31,6 +31,8 @@ mod _zarrow {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::device::decompress::_explain_decompression;
+    #[pymodule_export]
     use crate::export::buffer_producer::BufferProducer;
     #[pymodule_export]
     use crate::import::{asarray, from_arrow, from_dlpack, from_numpy};
@@ -57,7 +59,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::array::Array;
     #[pymodule_export]
-    use crate::node::batch::read_many;
+    use crate::node::batch::{_read_each, read_many};
     #[pymodule_export]
     use crate::node::cloud_store::_with_options;
     #[pymodule_export]
@@ -73,7 +75,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::indexer::Indexer;
     #[pymodule_export]
-    use crate::node::open::{num_threads, open, set_num_threads};
+    use crate::node::open::{_open_members, num_threads, open, set_num_threads};
     #[pymodule_export]
     use crate::node::store::MemoryStore;
     #[pymodule_export]

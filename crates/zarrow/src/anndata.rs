@@ -11,7 +11,7 @@
 //! Source: AnnData, "On-disk format", encoding versions 0.1.0 and 0.2.0.
 
 use crate::array::Array;
-use crate::batch::read_each;
+use crate::batch::read_each_with;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::metadata::MetadataError;
@@ -143,12 +143,13 @@ impl EncodedArray {
         let all = |array: &Array| Selection::new(array.shape(), &[]);
         match self {
             EncodedArray::Nullable { values, missing } => {
-                let decoded = read_each(&[(values, selection), (missing, selection)], &[], interrupted)?;
+                let decoded = read_each_with(&[(values, selection), (missing, selection)], &[], interrupted)?;
                 Ok(EncodedValues::Masked(masked(decoded).map_err(|error| values.place(error))?))
             }
             EncodedArray::Categorical { codes, categories, ordered } => {
                 let everything = all(categories)?;
-                let decoded = read_each(&[(codes, selection), (categories, &everything)], &[], interrupted)?;
+                let decoded =
+                    read_each_with(&[(codes, selection), (categories, &everything)], &[], interrupted)?;
                 let [codes, categories] = pair(decoded)?;
                 let codes = tensor(codes)?.into_shared().map_err(ErrorKind::Array)?;
                 Ok(EncodedValues::Categorical { codes, categories, ordered: *ordered })

@@ -44,12 +44,31 @@ pub fn read_many_with(items: &[(&Array, &Selection)], options: &ReadOptions<'_>)
     exec::read_many(&checked, options.interrupted()).map_err(|error| place(items, error))
 }
 
+/// As [`read_many`], each item into memory of its own, of whatever type and shape they are.
+///
+/// # Errors
+/// As [`read_many`].
+///
+/// ```no_run
+/// # fn example(arrays: &[zarrow::Array]) -> zarrow::Result<()> {
+/// let all: Vec<_> = arrays.iter().map(|array| zarrow::Selection::all(array.shape())).collect();
+/// let items: Vec<_> = arrays.iter().zip(&all).collect();
+/// let decoded = zarrow::read_each(&items, &zarrow::ReadOptions::default())?;
+/// assert_eq!(decoded.len(), arrays.len());
+/// # Ok(())
+/// # }
+/// ```
+pub fn read_each(items: &[(&Array, &Selection)], options: &ReadOptions<'_>) -> Result<Vec<DecodedArray>> {
+    let missing: Vec<Option<&MissingValues>> = items.iter().map(|_| options.missing).collect();
+    read_each_with(items, &missing, options.interrupted())
+}
+
 /// Reads all items, each into memory of its own, and into a masked layout where values are given that mean that an
 /// element is missing.
 ///
 /// # Errors
 /// As [`read_many`].
-pub(crate) fn read_each(
+pub(crate) fn read_each_with(
     items: &[(&Array, &Selection)],
     missing: &[Option<&MissingValues>],
     interrupted: &dyn Fn() -> bool,

@@ -17,10 +17,13 @@ use crate::metadata::{
 };
 use crate::open::{Node, node, node_with_document, open_node, read_each};
 use crate::options::{OpenOptions, WriteOptions};
-use crate::store::{Store, Version, check_key, join, normalize_path};
+use crate::store::{Listed, Store, Version, check_key, join, normalize_path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::allocation::{self, Grow};
+
+/// Nodes directly below a group, by their names. One that cannot be opened is an error in its place.
+pub type Members = Vec<(String, Result<Node>)>;
 
 /// A Zarr group.
 ///
@@ -353,20 +356,25 @@ impl Group {
     ///
     /// # Errors
     /// [`ErrorKind::Io`] where the store cannot be listed.
-    pub fn children(&self) -> Result<Vec<(String, Result<Node>)>> {
+    pub fn children(&self) -> Result<Members> {
+        self.children_of(Box::new(|| self.store.list(&self.path)))
+    }
+
+    /// As [`children`](Group::children), by the names in a listing of the group, where it is needed.
+    pub(crate) fn children_of(&self, listed: Listed<'_>) -> Result<Members> {
         if let Some(changed) = self.changed()? {
-            return changed.children();
+            return changed.children_of(listed);
         }
         let names = match &self.metadata.consolidated {
             Some(consolidated) => consolidated.children("").map_err(|error| self.place(error.into()))?,
-            None => self.store.list(&self.path).map_err(|error| self.place(error))?,
+            None => listed().map_err(|error| self.place(error))?,
         };
         let mut names: Vec<String> =
             names.into_iter().filter(|name| !name.starts_with(".z") && name != "zarr.json").collect();
         let mut found = Vec::new();
         if self.metadata.consolidated.is_none() && self.store.remote().is_some() {
             let paths: Vec<String> = names.iter().map(|name| join(&self.path, name)).collect();
-            let each = read_each(&*self.store, &paths, &self.options.limits.metadata);
+            let each = read_each(&*self.store, &paths, self.zarr_format(), &self.options.limits.metadata);
             for ((name, path), metadata) in names.drain(..).zip(paths).zip(each) {
                 match metadata {
                     Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}

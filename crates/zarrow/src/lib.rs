@@ -41,20 +41,20 @@ pub use array::Array;
 pub use array_description::CodecStages;
 pub use array_detached::Detached;
 pub use array_field::ArrayField;
-pub use batch::{read_many, read_many_strided, read_many_with};
+pub use batch::{read_each, read_many, read_many_strided, read_many_with};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{
     Batch, ChunkAxis, ChunkSink, DecodeChunk, StoredChunk, Values, idle_nbytes, num_threads, release_idle,
     set_num_threads,
 };
-pub use group::Group;
+pub use group::{Group, Members};
 pub use hierarchy::{
     ArrayBuilder, AttributeChange, Existing, create_array, create_array_with, create_group, new_path,
 };
 pub use memory::Strided;
 pub use metadata::ZarrFormat;
 pub use missing::MissingValues;
-pub use open::{Node, open, open_with};
+pub use open::{Node, open, open_members, open_with};
 pub use options::{DecodeLimits, OpenOptions, ReadOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};
 pub use stored_chunks::StoredChunks;

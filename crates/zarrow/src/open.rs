@@ -3,7 +3,8 @@
 use crate::absent::explained;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
-use crate::group::Group;
+use crate::group::{Group, Members};
+use crate::hierarchy::unfinished::{is_unfinished, not_found};
 use crate::hierarchy::{Existing, create_group};
 use crate::metadata::{
     Attributes, MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat,
@@ -114,6 +115,33 @@ pub fn open_with(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Re
         .map_err(|error| explained(error, &*store, &path, &options.limits.metadata, None))
 }
 
+/// As [`open_with`], with the names and nodes directly below a group, as [`Group::children`] gives them: its documents and
+/// its listing are asked for at once, where a request takes long. Below an array there are none.
+///
+/// # Errors
+/// As [`open`] and [`Group::children`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use zarrow::{Existing, OpenOptions, ZarrFormat, create_group, store::MemoryStore};
+/// # let (store, options) = (Arc::new(MemoryStore::default()), OpenOptions::default());
+/// # let attributes = serde_json::Map::new();
+/// create_group(store.clone(), "model/runs", ZarrFormat::V3, attributes, Existing::Refuse, &options)?;
+/// let (_, members) = zarrow::open_members(store, "model", &options)?;
+/// assert_eq!(members[0].0, "runs");
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+pub fn open_members(store: Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<(Node, Members)> {
+    let place = normalize_path(path).map_err(|error| error.in_array(store.name(), path))?;
+    let listed = store.list_ahead(&place);
+    let node = open_with(Arc::clone(&store), path, options)?;
+    let members = match &node {
+        Node::Group(group) => group.children_of(listed)?,
+        Node::Array(_) => Vec::new(),
+    };
+    Ok((node, members))
+}
+
 pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
     let metadata = read_metadata(&**store, path, &options.limits.metadata)
         .map_err(|error| error.in_array(store.name(), path))?;
@@ -178,25 +206,46 @@ fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
     }
 }
 
-/// The metadata of each of the nodes at `paths`, whose documents are asked for at once.
+/// The metadata of each of the nodes at `paths`, directly below a group of this version, whose documents are asked for at once.
+///
+/// Below a group of version 3 that is one for each node. What has none is likely no node, and rarely one of version 2.
 pub(crate) fn read_each(
     store: &dyn Store,
     paths: &[String],
+    zarr_format: ZarrFormat,
     limits: &MetadataLimits,
 ) -> Vec<Result<NodeMetadata>> {
-    let of_path = |path| DOCUMENTS.iter().map(move |name| (join(path, name), limit_of(name, limits)));
-    let keys: Vec<(String, u64)> = paths.iter().flat_map(|path| of_path(path)).collect();
-    let mut fetched = store.get_each(&keys).into_iter();
-    let each =
-        paths.iter().map(|_| metadata_of_fetched(fetched.by_ref().take(DOCUMENTS.len()).collect(), limits));
-    each.collect()
+    let fetched = |paths: &[&String], names: &[&str]| {
+        let of_path = |path: &String| {
+            let key = |name: &&str| (join(path, name), limit_of(name, limits));
+            names.iter().map(key).collect::<Vec<_>>()
+        };
+        let keys: Vec<(String, u64)> = paths.iter().flat_map(|path| of_path(path)).collect();
+        let mut found = store.get_each(&keys).into_iter();
+        let each = paths.iter().map(|_| found.by_ref().take(names.len()).collect());
+        each.collect::<Vec<Vec<Got>>>()
+    };
+    let all: Vec<&String> = paths.iter().collect();
+    if zarr_format == ZarrFormat::V2 {
+        return fetched(&all, &DOCUMENTS).into_iter().map(|own| metadata_of_fetched(own, limits)).collect();
+    }
+    let (first, others) = DOCUMENTS.split_at(1);
+    let mut found = fetched(&all, first);
+    let is_without = |own: &Vec<Got>| matches!(own[..], [Ok(None)]);
+    let without = found.iter_mut().zip(&all).filter(|(own, _)| is_without(own));
+    let (without, paths): (Vec<&mut Vec<Got>>, Vec<&String>) = without.unzip();
+    for (own, others) in without.into_iter().zip(fetched(&paths, others)) {
+        own.extend(others);
+    }
+    found.into_iter().map(|own| metadata_of_fetched(own, limits)).collect()
 }
 
 /// The metadata of a node by its documents, of which `document` gives those that are asked for.
 fn metadata_of(limits: &MetadataLimits, document: &mut dyn FnMut(&str, u64) -> Got) -> Result<NodeMetadata> {
     let mut get = |name: &str| document(name, limit_of(name, limits));
     if let Some(bytes) = get(ZARR_JSON)? {
-        return Ok(parse_v3(&bytes, limits)?);
+        let metadata = parse_v3(&bytes, limits)?;
+        return if is_unfinished(&metadata) { Err(not_found()) } else { Ok(metadata) };
     }
     if let Some(zarray) = get(ZARRAY)? {
         return Ok(NodeMetadata::Array(parse_v2_array(&zarray, get(ZATTRS)?.as_deref(), limits)?));

@@ -136,7 +136,8 @@ fn as_many_requests_at_once_as_the_store_likes() {
     }
 }
 
-/// A chunk is one request; of a shard, one is for the index and one for all inner chunks that lie together.
+/// A chunk is one request, and so is a shard of which most is wanted; of another, one is for the index and one for all inner
+/// chunks that lie together.
 #[test]
 fn neighbours_come_with_one_request() {
     let requests = |served: &Served, indices: &[Index]| {
@@ -149,8 +150,11 @@ fn neighbours_come_with_one_request() {
     let sharded = served([96, 64], &codecs(Some([4, 16]), true), 4, Manner::default());
     assert_eq!(requests(&sharded, &[]).len(), 1, "the shard is not stored");
     let sharded = served([48, 64], &codecs(Some([4, 16]), true), 4, Manner::default());
-    let seen = requests(&sharded, &[slice(0, 48, 1)]);
+    let seen = requests(&sharded, &[slice(0, 20, 1)]);
     assert_eq!(seen.len(), 2, "{seen:?}");
+    let sharded = served([48, 64], &codecs(Some([4, 16]), true), 4, Manner::default());
+    let seen = requests(&sharded, &[slice(0, 48, 1)]);
+    assert_eq!(seen.len(), 1, "{seen:?}");
     // What an uncompressed chunk is wanted of comes with its first request.
     let raw = served([48, 64], &codecs(None, false), 4, Manner::default());
     let seen = requests(&raw, &[slice(3, 5, 1), slice(10, 20, 1)]);

@@ -10,6 +10,7 @@ Devices
     is_available, why_unavailable  whether there is a GPU, and what is missing
     device_count                   how many
     synchronize                    wait for one
+    explain                        where a read would decompress, and why
     release_memory                 give back what is kept for the next read
 
 Tensors
@@ -30,6 +31,7 @@ from zarrow._zarrow import DeviceTensor as Tensor
 from zarrow.gpu.devices import (
     asarray,
     device_count,
+    explain,
     is_available,
     release_memory,
     synchronize,
@@ -48,6 +50,7 @@ __all__ = [
     "buffer_prototype",
     "device_count",
     "enable",
+    "explain",
     "is_available",
     "release_memory",
     "synchronize",

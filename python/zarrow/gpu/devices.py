@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import pathlib
 from typing import Any
 
-from zarrow import _zarrow
-from zarrow._zarrow import DeviceTensor
+from zarrow._zarrow import Array, DeviceTensor, _explain_decompression
 from zarrow.errors import DeviceError
 
 
@@ -105,7 +106,54 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
     UnsupportedError
         The elements have no layout on a device, as text has none.
     """
-    if isinstance(x, _zarrow.Array):
+    if isinstance(x, Array):
         read: DeviceTensor = x.read(device="cuda" if device is None else device)
         return read
     return DeviceTensor._of(x, device)
+
+
+def explain(array: Array, selection: Any = None) -> dict[str, Any]:
+    """Say where `array.read(selection, device=..., decompress="auto")` would decompress, and why.
+
+    A GPU decompresses each frame with one block of threads, slower than a core of the CPU does, and has hundreds
+    of them. So it is worth it for many small frames: hundreds of chunks, or blosc, whose blocks are frames.
+    Nothing is read.
+
+    Parameters
+    ----------
+    array
+        An array.
+    selection
+        As for `Array.read`; all of the array by default.
+
+    Returns
+    -------
+    dict
+        `decompress` (`"host"` or `"device"`), `why` (a sentence), `compressor`, `chunks` (at most as many are
+        touched), `chunk_nbytes` (decoded) and `frames` (about as many).
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> temperature = zarrow.open("data.zarr")["temperature"]
+    >>> zarrow.gpu.explain(temperature)["decompress"]
+    'host'
+    """
+    return _explain_decompression(array, selection)
+
+
+def _nvcomp_libraries() -> list[str]:
+    """Find nvCOMP in the wheels of this environment, the newest first. Nothing of them is imported."""
+    try:
+        found = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return []
+    folders = list(found.submodule_search_locations or ()) if found is not None else []
+    names = [
+        "libnvcomp/lib64/libnvcomp.so.6",
+        "libnvcomp/lib64/libnvcomp.so.5",
+        "nvcomp/libnvcomp.so.6",
+        "nvcomp/libnvcomp.so.5",
+    ]
+    paths = [pathlib.Path(folder, name) for name in names for folder in folders]
+    return [str(path) for path in paths if path.is_file()]

@@ -1,7 +1,8 @@
 """What asks a store: by coroutines on an event loop, or by calls in threads.
 
 1. An asker says how its store is asked: at how many requests at once, whether by the end of a value,
-   whether puts have conditions, and whether forked children can use it.
+   whether puts have conditions, whether it takes chunks of arrays alone that it knows, and whether forked
+   children can use it.
 2. Each request is answered by one method of the asker: `get`, `measure`, `list`, `put` or `delete`. What it
    raises is the answer where it gives none.
 3. The errors of a store are kept as they are. `CancelledError`, which would end whoever is told, is none.
@@ -10,8 +11,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
+import weakref
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -56,6 +59,7 @@ class Asker:
     has_suffix = False
     is_writable = False
     has_conditions = False
+    needs_documents_first = False
     forks = True
 
     def __init__(self, source: Any, store: Any) -> None:
@@ -121,7 +125,9 @@ class ThreadAsker(Asker):
         import os
 
         self._process = os.getpid()
-        self._waiting: queue.SimpleQueue[_StoreRequest] = queue.SimpleQueue()
+        # None ends a thread: the threads do not keep what asks alive.
+        self._waiting: queue.SimpleQueue[_StoreRequest | None] = queue.SimpleQueue()
+        weakref.finalize(self, _end_threads, self._waiting, self.requests).atexit = False
         self._lock = threading.Lock()
         self._threads = self._busy = 0
 
@@ -140,23 +146,21 @@ class ThreadAsker(Asker):
                 # Put under the lock: a thread that is about to end looks for it there.
                 self._waiting.put(request)
             if starts:
-                threading.Thread(target=self._serve, name="zarrow-store", daemon=True).start()
+                arguments = (weakref.ref(self), self._waiting, self.IDLE_SECONDS)
+                threading.Thread(target=_serve, args=arguments, name="zarrow-store", daemon=True).start()
 
-    def _serve(self) -> None:
-        while True:
-            try:
-                request = self._waiting.get(timeout=self.IDLE_SECONDS)
-            except queue.Empty:
-                with self._lock:
-                    if self._waiting.empty():
-                        self._threads -= 1
-                        return
-                continue
-            if request.is_wanted:
-                self.answer(request)
+    def serve(self, request: _StoreRequest | None) -> bool:
+        """Answer a request; without one, tell whether the thread that waited for it is to go on."""
+        if request is None:
             with self._lock:
-                self._busy -= 1
-            del request
+                goes_on = not self._waiting.empty()
+                self._threads -= not goes_on
+            return goes_on
+        if request.is_wanted:
+            self.answer(request)
+        with self._lock:
+            self._busy -= 1
+        return True
 
     def answer(self, request: _StoreRequest) -> None:
         """Step 2."""
@@ -164,6 +168,27 @@ class ThreadAsker(Asker):
             getattr(self, request.kind)(request)
         except BaseException as error:
             fail(request, error)
+
+
+def _end_threads(waiting: queue.SimpleQueue[_StoreRequest | None], count: int) -> None:
+    for _ in range(count):
+        waiting.put(None)
+
+
+def _serve(
+    to_asker: weakref.ref[ThreadAsker],
+    waiting: queue.SimpleQueue[_StoreRequest | None],
+    idle_seconds: float,
+) -> None:
+    """Have requests answered, until none comes for some time, or nobody is left who could send any."""
+    goes_on = True
+    while goes_on:
+        request = None
+        with contextlib.suppress(queue.Empty):
+            request = waiting.get(timeout=idle_seconds)
+        asker = to_asker()
+        goes_on = asker is not None and asker.serve(request)
+        del asker, request
 
 
 def below(

@@ -52,6 +52,8 @@ class ZarrAsker(AsyncAsker):
             "ManagedMemoryStore",
         )
         self.has_conditions = sole_writer or is_icechunk or in_memory
+        # icechunk takes chunks of arrays that it knows; others, and what wraps a store, may be like it.
+        self.needs_documents_first = not home.startswith("zarr.storage.") or hasattr(store, "_store")
         self.forks = not is_icechunk and not _needs_loop(store)
         self.abstract: Any = _import("zarr.abc.store")
         self.buffers: Any = _import("zarr.core.buffer").default_buffer_prototype()

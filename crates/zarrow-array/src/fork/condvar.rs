@@ -53,10 +53,11 @@ impl Condvar {
         place.map(|place| waiters.swap_remove(place)).is_none()
     }
 
-    /// Wakes one thread, if any waits.
-    pub fn notify_one(&self) {
+    /// Wakes one thread, if any waits; says whether one did.
+    pub fn notify_one(&self) -> bool {
         let waiter = self.waiters.lock().pop();
         waiter.iter().for_each(Thread::unpark);
+        waiter.is_some()
     }
 
     /// Wakes all that wait.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use zarrow::store::Store;
 use zarrow::store::remote::RemoteAdapter;
 use zarrow::{
-    Array, ArrayBuilder, AttributeChange, Existing, Group, Node, Number, OpenOptions, Values, ZarrFormat,
-    create_array, create_group, open,
+    Array, ArrayBuilder, AttributeChange, Existing, Group, Node, Number, OpenOptions, Values, WriteOptions,
+    ZarrFormat, create_array, create_array_with, create_group, open,
 };
 
 fn s3(server: &Server) -> Arc<dyn Store> {
@@ -209,4 +209,138 @@ fn a_store_without_conditions_refuses_parts_and_takes_whole_chunks() {
     assert_eq!(error.kind().code(), "unsupported");
     assert!(error.to_string().contains("conditional writes"), "{error}");
     assert_eq!(elements(&array), [3, 3, 3, 3, 0, 0, 0, 0]);
+}
+
+/// Creates an array of 12 elements, in chunks of 2, that all are `value`.
+fn created(store: &Arc<dyn Store>, path: &str, value: i32, existing: Existing) -> zarrow::Result<Array> {
+    let metadata = ArrayBuilder::new([12], Number::Int32).chunk_shape([2]).build()?;
+    let (options, write) = (OpenOptions::default(), WriteOptions::default());
+    let values = [value; 12];
+    let values = Values::slice(&values, &[12])?;
+    create_array_with(Arc::clone(store), path, metadata, &values, existing, &options, &write)
+}
+
+/// The keys below the tree.
+fn keys(server: &Server) -> Vec<String> {
+    let own = |key: &String| key.strip_prefix("bucket/tree/").map(str::to_owned);
+    server.objects(|objects| objects.all.keys().filter_map(own).collect())
+}
+
+/// A manner in which chunks are refused after the first two, and deletes too, if so.
+fn refusing(with_deletes: bool) -> crate::server::Manner {
+    Box::new(move |message: &Message, _| {
+        let is_refused = |number| message.path().ends_with(&format!("/c/{number}"));
+        let is_chunk = message.method == "PUT" && (2..6).any(is_refused);
+        (is_chunk || with_deletes && message.target.contains("?delete")).then_some(Fault::Status(403))
+    })
+}
+
+#[test]
+fn the_metadata_of_an_array_with_elements_come_last() {
+    let server = Server::start(well());
+    let store = s3(&server);
+    create_group(
+        Arc::clone(&store),
+        "",
+        ZarrFormat::V3,
+        attributes("one"),
+        Existing::Refuse,
+        &OpenOptions::default(),
+    )
+    .unwrap();
+    server.take_log();
+    let array = created(&store, "x", 5, Existing::Refuse).unwrap();
+    assert_eq!(elements(&array), [5; 12]);
+    let puts: Vec<Message> =
+        server.take_log().into_iter().filter(|message| message.method == "PUT").collect();
+    let (first, last) = (&puts[0], &puts[puts.len() - 1]);
+    assert!(first.path().ends_with("x/zarr.json") && first.header("if-none-match").is_some());
+    assert!(last.path().ends_with("x/zarr.json") && last.header("if-match").is_some());
+    assert_eq!(puts.len(), 8, "both documents, and the chunks between them");
+    assert_eq!(elements(&self::array(&store, "x")), [5; 12]);
+}
+
+#[test]
+fn an_array_that_cannot_be_written_leaves_nothing() {
+    let server = Server::start(well());
+    let store = s3(&server);
+    create_group(
+        Arc::clone(&store),
+        "",
+        ZarrFormat::V3,
+        attributes("one"),
+        Existing::Refuse,
+        &OpenOptions::default(),
+    )
+    .unwrap();
+    server.behave(refusing(false));
+    assert!(created(&store, "x", 5, Existing::Refuse).is_err());
+    server.behave(well());
+    assert_eq!(keys(&server), ["zarr.json"]);
+    created(&store, "x", 6, Existing::Refuse).unwrap();
+}
+
+/// What a writer leaves that is killed amid the chunks: no node, and nothing that another creator stumbles over.
+#[test]
+fn an_array_whose_creation_was_interrupted_is_none() {
+    let server = Server::start(well());
+    let store = s3(&server);
+    create_group(
+        Arc::clone(&store),
+        "",
+        ZarrFormat::V3,
+        attributes("one"),
+        Existing::Refuse,
+        &OpenOptions::default(),
+    )
+    .unwrap();
+    for old in [false, true] {
+        if old {
+            group(&store).consolidate_metadata().unwrap();
+        }
+        let existing = if old { Existing::EraseArray } else { Existing::Refuse };
+        server.behave(refusing(!old));
+        let failed = created(&store, "x", 5, existing);
+        server.behave(well());
+        assert!(failed.is_err());
+        if !old {
+            assert!(keys(&server).iter().any(|key| key == "x/c/0"), "deletes were refused");
+            let error = created(&store, "x", 6, Existing::Refuse).unwrap_err();
+            assert!(error.kind().code() == "exists" && error.to_string().contains("interrupted"), "{error}");
+        }
+        let error = open(Arc::clone(&store), "x").unwrap_err();
+        assert_eq!(error.kind().code(), "not_found");
+        let mut root = group(&store);
+        assert!(root.children().unwrap().is_empty());
+        root.consolidate_metadata().unwrap();
+        assert!(group(&store).children().unwrap().is_empty());
+        let array = created(&store, "x", 7, Existing::EraseArray).unwrap();
+        assert_eq!(elements(&array), [7; 12]);
+        assert_eq!(group(&store).children().unwrap().len(), 1);
+        assert_eq!(elements(&self::array(&store, "x")), [7; 12]);
+    }
+}
+
+#[test]
+fn of_many_who_create_an_array_with_elements_one_succeeds_with_its_own() {
+    let server = Server::start(Box::new(|_: &Message, count| (count % 3 == 0).then_some(Fault::Late)));
+    let store = s3(&server);
+    for round in 0..4 {
+        let path = format!("x{round}");
+        let made: Vec<zarrow::Result<Array>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..6)
+                .map(|value| {
+                    let (store, path) = (&store, &path);
+                    scope.spawn(move || created(store, path, value, Existing::Refuse))
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let mut winners = (0..).zip(&made).filter(|(_, made)| made.is_ok());
+        let (winner, _) = winners.next().unwrap();
+        assert_eq!(winners.count(), 0);
+        let losers = made.iter().filter_map(|made| made.as_ref().err());
+        assert!(losers.into_iter().all(|error| error.kind().code() == "exists"));
+        assert_eq!(elements(&array(&store, &path)), [winner; 12]);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrow;
+pub mod decompress;
 mod dlpack;
 mod import;
 mod interface;

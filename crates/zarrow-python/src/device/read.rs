@@ -1,4 +1,4 @@
-//! Reading to a device: `device=`, `out=` and `stream=`.
+//! Reading to a device: `device=`, `out=`, `stream=` and `decompress=`.
 //!
 //! 1. `out` on a device says which; else `device` does. Without either the read goes to the host.
 //! 2. With `stream` the read begins when what was given to that stream is done, and what is given to it later begins when
@@ -6,7 +6,7 @@
 //!    call waits for the device.
 
 use super::tensor::DeviceTensor;
-use super::{arguments, import};
+use super::{arguments, decompress, import};
 use crate::index::field::ElementPart;
 use crate::python::error::{Raise, unsupported};
 use crate::python::interrupt::interruptible_with;
@@ -16,12 +16,13 @@ use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 use zarrow::{Array, Selection};
 use zarrow_array::IndexStep;
-use zarrow_cuda::{Device, Stream, in_stream};
+use zarrow_cuda::{Device, Route, Stream, in_stream};
 
 /// Where a read goes.
 pub struct Destination<'py> {
     out: Option<(Bound<'py, PyAny>, zarrow_cuda::DeviceTensor)>,
     order: Order,
+    route: Route,
 }
 
 /// When a read may begin, and when its result may be used (step 2).
@@ -54,12 +55,14 @@ pub struct Arguments<'a, 'py> {
     pub out: Option<&'a Bound<'py, PyAny>>,
     /// `stream=`.
     pub stream: Option<&'a Bound<'py, PyAny>>,
+    /// `decompress=`.
+    pub decompress: Option<&'a str>,
 }
 
 impl<'py> Destination<'py> {
     /// Step 1; `None` for the host.
     pub fn of(arguments: &Arguments<'_, 'py>) -> PyResult<Option<Destination<'py>>> {
-        let Arguments { device, out, stream } = *arguments;
+        let Arguments { device, out, stream, decompress } = *arguments;
         let wanted = device.map(arguments::device).transpose()?;
         let out = match out {
             Some(object) => import::tensor(object)?.map(|tensor| (object.clone(), tensor)),
@@ -78,6 +81,9 @@ impl<'py> Destination<'py> {
             _ if stream.is_some() => {
                 return refused("stream= is for device=\"cuda:0\", and for out= on a GPU");
             }
+            _ if decompress.is_some() => {
+                return refused("decompress= is for device=\"cuda:0\", and for out= on a GPU");
+            }
             _ => return Ok(None),
         };
         let given = stream.map(arguments::stream).transpose()?;
@@ -88,7 +94,11 @@ impl<'py> Destination<'py> {
         let is_ours = out.as_ref().is_none_or(|(object, _)| object.is_instance_of::<DeviceTensor>());
         let stream = given.or(current);
         let order = Order { device, waits: stream.is_none() && !is_ours, stream };
-        Ok(Some(Destination { out, order }))
+        let route = match arguments.device.or(arguments.out) {
+            Some(object) => decompress::route(object.py(), decompress)?,
+            None => Route::Host,
+        };
+        Ok(Some(Destination { out, order, route }))
     }
 
     /// What is given back for `tensor`, which was read.
@@ -117,9 +127,13 @@ impl<'py> Destination<'py> {
         };
         check_layout(py, array)?;
         let out = self.out.as_ref().map(|(_, tensor)| tensor);
-        let order = self.order;
+        let (order, route) = (self.order, self.route);
         let tensor = interruptible_with(py, |interrupt| {
-            order.run(|| zarrow_cuda::read(array, selection, order.device, out, &interrupt.into()))
+            order.run(|| {
+                let options = interrupt.into();
+                let read = zarrow_cuda::read_routed(array, selection, order.device, out, route, &options)?;
+                Ok(read.0)
+            })
         })?;
         self.answer(py, tensor)
     }

@@ -310,7 +310,7 @@ impl Array {
 
     #[doc = help!("Array.read")]
     #[pyo3(signature = (selection = None, *, out = None, mmap = false, mask = None, order = "C", device = None,
-                        stream = None))]
+                        stream = None, decompress = None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn read<'py>(
         &self,
@@ -322,6 +322,7 @@ impl Array {
         order: &str,
         device: Option<Bound<'py, PyAny>>,
         stream: Option<Bound<'py, PyAny>>,
+        decompress: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if order != "C" && (out.is_some() || mmap || mask.is_some()) {
             let text = "order= is for new memory without a mask: give it without out, mmap and mask";
@@ -331,7 +332,8 @@ impl Array {
             return Err(PyValueError::new_err("out= and mmap=True exclude each other: mapped memory is new"));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
-        let arguments = Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref() };
+        let (device, stream) = (device.as_ref(), stream.as_ref());
+        let arguments = Arguments { device, out: out.as_ref(), stream, decompress };
         if let Some(place) = Destination::of(&arguments)? {
             if mmap || mask.is_some() || order != "C" {
                 let text = "mmap=, mask= and order= are for the CPU: give device= without them";
@@ -479,7 +481,7 @@ impl Array {
     ) -> PyResult<Bound<'py, PyAny>> {
         numpy::new_array(py, dtype, copy, || {
             numpy::module(py)?
-                .call_method1("asarray", (self.read(py, None, None, false, None, "C", None, None)?,))
+                .call_method1("asarray", (self.read(py, None, None, false, None, "C", None, None, None)?,))
         })
     }
 

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyList, PyTuple};
 use std::sync::Arc;
 use zarrow::{Batch, Selection};
+use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 
 /// The array that an item reads from, and how its index is meant.
@@ -32,6 +33,28 @@ fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
     Ok((array.get(), kind))
 }
 
+/// All of each array, each in memory of its own: a list.
+#[pyfunction]
+pub fn _read_each<'py>(py: Python<'py>, arrays: Vec<Bound<'py, Array>>) -> PyResult<Bound<'py, PyList>> {
+    let owned = arrays.iter().map(|array| array.get().inner());
+    let owned: Vec<Arc<zarrow::Array>> = allocation::collected(owned).raise(py)?;
+    let all = owned.iter().map(|array| Selection::all(array.shape()));
+    let all: Vec<Selection> = allocation::collected(all).raise(py)?;
+    let pairs = owned.iter().zip(&all).map(|(array, selection)| (&**array, selection));
+    let pairs: Vec<(&zarrow::Array, &Selection)> = allocation::collected(pairs).raise(py)?;
+    let decoded = interruptible(py, |interrupt| zarrow::read_each(&pairs, &interrupt.into()))?;
+    list(py, decoded)
+}
+
+/// A list of what was read.
+fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for array in decoded {
+        list.append(wrap(py, array)?)?;
+    }
+    Ok(list)
+}
+
 #[doc = help!("read_many")]
 #[pyfunction]
 #[pyo3(signature = (items, *, out = None, device = None, stream = None))]
@@ -42,7 +65,8 @@ pub fn read_many<'py>(
     device: Option<Bound<'py, PyAny>>,
     stream: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let arguments = Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref() };
+    let arguments =
+        Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress: None };
     let place = Destination::of(&arguments)?;
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
     for item in items.try_iter()? {
@@ -72,12 +96,6 @@ pub fn read_many<'py>(
     }
     match interruptible(py, |interrupt| zarrow::read_many_with(&pairs, &interrupt.into()))? {
         Batch::Stacked(batch) => wrap(py, batch),
-        Batch::Ragged(arrays) => {
-            let list = PyList::empty(py);
-            for array in arrays {
-                list.append(wrap(py, array)?)?;
-            }
-            Ok(list.into_any())
-        }
+        Batch::Ragged(arrays) => Ok(list(py, arrays)?.into_any()),
     }
 }

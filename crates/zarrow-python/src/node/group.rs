@@ -27,7 +27,7 @@ use std::sync::Arc;
 use zarrow::anndata::{EncodedArray, EncodedValues};
 use zarrow::arrow::TableOptions;
 use zarrow::metadata::Attributes;
-use zarrow::{ErrorKind, Node, visible};
+use zarrow::{ErrorKind, Members, Node, visible};
 
 #[doc = help!("Group")]
 #[pyclass(frozen, mapping, module = "zarrow")]
@@ -49,6 +49,29 @@ fn column_names(columns: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 /// A name, and the array or group that it names.
 fn named(name: String, member: Bound<'_, PyAny>) -> (String, Bound<'_, PyAny>) {
     (name, member)
+}
+
+/// As [`Group::items`], of these children.
+pub fn items_of(py: Python<'_>, children: Members) -> PyResult<Bound<'_, PyList>> {
+    members_of(py, children, |_| true, named)
+}
+
+/// A list of what `of` makes of each of these that is wanted, as [`Group::members`] says.
+fn members_of<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    children: Members,
+    wanted: fn(&Node) -> bool,
+    of: fn(String, Bound<'py, PyAny>) -> T,
+) -> PyResult<Bound<'py, PyList>> {
+    let members = PyList::empty(py);
+    for (name, child) in children {
+        match child.raise(py) {
+            Ok(child) if wanted(&child) => members.append(of(name, node(py, child)?))?,
+            Ok(_) => {}
+            Err(error) => warning(py, &format!("{name:?} is left out: {}", error.value(py)))?,
+        }
+    }
+    Ok(members)
 }
 
 impl Group {
@@ -94,16 +117,9 @@ impl Group {
         wanted: fn(&Node) -> bool,
         of: fn(String, Bound<'py, PyAny>) -> T,
     ) -> PyResult<Bound<'py, PyList>> {
-        let members = PyList::empty(py);
         let group = self.latest(py)?;
-        for (name, child) in waiting(py, || group.children())? {
-            match child.raise(py) {
-                Ok(child) if wanted(&child) => members.append(of(name, node(py, child)?))?,
-                Ok(_) => {}
-                Err(error) => warning(py, &format!("{name:?} is left out: {}", error.value(py)))?,
-            }
-        }
-        Ok(members)
+        let children = waiting(py, || group.children())?;
+        members_of(py, children, wanted, of)
     }
 
     fn member<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -64,7 +64,12 @@ impl Indexer {
         device: Option<Bound<'py, PyAny>>,
         stream: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let arguments = Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref() };
+        let arguments = Arguments {
+            device: device.as_ref(),
+            out: out.as_ref(),
+            stream: stream.as_ref(),
+            decompress: None,
+        };
         let place = Destination::of(&arguments)?;
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         self.array.get().read_by(&index, self.kind, out, place)

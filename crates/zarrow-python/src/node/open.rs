@@ -1,7 +1,7 @@
 //! Where a path or URL becomes an array or a group, and how many threads read it.
 
 use crate::node::array::Array;
-use crate::node::group::Group;
+use crate::node::group::{Group, items_of};
 use crate::node::node_path::NodePath;
 use crate::node::store::StoreLocation;
 use crate::node::{array_input, cloud_store, create, metadata};
@@ -9,7 +9,7 @@ use crate::python::importing::import;
 use crate::python::interrupt::waiting;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 use zarrow::metadata::Attributes;
 use zarrow::store::{ReadOnlyStore, Store};
@@ -78,13 +78,7 @@ pub fn open<'py>(
             "w" => create(location.create(path)?, Existing::Erase),
             _ => create(location.create(path)?, Existing::Refuse),
         };
-        by_mode().map_err(|error: zarrow::Error| match error.kind() {
-            // Where other libraries have the mode, the path of a node is here.
-            ErrorKind::NotFound if MODES.contains(&path) => error.with_hint(format!(
-                "{path:?} is taken as the path of a node; the mode goes by its name, mode={path:?}"
-            )),
-            _ => error,
-        })
+        by_mode().map_err(|error| with_mode_named(error, path))
     })?;
     let found = match &opened {
         Node::Array(array) => array.metadata().zarr_format,
@@ -97,6 +91,36 @@ pub fn open<'py>(
         return Err(PyValueError::new_err(message));
     }
     node(py, opened)
+}
+
+/// Opens to read, and gives what is directly below a group as pairs of name and node, None below an array.
+#[pyfunction]
+pub fn _open_members<'py>(
+    store: &Bound<'py, PyAny>,
+    path: NodePath,
+) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyList>>)> {
+    let py = store.py();
+    let location = StoreLocation::of(store)?;
+    let (opened, children) = waiting(py, || {
+        let store = Arc::new(ReadOnlyStore::new(location.open()?));
+        zarrow::open_members(store, &path, &OpenOptions::default())
+            .map_err(|error| with_mode_named(error, &path))
+    })?;
+    let members = match &opened {
+        Node::Group(_) => Some(items_of(py, children)?),
+        Node::Array(_) => None,
+    };
+    Ok((node(py, opened)?, members))
+}
+
+/// Where other libraries have the mode, the path of a node is here.
+fn with_mode_named(error: zarrow::Error, path: &str) -> zarrow::Error {
+    match error.kind() {
+        ErrorKind::NotFound if MODES.contains(&path) => error.with_hint(format!(
+            "{path:?} is taken as the path of a node; the mode goes by its name, mode={path:?}"
+        )),
+        _ => error,
+    }
 }
 
 /// What other libraries call the ways to open a store: all but the last are taken.

@@ -101,13 +101,16 @@ impl StoreLocation {
         if let Ok(cloud) = object.cast::<CloudStore>() {
             return Ok(StoreLocation::Store(cloud.get().store()));
         }
+        if !object.is_instance_of::<PyString>() && object.hasattr("__fspath__")? {
+            return path(object).map(StoreLocation::Folder);
+        }
         if let Some(archive) = ZipUrl::of(object)? {
             return Ok(StoreLocation::Archive(archive));
         }
         if let Some(store) = CloudStore::of_url(object)? {
             return Ok(StoreLocation::Store(store));
         }
-        match is_path(object)? {
+        match object.is_instance_of::<PyString>() {
             true => folder(object).map(StoreLocation::Folder),
             false => StoreLocation::of_object(object),
         }
@@ -157,11 +160,6 @@ impl StoreLocation {
     }
 }
 
-/// Whether an object is a path or a URL.
-fn is_path(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(object.is_instance_of::<PyString>() || object.hasattr("__fspath__")?)
-}
-
 /// The error of what is no store.
 fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
     let found = store.get_type();
@@ -173,11 +171,16 @@ fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// The folder that a path or a `file://` URL names.
+/// The path that an object is.
+fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    object.extract().attempt(object.py())?.ok_or_else(|| unknown(object))
+}
+
+/// The folder that a text names: a path, or a `file://` URL.
 fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     let py = store.py();
     let Some((scheme, rest)) = store.extract::<&str>().ok().and_then(|text| text.split_once("://")) else {
-        return store.extract().attempt(py)?.ok_or_else(|| unknown(store));
+        return path(store);
     };
     path_of_url(py, scheme, rest)
 }

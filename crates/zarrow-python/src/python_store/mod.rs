@@ -40,6 +40,7 @@ pub struct PythonStore {
     policy: FetchPolicy,
     is_writable: bool,
     has_conditions: bool,
+    needs_documents_first: bool,
     /// Whether forked children can use the store.
     forks: bool,
     generation: u64,
@@ -53,6 +54,8 @@ impl PythonStore {
         let policy = FetchPolicy {
             requests: get("requests")?.extract()?,
             has_suffix: get("has_suffix")?.extract()?,
+            // Some raise instead.
+            cuts_ranges: false,
             ..FetchPolicy::default()
         };
         let store = PythonStore {
@@ -61,6 +64,7 @@ impl PythonStore {
             policy,
             is_writable: get("is_writable")?.extract()?,
             has_conditions: get("has_conditions")?.extract()?,
+            needs_documents_first: get("needs_documents_first")?.extract()?,
             forks: get("forks")?.extract()?,
             asker: Arc::new(KeptObject::new(asker.clone().unbind())),
             generation: generation(),
@@ -149,6 +153,15 @@ impl RemoteStore for PythonStore {
 }
 
 impl RemoteWriter for PythonStore {
+    fn tells_versions(&self) -> bool {
+        // A digest of all bytes, which only who changes a value asks for.
+        false
+    }
+
+    fn needs_documents_first(&self) -> bool {
+        self.needs_documents_first
+    }
+
     fn has_conditions(&self) -> bool {
         self.has_conditions
     }

@@ -7,7 +7,7 @@
 
 use crate::array::Array;
 use crate::arrow::table::Table;
-use crate::batch::read_each;
+use crate::batch::read_each_with;
 use crate::error::{Error, ErrorKind, Result};
 use crate::missing::MissingValues;
 use crate::selection::{Index, Selection};
@@ -48,7 +48,7 @@ impl Batches {
         )?;
         let items: Vec<(&Array, &Selection)> =
             allocation::collected(arrays.iter().copied().zip(&selections))?;
-        let mut decoded = read_each(&items, &missing, &*self.interrupted)?.into_iter();
+        let mut decoded = read_each_with(&items, &missing, &*self.interrupted)?.into_iter();
         let columns = table.columns().map(|(column, form)| {
             let own = allocation::collected(decoded.by_ref().take(column.arrays().count()))?;
             column.batch(own, *form, &*self.interrupted)

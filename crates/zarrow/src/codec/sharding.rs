@@ -103,11 +103,6 @@ impl Sharding {
         Ok((if self.at_end { Span::Suffix(length) } else { Span::Range(0..length) }, length))
     }
 
-    /// How many bytes a shard has at least whose index was found at `start`: all of them, where the index is at the end.
-    pub fn nbytes_by(&self, start: u64, length: usize) -> u64 {
-        start.saturating_add(length as u64)
-    }
-
     /// Where the index of a shard of `nbytes` bytes and this grid lies: offset and length.
     ///
     /// # Errors

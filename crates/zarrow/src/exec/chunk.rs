@@ -4,7 +4,8 @@
 //! 2. Uncompressed elements are read straight to their place where they are one run of bytes there; else only
 //!    the range of bytes that is wanted is read, and its elements are moved to their places.
 //! 3. Compressed elements are decompressed straight to their place where they are one run; else to the worker's
-//!    memory, from where they are moved. However many parts are wanted, the chunk is decompressed once.
+//!    memory, from where they are moved. However many parts are wanted, the chunk is decompressed once. Of a codec that
+//!    decodes ranges, no more than the run, or a small part, is decompressed.
 //! 4. A shard's inner chunks are read as [`shard`](super::shard) says, each by the same steps, however deep.
 //! 5. Elements that may be missing are read as [`optional`](super::optional) says.
 //! 6. Other layouts are decoded whole, and handed on.
@@ -263,6 +264,18 @@ impl Chunk<'_> {
         {
             decode_elements(encoded, memory, codecs)?;
             // SAFETY: as above.
+            swap.in_place(unsafe { memory.assume_init_mut() }, self.item_size());
+            return Ok(());
+        }
+        if let [claim] = claims
+            && let Some((first, _)) = run_of(claim.part(), self.shape)
+            && let Some(memory) = claim.contiguous()
+            // It lies inside the chunk, whose bytes were counted above.
+            && let start = first as usize * self.item_size()
+            && let Some(range) = decode_range(chain, encoded, nbytes, start, memory, codecs)
+        {
+            range?;
+            // SAFETY: `decode_range` has written every byte.
             swap.in_place(unsafe { memory.assume_init_mut() }, self.item_size());
             return Ok(());
         }

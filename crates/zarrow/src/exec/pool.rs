@@ -109,23 +109,23 @@ impl OpenJob {
         OpenJob(Arc::new(OpenState { job: Arc::new(Job::coming()), is_finished, news }))
     }
 
-    /// Adds `count` tasks, and wakes threads for them.
+    /// Adds `count` tasks, and wakes threads for them: the caller first, if it waits.
     pub fn add(&self, count: u64) {
         if self.0.job.is_of_parent() {
             return;
         }
         self.0.job.add(count);
-        self.tell(false);
-        Pool::get().summon(&self.0.job, usize::try_from(count).unwrap_or(usize::MAX));
+        // The lock is taken so that the caller has seen the tasks, or waits.
+        drop(self.0.is_finished.lock());
+        let others = count.saturating_sub(u64::from(self.0.news.notify_one()));
+        if others > 0 {
+            Pool::get().summon(&self.0.job, usize::try_from(others).unwrap_or(usize::MAX));
+        }
     }
 
     /// Says that no more tasks will come.
     pub fn finish(&self) {
-        self.tell(true);
-    }
-
-    fn tell(&self, finished: bool) {
-        *self.0.is_finished.lock() |= finished;
+        *self.0.is_finished.lock() = true;
         self.0.news.notify_all();
     }
 

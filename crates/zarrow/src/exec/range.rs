@@ -5,6 +5,8 @@
 //! 2. Otherwise the outermost axis with several positions is cut: between neighbouring positions, where the gap is worth
 //!    a request of its own; else into groups of few bytes.
 //! 3. Positions of a list are grouped in the same way. Points are first sorted by where they lie in the chunk.
+//! 4. Where a request is a system call, many bytes of which most are wanted are read piece by piece, so that each piece is
+//!    still in the core's own cache when its elements are moved.
 
 use crate::codec::Swap;
 use crate::error::{ErrorKind, Result};
@@ -24,7 +26,10 @@ pub const COALESCE_NBYTES: u64 = 256 << 10;
 /// Bytes between two positions that are worth a request.
 const GAP_NBYTES: u64 = 32 << 10;
 
-/// How many times as many both are where a request takes long.
+/// Bytes that the cache of one core keeps until they are moved, beside where they go.
+const PIECE_NBYTES: u64 = 128 << 10;
+
+/// How many times as many few bytes and gaps are where a request takes long.
 const REMOTE_FACTOR: u64 = 16;
 
 /// The range of bytes from the first element of a part to its last.
@@ -40,7 +45,7 @@ fn outside() -> ErrorKind {
     ErrorKind::Internal("a part lies outside its chunk".into())
 }
 
-/// Start and length of the range of bytes that holds a part, where it is less than half of a chunk of `nbytes` bytes.
+/// Start and length of the range of bytes that holds a part, where it is at most half of a chunk of `nbytes` bytes.
 pub fn small_span(
     part: &[AxisPart<'_>],
     strides: &[isize],
@@ -48,7 +53,7 @@ pub fn small_span(
     nbytes: usize,
 ) -> Option<(usize, usize)> {
     let range = span(part, strides, item_size).ok()?;
-    (range.len() < nbytes / 2).then_some((range.start, range.len()))
+    (range.len() <= nbytes / 2).then_some((range.start, range.len()))
 }
 
 /// How many bytes are read at once, and how many between two positions are worth a request of their own.
@@ -58,13 +63,16 @@ pub struct Cuts {
     pub few: u64,
     /// Bytes between two positions that are worth a request.
     pub gap: u64,
+    /// Bytes that are read at once where most of them are wanted (step 4).
+    pub piece: u64,
 }
 
 impl Cuts {
     /// Where a request is a system call.
-    pub const LOCAL: Cuts = Cuts { few: COALESCE_NBYTES, gap: GAP_NBYTES };
+    pub const LOCAL: Cuts = Cuts { few: COALESCE_NBYTES, gap: GAP_NBYTES, piece: PIECE_NBYTES };
     /// Where a request takes long.
-    pub const REMOTE: Cuts = Cuts { few: COALESCE_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR };
+    pub const REMOTE: Cuts =
+        Cuts { few: COALESCE_NBYTES * REMOTE_FACTOR, gap: GAP_NBYTES * REMOTE_FACTOR, piece: u64::MAX };
 }
 
 /// Reads the elements of `claim` from a chunk whose axes have these strides; `format` is the bytes of an element and
@@ -113,17 +121,23 @@ pub fn each_range(
     let range = span(part, strides, item_size)?;
     let nbytes = range.len() as u64;
     let wanted = part.iter().map(|axis| axis.count).product::<u64>() * item_size as u64;
-    let Cuts { few, gap } = cuts;
-    let cut = part.iter().position(|axis| axis.start < axis.last());
-    let (Some(axis), true) = (cut, nbytes > few && wanted < nbytes / 2) else {
+    let Cuts { few, gap, piece } = cuts;
+    let Some(axis) = part.iter().position(|axis| axis.start < axis.last()) else { return read(part, range) };
+    let is_dense = wanted >= nbytes / 2;
+    let is_small = if is_dense { nbytes <= piece || !has_pieces(part, axis) } else { nbytes <= few };
+    if is_small {
         return read(part, range);
-    };
+    }
     let mut each = |part: &[AxisPart<'_>], axis: usize, taken: u64, count: u64| {
         each_range(&narrowed(part, axis, taken, count), strides, item_size, cuts, read)
     };
     if part[axis].list.is_none() {
         let distance = strides[axis].unsigned_abs() as u64 * part[axis].step;
-        let group = if distance >= gap { 1 } else { (few / distance.max(1)).max(1) };
+        let group = match is_dense {
+            true => (piece / distance.max(1)).max(1),
+            false if distance >= gap => 1,
+            false => (few / distance.max(1)).max(1),
+        };
         return (0..part[axis].count)
             .step_by(usize::try_from(group).unwrap_or(usize::MAX))
             .try_for_each(|taken| each(part, axis, taken, group.min(part[axis].count - taken)));
@@ -149,6 +163,12 @@ pub fn each_range(
         taken = end;
     }
     Ok(())
+}
+
+/// Whether pieces along `axis` are worth it: of lists they are not in the order of the chunk, and along the innermost axis of
+/// the result each would fill a part of every row.
+fn has_pieces(part: &[AxisPart<'_>], axis: usize) -> bool {
+    part[axis].list.is_none() && part.iter().any(|other| other.output > part[axis].output)
 }
 
 /// The positions of one axis, or of points, in the order in which they lie in the chunk (step 3).

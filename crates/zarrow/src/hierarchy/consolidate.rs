@@ -16,6 +16,7 @@ use super::document::{DOCUMENTS, update, writer};
 use super::node_lock::NodeLock;
 use super::node_path::ancestors;
 use super::revision;
+use super::unfinished::ATTRIBUTE;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::options::OpenOptions;
@@ -121,6 +122,12 @@ fn copies(
             let Some(mut found) = document(ZARR_JSON, limits.max_consolidated_nbytes)? else {
                 return Ok(Vec::new());
             };
+            if found
+                .object("attributes")
+                .is_ok_and(|attributes| attributes.keys().any(|key| key == ATTRIBUTE))
+            {
+                return Ok(Vec::new());
+            }
             found.remove(KEY);
             Ok(vec![(relative.to_owned(), found)])
         }

@@ -9,6 +9,7 @@
 //!    the root of a store it takes a few steps, between which there is no node. If two processes create a node, one
 //!    succeeds.
 //! 5. What was replaced or erased is removed after the locks are released.
+//! 6. A store without hidden places has an array with elements appear last all the same: see [`unfinished`](super::unfinished).
 
 use super::consolidate;
 use super::document::{DOCUMENTS, check_nbytes, node_at, writer};
@@ -16,6 +17,7 @@ use super::node_lock::NodeLock;
 use super::node_path::{ancestors, new_path};
 use super::resize::shape_lock;
 use super::revision;
+use super::unfinished::{self, Unfinished};
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Values;
@@ -189,6 +191,12 @@ impl<'a> New<'a> {
             (stage, is_staged) = (self.staged(contents)?, true);
         }
         let is_whole = stage.is_some();
+        let unfinished = match contents {
+            Some(_) if !is_whole && Unfinished::suits(writer, self.zarr_format) => {
+                Some(Unfinished::new(self.store, self.path)?)
+            }
+            _ => None,
+        };
         loop {
             // Where chunks are found by their keys alone, whoever appends to what is replaced goes first.
             let is_pinned = !self.path.is_empty() && self.store.subtree(self.path)?.is_some();
@@ -222,7 +230,7 @@ impl<'a> New<'a> {
             }
             // The copies above describe what takes the place too, if its chunks are laid out alike. Else nobody may read it
             // by them: it is missing there until they are new.
-            if replaces && !self.is_alike() {
+            if replaces && (unfinished.is_some() || !self.is_alike()) {
                 consolidate::forget(self.store, &held, self.path, self.options)?;
             }
             let detached: Option<Box<dyn Detached + '_>> = match stage.take() {
@@ -231,14 +239,16 @@ impl<'a> New<'a> {
                     let durability = self.options.durability;
                     let detached =
                         if replaces { writer.detach(self.path, durability, &DOCUMENTS)? } else { None };
-                    self.set(self.path, self.documents).map_err(|error| match error.kind() {
+                    let first = unfinished.as_ref().map_or(self.documents, Unfinished::documents);
+                    self.set(self.path, first).map_err(|error| match error.kind() {
                         ErrorKind::Conflict => ErrorKind::Exists("a node").into(),
                         _ => error,
                     })?;
                     detached
                 }
             };
-            for group in missing.iter().map(String::as_str).chain([self.path]) {
+            let own = Some(self.path).filter(|_| unfinished.is_none());
+            for group in missing.iter().map(String::as_str).chain(own) {
                 consolidate::refresh(self.store, &held, group, self.options)?;
             }
             revision::count();
@@ -248,10 +258,27 @@ impl<'a> New<'a> {
             break;
         }
         match (self.array, contents) {
-            // A store without places that nobody sees has the node first.
-            (Some(array), Some(contents)) if !is_whole => self.fill(array, contents),
+            (Some(array), Some(contents)) if !is_whole => match &unfinished {
+                Some(unfinished) => self.finish(unfinished, array, contents),
+                None => self.fill(array, contents),
+            },
             _ => Ok(()),
         }
+    }
+
+    /// Step 6.
+    fn finish(&self, unfinished: &Unfinished<'_>, array: &Array, contents: Contents<'_>) -> Result<()> {
+        if let Err(error) = self.fill(array, contents) {
+            unfinished.take_away(self.options);
+            return Err(error);
+        }
+        let held = NodeLock::above(self.store, self.path)?;
+        for (_, document) in self.documents {
+            unfinished.finish(&held, document, self.options)?;
+        }
+        consolidate::refresh(self.store, &held, self.path, self.options)?;
+        revision::count();
+        Ok(())
     }
 
     /// Where a node is in the way, has consolidated groups above show it: their copies may lack it, since a process was
@@ -322,8 +349,11 @@ impl<'a> New<'a> {
             let is_array = || match name {
                 ZARRAY => Ok(true),
                 ZGROUP => Ok(false),
-                _ => read_metadata(self.store, self.path, &self.options.limits.metadata)
-                    .map(|found| matches!(found, NodeMetadata::Array(_))),
+                _ => match read_metadata(self.store, self.path, &self.options.limits.metadata) {
+                    // It was to be one.
+                    Err(error) if matches!(error.kind(), ErrorKind::NotFound) => Ok(true),
+                    found => found.map(|found| matches!(found, NodeMetadata::Array(_))),
+                },
             };
             return match (self.existing, name) {
                 (Existing::Erase, name) if self.is_of_zarr(name)? => Ok(true),
@@ -333,8 +363,12 @@ impl<'a> New<'a> {
                 (Existing::Refuse, ZARRAY) => Err(ErrorKind::Exists("an array").into()),
                 (Existing::Refuse, ZGROUP) => Err(ErrorKind::Exists("a group").into()),
                 (Existing::Refuse, _) => {
-                    let found =
-                        is_array().map_or("a node", |array| if array { "an array" } else { "a group" });
+                    let found = match read_metadata(self.store, self.path, &self.options.limits.metadata) {
+                        Ok(NodeMetadata::Array(_)) => "an array",
+                        Ok(NodeMetadata::Group(_)) => "a group",
+                        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => unfinished::WHAT,
+                        Err(_) => "a node",
+                    };
                     Err(ErrorKind::Exists(found).into())
                 }
             };

@@ -3,7 +3,7 @@
 use super::node_lock::NodeLock;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
-use crate::store::{Durability, Store, StoreWriter, Version, join, until_no_conflict};
+use crate::store::{Durability, Store, StoreWriter, Version, join, until_no_conflict, whole};
 use zarrow_array::allocation;
 
 /// The documents that a node can have: the attributes first, that which makes the node last.
@@ -54,9 +54,13 @@ pub(super) fn update(
 ) -> Result<()> {
     let writer = writer(store)?;
     until_no_conflict(&|| Ok(()), || {
-        // Where locks keep nobody out, the version counts that is there before the document is read.
-        let own = if writer.is_optimistic() { Some(writer.lock(key, &|| Ok(()))?) } else { None };
-        let before = store.get(key, limit)?;
+        // Where locks keep nobody out, the version counts that is there when the document is read.
+        let (own, before) = if writer.is_optimistic() {
+            let (lock, value) = writer.lock_and_open(store, key, &|| Ok(()))?;
+            (Some(lock), value.map(|value| whole(&*value, limit)).transpose()?)
+        } else {
+            (None, store.get(key, limit)?)
+        };
         let text = match &before {
             Some(bytes) => Some(JsonText::parse(allocation::copied(bytes)?, limit)?),
             None => None,

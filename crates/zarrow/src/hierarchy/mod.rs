@@ -4,7 +4,8 @@
 //! 2. A document is read, compared with what the caller means, changed and written under the locks of its node and of
 //!    the groups above (`node_lock`, `attributes`), in one step. So no change of another thread or process is lost.
 //!    Parts of a document that this crate does not know stay, byte for byte.
-//! 3. A node that replaces another, or is created with elements, is built beside it and swapped in (`create`).
+//! 3. A node that replaces another, or is created with elements, is built beside it and swapped in (`create`), or has its
+//!    document put last (`unfinished`).
 //! 4. A write of chunks checks before and after that the array is still the one that the handle means (`stored`).
 //! 5. After every change of a node, the consolidated metadata of the groups above it, up to the store's root, are
 //!    updated (`consolidate`).
@@ -22,6 +23,7 @@ mod outside;
 mod resize;
 pub(crate) mod revision;
 pub(crate) mod stored;
+pub(crate) mod unfinished;
 
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ impl<'a> Document<'a> {
     /// Its depth is bounded, and so is every recursion over the result.
     pub(super) fn parse(bytes: &'a [u8], limit: u64) -> Result<Self, MetadataError> {
         metadata_nbytes(bytes, limit)?;
-        Outline::of(bytes).admit()?;
+        Outline::admit_text(bytes)?;
         match values(bytes)? {
             Value::Object(members) => Ok(Document { members, text: bytes }),
             other => {

@@ -8,6 +8,9 @@
 //!
 //! Step 2 is a check and no promise, since other threads allocate between it and the parse. Limits on the size of
 //! documents keep the risk small.
+//!
+//! Most documents are small. Whether one is, is first asked by counting bytes alone, which the processor does many at a
+//! time: what strings hold counts as well then, so that the count is never less than what the pass would find.
 
 use super::MetadataError;
 use serde_json::Value;
@@ -25,7 +28,29 @@ pub(super) struct Outline {
     nbytes: usize,
 }
 
+/// Memory that is not worth a call of the allocator.
+const SMALL_NBYTES: usize = 64 << 10;
+
 impl Outline {
+    /// Steps 1 and 2 for a text.
+    ///
+    /// # Errors
+    /// [`MetadataError::TooLarge`], [`MetadataError::OutOfMemory`].
+    pub(super) fn admit_text(text: &[u8]) -> Result<(), MetadataError> {
+        let most = Outline::at_most(text);
+        if most.depth <= MAX_DEPTH && most.tree_nbytes() <= SMALL_NBYTES {
+            return Ok(());
+        }
+        Outline::of(text).admit()
+    }
+
+    /// No less than [`of`](Outline::of) finds in any respect.
+    fn at_most(text: &[u8]) -> Outline {
+        let opening = text.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+        let between = text.iter().filter(|byte| matches!(byte, b',' | b':')).count();
+        Outline { depth: opening, values: 1 + opening + between, nbytes: text.len() }
+    }
+
     pub(super) fn of(text: &[u8]) -> Outline {
         let mut outline = Outline { values: 1, nbytes: text.len(), ..Outline::default() };
         let (mut depth, mut in_string, mut at) = (0usize, false, 0);
@@ -63,8 +88,6 @@ impl Outline {
     /// [`MetadataError::TooLarge`], [`MetadataError::OutOfMemory`].
     pub(super) fn admit(&self) -> Result<(), MetadataError> {
         self.check_depth()?;
-        // A few kilobytes are not worth a call of the allocator.
-        const SMALL_NBYTES: usize = 64 << 10;
         let nbytes = self.tree_nbytes();
         if nbytes > SMALL_NBYTES {
             let mut memory = Vec::<u8>::new();
@@ -96,6 +119,15 @@ mod tests {
         let outline = Outline::of(br#"{"a[[{\"[": [1, {"b": []}], "c": "]]"}"#);
         assert_eq!(outline.depth, 4);
         assert_eq!(outline.values, 1 + 4 + 3 + 2);
+    }
+
+    #[test]
+    fn the_count_of_bytes_is_never_less() {
+        for text in [r#"{"a[[{\"[": [1, {"b": []}], "c": "]]"}"#, "[[1], {}, 2]", "", "\"::,,[[\""] {
+            let (most, found) = (Outline::at_most(text.as_bytes()), Outline::of(text.as_bytes()));
+            assert!(most.depth >= found.depth && most.values >= found.values, "{text}");
+        }
+        assert!(Outline::admit_text("[".repeat(MAX_DEPTH + 1).as_bytes()).is_err());
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub(super) fn split<'a>(
     text: &'a [u8],
     limits: &MetadataLimits,
 ) -> Result<(NodeMetadata, Option<&'a [u8]>), MetadataError> {
-    let found = members(text).into_iter().rfind(|member| member.key == consolidated::KEY.as_bytes());
+    let mut found = None;
+    if may_have(text, consolidated::KEY) {
+        found = members(text).into_iter().rfind(|member| member.key == consolidated::KEY.as_bytes());
+    }
     let Some(value) = found.map(|member| member.value) else {
         return Ok((node(Document::parse(text, limits.max_metadata_nbytes)?, limits)?, None));
     };
@@ -27,6 +30,11 @@ pub(super) fn split<'a>(
     let rest = allocation::concatenated(&[before, b"null", after])?;
     let node = node(Document::parse(&rest, limits.max_metadata_nbytes)?, limits)?;
     Ok((node, Some(&text[value]).filter(|text| *text != b"null")))
+}
+
+/// Whether `text` may have the member `key`: it stands there, or an escape might say it.
+fn may_have(text: &[u8], key: &str) -> bool {
+    std::str::from_utf8(text).map_or(true, |text| text.contains(key) || text.contains('\\'))
 }
 
 /// Reads the document of a node. Its keys are taken out, and those that stay must be ones to ignore.

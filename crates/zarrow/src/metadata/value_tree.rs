@@ -13,6 +13,8 @@ use zarrow_array::allocation::{self, Grow};
 #[derive(Default)]
 pub(super) struct ValueTree {
     is_short: Cell<bool>,
+    /// Whether the outermost object was begun.
+    has_root: Cell<bool>,
 }
 
 impl ValueTree {
@@ -78,7 +80,9 @@ impl<'de> Visitor<'de> for &ValueTree {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
+        /// What a document of an array has, and some more: its table need not grow.
+        const ROOT_MEMBERS: usize = 14;
+        let mut map = if self.has_root.replace(true) { Map::new() } else { Map::with_capacity(ROOT_MEMBERS) };
         while let Some(key) = members.next_key::<String>()? {
             map.insert(key, members.next_value_seed(self)?);
         }

@@ -28,7 +28,7 @@ pub(crate) use key::key_fault;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
-pub use writer::{Detached, Draft, Durability, Lock, Stage, StoreWriter};
+pub use writer::{Detached, Draft, Durability, Lock, Locked, Stage, StoreWriter};
 pub use zip::{RemoteZip, ZipStore, is_archive, open_path};
 
 use crate::error::Result;
@@ -63,6 +63,13 @@ pub trait Store: Any + Send + Sync + Debug {
     /// # Errors
     /// As [`open`](Store::open).
     fn list(&self, prefix: &str) -> Result<Vec<String>>;
+
+    /// As [`list`](Store::list), for who asks for something else meanwhile: where a request takes long it is sent at once, and
+    /// given up where nobody calls for the names.
+    fn list_ahead<'a>(&'a self, prefix: &str) -> Listed<'a> {
+        let prefix = prefix.to_owned();
+        Box::new(move || self.list(&prefix))
+    }
 
     /// The bytes of all values below `prefix`.
     ///
@@ -102,15 +109,7 @@ pub trait Store: Any + Send + Sync + Debug {
     /// # Errors
     /// As [`open`](Store::open), and [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` bytes.
     fn get(&self, key: &str, limit: u64) -> Result<Option<Vec<u8>>> {
-        let Some(value) = self.open(key)? else { return Ok(None) };
-        let actual = value.nbytes()?;
-        if actual > limit {
-            return Err(crate::ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
-        }
-        let length = usize::try_from(actual).unwrap_or(usize::MAX);
-        let mut memory = allocation::filled(MaybeUninit::uninit(), length)?;
-        // A value that has shrunk since is whole all the same: its parser will tell.
-        Ok(Some(allocation::copied(value.read_at(0, &mut memory)?)?))
+        self.open(key)?.map(|value| whole(&*value, limit)).transpose()
     }
 
     /// The whole values under several keys, each with its limit, as [`get`](Store::get) gives them, in their order: all at
@@ -119,6 +118,24 @@ pub trait Store: Any + Send + Sync + Debug {
         keys.iter().map(|(key, limit)| self.get(key, *limit)).collect()
     }
 }
+
+/// All bytes of a value.
+///
+/// # Errors
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for more than `limit` of them, and as [`Value::read_at`].
+pub(crate) fn whole(value: &dyn Value, limit: u64) -> Result<Vec<u8>> {
+    let actual = value.nbytes()?;
+    if actual > limit {
+        return Err(crate::ErrorKind::Limit { what: "the size of a document", actual, limit }.into());
+    }
+    let length = usize::try_from(actual).unwrap_or(usize::MAX);
+    let mut memory = allocation::filled(MaybeUninit::uninit(), length)?;
+    // A value that has shrunk since is whole all the same: its parser will tell.
+    Ok(allocation::copied(value.read_at(0, &mut memory)?)?)
+}
+
+/// Names that were asked for, or are when this is called.
+pub type Listed<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
 /// What came of asking for a whole value.
 pub type Got = Result<Option<Vec<u8>>>;

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::store::remote::RemoteStore;
-use crate::store::{Got, Store, Value, Version};
+use crate::store::{Got, Listed, Store, Value, Version};
 use std::sync::Arc;
 
 /// Another store, of which nothing can be changed: writing is [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly).
@@ -51,6 +51,10 @@ impl Store for ReadOnlyStore {
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
         self.0.list(prefix)
+    }
+
+    fn list_ahead<'a>(&'a self, prefix: &str) -> Listed<'a> {
+        self.0.list_ahead(prefix)
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {

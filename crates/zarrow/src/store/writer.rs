@@ -1,9 +1,9 @@
 //! Changing a store: values are written and erased whole, and a lock keeps two writers of one value apart.
 
 use crate::error::Result;
-use crate::store::Store;
 use crate::store::remote::Condition;
 use crate::store::step::pause;
+use crate::store::{Store, Value};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +42,11 @@ pub trait StoreWriter: Send + Sync {
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), where another has set it meanwhile: who read the value begins
     /// anew then.
     fn is_optimistic(&self) -> bool {
+        false
+    }
+
+    /// Whether chunks can be set only below the document of their array.
+    fn needs_documents_first(&self) -> bool {
         false
     }
 
@@ -162,6 +167,22 @@ pub trait StoreWriter: Send + Sync {
     /// value has no locks.
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>>;
 
+    /// As [`lock`](StoreWriter::lock), with the value that is there then, in `store`, which is the one that this changes: in one
+    /// request, where the lock is the version of the value.
+    ///
+    /// # Errors
+    /// As [`lock`](StoreWriter::lock) and [`Store::open`].
+    fn lock_and_open<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        key: &str,
+        pass: &dyn Fn() -> Result<()>,
+    ) -> Result<Locked<'a>> {
+        let lock = self.lock(key, pass)?;
+        let value = store.open(key)?;
+        Ok((lock, value))
+    }
+
     /// As [`lock`](StoreWriter::lock), for who sets the value without having read it.
     ///
     /// # Errors
@@ -209,6 +230,9 @@ pub trait StoreWriter: Send + Sync {
         }
     }
 }
+
+/// A lock that is held, and the value that was there when it was taken.
+pub type Locked<'a> = (Box<dyn Lock + 'a>, Option<Box<dyn Value + 'a>>);
 
 /// A value that nobody sees yet. It goes away when it is dropped and was not published.
 pub trait Draft: Send + Sync {

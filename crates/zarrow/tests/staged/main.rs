@@ -7,6 +7,7 @@ mod archive;
 mod arrays;
 mod detached;
 mod simulated;
+mod whole_shards;
 
 use arrays::{SHAPE, kinds, told, written};
 use serde_json::json;
@@ -34,12 +35,14 @@ fn manner(seed: u64) -> Manner {
         merged_nbytes: [300, 1 << 20][(seed / 27 % 2) as usize],
         split_nbytes: [100, 1 << 20][(seed / 54 % 2) as usize],
         has_suffix: !seed.is_multiple_of(4),
+        cuts_ranges: true,
     };
     Manner {
         seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         changes: 0,
         restarts: 0,
         has_versions: true,
+        has_sizes: true,
         lies: false,
         policy,
     }
@@ -338,17 +341,26 @@ fn a_group_is_opened_in_few_round_trips() {
     for number in 0..12 {
         values.extend(written(&kind, 0).into_iter().map(|(key, value)| (format!("x{number}/{key}"), value)));
     }
+    values.insert("old/.zgroup".to_owned(), br#"{"zarr_format": 2}"#.to_vec());
+    values.insert("notes/read.me".to_owned(), Vec::new());
     let store = SimulatedStore::new(single(&values), Manner { policy: FetchPolicy::default(), ..manner(6) });
     let adapter: Arc<dyn Store> = Arc::new(RemoteAdapter::new(store.clone()));
     // With fewer at once nothing would happen.
     store.wait_for(5);
     let group = zarrow::open(Arc::clone(&adapter), "").unwrap().into_group().unwrap();
     assert_eq!(store.seen().1, 5, "the documents that a node may have");
-    store.wait_for(60);
+    store.wait_for(14);
     let children = group.children().unwrap();
-    assert_eq!(children.len(), 12);
+    assert_eq!(children.len(), 13);
     assert!(children.iter().all(|(_, child)| child.is_ok()));
-    assert_eq!(store.seen().1, 60, "those of all children");
+    let (requests, most) = store.seen();
+    assert_eq!(
+        (requests.len(), most),
+        (14 + 2 * 4, 14),
+        "those of all children, and what is of no version 3"
+    );
+    let (node, members) = zarrow::open_members(Arc::clone(&adapter), "", &OpenOptions::default()).unwrap();
+    assert!(node.into_group().is_ok() && members.len() == 13);
     let error = zarrow::open(adapter, "nothing").unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NotFound), "{error}");
 }

@@ -29,6 +29,8 @@ pub struct Manner {
     pub restarts: u64,
     /// Whether versions can be told apart.
     pub has_versions: bool,
+    /// Whether the size of a value is told.
+    pub has_sizes: bool,
     /// Whether values of which a part is asked for are said to be larger than any memory.
     pub lies: bool,
     /// How requests are cut.
@@ -218,7 +220,11 @@ impl Shared {
                 };
                 let lies = self.manner.lies && answer.request.span != Span::Whole;
                 let nbytes = if lies { u64::MAX / 2 } else { length as u64 };
-                let head = Head { start: range.start as u64, nbytes: Some(nbytes), version };
+                let head = Head {
+                    start: range.start as u64,
+                    nbytes: self.manner.has_sizes.then_some(nbytes),
+                    version,
+                };
                 answer.served = Some((*current, range));
                 Event::Head(head)
             }

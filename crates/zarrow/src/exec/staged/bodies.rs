@@ -47,6 +47,15 @@ impl Landed {
         &self.body
     }
 
+    /// Those of its bytes that lie in `range` of the value, if it has all of them.
+    pub fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
+        let own = self.range();
+        let is_inside = own.start <= range.start && range.start <= range.end && range.end <= own.end;
+        // Both differences fit, since the bytes are in memory.
+        let at = |offset: u64| (offset - own.start) as usize;
+        is_inside.then(|| &self.body.bytes[at(range.start)..at(range.end)])
+    }
+
     fn range(&self) -> Range<u64> {
         self.body.start..self.body.start.saturating_add(self.body.bytes.len() as u64)
     }
@@ -59,6 +68,11 @@ pub struct Bodies {
 }
 
 impl Bodies {
+    /// Whether nothing has landed.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// Where the last of the bytes ends.
     pub fn end(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.range().end).max().unwrap_or(0)
@@ -72,13 +86,7 @@ impl Bodies {
 
     /// The bytes in `range`, where they lie in one piece.
     pub fn run(&self, range: Range<u64>) -> Option<&[u8]> {
-        let piece = self.pieces.iter().find(|piece| {
-            let own = piece.range();
-            own.start <= range.start && range.end <= own.end
-        })?;
-        // They lie inside the piece, so that both differences fit.
-        let start = (range.start - piece.body.start) as usize;
-        piece.body.bytes.get(start..start + (range.end - range.start) as usize)
+        self.pieces.iter().find_map(|piece| piece.get(&range))
     }
 
     /// Copies the bytes from `offset` on to `memory`, as far as they are there without a gap.

@@ -12,18 +12,18 @@ use crate::exec::pool::{self, OpenJob};
 use crate::exec::read::Reader;
 use crate::exec::sink::Sink;
 use crate::exec::staged::bodies::{InFlight, Landed};
-use crate::exec::staged::kept::{index_key, kept, slot};
+use crate::exec::staged::kept::slot;
 use crate::exec::staged::landing::{Landing, LandingFrames};
-use crate::exec::staged::object::{Beginning, Fetch, Leaf, Object, ObjectPlan, Split};
-use crate::exec::staged::state::{Arrival, Inbox, Next, Pending, Ready, SeenVersion, State, Told, Work};
+use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan, Split};
+use crate::exec::staged::state::{Arrival, Inbox, Next, Pending, Ready, State, Told, Work};
 use crate::exec::worker::Worker;
 use crate::store::remote::{
-    Body, Collector, FetchPolicy, Fetched, ObjectVersion, Receiver, RemoteStore, Request, RequestHandle, Span,
+    Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestHandle, Span,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use zarrow_array::allocation::{self, Grow};
+use zarrow_array::allocation;
 use zarrow_array::fork::Mutex;
 
 /// Bytes that one read has in flight at most, unless a single leaf has more.
@@ -63,8 +63,8 @@ pub struct Staged<'p, 'i> {
     items: &'p [(Item<'p>, &'p Sink<'p>)],
     list: &'p ChunkList<'i>,
     missed: &'p AtomicBool,
-    inbox: Arc<Inbox>,
-    state: Mutex<State<'p>>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) state: Mutex<State<'p>>,
 }
 
 impl<'p, 'i> Staged<'p, 'i> {
@@ -109,7 +109,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         Reader { missed: Some(self.missed), ..self.items[item].0.reader }
     }
 
-    fn store(&self, plan: &ObjectPlan<'p>) -> Result<&'p dyn RemoteStore> {
+    pub(super) fn store(&self, plan: &ObjectPlan<'p>) -> Result<&'p dyn RemoteStore> {
         let lost = || Error::from(ErrorKind::Internal("a staged read of a local store".into()));
         plan.reader.store.remote().ok_or_else(lost)
     }
@@ -292,7 +292,7 @@ impl<'p, 'i> Staged<'p, 'i> {
                 let actual = body.bytes.len() as u64;
                 let landed = Arc::new(Landed::new(body, &self.inbox.in_flight));
                 let tasks = if !open.is_split {
-                    state.add(object, Work::Split(landed));
+                    state.add(object, Work::Split(landed, Box::new(fetch.clone())));
                     1
                 } else if fetch.leaves.is_empty() {
                     // The index that was kept is that of the version which is there.
@@ -347,7 +347,7 @@ impl<'p, 'i> Staged<'p, 'i> {
         let is_counted = matches!(work, Work::Decode(_) | Work::Fill);
         let done = match work {
             Work::Begin => self.begin(object, attempt, &plan, checkpoint),
-            Work::Split(landed) => self.split(object, attempt, &plan, &landed, checkpoint),
+            Work::Split(landed, fetch) => self.split(object, attempt, &plan, &landed, &fetch, checkpoint),
             Work::Fill => self.fill(&plan),
             Work::Decode(leaf) => self.decode(object, &plan, &leaf, worker, checkpoint),
         };
@@ -365,147 +365,6 @@ impl<'p, 'i> Staged<'p, 'i> {
             self.inbox.job.add(tasks);
         }
         Ok(())
-    }
-
-    /// Begins an object: with its index, or with what its leaf needs.
-    fn begin(
-        &self,
-        object: u64,
-        attempt: u32,
-        plan: &Arc<ObjectPlan<'p>>,
-        checkpoint: &Checkpoint<'_>,
-    ) -> Result<()> {
-        let policy = self.store(plan)?.policy();
-        let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
-        let beginning = plan.begin(&chunk, &policy)?;
-        if let Beginning::Index(_) = &beginning
-            && attempt == 0
-            && let Some(seen) = plan.reader.versions.get(&plan.chunk_index.to_vec())
-            && let Some(index) = plan.reader.indexes.get(&index_key(plan, &seen.version))
-        {
-            // Step 6.
-            let version = Some(seen.version.clone());
-            let mut split = plan.split(&chunk, &index, Some(seen.nbytes), &policy, &|number| {
-                kept(plan, version.as_ref(), number)
-            })?;
-            // Fill values of no fixed size are not taken back either: they wait for an index that is surely of now.
-            if split.absent.is_empty() || !plan.is_variable() {
-                self.fill_inner(plan, &split)?;
-                self.place_leaves(plan, &chunk, &mut split)?;
-                if split.fetches.is_empty() {
-                    split.fetches.try_push(Fetch::nothing())?;
-                }
-                return self.add_split(object, attempt, split, version, Some(seen.nbytes));
-            }
-        }
-        match beginning {
-            Beginning::Leaf(mut split) => {
-                self.place_leaves(plan, &chunk, &mut split)?;
-                self.add_split(object, attempt, split, None, None)
-            }
-            Beginning::Index(fetch) => {
-                let mut state = self.state.lock();
-                if state.open.get(&object).is_some_and(|open| open.attempt == attempt) {
-                    state.queue(object, [fetch]);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Splits a shard by its index.
-    fn split(
-        &self,
-        object: u64,
-        attempt: u32,
-        plan: &Arc<ObjectPlan<'p>>,
-        landed: &Landed,
-        checkpoint: &Checkpoint<'_>,
-    ) -> Result<()> {
-        let policy = self.store(plan)?.policy();
-        let chunk = plan.reader.chunk_of(&plan.shape, checkpoint);
-        let Some(sharding) = plan.reader.sharding() else { return Ok(()) };
-        let Body { start, bytes, nbytes, version } = landed.body();
-        // Where the store does not tell, the shard ends where its index does, if that is at the end.
-        let nbytes = nbytes.unwrap_or_else(|| sharding.nbytes_by(*start, bytes.len()));
-        let grid = sharding.grid(&chunk.stored_shape())?;
-        let (offset, length) = sharding.index_range(&grid, nbytes)?;
-        if bytes.is_empty() && length > 0 {
-            // Only the size was asked for, and is once.
-            let mut state = self.state.lock();
-            let open = state.open.get_mut(&object).filter(|open| open.attempt == attempt);
-            if let Some(open) = open
-                && !std::mem::replace(&mut open.is_measured, true)
-            {
-                state.queue(object, [Fetch::index(offset..offset.saturating_add(length as u64))]);
-                return Ok(());
-            }
-        }
-        if bytes.len() != length {
-            let (expected, actual) = (length as u64, bytes.len() as u64);
-            return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("sharding_indexed"));
-        }
-        let index = Arc::new(sharding.parse_index(bytes, &grid, nbytes)?);
-        if let Some(version) = version {
-            let seen = SeenVersion { version: version.clone(), nbytes };
-            let held = seen.version.as_str().len();
-            plan.reader.indexes.insert(&index_key(plan, version), Arc::clone(&index), index.nbytes());
-            plan.reader.versions.insert(&plan.chunk_index.to_vec(), Arc::new(seen), held);
-        }
-        let kept = |number| kept(plan, version.as_ref(), number);
-        let mut split = plan.split(&chunk, &index, Some(nbytes), &policy, &kept)?;
-        self.fill_inner(plan, &split)?;
-        self.place_leaves(plan, &chunk, &mut split)?;
-        self.add_split(object, attempt, split, version.clone(), Some(nbytes))
-    }
-
-    /// Adds the leaves of an object and what they need.
-    fn add_split(
-        &self,
-        object: u64,
-        attempt: u32,
-        split: Split,
-        version: Option<ObjectVersion>,
-        nbytes: Option<u64>,
-    ) -> Result<()> {
-        let mut state = self.state.lock();
-        let Some(open) = state.open.get_mut(&object).filter(|open| open.attempt == attempt) else {
-            return Ok(());
-        };
-        open.version = open.version.take().or(version);
-        open.nbytes = open.nbytes.or(nbytes);
-        let tasks = self.split_to(&mut state, object, split)?;
-        drop(state);
-        if tasks > 0 {
-            self.inbox.job.add(tasks);
-        }
-        Ok(())
-    }
-
-    /// As [`add_split`](Staged::add_split), under the lock; returns how many tasks came of it.
-    fn split_to(&self, state: &mut State<'p>, object: u64, split: Split) -> Result<u64> {
-        let Split { leaves, fetches, absent, is_missing } = split;
-        let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
-        open.has_placed |= !absent.is_empty();
-        if !open.is_split && open.plan.reader.sharding().is_some() {
-            state.unsplit -= 1;
-        }
-        let Some(open) = state.open.get_mut(&object) else { return Ok(0) };
-        let of_no_leaf = fetches.iter().filter(|fetch| fetch.leaves.is_empty()).count();
-        // Whatever is to be done keeps the object open: work that began before may end after this.
-        (open.is_split, open.left) = (true, leaves.len() + of_no_leaf + usize::from(is_missing));
-        // Those that wait for nothing are decoded at once.
-        open.leaves = allocation::collected(leaves.into_iter().map(Some))?;
-        let is_ready = |leaf: &mut Leaf| leaf.waits == 0;
-        let ready = open.leaves.iter_mut().filter_map(|leaf| leaf.take_if(is_ready));
-        let ready: Vec<Leaf> = allocation::collected(ready)?;
-        state.queue(object, fetches);
-        let tasks = ready.len() as u64 + u64::from(is_missing);
-        ready.into_iter().for_each(|leaf| state.add(object, Work::Decode(Box::new(leaf))));
-        if is_missing {
-            state.add(object, Work::Fill);
-        }
-        Ok(tasks)
     }
 
     /// The claims on what is wanted of an object.
@@ -529,7 +388,7 @@ impl<'p, 'i> Staged<'p, 'i> {
     }
 
     /// Sets what is wanted of inner chunks that are not stored.
-    fn fill_inner(&self, plan: &Arc<ObjectPlan<'p>>, split: &Split) -> Result<()> {
+    pub(super) fn fill_inner(&self, plan: &Arc<ObjectPlan<'p>>, split: &Split) -> Result<()> {
         for wanted in &split.absent {
             let pieces = plan.inner_pieces(wanted);
             // SAFETY: inner chunks that are not stored are no leaves, and each is here once.
@@ -540,7 +399,12 @@ impl<'p, 'i> Staged<'p, 'i> {
     }
 
     /// Finds where the leaves go as they come, if all of them can.
-    fn place_leaves(&self, plan: &ObjectPlan<'p>, chunk: &Chunk<'_>, split: &mut Split) -> Result<()> {
+    pub(super) fn place_leaves(
+        &self,
+        plan: &ObjectPlan<'p>,
+        chunk: &Chunk<'_>,
+        split: &mut Split,
+    ) -> Result<()> {
         // SAFETY: leaves have no place in common, and a leaf with a place is decoded by nobody: what comes to it does so by the
         // landings of its requests. Those of a void attempt are closed, and work on it has ended.
         unsafe { plan.place_leaves(chunk, &|item| self.items[item].1, split) }

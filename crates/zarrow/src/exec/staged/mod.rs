@@ -3,7 +3,8 @@
 //!
 //! 1. The chunks that are wanted come from a [list](super::chunk_list). Each is an [object](object): a pure plan says
 //!    [what it needs](need), and how that is [cut into requests](coalesce). A shard needs its index first, which
-//!    splits it into leaves, one an inner chunk; any other chunk is one leaf.
+//!    splits it into leaves, one an inner chunk; where [most of it](whole_shard) is wanted, index and inner chunks are fetched
+//!    together. Any other chunk is one leaf.
 //! 2. As many requests are in flight as the store likes, and as fit the memory that a read may have in flight. The indexes
 //!    of shards go first, the rest in turns over the objects. All ranges of a leaf are admitted at once, so that no leaf
 //!    waits for memory that other unfinished leaves have.
@@ -26,7 +27,9 @@ mod landing;
 mod need;
 mod object;
 mod placing;
+mod splitting;
 mod state;
+mod whole_shard;
 
 pub use bodies::Bodies;
 pub use detached::{Keeper, Target, read_detached};

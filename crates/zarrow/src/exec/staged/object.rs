@@ -79,7 +79,8 @@ pub struct Fetch {
     pub class: RequestClass,
     /// Who waits.
     pub leaves: SmallVec<[u32; 2]>,
-    /// Whether one of these waits for a request before it too: then both are in flight at once, whatever else is.
+    /// Whether one of these waits for a request before it too, or has bytes that have landed: then it is in flight at once,
+    /// whatever else is.
     pub continues: bool,
 }
 
@@ -94,6 +95,11 @@ impl Fetch {
     pub fn nothing() -> Fetch {
         let (span, leaves) = (Span::Range(0..0), SmallVec::new());
         Fetch { span, limit: 0, expected: 0, class: RequestClass::Metadata, leaves, continues: false }
+    }
+
+    /// Whether nobody knows how many bytes there are.
+    pub fn is_guessed(&self) -> bool {
+        self.span == Span::Whole || self.class == RequestClass::Chunk && self.leaves.is_empty()
     }
 }
 
@@ -119,7 +125,7 @@ impl Split {
 
 /// How an object begins.
 pub enum Beginning {
-    /// With its index: so many bytes at its end, or from its start on.
+    /// With its index: so many bytes at its end, or from its start on; or with all of it.
     Index(Fetch),
     /// With what its one leaf needs.
     Leaf(Split),
@@ -158,6 +164,9 @@ impl<'p> ObjectPlan<'p> {
         let parts: SmallVec<[&[AxisPart<'_>]; 1]> = self.pieces.iter().map(|(_, part)| &part[..]).collect();
         let (ranges, nbytes) = match chunk.need(&parts, &shape)? {
             Need::Index(sharding) => {
+                if let Some(fetch) = self.whole_shard(chunk, sharding, policy)? {
+                    return Ok(Beginning::Index(fetch));
+                }
                 let (span, limit) = sharding.index_span(&shape)?;
                 if matches!(span, Span::Suffix(_)) && !policy.has_suffix {
                     // Where the index lies is known with the size.
@@ -194,7 +203,7 @@ impl<'p> ObjectPlan<'p> {
     }
 
     /// What the inner chunks need that are wanted of this shard, which has so many bytes; `kept` gives those that are decoded
-    /// already.
+    /// already, and `start` is what has landed of the shard, from its first byte on.
     ///
     /// # Errors
     /// As [`begin`](ObjectPlan::begin), and what an index gives that does not fit.
@@ -205,7 +214,9 @@ impl<'p> ObjectPlan<'p> {
         nbytes: Option<u64>,
         policy: &FetchPolicy,
         kept: &dyn Fn(u64) -> Option<Arc<Buffer>>,
+        start: Option<&Arc<Landed>>,
     ) -> Result<Split> {
+        let landed_nbytes = start.map_or(0, |start| start.body().bytes.len() as u64);
         let mut split = Split::default();
         let mut wanted: Vec<Wanted> = Vec::new();
         self.each_inner(chunk, &mut |number, of_inner| {
@@ -213,14 +224,26 @@ impl<'p> ObjectPlan<'p> {
                 return Ok(split.absent.try_push(of_inner)?);
             };
             let range = offset..offset.saturating_add(length);
-            let (leaf, kept) = (split.leaves.len() as u32, kept(number));
+            let (leaf, kept, mut begins) = (split.leaves.len() as u32, kept(number), false);
             if kept.is_none() {
-                self.inner_ranges(chunk, &range, &of_inner, &mut |part| Ok(wanted.try_push((part, leaf))?))?;
+                self.inner_ranges(chunk, &range, &of_inner, &mut |part| {
+                    begins |= part.start < landed_nbytes;
+                    if part.end <= landed_nbytes {
+                        return Ok(());
+                    }
+                    Ok(wanted.try_push((part.start.max(landed_nbytes)..part.end, leaf))?)
+                })?;
             }
             let inner = Some(InnerLeaf { number, range, wanted: of_inner, kept });
-            Ok(split.leaves.try_push(Leaf { inner, ..Leaf::default() })?)
+            let mut leaf = Leaf { inner, ..Leaf::default() };
+            start.filter(|_| begins).into_iter().for_each(|start| leaf.bodies.add(Arc::clone(start)));
+            Ok(split.leaves.try_push(leaf)?)
         })?;
         split.fetches = fetches(wanted, nbytes, policy)?;
+        let (leaves, fetches) = (&split.leaves, &mut split.fetches);
+        for fetch in fetches {
+            fetch.continues |= fetch.leaves.iter().any(|leaf| !leaves[*leaf as usize].bodies.is_empty());
+        }
         for leaf in split.fetches.iter().flat_map(|fetch| &fetch.leaves) {
             split.leaves[*leaf as usize].waits += 1;
         }
@@ -358,8 +381,10 @@ pub struct Object<'p> {
     pub version: Option<ObjectVersion>,
     /// How many bytes it has.
     pub nbytes: Option<u64>,
-    /// Whether its size was asked for, by which it is known where its index lies.
-    pub is_measured: bool,
+    /// How many requests there were for its index, after the first one.
+    pub index_requests: u32,
+    /// What has landed of a shard without its index, from the first byte on.
+    pub start: Option<Arc<Landed>>,
     /// Whether its leaves are known.
     pub is_split: bool,
     /// What is to be fetched, in the order of the value.
@@ -386,7 +411,8 @@ impl<'p> Object<'p> {
             attempt: 0,
             version: None,
             nbytes: None,
-            is_measured: false,
+            index_requests: 0,
+            start: None,
             is_split: false,
             queue: VecDeque::new(),
             leaves: Vec::new(),

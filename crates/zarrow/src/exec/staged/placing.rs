@@ -3,6 +3,7 @@
 //! 1. All leaves of an object do, or none: so each of its requests has places alone, or a body that is decoded.
 //! 2. No byte of the value has two places: a shard's index may give one range to several inner chunks.
 //! 3. An inner chunk of another size than it should have is fetched whole, for decoding to say what is wrong with it.
+//! 4. What has landed already is decoded from there.
 
 use crate::codec::{ArrayToBytes, Chain, Swap};
 use crate::error::Result;
@@ -60,8 +61,12 @@ impl ObjectPlan<'_> {
         let sharding = self.reader.sharding()?;
         let (chain, shape, start) = (&sharding.inner, &sharding.chunk_shape[..], inner.range.start);
         let nbytes = shape::nbytes(shape, chain.item_size()?).ok()? as u64;
-        // Step 3.
-        if inner.kept.is_some() || chain.order.is_some() || nbytes != inner.range.end - start {
+        // Steps 3 and 4.
+        if !leaf.bodies.is_empty()
+            || inner.kept.is_some()
+            || chain.order.is_some()
+            || nbytes != inner.range.end - start
+        {
             return None;
         }
         // SAFETY: the caller's contract.

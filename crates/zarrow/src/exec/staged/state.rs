@@ -5,7 +5,7 @@ use crate::exec::pool::OpenJob;
 use crate::exec::staged::bodies::{InFlight, Landed};
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
-use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle, Span};
+use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -24,8 +24,8 @@ pub struct SeenVersion {
 pub enum Work {
     /// Begins an object, at first or anew.
     Begin,
-    /// Splits a shard by the index that has landed.
-    Split(Arc<Landed>),
+    /// Splits a shard by the index that has landed, with what this fetched.
+    Split(Arc<Landed>, Box<Fetch>),
     /// Sets what is wanted of an object that is not stored to the fill value.
     Fill,
     /// Decodes a leaf.
@@ -179,7 +179,7 @@ impl<'p> State<'p> {
     pub fn likely(&self, fetch: Option<&Fetch>) -> u64 {
         let Some(fetch) = fetch else { return 0 };
         let (expected, came) = self.observed;
-        if fetch.span != Span::Whole || expected == 0 {
+        if !fetch.is_guessed() || expected == 0 {
             return fetch.expected;
         }
         // A quarter more, since chunks differ.
@@ -189,7 +189,7 @@ impl<'p> State<'p> {
 
     /// Notes how many bytes came of a fetch.
     pub fn observe(&mut self, fetch: &Fetch, came: u64) {
-        if fetch.span == Span::Whole {
+        if fetch.is_guessed() {
             self.observed.0 = self.observed.0.saturating_add(fetch.expected);
             self.observed.1 = self.observed.1.saturating_add(came);
         }
@@ -254,7 +254,7 @@ impl<'p> State<'p> {
         }
         (open.attempt, open.restarts, open.is_split) = (open.attempt + 1, true, false);
         (open.version, open.nbytes, open.left) = (None, None, 0);
-        (open.is_measured, open.has_landed) = (false, false);
+        (open.index_requests, open.has_landed) = (0, false);
         self.abandon(object)
     }
 
@@ -263,6 +263,7 @@ impl<'p> State<'p> {
         let Some(open) = self.open.get_mut(&object) else { return Vec::new() };
         open.queue.clear();
         open.leaves.clear();
+        open.start = None;
         self.turns.retain(|turn| *turn != object);
         self.forget_requests(object)
     }
@@ -280,13 +281,15 @@ impl<'p> State<'p> {
         cancelled
     }
 
-    /// Adds what is to be fetched for an object.
+    /// Adds what is to be fetched for an object. What goes on with something that has landed comes first.
     pub fn queue(&mut self, object: u64, fetches: impl IntoIterator<Item = Fetch>) {
         let Some(open) = self.open.get_mut(&object) else { return };
         let was_empty = open.queue.is_empty();
         open.queue.extend(fetches);
-        if was_empty && !open.queue.is_empty() {
-            self.turns.push_back(object);
+        match open.queue.front() {
+            Some(fetch) if was_empty && fetch.continues => self.turns.push_front(object),
+            Some(_) if was_empty => self.turns.push_back(object),
+            _ => {}
         }
     }
 }

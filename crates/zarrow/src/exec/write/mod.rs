@@ -187,7 +187,7 @@ impl Writer<'_> {
         let held = if target.is_covered(part) {
             None
         } else {
-            match self.store.lock(&key, &pass) {
+            match self.store.lock_and_open(self.reader.store, &key, &pass) {
                 // Where there are no locks nobody can append, and nothing lies beyond the edge.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Unsupported(_))
@@ -198,7 +198,7 @@ impl Writer<'_> {
                 lock => Some(lock?),
             }
         };
-        let Some(lock) = held else {
+        let Some((lock, old)) = held else {
             return match target.encode(part, values.level(), None, worker)? {
                 Some(bytes) => {
                     let parts = [bytes.body.to_be_written(), &bytes.tail];
@@ -207,7 +207,6 @@ impl Writer<'_> {
                 None => self.store.overwrite(&key, None, durability, &pass),
             };
         };
-        let old = self.reader.store.open(&key)?;
         if old.is_none() && self.only_clears {
             return Ok(());
         }
@@ -287,12 +286,12 @@ impl Writer<'_> {
         let key = self.reader.key(chunk_index);
         let is_covered = target.is_covered(part);
         let pass = || target.checkpoint.pass();
-        let held = if is_covered {
-            self.store.lock_to_replace(&key, &pass)?
+        let (held, old) = if is_covered {
+            (self.store.lock_to_replace(&key, &pass)?, None)
         } else {
-            self.store.lock(&key, &pass)?
+            self.store.lock_and_open(self.reader.store, &key, &pass)?
         };
-        let old = match if is_covered { None } else { self.reader.store.open(&key)? } {
+        let old = match old {
             None => None,
             Some(value) => {
                 let read = |input: &Input<'_>| read_index(sharding, target.shape, input, worker);

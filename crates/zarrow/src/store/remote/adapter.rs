@@ -8,8 +8,10 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Body, Collector, Fetched, fetch};
 use crate::store::remote::waiter::Waiting;
-use crate::store::remote::{Listing, RemoteStore, Request, RequestClass, Span, version_number, wait};
-use crate::store::{Got, Store, StoreWriter, Value, Version, check_key};
+use crate::store::remote::{
+    Listing, ObjectVersion, RemoteStore, Request, RequestClass, Span, version_number, wait,
+};
+use crate::store::{Got, Listed, Store, StoreWriter, Value, Version, check_key};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -29,6 +31,18 @@ impl RemoteAdapter {
 
     fn fetch(&self, request: Request, limit: u64) -> Result<Fetched> {
         fetch(&*self.0, request, limit, &|| Ok(()))
+    }
+
+    /// Step 1.
+    pub(super) fn opened(&self, key: &str) -> Result<Option<RemoteValue<'_>>> {
+        /// A value with more bytes is read range by range.
+        const LARGE_NBYTES: u64 = 64 << 20;
+        check_key(key)?;
+        let body = match self.fetch(Request::new(key, Span::Whole), LARGE_NBYTES)? {
+            Fetched::TooLarge(_) => self.measure(key)?,
+            other => body(other)?,
+        };
+        Ok(body.map(|body| RemoteValue { store: self, key: key.to_owned(), body }))
     }
 
     /// The size and the version of a value, without its bytes.
@@ -62,15 +76,7 @@ impl Store for RemoteAdapter {
     }
 
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
-        /// A value with more bytes is read range by range.
-        const LARGE_NBYTES: u64 = 64 << 20;
-        check_key(key)?;
-        let body = match self.fetch(Request::new(key, Span::Whole), LARGE_NBYTES)? {
-            Fetched::TooLarge(_) => self.measure(key)?,
-            other => body(other)?,
-        };
-        Ok(body
-            .map(|body| Box::new(RemoteValue { store: self, key: key.to_owned(), body }) as Box<dyn Value>))
+        Ok(self.opened(key)?.map(|value| Box::new(value) as Box<dyn Value>))
     }
 
     fn remote(&self) -> Option<&dyn RemoteStore> {
@@ -82,16 +88,12 @@ impl Store for RemoteAdapter {
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        let Listing { values, prefixes } = wait(|done| self.0.list(prefix, false, done), &|| Ok(()))?;
-        let below = |path: &str| {
-            let rest = if prefix.is_empty() { path } else { path.strip_prefix(prefix)?.strip_prefix('/')? };
-            (!rest.is_empty() && !rest.contains('/')).then(|| rest.to_owned())
-        };
-        let names = values.iter().map(|value| &value.key).chain(&prefixes).filter_map(|path| below(path));
-        let mut names: Vec<String> = names.collect();
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
+        self.list_ahead(prefix)()
+    }
+
+    fn list_ahead<'a>(&'a self, prefix: &str) -> Listed<'a> {
+        let (waiting, prefix) = (Waiting::begin(|done| self.0.list(prefix, false, done)), prefix.to_owned());
+        Box::new(move || waiting.wait(&|| Ok(())).map(|listing| names_below(&prefix, &listing)))
     }
 
     fn nbytes(&self, prefix: &str) -> Result<u64> {
@@ -136,6 +138,19 @@ impl Store for RemoteAdapter {
     }
 }
 
+/// The names directly below `prefix`.
+fn names_below(prefix: &str, listing: &Listing) -> Vec<String> {
+    let below = |path: &str| {
+        let rest = if prefix.is_empty() { path } else { path.strip_prefix(prefix)?.strip_prefix('/')? };
+        (!rest.is_empty() && !rest.contains('/')).then(|| rest.to_owned())
+    };
+    let paths = listing.values.iter().map(|value| &value.key).chain(&listing.prefixes);
+    let mut names: Vec<String> = paths.filter_map(|path| below(path)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 fn document_request(key: &str) -> Request {
     Request::new(key, Span::Whole).of_class(RequestClass::Metadata)
 }
@@ -156,7 +171,7 @@ fn version(body: &Body) -> Option<[u64; 4]> {
 }
 
 /// A value that was opened.
-struct RemoteValue<'a> {
+pub(super) struct RemoteValue<'a> {
     store: &'a RemoteAdapter,
     key: String,
     /// What came when it was opened.
@@ -164,6 +179,10 @@ struct RemoteValue<'a> {
 }
 
 impl RemoteValue<'_> {
+    pub(super) fn object_version(&self) -> Option<ObjectVersion> {
+        self.body.version.clone()
+    }
+
     fn is_whole(&self) -> bool {
         self.body.start == 0 && self.body.nbytes.is_none_or(|nbytes| nbytes == self.body.bytes.len() as u64)
     }

@@ -130,6 +130,8 @@ pub struct FetchPolicy {
     pub split_nbytes: u64,
     /// Whether the store takes requests for the end of a value whose size is unknown.
     pub has_suffix: bool,
+    /// Whether a range may end behind the end of a value, of which then comes what there is.
+    pub cuts_ranges: bool,
 }
 
 impl Default for FetchPolicy {
@@ -141,6 +143,7 @@ impl Default for FetchPolicy {
             merged_nbytes: 16 << 20,
             split_nbytes: 12 << 20,
             has_suffix: true,
+            cuts_ranges: true,
         }
     }
 }
@@ -229,6 +232,16 @@ pub trait RemoteStore: Any + Send + Sync + fmt::Debug {
 pub trait RemoteWriter: Send + Sync {
     /// Whether [`Condition::IfAbsent`] and [`Condition::IfVersion`] hold against all other writers.
     fn has_conditions(&self) -> bool;
+
+    /// Whether the answer to a request for bytes tells the version of the value, and not only one for its size.
+    fn tells_versions(&self) -> bool {
+        true
+    }
+
+    /// Whether chunks can be put only below the document of their array.
+    fn needs_documents_first(&self) -> bool {
+        false
+    }
 
     /// Makes the value under `key` the parts of `body`, one behind the other, in one step. A large one may be sent in parts,
     /// which no reader sees before the last.

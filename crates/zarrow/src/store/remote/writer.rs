@@ -14,7 +14,7 @@ use super::{Condition, Listing, Put, RemoteWriter, Span, wait};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Fetched, fetch};
 use crate::store::remote::{Request, RequestClass};
-use crate::store::{Detached, Draft, Durability, Lock, StoreWriter, check_key, join};
+use crate::store::{Detached, Draft, Durability, Lock, Locked, Store, StoreWriter, Value, check_key, join};
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
@@ -77,6 +77,10 @@ fn no_conditions() -> Error {
 impl StoreWriter for RemoteAdapter {
     fn is_optimistic(&self) -> bool {
         true
+    }
+
+    fn needs_documents_first(&self) -> bool {
+        self.remote_writer().is_ok_and(RemoteWriter::needs_documents_first)
     }
 
     fn set(&self, key: &str, parts: &[&[u8]], _: Durability) -> Result<()> {
@@ -173,6 +177,29 @@ impl StoreWriter for RemoteAdapter {
         }
         let condition = self.present(key)?.ok_or_else(no_conditions)?;
         Ok(Some(Box::new(RemoteLock { key: key.to_owned(), condition })))
+    }
+
+    fn lock_and_open<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        key: &str,
+        pass: &dyn Fn() -> Result<()>,
+    ) -> Result<Locked<'a>> {
+        let writer = self.remote_writer()?;
+        if !writer.has_conditions() {
+            return Err(no_conditions());
+        }
+        if !writer.tells_versions() {
+            let lock = self.lock(key, pass)?;
+            return Ok((lock, store.open(key)?));
+        }
+        let value = self.opened(key)?;
+        let condition = match &value {
+            Some(value) => value.object_version().map(Condition::IfVersion).ok_or_else(no_conditions)?,
+            None => Condition::IfAbsent,
+        };
+        let lock = Box::new(RemoteLock { key: key.to_owned(), condition });
+        Ok((lock, value.map(|value| Box::new(value) as Box<dyn Value>)))
     }
 
     fn lock_to_replace(&self, key: &str, _: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {

@@ -1,0 +1,101 @@
+//! A shard whose index is not known, and of which most is wanted: it is fetched with its index, by one request.
+//!
+//! 1. Where half of its inner chunks are wanted, or more, the index would lead to most of the shard one round trip later. So
+//!    as many bytes are asked for, from the first one on, as it is likely to have at most.
+//! 2. The answer tells how many there are. Where all have come, so has the index, and nothing else is asked for.
+//! 3. Where the shard is larger, its index is fetched, unless it is at the start, and then what is missing of the inner chunks.
+//!    What has landed takes memory until then: so these requests are sent whatever else is in flight.
+//! 4. A shard that may be larger than a merged request begins with its index; so does any where a range has to end inside of it.
+
+use crate::codec::{ArrayToBytes, Sharding};
+use crate::error::Result;
+use crate::exec::chunk::{Chunk, stored_part};
+use crate::exec::part::{AxisPart, PerAxis};
+use crate::exec::shard::inner_chunk_parts;
+use crate::exec::staged::object::{Fetch, ObjectPlan};
+use crate::store::remote::{FetchPolicy, RequestClass, Span};
+
+/// What of a shard lies inside its array.
+struct Inside {
+    /// Inner chunks that have elements there.
+    inner_chunks: u64,
+    /// The elements.
+    elements: u64,
+}
+
+impl ObjectPlan<'_> {
+    /// The request for all of this shard; `None` where it begins with its index.
+    ///
+    /// # Errors
+    /// As [`begin`](ObjectPlan::begin).
+    pub fn whole_shard(
+        &self,
+        chunk: &Chunk<'_>,
+        sharding: &Sharding,
+        policy: &FetchPolicy,
+    ) -> Result<Option<Fetch>> {
+        if !policy.cuts_ranges {
+            return Ok(None);
+        }
+        let inside = self.inside(sharding)?;
+        let limit = self.likely_limit(chunk, sharding, inside.inner_chunks)?;
+        if limit > policy.merged_nbytes || !self.wants_most(chunk, sharding, &inside)? {
+            return Ok(None);
+        }
+        let (span, class) = (Span::Range(0..limit), RequestClass::Chunk);
+        Ok(Some(Fetch { span, limit, expected: limit, class, ..Fetch::nothing() }))
+    }
+
+    /// What of the shard lies inside the array: what does not is rarely stored.
+    fn inside(&self, sharding: &Sharding) -> Result<Inside> {
+        let metadata = self.reader.metadata;
+        let axes = self.chunk_index.iter().zip(&metadata.shape).enumerate();
+        let part: PerAxis<AxisPart<'_>> = axes
+            .map(|(axis, (index, array_extent))| {
+                let (start, extent) = metadata.chunk_grid.chunk_extent(axis, *index);
+                let count = extent.min(array_extent.saturating_sub(start)).max(1);
+                let (output, list) = (Some(axis), None);
+                AxisPart { start: 0, step: 1, count, place: 0, reversed: false, output, list }
+            })
+            .collect();
+        let inner_chunks = inner_chunk_parts(sharding, &stored_part(self.reader.chain, &part))?.count();
+        Ok(Inside { inner_chunks, elements: count_of(&part) })
+    }
+
+    /// How many bytes the shard is likely to have at most, with so many inner chunks.
+    fn likely_limit(&self, chunk: &Chunk<'_>, sharding: &Sharding, count: u64) -> Result<u64> {
+        /// What a codec may add to an inner chunk that it cannot compress.
+        const ADDED_NBYTES: u64 = 64;
+        /// What strings may take of the bytes that they are likely to have.
+        const VARIABLE_FACTOR: u64 = 4;
+        let likely = self.reader.likely_nbytes(&sharding.chunk_shape);
+        let inner = match self.is_variable() {
+            true => likely.saturating_mul(VARIABLE_FACTOR),
+            false => likely.saturating_add(likely / 8).saturating_add(ADDED_NBYTES),
+        };
+        let (_, index_nbytes) = sharding.index_span(&chunk.stored_shape())?;
+        Ok(inner.saturating_mul(count).saturating_add(index_nbytes))
+    }
+
+    /// Step 1. Of uncompressed inner chunks only the elements that are wanted would be fetched.
+    fn wants_most(&self, chunk: &Chunk<'_>, sharding: &Sharding, inside: &Inside) -> Result<bool> {
+        let mut touched = 0u64;
+        match &self.inner[..] {
+            [inner] => touched = inner.count(),
+            _ => self.each_inner(chunk, &mut |_, _| {
+                touched += 1;
+                Ok(())
+            })?,
+        }
+        let is_raw = matches!(sharding.inner.array_to_bytes, ArrayToBytes::Bytes { .. })
+            && sharding.inner.bytes_to_bytes.is_empty();
+        let elements = self.pieces.iter().fold(0u64, |sum, (_, part)| sum.saturating_add(count_of(part)));
+        let is_most = |count: u64, all: u64| count >= all.div_ceil(2);
+        Ok(is_most(touched, inside.inner_chunks) && (!is_raw || is_most(elements, inside.elements)))
+    }
+}
+
+/// How many elements a part has.
+fn count_of(part: &[AxisPart<'_>]) -> u64 {
+    part.iter().fold(1, |product: u64, axis| product.saturating_mul(axis.count))
+}

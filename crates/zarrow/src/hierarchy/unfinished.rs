@@ -1,0 +1,121 @@
+//! An array that is created with its elements, in a store that cannot make many values appear in one step.
+//!
+//! 1. An unfinished document is put first, on the condition that there is no node: that decides between two who create it,
+//!    before either has put a chunk.
+//! 2. Then its chunks are put.
+//! 3. Its own document takes the place of the unfinished one, on the condition that this is still there. So nobody ever sees
+//!    the array without all of its chunks.
+//! 4. Where the elements cannot be written, what was put is taken away again. A writer that is killed leaves the unfinished
+//!    document: there is no node for readers, creating one is an error that says why, and replacing it is none.
+//!
+//! The unfinished document is that of a group, with an attribute that tells: programs that do not know it find an empty group,
+//! and never an array of fill values. Version 2 has no document of which both kinds of nodes are made: its own is put first, as it
+//! is in a store that takes chunks of arrays alone.
+
+use super::document::{DOCUMENTS, update, writer};
+use super::node_lock::NodeLock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{Attributes, Document, GroupMetadata, JsonText, NodeMetadata, ZARR_JSON, ZarrFormat};
+use crate::options::OpenOptions;
+use crate::store::{Store, StoreWriter, join};
+use serde_json::{Map, Value};
+use std::hash::{BuildHasher, RandomState};
+use zarrow_array::allocation;
+
+/// The attribute that tells. Its value is another one for each array that is created.
+pub(super) const ATTRIBUTE: &str = "zarrow.unfinished_array";
+
+/// What is in the way of a new node.
+pub(super) const WHAT: &str = "an array whose creation has not ended, or was interrupted,";
+
+/// Whether these are the metadata of an unfinished document.
+pub(crate) fn is_unfinished(metadata: &NodeMetadata) -> bool {
+    matches!(metadata, NodeMetadata::Group(group) if group.attributes.contains_key(ATTRIBUTE))
+}
+
+/// The error of who looks for a node there (step 4).
+pub(crate) fn not_found() -> Error {
+    Error::from(ErrorKind::NotFound).with_hint(
+        "an array is being created here, or its creation was interrupted: overwrite=True creates it anew",
+    )
+}
+
+/// An array that is being created at a path.
+pub(super) struct Unfinished<'a> {
+    store: &'a dyn Store,
+    path: &'a str,
+    documents: Box<[Document]>,
+}
+
+impl<'a> Unfinished<'a> {
+    /// Whether an array of this version can begin as one.
+    pub(super) fn suits(writer: &dyn StoreWriter, zarr_format: ZarrFormat) -> bool {
+        zarr_format == ZarrFormat::V3 && !writer.needs_documents_first()
+    }
+
+    /// One at `path`.
+    ///
+    /// # Errors
+    /// [`zarrow_array::Error::OutOfMemory`].
+    pub(super) fn new(store: &'a dyn Store, path: &'a str) -> Result<Unfinished<'a>> {
+        // Keys of the hasher are random.
+        let number = RandomState::new().hash_one((std::process::id(), path));
+        let told = Map::from_iter([(ATTRIBUTE.to_owned(), Value::from(format!("{number:016x}")))]);
+        let metadata = GroupMetadata {
+            zarr_format: ZarrFormat::V3,
+            attributes: Attributes::from(told),
+            consolidated: None,
+        };
+        Ok(Unfinished { store, path, documents: metadata.documents()?.into() })
+    }
+
+    /// What is put first (step 1).
+    pub(super) fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
+    fn document(&self) -> &[u8] {
+        self.documents.first().map_or(&[], |(_, document)| document)
+    }
+
+    fn key(&self) -> String {
+        join(self.path, ZARR_JSON)
+    }
+
+    /// Step 3.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`] where another has put something in its place; and what the store gives.
+    pub(super) fn finish(&self, held: &NodeLock<'_>, document: &[u8], options: &OpenOptions) -> Result<()> {
+        let (key, limit) = (self.key(), options.limits.metadata.max_consolidated_nbytes);
+        let replaced = update(self.store, held, &key, limit, options.durability, |found| {
+            match found.map(JsonText::into_bytes) {
+                Some(found) if found == self.document() => {
+                    Ok(Some(JsonText::parse(allocation::copied(document)?, limit)?))
+                }
+                // An answer was lost.
+                Some(found) if found == document => Ok(None),
+                _ => Err(ErrorKind::Exists("another node").into()),
+            }
+        });
+        match replaced {
+            // The store has no conditions.
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
+                writer(self.store)?.set(&key, &[document], options.durability)
+            }
+            replaced => replaced,
+        }
+    }
+
+    /// Takes away what was put, if nobody else has put something in its place (step 4).
+    pub(super) fn take_away(&self, options: &OpenOptions) {
+        let limit = options.limits.metadata.max_consolidated_nbytes;
+        let is_own =
+            self.store.get(&self.key(), limit).is_ok_and(|found| found.as_deref() == Some(self.document()));
+        if is_own && let Ok(writer) = writer(self.store) {
+            // The error that led here is the one to tell.
+            let detached = writer.detach(self.path, options.durability, &DOCUMENTS);
+            let _ = detached.and_then(|detached| detached.map_or(Ok(()), |detached| detached.clear()));
+        }
+    }
+}
