@@ -58,7 +58,7 @@ def _is_everywhere(np: Any, tensor: Any, other: Any, equal_nan: bool, by_bits: b
     both = (side._equal(side) for side in (ours, theirs))
     nan_here, nan_there = (side._equal(on_device_of(side, False)) for side in both)
     positions = np.flatnonzero(~same.cpu().numpy().reshape(-1))
-    return all(side.reshape(-1)._take(positions.tolist())._all() for side in (nan_here, nan_there))
+    return all(side.reshape(-1)._take(positions)._all() for side in (nan_here, nan_there))
 
 
 def _equals_itself(tensor: Any) -> bool:

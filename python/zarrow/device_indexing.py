@@ -52,7 +52,7 @@ class _Rows(NamedTuple):
     """Rows along the first axis of `along`."""
 
     along: Any
-    positions: list[int]
+    positions: Any
     # Of the arrays of the index, and on which axis of the result they begin.
     shape: tuple[int, ...]
     front: int
@@ -100,7 +100,13 @@ def _rows(tensor: Any, index: Any) -> _Rows:
     except ExchangeError:
         along, copied_from = turned._copy(False)._reshape(lengths), turned
     is_run = not is_split and listed == list(range(listed[0], listed[0] + len(listed)))
-    return _Rows(along, positions.reshape(-1).tolist(), shape, listed[0] if is_run else 0, copied_from)
+    return _Rows(
+        along,
+        np.ascontiguousarray(positions.reshape(-1), np.int64),
+        shape,
+        listed[0] if is_run else 0,
+        copied_from,
+    )
 
 
 def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:

@@ -89,7 +89,7 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
     Parameters
     ----------
     x
-        The array.
+        The array; one in a store is read.
     device
         Where to: `"cuda:0"`, a number or a `torch.device`. By default the device that has the array, and for
         one of the CPU the first device.
@@ -106,6 +106,9 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
     UnsupportedError
         The elements have no layout on a device, as text has none.
     """
+    if isinstance(x, Array):
+        read: DeviceTensor = x.read(device="cuda" if device is None else device)
+        return read
     return DeviceTensor._of(x, device)
 
 

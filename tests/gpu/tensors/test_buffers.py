@@ -43,6 +43,30 @@ def test_memory_of_the_device_is_shared(lender: Any) -> None:
     assert tensor[:2].tobytes() == b"ab"
 
 
+def test_an_array_of_cupy_comes_back_itself() -> None:
+    class OfCupy(Lender):
+        """As `cupy.ndarray`, as far as buffers ask it."""
+
+        __module__ = "cupy"
+        dtype = property(lambda self: self.tensor.dtype)
+        shape = property(lambda self: self.tensor.shape)
+        ndim = property(lambda self: self.tensor.ndim)
+
+        def __len__(self) -> int:
+            return len(self.tensor)
+
+        def __getitem__(self, key: Any) -> Any:
+            return OfCupy(self.tensor[key])
+
+    given = OfCupy(on_device())
+    buffer, elements = Buffer(given), NDBuffer(given)
+    assert buffer.as_array_like() is given and elements.as_ndarray_like() is given
+    assert Buffer.from_buffer(buffer).as_array_like() is given
+    assert buffer[2:4].to_bytes() == b"\2\3" and type(buffer[2:4].as_array_like()) is OfCupy
+    elements[:2] = 7
+    assert buffer.to_bytes()[:3] == b"\7\7\2" and (elements.shape, len(elements)) == ((10,), 10)
+
+
 def test_memory_of_the_host_is_copied_with_a_warning(border: Border) -> None:
     with pytest.warns(ZarrUserWarning, match="copied"):
         buffer = Buffer(BYTES)

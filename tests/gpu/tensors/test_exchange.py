@@ -122,6 +122,16 @@ def test_dlpack_copies_when_it_is_asked(values: Any) -> None:
     assert address(other) != address(tensor) and np.array_equal(other.cpu().numpy(), values)
 
 
+def test_arrays_of_jax_are_not_written(values: Any) -> None:
+    class OfJax(Lender):
+        """As `jaxlib`'s arrays, whose capsules may not say that they never change."""
+
+        __module__ = "jaxlib._jax"
+
+    tensor = zarrow.gpu.asarray(OfJax(zarrow.gpu.asarray(values)))
+    assert tensor.readonly and np.array_equal(tensor.cpu().numpy(), values)
+
+
 def test_read_only_memory_stays_so(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     data = tensor.__cuda_array_interface__["data"][0]

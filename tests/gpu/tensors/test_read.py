@@ -227,6 +227,7 @@ def test_casts_are_those_of_the_host(tmp_path: Path) -> None:
 def test_created_and_appended(tmp_path: Path, values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     array = zarrow.create_array(tmp_path / "a.zarr", data=tensor, chunks=(10, 20))
+    assert np.array_equal(zarrow.gpu.asarray(array).cpu().numpy(), values)
     array.append(tensor[:3])
     assert array.shape == (40, 53) and array.dtype == values.dtype
     assert np.array_equal(array[...].numpy(), np.concatenate([values, values[:3]]))

@@ -97,9 +97,15 @@ fn by_dlpack(object: &Bound<'_, PyAny>, number: i32) -> PyResult<zarrow_cuda::De
         }
         answer => answer?,
     };
-    match capsule::consume(&capsule)? {
-        Consumed::Versioned(foreign) => import::versioned(foreign).raise(py),
-        Consumed::Legacy(foreign) => import::legacy(foreign).raise(py),
+    let tensor = match capsule::consume(&capsule)? {
+        Consumed::Versioned(foreign) => import::versioned(foreign).raise(py)?,
+        Consumed::Legacy(foreign) => import::legacy(foreign).raise(py)?,
+    };
+    // JAX's arrays never change, which not all of its capsules say.
+    let module: String = object.get_type().getattr("__module__")?.extract().unwrap_or_default();
+    match module.split('.').next() {
+        Some("jax" | "jaxlib") => tensor.broadcast_to(tensor.shape()).raise(py),
+        _ => Ok(tensor),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::node::array::Array;
 use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
 use crate::python::summary::{nbytes, tuple};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -338,11 +339,17 @@ impl DeviceTensor {
         self.told(py, |tensor| tensor.fill(&value))
     }
 
-    fn _take<'py>(&self, py: Python<'py>, positions: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
+    /// The rows at positions, an array of int64.
+    fn _take<'py>(&self, positions: &Bound<'py, PyAny>) -> PyResult<Bound<'py, DeviceTensor>> {
+        let py = positions.py();
+        let positions = PyBuffer::<i64>::get(positions)?.to_vec(py)?;
         self.made(py, |tensor| tensor.take(&positions))
     }
 
-    fn _put(&self, py: Python<'_>, positions: Vec<i64>, rows: &Bound<'_, DeviceTensor>) -> PyResult<()> {
+    /// Sets the rows at positions, an array of int64.
+    fn _put(&self, positions: &Bound<'_, PyAny>, rows: &Bound<'_, DeviceTensor>) -> PyResult<()> {
+        let py = positions.py();
+        let positions = PyBuffer::<i64>::get(positions)?.to_vec(py)?;
         let rows = rows.get().on_device(py)?;
         self.told(py, |tensor| tensor.put(&positions, rows))
     }
