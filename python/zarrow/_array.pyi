@@ -278,9 +278,8 @@ class Array:
             `Tensor.is_mapped` tells. It cannot be given together with `out`.
 
             The map is private and copied on write: what is written to the tensor stays in this process, and
-            no file changes. What another process writes to a file in place shows through, as long as the
-            page was not written to here. If another process truncates a file, touching what is gone
-            kills this process with SIGBUS: map only files that nothing changes.
+            no file changes. What another process writes to a file in place shows through, as long as the page
+            was not written to here. Touching what another process has cut off ends this process by SIGBUS.
         mask
             Which values mean that an element is missing; the result has a masked layout, whose data keep
             them. The mask is made while a chunk is decoded, and so is the bitmap that Arrow asks for.
@@ -294,19 +293,15 @@ class Array:
             - a value, or a list or NumPy array of values: of the array's or the field's type, exactly,
               except that floats are rounded to it. Any NaN is equal to NaN, and -0 to 0.
 
-            Elements of an optional type that are missing stay so. `out` cannot be given with it, and `mmap`
-            has no effect.
+            Elements that are missing by their type stay so. Not together with `out`; `mmap` has no effect.
         order
             How the elements of a Tensor lie in memory: `"C"`, the last axis has neighbours; `"F"`, the first
             one has; `"A"`, as those of each chunk are stored, which needs no turn. Not together with `out`,
             `mmap` and `mask`.
-        device, stream
+        device, stream, decompress
             A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which
-            the result is used; `out` may be memory of a GPU too. Not with `mmap`, `mask` and `order`.
-        decompress
-            Where chunks are decompressed that go to a GPU: `"host"`, the default; `"device"`, by nvCOMP, which
-            is to be installed (`nvidia-libnvcomp-cu13`), for zstd, lz4 and blosc with these; `"auto"`, where it
-            is likely to be faster, as `zarrow.gpu.explain` says. See "On the GPU" in the documentation.
+            the result is used; `out` may be memory of a GPU too. Chunks are decompressed on the `"host"`, or
+            on the `"device"` by nvCOMP; `"auto"` as `zarrow.gpu.explain` says. Not with `mmap`, `mask`, `order`.
 
         Returns
         -------
@@ -324,8 +319,8 @@ class Array:
             There is not enough memory, the store or the GPU could not be used, or Ctrl-C stopped the read.
             Some of the elements of `out` may have been written then, and nothing else.
         ValueError
-            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` or
-            `decompress` is none of the three, or was given with one of these; `mask` is not a value of the type
+            `out` has another shape, or elements that overlap, or was given with `mmap` or `mask`; `order` is
+            none of the three, or was given with one of these; `mask` is not a value of the type
             (an `OverflowError` if an integer is too large for it).
         TypeError
             `out` has another type, is not an array, or has a mask; `mask` is of another kind than elements.

@@ -115,9 +115,9 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
 def explain(array: Array, selection: Any = None) -> dict[str, Any]:
     """Say where `array.read(selection, device=..., decompress="auto")` would decompress, and why.
 
-    A GPU decompresses each frame with one block of threads, slower than a core of the CPU does, and has hundreds
-    of them. So it is worth it for many small frames: hundreds of chunks, or blosc, whose blocks are frames.
-    Nothing is read.
+    A GPU decompresses each frame with one block of threads, slower than a core of the CPU does, and has
+    hundreds of them. So it is worth it for many small frames: hundreds of chunks, or blosc, whose blocks are
+    frames. Nothing is read.
 
     Parameters
     ----------
