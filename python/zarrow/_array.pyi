@@ -301,7 +301,7 @@ class Array:
         device, stream, decompress
             A GPU to read to, such as `"cuda:0"`, and the stream of PyTorch or CuPy (or its number) in which
             the result is used; `out` may be memory of a GPU too. Chunks are decompressed on the `"host"`, or
-            on the `"device"` by nvCOMP; `"auto"` as `zarrow.gpu.explain` says. Not with `mmap`, `mask`, `order`.
+            on the `"device"` by nvCOMP; `"auto"`: see `zarrow.gpu.explain`. Not with `mmap`, `mask`, `order`.
 
         Returns
         -------
