@@ -34,7 +34,7 @@ CARGO_FLAGS := --release --workspace --locked
 
 step = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help tools wheel demo bench test soak architecture software-device ptx test-kernels test-device data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
+.PHONY: help tools wheel demo bench test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -119,7 +119,7 @@ test: lint ## everything that must hold before a change lands
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
-	$(BIN)/pytest -m 'not torch and not stores and not kernels and not device'
+	$(BIN)/pytest -m 'not torch and not stores and not kernels and not gpu'
 	@$(MAKE) --no-print-directory test-kernels test-device
 
 habits: ## docs/habits.md, written anew from the lines that the tests run
@@ -205,7 +205,18 @@ test-kernels: $(NVRTC)/ready $(NVCOMP)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVIC
 # In a process of their own: which driver there is, is found out once.
 test-device: wheel $(SOFTWARE_DEVICE) ## tensors on a GPU and zarr-python's buffers there, on the software device
 	$(call step,tensors on a device)
-	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) $(BIN)/pytest -m device tests/gpu/tensors
+	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) $(BIN)/pytest -m gpu tests/gpu/tensors
+
+# On a GPU of this machine, beside the PyTorch, CuPy and JAX that the environment has; each test says why it was skipped.
+test-gpu: wheel $(NVCOMP)/ready ## the same, and the kernels, on this machine's GPU
+	$(call step,tensors on the GPU)
+	PYTHONPATH=$(NVCOMP) $(BIN)/pytest -m gpu tests/gpu/tensors
+	$(call step,kernels on the GPU)
+	ZARROW_CUDA_DRIVER=libcuda.so.1 $(KERNEL_TESTS)
+
+bench-gpu: wheel $(PEERS)/ready $(NVCOMP)/ready ## speed on this machine's GPU beside other readers: ROWS="raw zstd", FLAGS="--mib 4096 --threads 1 4 16"
+	$(call step,benchmarks of the GPU)
+	@PYTHONPATH=$(PEERS):$(NVCOMP) $(BIN)/python -m benches.gpu $(FLAGS) $(ROWS)
 
 architecture: ## the lists of files in docs/architecture.md, written anew
 	$(PYTHON) tests/architecture.py

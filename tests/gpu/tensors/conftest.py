@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test of this folder."""
     for item in items:
         if "/gpu/tensors/" in Path(item.path).as_posix():
-            item.add_marker(pytest.mark.device)
+            item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(scope="session", autouse=True)
