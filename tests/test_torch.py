@@ -255,3 +255,37 @@ def test_a_data_loader_with_forked_workers(array, dataset):
             np.testing.assert_array_equal(batch.numpy(), VALUES[numbers_of_rows.numpy()])
             seen += numbers_of_rows.tolist()
         assert sorted(seen) == list(range(64))
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 2 worker processes")
+@pytest.mark.filterwarnings("ignore:.*use of fork\\(\\) may lead to deadlocks:DeprecationWarning")
+def test_a_data_loader_whose_forked_workers_read_from_s3():
+    boto3 = pytest.importorskip("boto3")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        endpoint = f"http://{host}:{port}"
+        secrets = {"aws_access_key_id": "tests", "aws_secret_access_key": "tests", "region_name": "us-east-1"}
+        boto3.client("s3", endpoint_url=endpoint, **secrets).create_bucket(Bucket="tests")
+        kwargs = {"endpoint_url": endpoint, "region_name": "us-east-1"}
+        options = {"key": "tests", "secret": "tests", "client_kwargs": kwargs}
+        url = "s3://tests/rows.zarr"
+        zarrow.save(url, VALUES, storage_options=options)
+        array = zarrow.open(url, storage_options=options)
+        # The parent has threads and connections of its own before the workers are forked.
+        np.testing.assert_array_equal(array[...].numpy(), VALUES)
+        loader = torch.utils.data.DataLoader(
+            Rows(array), num_workers=2, multiprocessing_context="fork", timeout=60, batch_size=8, shuffle=True
+        )
+        for _ in range(3):
+            seen = []
+            for numbers_of_rows, batch in loader:
+                np.testing.assert_array_equal(batch.numpy(), VALUES[numbers_of_rows.numpy()])
+                seen += numbers_of_rows.tolist()
+            assert sorted(seen) == list(range(64))
+        np.testing.assert_array_equal(array[3].numpy(), VALUES[3])
+    finally:
+        server.stop()
