@@ -33,7 +33,7 @@ pub use device::{Device, release_memory};
 pub use error::{Error, Result};
 pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;
-pub use read::{in_stream, read, read_routed, write};
+pub use read::{in_stream, read, read_many, read_routed, write};
 pub use route::{Explanation, Route, explain};
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;

@@ -14,7 +14,8 @@ use crate::decompress::decompressor;
 use crate::decompress::wave::{self, Done};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::route::{Route, explain};
+use crate::pinned::Slot;
+use crate::route::{Route, explain, takes};
 use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
 use zarrow::{Array, Part, ReadOptions, Selection, Strided, Values, WriteOptions};
@@ -57,9 +58,8 @@ pub fn read(
 /// which tells what is wrong with it.
 ///
 /// # Errors
-/// As [`read`]; [`Error::Unavailable`] where the device is asked for and nobody decompresses there;
-/// [`Error::Unsupported`] where it is asked for an array or a selection that cannot be handed over
-/// ([`Array::hands_over`]).
+/// As [`read`]; [`Error::Unsupported`] where the device is asked for, and can decompress nothing of it;
+/// [`Error::Unavailable`] where nobody decompresses there; and what the decompressor answers.
 pub fn read_routed(
     array: &Array,
     selection: &Selection,
@@ -68,22 +68,24 @@ pub fn read_routed(
     route: Route,
     options: &ReadOptions<'_>,
 ) -> Result<(DeviceTensor, Done)> {
-    let route = match route {
-        Route::Auto => explain(array, selection).route,
-        route => route,
-    };
     let result = place_for(array, selection, device, out)?;
-    if route == Route::Device {
-        if !array.hands_over(selection) {
-            let text = "the device decompresses no such array, store or selection: type decompress=\"host\"";
-            return Err(Error::Unsupported(text.to_owned()));
+    let by_device = match route {
+        Route::Host => None,
+        Route::Device => {
+            takes(array, selection).map_err(Error::Unsupported)?;
+            Some(decompressor()?)
         }
-        let done = wave::read(array, selection, &result, decompressor()?, options)?;
-        if done.failed_frames == 0 {
-            return Ok((result, done));
+        Route::Auto if explain(array, selection).route == Route::Device => decompressor().ok(),
+        Route::Auto => None,
+    };
+    if let Some(decompressor) = by_device {
+        match wave::read(array, selection, &result, decompressor, options) {
+            Ok(done) if done.failed_frames == 0 => return Ok((result, done)),
+            Ok(_) => {}
+            // The array's own errors are those of the host too. What the device cannot do, it can where that is not asked for.
+            Err(error) if route == Route::Device || matches!(error, Error::Zarr(_)) => return Err(error),
+            Err(_) => {}
         }
-        read_by_parts(array, selection, &result, options)?;
-        return Ok((result, done));
     }
     read_by_parts(array, selection, &result, options)?;
     Ok((result, Done::default()))
@@ -127,11 +129,66 @@ fn read_part(array: &Array, part: &Part, result: &DeviceTensor, options: &ReadOp
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
     // SAFETY: the slot has these bytes and is this read's alone; C strides give each position its own place.
     unsafe { array.read_strided(&part.selection, memory, options)? };
-    let place = place_of(result, &part.start, &extents)?;
-    if place.is_c_contiguous() {
-        return device.copy_beside(&place, |stream| slot.send(place.address(), nbytes, stream));
+    send(&mut slot, &place_of(result, &part.start, &extents)?)
+}
+
+/// Reads items of one shape and type to `out`: item `i` to position `i` of its first axis. Items that fit a slot together are
+/// read as one batch, in which each chunk is decoded once.
+///
+/// # Errors
+/// As [`read`], and as [`zarrow::read_many`].
+///
+/// ```no_run
+/// use zarrow::{Array, ReadOptions, Selection};
+/// use zarrow_cuda::{Device, DeviceTensor, read_many};
+/// let array = Array::open("data.zarr/temperature").unwrap();
+/// let crops: Vec<_> = (0..32).map(|_| Selection::all(array.shape())).collect();
+/// let items: Vec<_> = crops.iter().map(|crop| (&array, crop)).collect();
+/// let shape = [&[32], array.shape()].concat();
+/// let out = DeviceTensor::empty(Device::get(0)?, &shape, array.data_type().clone())?;
+/// read_many(&items, &out, &ReadOptions::default())?;
+/// # Ok::<(), zarrow_cuda::Error>(())
+/// ```
+pub fn read_many(
+    items: &[(&Array, &Selection)],
+    out: &DeviceTensor,
+    options: &ReadOptions<'_>,
+) -> Result<()> {
+    let Some((first, selection)) = items.first() else { return Ok(()) };
+    let extents = selection.shape();
+    let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
+    for (array, _) in items {
+        check_place(array, &batch, out.device(), out)?;
     }
-    let staging = DeviceTensor::empty(device, &extents, result.dtype().clone())?;
+    let item_nbytes = shape::nbytes(&extents, out.item_size())?;
+    if item_nbytes > PART_NBYTES {
+        return items.iter().enumerate().try_for_each(|(number, (array, selection))| {
+            read_by_parts(array, selection, &rows_of(out, number, 1)?.reshape(&signed(&extents))?, options)
+        });
+    }
+    let device = out.device();
+    let together = (PART_NBYTES / item_nbytes.max(1)).clamp(1, items.len());
+    for (number, group) in items.chunks(together).enumerate() {
+        let shape = [&[group.len() as u64][..], &extents].concat();
+        let nbytes = item_nbytes * group.len();
+        let mut slot = device.idle.take(device, PART_NBYTES)?;
+        let (pointer, room) = slot.ready()?;
+        let strides = c_byte_strides(&shape, first.data_type().item_size().unwrap_or(0))?;
+        let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
+        // SAFETY: as for one part; the first axis is that of the items.
+        unsafe { zarrow::read_many_strided(group, &memory, options)? };
+        send(&mut slot, &rows_of(out, number * together, group.len())?)?;
+    }
+    Ok(())
+}
+
+/// Step 3: has a slot, whose elements lie in C order, copied to their place.
+fn send(slot: &mut Slot, place: &DeviceTensor) -> Result<()> {
+    let (device, nbytes) = (place.device(), place.nbytes());
+    if place.is_c_contiguous() {
+        return device.copy_beside(place, |stream| slot.send(place.address(), nbytes, stream));
+    }
+    let staging = DeviceTensor::empty(device, &place.extents(), place.dtype().clone())?;
     device.copy_beside(&staging, |stream| slot.send(staging.address(), nbytes, stream))?;
     place.assign(&staging)
 }
@@ -150,9 +207,7 @@ pub fn write(
     options: &WriteOptions<'_>,
 ) -> Result<()> {
     let device = values.device();
-    let shape: Vec<i64> =
-        selection.shape().iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
-    let values = values.broadcast_to(&shape)?;
+    let values = values.broadcast_to(&signed(&selection.shape()))?;
     let unit = array.write_unit().unwrap_or_else(|| vec![1; array.shape().len()]);
     let parts = selection.parts(&unit, values.item_size(), PART_NBYTES);
     let fetch = |part: &Part| {
@@ -218,6 +273,20 @@ fn place_of(tensor: &DeviceTensor, start: &[u64], extents: &[u64]) -> Result<Dev
         .map(|(start, extent)| IndexStep::Range { start: fits(start), step: 1, count: fits(extent) })
         .collect();
     tensor.view(&steps)
+}
+
+/// `count` rows of the first axis, from `start` on.
+fn rows_of(tensor: &DeviceTensor, start: usize, count: usize) -> Result<DeviceTensor> {
+    let mut extents = tensor.extents();
+    let mut starts = vec![0; extents.len()];
+    if let (Some(first), Some(extent)) = (starts.first_mut(), extents.first_mut()) {
+        (*first, *extent) = (start as u64, count as u64);
+    }
+    place_of(tensor, &starts, &extents)
+}
+
+fn signed(extents: &[u64]) -> Vec<i64> {
+    extents.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect()
 }
 
 fn c_byte_strides(extents: &[u64], item_size: usize) -> Result<Vec<isize>> {

@@ -5,7 +5,7 @@
 //! none is large. Chunks that it cannot take are decoded on the host within the same read.
 
 use crate::decompress::{decompressor, frames::LARGEST_FRAME};
-use zarrow::{Array, AxisSelection, Selection};
+use zarrow::{Array, AxisSelection, DataType, Selection};
 
 /// The fewest chunks for which the device is chosen, where each is a frame.
 const FEWEST_FRAMES: u64 = 256;
@@ -60,39 +60,75 @@ pub fn explain(array: &Array, selection: &Selection) -> Explanation {
         }
     });
     let chunks = touched.fold(u64::from(!shape.is_empty()), u64::saturating_mul);
-    let compressor = compressor_of(array);
+    let compressor = compressor_of(array).map(|codec| codec.0);
     let each = match compressor.as_deref() {
         Some("blosc") => chunk_nbytes.div_ceil(LIKELY_BLOCK).max(1),
         _ => 1,
     };
     let frames = chunks.saturating_mul(each);
     let host = |why: String| (Route::Host, why);
-    let (route, why) = match compressor.as_deref() {
-        None => host("the chunks are not compressed, or by several codecs".to_owned()),
-        Some(name) if !["zstd", "lz4", "blosc"].contains(&name) => {
-            host(format!("the device decompresses zstd, lz4 and blosc, and not {name}"))
+    let (route, why) = match (takes(array, selection), decompressor()) {
+        (Err(why), _) => host(why),
+        (Ok(()), _) if frames < FEWEST_FRAMES => {
+            host(format!("{frames} frames or so leave most of the device idle: {FEWEST_FRAMES} are worth it"))
         }
-        Some(_) if !array.hands_over(selection) => {
-            host("the selection is a list of positions, the elements have no fixed size, or the store is not local".to_owned())
-        }
-        Some("zstd" | "lz4") if chunk_nbytes > LARGEST_FRAME as u64 => {
-            host(format!("each chunk is one frame of {chunk_nbytes} bytes, which one block of threads would decompress"))
-        }
-        Some(_) if frames < FEWEST_FRAMES => {
-            host(format!("about {frames} frames leave most of the device idle: {FEWEST_FRAMES} are worth it"))
-        }
-        Some(_) => match decompressor() {
-            Err(error) => host(error.to_string()),
-            Ok(_) => (Route::Device, format!("about {frames} frames keep the device busy")),
-        },
+        (Ok(()), Err(error)) => host(error.to_string()),
+        (Ok(()), Ok(_)) => (Route::Device, format!("{frames} frames or so keep the device busy")),
     };
     Explanation { route, why, compressor, chunks, chunk_nbytes, frames }
 }
 
-/// The one compressor of the chunks that are decoded by themselves.
-fn compressor_of(array: &Array) -> Option<String> {
+/// Whether the device can decompress chunks of the selection, as far as the metadata tell.
+///
+/// # Errors
+/// Why it cannot, in a sentence.
+pub(crate) fn takes(array: &Array, selection: &Selection) -> Result<(), String> {
+    let no = |why: &str| Err(format!("{why}: the host decompresses, as decompress=\"host\" says"));
+    if array.data_type().item_size().is_none() || matches!(array.data_type(), DataType::Optional(_)) {
+        return no("elements of no fixed size, or that may be missing, have no layout on a device");
+    }
+    if selection.axes().iter().any(|axis| !matches!(axis, AxisSelection::Even { .. })) {
+        return no(
+            "the selection has a list of positions, and only slices and integers are placed by the device",
+        );
+    }
+    if array.store().remote().is_some() {
+        return no("the array is in a store that is not local");
+    }
+    let Some((name, has_checksum)) = compressor_of(array) else {
+        return no("the chunks are not compressed, or by several codecs");
+    };
+    if !["zstd", "lz4", "blosc"].contains(&name.as_str()) {
+        return no(&format!("the device decompresses zstd, lz4 and blosc, and not {name}"));
+    }
+    if has_checksum {
+        return no("the frames carry a checksum of the elements, which the host verifies");
+    }
+    let chunk_nbytes = array
+        .chunk_shape()
+        .unwrap_or_default()
+        .iter()
+        .fold(array.data_type().item_size().unwrap_or(0) as u64, |nbytes, extent| {
+            nbytes.saturating_mul(*extent)
+        });
+    if name != "blosc" && chunk_nbytes > LARGEST_FRAME as u64 {
+        let why = format!(
+            "each chunk is one frame of {chunk_nbytes} bytes, which one block of threads would decompress"
+        );
+        return no(&why);
+    }
+    if !array.hands_over(selection) {
+        return no("the elements are filtered, or structures in the other byte order");
+    }
+    Ok(())
+}
+
+/// The one compressor of the chunks that are decoded by themselves, and whether its frames have a checksum.
+fn compressor_of(array: &Array) -> Option<(String, bool)> {
     let stages = array.codec_stages().ok()?;
     let mut compressors = stages.compressors.iter().filter(|codec| codec.name != "crc32c");
-    let only = compressors.next().map(|codec| codec.name.trim_start_matches("numcodecs.").to_owned());
-    only.filter(|_| compressors.next().is_none())
+    let only = compressors.next()?;
+    let has_checksum = only.configuration.get("checksum").is_some_and(|checksum| *checksum == true);
+    let name = only.name.trim_start_matches("numcodecs.").to_owned();
+    compressors.next().is_none().then_some((name, has_checksum))
 }

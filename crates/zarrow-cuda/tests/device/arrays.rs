@@ -9,7 +9,7 @@ use zarrow::{
     WriteOptions, create_array,
 };
 use zarrow_array::{DataType, SharedTensor};
-use zarrow_cuda::{DeviceTensor, Error, in_stream, read, write};
+use zarrow_cuda::{DeviceTensor, Error, in_stream, read, read_many, write};
 
 /// An array in memory, of numbers that differ.
 pub fn array(shape: &[u64], build: impl FnOnce(ArrayBuilder) -> ArrayBuilder) -> Array {
@@ -122,6 +122,46 @@ fn reads_go_into_memory_with_any_strides() {
     assert!(matches!(refused(&out.broadcast_to(&[30, 20]).unwrap()), Error::ReadOnly));
     let other = DeviceTensor::empty(device(1), &[30, 20], Number::UInt32.into()).unwrap();
     assert!(matches!(refused(&other), Error::OtherDevice { .. }));
+}
+
+#[test]
+fn a_batch_is_that_of_the_host() {
+    let large = array(&[3000, 2000], |builder| builder.chunk_shape([512, 512]).compressors([zstd()]));
+    // Small items share a slot; of the large ones each goes by parts.
+    for (count, extent) in [(7, 40), (1, 3), (3, 2600)] {
+        let crops: Vec<Selection> = (0..count)
+            .map(|number| {
+                let start = number * 13;
+                let indices = [
+                    slice(start, Some(start + extent), 1),
+                    slice(start, Some((start + extent).min(2000)), 1),
+                ];
+                Selection::new(large.shape(), &indices).unwrap()
+            })
+            .filter(|crop| crop.shape() == [extent as u64, (extent as u64).min(2000)] || extent == 2600)
+            .collect();
+        let shape = crops[0].shape();
+        let items: Vec<_> =
+            crops.iter().filter(|crop| crop.shape() == shape).map(|crop| (&large, crop)).collect();
+        let extents = [&[items.len() as u64][..], &shape].concat();
+        let whole = DeviceTensor::empty(device(0), &extents, Number::UInt32.into()).unwrap();
+        let turned = DeviceTensor::empty_column_major(device(0), &extents, Number::UInt32.into()).unwrap();
+        for out in [whole, turned] {
+            read_many(&items, &out, &ReadOptions::default()).unwrap();
+            for (number, (array, crop)) in items.iter().enumerate() {
+                let rest = shape.iter().map(|extent| zarrow_array::IndexStep::Range {
+                    start: 0,
+                    step: 1,
+                    count: *extent as i64,
+                });
+                let steps: Vec<_> =
+                    std::iter::once(zarrow_array::IndexStep::At(number as i64)).chain(rest).collect();
+                assert!(same(&out.view(&steps).unwrap().to_host().unwrap(), &expected(array, crop)));
+            }
+        }
+        let small = DeviceTensor::empty(device(0), &shape, Number::UInt32.into()).unwrap();
+        assert!(matches!(read_many(&items, &small, &ReadOptions::default()), Err(Error::Array(_))));
+    }
 }
 
 #[test]

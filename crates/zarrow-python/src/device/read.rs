@@ -15,7 +15,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 use zarrow::{Array, Selection};
-use zarrow_array::IndexStep;
 use zarrow_cuda::{Device, Route, Stream, in_stream};
 
 /// Where a read goes.
@@ -167,24 +166,21 @@ impl<'py> Destination<'py> {
         let (order, out) = (self.order, self.out.as_ref().map(|(_, tensor)| tensor));
         let batch = interruptible_with(py, |interrupt| {
             order.run(|| {
-                let batch = match (out, stacked) {
-                    (Some(out), _) => Some(out.clone()),
-                    (None, Some((dtype, shape))) => {
-                        let shape = [&[items.len() as u64][..], shape].concat();
-                        Some(zarrow_cuda::DeviceTensor::empty(order.device, &shape, dtype.clone())?)
-                    }
-                    (None, None) => None,
-                };
-                let mut read = Vec::with_capacity(items.len());
-                for (number, (array, selection)) in items.iter().enumerate() {
-                    let place = batch.as_ref().map(|batch| row(batch, number, items.len())).transpose()?;
-                    let options = interrupt.into();
-                    read.push(zarrow_cuda::read(array, selection, order.device, place.as_ref(), &options)?);
+                if let Some((dtype, shape)) = stacked {
+                    let shape = [&[items.len() as u64][..], shape].concat();
+                    let batch = match out {
+                        Some(out) => out.clone(),
+                        None => zarrow_cuda::DeviceTensor::empty(order.device, &shape, dtype.clone())?,
+                    };
+                    let items: Vec<_> =
+                        items.iter().map(|(array, selection)| (&**array, selection)).collect();
+                    zarrow_cuda::read_many(&items, &batch, &interrupt.into())?;
+                    return Ok(vec![batch]);
                 }
-                Ok(match batch {
-                    Some(batch) => vec![batch],
-                    None => read,
-                })
+                let read = |(array, selection): &(Arc<Array>, Selection)| {
+                    zarrow_cuda::read(array, selection, order.device, None, &interrupt.into())
+                };
+                items.iter().map(read).collect()
             })
         })?;
         if stacked.is_some() {
@@ -199,21 +195,6 @@ impl<'py> Destination<'py> {
         }
         Ok(list.into_any())
     }
-}
-
-/// Row `number` of a batch of `count`.
-fn row(
-    batch: &zarrow_cuda::DeviceTensor,
-    number: usize,
-    count: usize,
-) -> zarrow_cuda::Result<zarrow_cuda::DeviceTensor> {
-    if batch.shape().first() != Some(&(count as i64)) {
-        let text = format!("expected out= with a first axis of {count}, got shape {:?}", batch.shape());
-        return Err(zarrow_array::Error::BadView(text).into());
-    }
-    let rest = batch.shape()[1..].iter().map(|extent| IndexStep::Range { start: 0, step: 1, count: *extent });
-    let steps: Vec<IndexStep> = std::iter::once(IndexStep::At(number as i64)).chain(rest).collect();
-    batch.view(&steps)
 }
 
 /// Refuses layouts that a device has none of.
