@@ -21,6 +21,9 @@ use std::time::Duration;
 use url::Url;
 use zarrow::Result;
 
+/// Options that hold others.
+const TABLES: [&str; 5] = ["client_kwargs", "config_kwargs", "s3", "retries", "s3_additional_kwargs"];
+
 /// What fsspec has an option for and this engine does by itself.
 const WITHOUT_EFFECT: [&str; 28] = [
     "asynchronous",
@@ -163,7 +166,7 @@ impl Settings {
     ) -> Result<()> {
         let wrong = || unsupported(format!("the storage option {name:?} has a value of the wrong type"));
         let text = match value {
-            Value::Null => return Ok(()),
+            Value::Null => return self.check_known(location, name),
             Value::Bool(flag) => Some(flag.to_string()),
             Value::Number(number) => Some(number.to_string()),
             Value::String(text) => Some(text.clone()),
@@ -171,10 +174,10 @@ impl Settings {
         };
         if let (None, Value::Object(table)) = (&text, value) {
             return match (name, &location.service) {
-                ("client_kwargs" | "config_kwargs" | "s3" | "retries" | "s3_additional_kwargs", _) => {
+                (name, _) if TABLES.contains(&name) => {
                     table.iter().try_for_each(|(name, value)| self.take(location, name, value, profile))
                 }
-                ("headers", _) => table
+                ("headers", Service::Http { .. } | Service::Gcs { .. }) => table
                     .iter()
                     .try_for_each(|(name, value)| self.header(name, value.as_str().ok_or_else(wrong)?)),
                 ("token", Service::Gcs { .. }) => {
@@ -186,7 +189,7 @@ impl Settings {
                     Ok(())
                 }
                 _ if WITHOUT_EFFECT.contains(&name) => Ok(()),
-                _ => Err(wrong()),
+                _ => self.check_known(location, name).and_then(|()| Err(wrong())),
             };
         }
         let text = text.ok_or_else(wrong)?;
@@ -239,6 +242,20 @@ impl Settings {
             _ => return Err(unknown(location, name)),
         }
         Ok(())
+    }
+
+    /// Refuses a name that no value would make an option.
+    fn check_known(&self, location: &Location, name: &str) -> Result<()> {
+        let is_table = TABLES.contains(&name)
+            || (name == "headers" && matches!(location.service, Service::Http { .. } | Service::Gcs { .. }));
+        if is_table || WITHOUT_EFFECT.contains(&name) {
+            return Ok(());
+        }
+        let told = unknown(location, name).to_string();
+        match self.clone().take(location, name, &Value::from("true"), &mut None) {
+            Err(error) if error.to_string() == told => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// `object_store` panics at an endpoint that is no URL.
@@ -455,6 +472,8 @@ mod tests {
         for (url, options) in [
             ("s3://bucket", r#"{"secert": "hush-hush"}"#),
             ("s3://bucket", r#"{"key": ["hush-hush"]}"#),
+            ("s3://bucket", r#"{"anonn": null}"#),
+            ("s3://bucket", r#"{"headers": {"x": "hush-hush"}}"#),
             ("gs://bucket", r#"{"key": "hush-hush"}"#),
             ("https://host", r#"{"anon": true, "password": "hush-hush"}"#),
             ("s3://bucket", r#"{"read_timeout": "hush-hush"}"#),
@@ -470,6 +489,14 @@ mod tests {
             let error = settings(url, options).unwrap_err();
             assert_eq!(error.kind().code(), "unsupported", "{options}");
             assert!(!error.to_string().contains("hush"), "{error}");
+        }
+        for options in [r#"{"header": {"x": "y"}}"#, r#"{"header": null}"#, r#"{"header": "y"}"#] {
+            assert!(
+                settings("https://host", options).unwrap_err().to_string().contains("HTTP takes headers")
+            );
+        }
+        for known in [r#"{"headers": null, "client_kwargs": null, "read_timeout": null}"#, "{}"] {
+            assert!(settings("https://host", known).is_ok());
         }
         let options = StorageOptions::from_json(r#"{"secret": "hush-hush"}"#).unwrap();
         assert_eq!(format!("{options:?}"), r#"["secret"]"#);
