@@ -337,8 +337,8 @@ def read_many(
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. If `items` is empty it is not looked at.
     device, stream
-        A GPU to read to, and the stream in which the result is used: as in `Array.read`. Items are read one
-        after the other there, and a chunk once for each of them.
+        A GPU to read to, and the stream in which the result is used: as in `Array.read`. Items that differ in
+        shape or type are read one after the other there.
 
     Returns
     -------

@@ -170,10 +170,53 @@ def test_many(tmp_path: Path, values: Any, border: Border) -> None:
     ragged = zarrow.read_many([(array, 0), (array.oindex, [1, 2])], device="cuda:0")
     assert [tensor.shape for tensor in ragged] == [(53,), (2, 53)]
     assert zarrow.read_many([], device="cuda:0") == [] and zarrow.read_many([], out=out) is out
-    with pytest.raises(ValueError, match="first axis of 3"):
+    with pytest.raises(ValueError, match="expected out= of shape"):
         zarrow.read_many(items, out=out[:2])
     with pytest.raises(ValueError, match="one type and shape"):
         zarrow.read_many([(array, 0), (array, np.s_[:2])], out=out)
+
+
+def test_overlapping_crops_decode_a_chunk_once(tmp_path: Path) -> None:
+    decoded = []
+
+    def decode(data: bytes) -> bytes:
+        decoded.append(1)
+        return data
+
+    values = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
+    zarrow.codecs.register("tests.counted", decode=decode, encode=bytes)
+    array = zarrow.create_array(
+        tmp_path / "x.zarr", data=values, chunks=(64, 64), compressors=[{"name": "tests.counted"}]
+    )
+    decoded.clear()
+    crops = [(array, np.s_[at : at + 16, at : at + 16]) for at in range(0, 40, 4)]
+    batch = zarrow.read_many(crops, device="cuda:0")
+    assert decoded == [1]
+    assert np.array_equal(batch.cpu().numpy(), np.stack([values[crop] for _, crop in crops]))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"compressors": []}, "not compressed"),
+        ({"compressors": [{"name": "gzip", "configuration": {"level": 1}}]}, "gzip"),
+        ({"compressors": [{"name": "zstd", "configuration": {"level": 1, "checksum": True}}]}, "checksum"),
+        ({"compressors": [{"name": "zstd", "configuration": {"level": 1, "checksum": False}}]}, "idle"),
+    ],
+)
+def test_why_the_host_decompresses(tmp_path: Path, values: Any, options: Any, why: str) -> None:
+    array = zarrow.create_array(tmp_path / "x.zarr", data=values, **options)
+    explanation = zarrow.gpu.explain(array)
+    assert explanation["decompress"] == "host" and why in explanation["why"]
+    assert np.array_equal(array.read(device="cuda:0", decompress="auto").cpu().numpy(), values)
+    if why != "idle":
+        with pytest.raises(zarrow.UnsupportedError, match=why):
+            array.read(device="cuda:0", decompress="device")
+    assert "list of positions" in zarrow.gpu.explain(array, [3, 1, 2])["why"]
+    with pytest.raises(ValueError, match='decompress is "gpu"'):
+        array.read(device="cuda:0", decompress="gpu")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="decompress= is for device="):
+        array.read(decompress="host")
 
 
 def test_what_has_no_layout_on_a_device(tmp_path: Path) -> None:
