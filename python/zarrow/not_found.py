@@ -57,6 +57,11 @@ def _nothing(store: str, place: Path) -> str:
     if store.startswith("~"):
         return f'"~" is taken as a name: give os.path.expanduser({store!r})'
     above = place.absolute().parent
+    for folder in (above, *above.parents):
+        if folder.is_file():
+            inner = str(place.absolute().relative_to(folder))
+            archive = str(folder)
+            return f"{archive!r} is a file: if it is a zip archive, type zarrow.open({archive!r}, {inner!r})"
     if not above.is_dir():
         while not above.parent.is_dir():
             above = above.parent

@@ -70,10 +70,10 @@ pub fn explain(array: &Array, selection: &Selection) -> Explanation {
     let (route, why) = match (takes(array, selection), decompressor()) {
         (Err(why), _) => host(why),
         (Ok(()), _) if frames < FEWEST_FRAMES => {
-            host(format!("{frames} frames or so leave most of the device idle: {FEWEST_FRAMES} are worth it"))
+            host(format!("about {frames} of {FEWEST_FRAMES} frames that would keep the device busy: it would be idle"))
         }
         (Ok(()), Err(error)) => host(error.to_string()),
-        (Ok(()), Ok(_)) => (Route::Device, format!("{frames} frames or so keep the device busy")),
+        (Ok(()), Ok(_)) => (Route::Device, format!("the frames, about {frames}, keep the device busy")),
     };
     Explanation { route, why, compressor, chunks, chunk_nbytes, frames }
 }

@@ -18,7 +18,9 @@ pub fn device(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static Device>> {
 pub fn cuda_device(py: Python<'_>, object: Option<&Bound<'_, PyAny>>) -> PyResult<&'static Device> {
     match object.filter(|object| !object.is_none()) {
         None => py.detach(|| Device::get(0)).raise(py),
-        Some(object) => device(object)?.ok_or_else(|| unknown(object)),
+        Some(object) => device(object)?.ok_or_else(|| {
+            PyValueError::new_err("device=\"cpu\" is no GPU: expected \"cuda:0\" (or another number) or \"cuda\"")
+        }),
     }
 }
 
