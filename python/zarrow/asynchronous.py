@@ -47,8 +47,8 @@ async def read_async(
 ) -> Any:
     """Read a selection, as `read` does with `out` and `mask`, and await it.
 
-    For `order`, `mmap` and `device` type `await asyncio.to_thread(array.read, selection, order="F")`. The same
-    goes for the reads of `array.oindex`, `array.vindex` and `array.blocks`.
+    For `order`, `mmap` and `device` type `await asyncio.to_thread(array.read, selection, order="F")`. Read
+    `array.oindex`, `array.vindex` and `array.blocks` in a thread too.
 
     Parameters
     ----------
