@@ -37,6 +37,13 @@ def test_a_read_is_that_of_read(array: zarrow.Array, values: np.ndarray) -> None
         np.testing.assert_array_equal(found.numpy(), values[selection])
 
 
+@pytest.mark.parametrize("options", [{"order": "F"}, {"mmap": True}, {"device": "cuda:0"}])
+def test_options_of_read_alone_say_what_to_type(array: zarrow.Array, options: dict[str, Any]) -> None:
+    [name] = options
+    with pytest.raises(TypeError, match=rf"no {name}=: type await asyncio.to_thread\(array.read, "):
+        asyncio.run(array.read_async(..., **options))
+
+
 def test_many_reads_at_once_each_give_their_own(array: zarrow.Array, values: np.ndarray) -> None:
     async def rows() -> list[Any]:
         return await asyncio.gather(*(array.read_async(number % 60) for number in range(500)))

@@ -101,7 +101,10 @@ def cells(row: RemoteRow, peers: list[dict[str, Any]]) -> list[list[str]]:
         own = value(row, peer)
         ratio = f"{own / ours:.2f}" if own and ours and own > 0 and ours > 0 else "-"
         lines.append([peer["peer"], *texts, ratio, str(len(peer["seconds"])), note(peers, peer)])
-    return [["", *(MEASURES[measure][0] for measure in row.measures), "to zarrow", "runs", ""], *lines]
+    return [
+        ["", *(MEASURES[measure][0] for measure in row.measures), "times zarrow", "runs", "notes"],
+        *lines,
+    ]
 
 
 def note(peers: list[dict[str, Any]], peer: dict[str, Any]) -> str:
@@ -110,6 +113,25 @@ def note(peers: list[dict[str, Any]], peer: dict[str, Any]) -> str:
     expected = max(set(checks), key=checks.count, default=None)
     notes = ["WRONG VALUES"] if peer["check"] and peer["check"] != expected else []
     return "; ".join([*notes, *([peer["missing"][:90]] if peer["missing"] else [])])
+
+
+def behind(results: Results) -> list[str]:
+    """List the rows in which others are better, and how many times their values zarrow has."""
+    lines = []
+    for row in all_rows():
+        (_, column, *_), *peers = cells(row, results.rows[row.name]["peers"])
+        better = peers[: [name for name, *_ in peers].index("zarrow")]
+        # The third last cell is the ratio, or "-" where a value is not above 0.
+        ratios = [
+            line[0] if line[-3] == "-" else f"{1 / float(line[-3]):.1f} times {line[0]}" for line in better
+        ]
+        if ratios:
+            lines.append(f"- `{row.name}`, {column}: {', '.join(ratios)}")
+    return (
+        ["Others are better in these rows. Given is zarrow's value as a multiple of theirs:", "", *lines]
+        if lines
+        else ["zarrow has the best value in each row."]
+    )
 
 
 def row_table(row: RemoteRow, result: dict[str, Any]) -> str:
@@ -130,12 +152,15 @@ def write_page(results: Results) -> Path:
         "benchmarks, on the same machine, by HTTP/1.1 without TLS. It lets answers wait where a row says",
         "so. Each library has a process of its own. zarr-python, tensorstore and curl are told to have 64",
         "requests at once; zarrow begins with 64 and may have more; zarrista and the pipeline of zarrs",
-        "have as many as they choose. Values are medians of few rounds that go from library to library,",
-        "as many as the column of runs says. Server and reader share the CPUs, and the machine had other",
-        "work: compare the values of one row with each other, and with nothing else. CPU time is that of",
-        "all threads of the reader's process, in user and in kernel mode; the server's is not in it.",
+        "have as many as they choose. Values are medians of a few interleaved rounds; the column of runs",
+        "says how many. Server and reader share the CPUs, and the machine had other work: compare the",
+        "values of one row with each other, and with nothing else. CPU time is that of all threads of the",
+        "reader's process, in user and in kernel mode; the server's is not in it. *The bar* is the target",
+        "that we set for zarrow. *times zarrow* is the first column's value, divided by zarrow's.",
         "`curl` is not a reader of Zarr: it fetches the same values by libcurl's multi interface to their",
         "places in the result.",
+        "",
+        *behind(results),
         "",
         f"Measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}.",
         f"Builds of zarrow: {', '.join(builds)}.",

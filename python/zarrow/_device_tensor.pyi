@@ -24,8 +24,9 @@ class DeviceTensor:
 
     It is what `array.read(selection, device="cuda:0")` and `zarrow.gpu.asarray(x)` give. PyTorch, CuPy, JAX
     and whatever else speaks DLPack or `__cuda_array_interface__` take it without a copy. What is done with
-    it here (copies, casts, fills, comparisons, indexing by lists and masks) runs on the GPU, in one stream
-    of the device and in order; only what gives a value to the CPU waits.
+    it here (copies, casts, fills, `==` and `!=`, indexing by lists and masks) runs on the GPU, in one stream
+    of the device and in order; only what gives a value to the CPU waits. Arithmetic, `<` and reductions are
+    left to those libraries: here they raise a TypeError that says so.
 
     The elements go to the CPU when you say so, by `.cpu()`: NumPy, `memoryview` and pickle are refused, with
     an error that says so.
@@ -217,11 +218,29 @@ class DeviceTensor:
         ------
         ExchangeError
             The memory is read-only, or PyTorch has no such type (a `BufferError`).
+        ImportError
+            PyTorch is not installed: `pip install torch`.
         """
     def cupy(self) -> _cupy.ndarray:
-        """Give a cupy.ndarray of the same memory."""
+        """Give a cupy.ndarray of the same memory.
+
+        Raises
+        ------
+        ImportError
+            CuPy is not installed: `pip install cupy-cuda13x`, or `cupy-cuda12x`.
+        """
     def jax(self) -> _jax.Array:
-        """Give a jax.Array of the same memory, which JAX takes to be immutable."""
+        """Give a jax.Array of the same memory, which JAX takes to be immutable.
+
+        Raises
+        ------
+        ExchangeError
+            There are gaps between the elements, or JAX would narrow them to 32 bits (a `BufferError`).
+        DeviceError
+            JAX has no GPU to use: `pip install 'jax[cuda13]'`, or `jax[cuda12]`.
+        ImportError
+            JAX is not installed.
+        """
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         """Refuse, since it would be a copy.
 
@@ -287,7 +306,7 @@ class DeviceTensor:
         Raises
         ------
         AttributeError
-            It has no code for the type, as for bfloat16: DLPack has.
+            It has no code for the type, as for bfloat16: use DLPack.
         """
     def __arrow_c_device_array__(
         self, requested_schema: Any = None, **options: Any

@@ -342,7 +342,7 @@ def read_many(
 
     Returns
     -------
-    Tensor, Variable, MaskedTensor or MaskedVariable
+    Tensor, Variable, MaskedTensor, MaskedVariable or zarrow.gpu.Tensor
         In new memory: item `i` is at position `i` of a new first axis, if all items have one shape and one
         data type, and strings one fill value.
     list
@@ -354,7 +354,7 @@ def read_many(
     ------
     IndexingError
         A selection lies outside its array; the items differ in shape and `out` was given (an `IndexError`).
-    CodecError, OutOfMemoryError, StoreError, KeyboardInterrupt
+    CodecError, OutOfMemoryError, StoreError, DeviceError, KeyboardInterrupt
         As `Array.read`. The first error stops all; some of the elements of `out` may have been written then.
     ValueError, TypeError, ExchangeError
         `out` is not memory for the batch, as `Array.read` says.

@@ -42,8 +42,13 @@ def add_to_class() -> None:
         add_method(Array, function.__name__, function)
 
 
-async def read_async(self: Array, selection: _Index = ..., *, out: Any = None, mask: Any = None) -> Any:
-    """Read a selection, as `read` does with the same arguments, and await it.
+async def read_async(
+    self: Array, selection: _Index = ..., *, out: Any = None, mask: Any = None, **options: Any
+) -> Any:
+    """Read a selection, as `read` does with `out` and `mask`, and await it.
+
+    For `order`, `mmap` and `device` type `await asyncio.to_thread(array.read, selection, order="F")`. Read
+    `array.oindex`, `array.vindex` and `array.blocks` in a thread too.
 
     Parameters
     ----------
@@ -63,6 +68,8 @@ async def read_async(self: Array, selection: _Index = ..., *, out: Any = None, m
     ------
     asyncio.CancelledError
         The task was cancelled, and so were its requests.
+    TypeError
+        There are other options.
 
     And as `read`.
 
@@ -75,6 +82,12 @@ async def read_async(self: Array, selection: _Index = ..., *, out: Any = None, m
     """
     import asyncio
 
+    if options:
+        name = next(iter(options))
+        raise TypeError(
+            f"Array.read_async() takes out= and mask=, and no {name}=: "
+            f"type await asyncio.to_thread(array.read, selection, {name}=...)"
+        )
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 

@@ -2,20 +2,46 @@
 
 1. A scalar or an array of the host is made a tensor of the device first, of the type that is needed.
 2. Whatever goes to the CPU is named so: `cpu`, `item`, `tobytes`.
+3. Operators that compute are refused with an error that says which libraries do.
 """
 
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor, _help
-from zarrow.errors import ExchangeError, ShapeError
+from zarrow.arithmetic import BINARY, UNARY
+from zarrow.calling_line import frames_of_zarrow
+from zarrow.errors import DeviceError, ExchangeError, ShapeError
 
 ORDERS = ("C", "F", "A", "K")
+ORDERED = ("lt", "le", "gt", "ge")
+# Functions of NumPy that have another name than their operator.
+UFUNCS = {
+    "abs": "absolute",
+    "and": "bitwise_and",
+    "floordiv": "floor_divide",
+    "ge": "greater_equal",
+    "gt": "greater",
+    "le": "less_equal",
+    "lshift": "left_shift",
+    "lt": "less",
+    "mod": "remainder",
+    "mul": "multiply",
+    "neg": "negative",
+    "or": "bitwise_or",
+    "pos": "positive",
+    "pow": "power",
+    "rshift": "right_shift",
+    "sub": "subtract",
+    "truediv": "true_divide",
+    "xor": "bitwise_xor",
+}
 
 
 def add_to_class() -> None:
@@ -56,6 +82,12 @@ def add_to_class() -> None:
         setattr(DeviceTensor, name, function)
     for name, get in (("T", _reversed), ("flags", _flags)):
         setattr(DeviceTensor, name, property(get, doc=_help(f"DeviceTensor.{name}")))
+    for name in (*BINARY, *ORDERED):
+        setattr(DeviceTensor, f"__{name}__", _refused_binary(name))
+    for name in BINARY:
+        setattr(DeviceTensor, f"__r{name}__", _refused_binary(name))
+    for name in UNARY:
+        setattr(DeviceTensor, f"__{name}__", _refused_unary(name))
     setattr(DeviceTensor, "__hash__", None)  # noqa: B010  # for mypy: what compares by elements has none
 
 
@@ -72,7 +104,7 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
         array = np.asarray(value)
         if array.ndim == 0:
             return scalar(tensor, array[()], dtype)
-        value = array if array.dtype == dtype else array.astype(dtype)
+        value = array if array.dtype == dtype else _as_type(array, dtype)
     moved = DeviceTensor._of(value, tensor.device)
     return moved if moved.dtype == dtype else moved._astype(dtype)
 
@@ -81,8 +113,18 @@ def scalar(tensor: DeviceTensor, value: Any, dtype: Any) -> DeviceTensor:
     """Give a tensor without axes of this value."""
     np = _zarrow._import("numpy")
     made = DeviceTensor._empty((), dtype, tensor.device)
-    made._fill(np.asarray(value).astype(dtype).tobytes())
+    made._fill(_as_type(np.asarray(value), np.dtype(dtype)).tobytes())
     return made
+
+
+def _as_type(array: Any, dtype: Any) -> Any:
+    """Cast an array of the host. The warning that NumPy has for complex values names the caller's line."""
+    np = _zarrow._import("numpy")
+    if array.dtype.kind == "c" and dtype.kind in "iuf":
+        message = "Casting complex values to real discards the imaginary part"
+        warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=frames_of_zarrow())
+        array = array.real
+    return array.astype(dtype)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -254,7 +296,7 @@ def copy(self: Any, order: str = "C") -> Any:
 def fill(self: Any, value: Any) -> None:
     """Set each element."""
     np = _zarrow._import("numpy")
-    self._fill(np.asarray(value).astype(self.dtype).tobytes())
+    self._fill(_as_type(np.asarray(value), self.dtype).tobytes())
 
 
 def _all(self: Any) -> bool:
@@ -291,7 +333,14 @@ def torch(self: Any) -> Any:
 
 def cupy(self: Any) -> Any:
     """Hand the memory to CuPy."""
-    return _zarrow._import("cupy").from_dlpack(self)
+    try:
+        library = _zarrow._import("cupy")
+    except ModuleNotFoundError as error:
+        if error.name != "cupy":
+            raise
+        message = "this needs CuPy, which is not installed: pip install cupy-cuda13x (or cupy-cuda12x)"
+        raise ModuleNotFoundError(message, name="cupy") from None
+    return library.from_dlpack(self)
 
 
 def jax(self: Any) -> Any:
@@ -306,7 +355,42 @@ def jax(self: Any) -> Any:
             "cast with .astype()",
             kind="no_such_type",
         )
+    _check_jax_has_gpus()
     return _zarrow._import("jax.dlpack").from_dlpack(self)
+
+
+def _check_jax_has_gpus() -> None:
+    """Refuse a JAX that computes on the CPU alone."""
+    try:
+        _zarrow._import("jax").devices("cuda")
+    except RuntimeError as error:
+        raise DeviceError(
+            f"JAX has no GPU to use ({error}): pip install 'jax[cuda13]' (or 'jax[cuda12]')",
+            kind="unavailable",
+        ) from error
+
+
+def _refused_binary(name: str) -> Callable[..., Any]:
+    def method(self: Any, other: Any, /) -> Any:
+        if is_on_device(other) and not isinstance(other, DeviceTensor):
+            return NotImplemented  # a library that computes there may know tensors
+        raise _refused(name)
+
+    return method
+
+
+def _refused_unary(name: str) -> Callable[..., Any]:
+    def method(self: Any, /) -> Any:
+        raise _refused(name)
+
+    return method
+
+
+def _refused(name: str) -> TypeError:
+    """Say what to type for an operator, by the name of NumPy's function (step 3)."""
+    ufunc = UFUNCS.get(name, name)
+    refused: TypeError = _zarrow._import("zarrow.device_functions").refused(ufunc)
+    return refused
 
 
 def _deepcopy(self: Any, memo: Any) -> Any:
@@ -335,6 +419,8 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: An
 
 def _getattr(self: Any, name: str) -> Any:
     message = f"zarrow.gpu.Tensor has no {name}"
+    if name == "__cuda_array_interface__":
+        message += f": it has no code for {self.dtype.name}: use DLPack, as .torch(), .cupy() and .jax() do"
     if not name.startswith("_"):
         message += ": .torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
     raise AttributeError(message, name=name, obj=self)

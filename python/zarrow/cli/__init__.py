@@ -12,7 +12,7 @@ from zarrow import ZarrowError, __version__
 _SUBCOMMANDS = {
     "info": "what an array or group is: shape, type, chunks, codecs, sizes, attributes",
     "tree": "the hierarchy below a group",
-    "demo": "show on real data that nothing is copied",
+    "demo": "show on generated data that nothing is copied",
 }
 
 

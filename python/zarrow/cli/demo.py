@@ -1,4 +1,4 @@
-"""`zarrow demo`: shows that nothing is copied on the way, on real data or on an invented world."""
+"""`zarrow demo`: shows that nothing is copied on the way, on an invented world; `make demo`, on real data."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@ import argparse
 import json
 
 import zarrow
-from zarrow.cli.terminal import show
+from zarrow.cli.terminal import KINDS_OF_STORES, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow info`."""
-    parser.add_argument("store", metavar="STORE", help="an array or group: a folder, or a file:// URL")
+    parser.add_argument("store", metavar="STORE", help="an array or group: " + KINDS_OF_STORES)
     parser.add_argument("node", metavar="NODE", nargs="?", default="", help="the path of a node in the store")
     parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 

@@ -14,6 +14,11 @@ import sys
 
 from zarrow._zarrow import _visible
 
+KINDS_OF_STORES = (
+    "a folder, a zip archive, or a URL: file://, s3://, gs://, az://, http://, https:// or zip://. "
+    "Credentials and settings come from the environment, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL"
+)
+
 _LINES = str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-"})
 
 

@@ -6,12 +6,12 @@ import argparse
 import sys
 
 import zarrow
-from zarrow.cli.terminal import show, visible
+from zarrow.cli.terminal import KINDS_OF_STORES, show, visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `zarrow tree`."""
-    parser.add_argument("store", metavar="STORE", help="a group: a folder, or a file:// URL")
+    parser.add_argument("store", metavar="STORE", help="a group: " + KINDS_OF_STORES)
     parser.add_argument(
         "node", metavar="NODE", nargs="?", default="", help="the path of a group in the store"
     )

@@ -6,7 +6,8 @@ import importlib.util
 import pathlib
 from typing import Any
 
-from zarrow._zarrow import Array, DeviceTensor
+from zarrow._zarrow import Array
+from zarrow._zarrow import DeviceTensor as Tensor
 from zarrow.errors import DeviceError
 
 
@@ -48,7 +49,7 @@ def device_count() -> int:
     DeviceError
         There is no driver, or it cannot be used.
     """
-    return DeviceTensor._count()
+    return Tensor._count()
 
 
 def synchronize(device: Any = None) -> None:
@@ -64,7 +65,7 @@ def synchronize(device: Any = None) -> None:
     DeviceError
         Work on the device failed, or there is no such device.
     """
-    DeviceTensor._synchronize(device)
+    Tensor._synchronize(device)
 
 
 def release_memory() -> None:
@@ -77,10 +78,10 @@ def release_memory() -> None:
     DeviceError
         Work on a device failed.
     """
-    DeviceTensor._release_memory()
+    Tensor._release_memory()
 
 
-def asarray(x: Any, device: Any = None) -> DeviceTensor:
+def asarray(x: Any, device: Any = None) -> Tensor:
     """Give any array as a tensor on a GPU.
 
     Arrays of PyTorch, CuPy, JAX, Numba and whatever else speaks DLPack or `__cuda_array_interface__` share
@@ -107,9 +108,9 @@ def asarray(x: Any, device: Any = None) -> DeviceTensor:
         The elements have no layout on a device, as text has none.
     """
     if isinstance(x, Array):
-        read: DeviceTensor = x.read(device="cuda" if device is None else device)
+        read: Tensor = x.read(device="cuda" if device is None else device)
         return read
-    return DeviceTensor._of(x, device)
+    return Tensor._of(x, device)
 
 
 def explain(array: Array, selection: Any = None) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def explain(array: Array, selection: Any = None) -> dict[str, Any]:
     >>> zarrow.gpu.explain(temperature)["decompress"]
     'host'
     """
-    return DeviceTensor._explain(array, selection)
+    return Tensor._explain(array, selection)
 
 
 def _nvcomp_libraries() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import pickle
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import zarrow
-from zarrow.errors import ExchangeError
+from zarrow.errors import DeviceError, ExchangeError
 
 from .conftest import Border
 
@@ -173,7 +174,8 @@ def test_descriptions_that_do_not_hold_together(values: Any, changes: Any, error
 
 def test_interface_of_types_without_a_code(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values).astype("bfloat16")
-    assert not hasattr(tensor, "__cuda_array_interface__")
+    with pytest.raises(AttributeError, match="no code for bfloat16: use DLPack"):
+        _ = tensor.__cuda_array_interface__
     assert zarrow.gpu.asarray(Lender(tensor)).dtype == ml_dtypes.bfloat16
     assert np.array_equal(tensor.cpu().numpy(), values.astype(ml_dtypes.bfloat16))
 
@@ -229,6 +231,23 @@ def test_names_of_other_libraries_say_what_to_type(values: Any) -> None:
     with pytest.raises(AttributeError, match=r"\.torch\(\).*\.cpu\(\)"):
         tensor.mean()
     assert not hasattr(tensor, "__jax_array__")
+
+
+def test_missing_libraries_say_what_to_install(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for name, package in (("cupy", "cupy-cuda13x"), ("torch", "torch"), ("jax", "jax")):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, name, None)  # as Python has it for what cannot be imported
+            with pytest.raises(ModuleNotFoundError, match=f"pip install .*{package}"):
+                getattr(tensor, name)()
+
+
+def test_jax_for_the_cpu_says_what_to_install(values: Any) -> None:
+    jax = pytest.importorskip("jax")
+    if any(device.platform == "gpu" for device in jax.devices()):
+        pytest.skip("JAX has a GPU here")
+    with pytest.raises(DeviceError, match=r"pip install 'jax\[cuda13\]'"):
+        zarrow.gpu.asarray(values).jax()
 
 
 def test_copies(values: Any) -> None:

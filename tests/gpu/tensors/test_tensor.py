@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -166,6 +168,45 @@ def test_comparisons(values: Any, border: Border) -> None:
     assert (tensor == "text") is False and (tensor == None) is False  # noqa: E711
     with pytest.raises(ValueError, match="broadcast"):
         tensor == np.zeros(7)  # noqa: B015
+
+
+@pytest.mark.parametrize(
+    "compute", [operator.add, operator.floordiv, operator.matmul, operator.gt, operator.le]
+)
+@pytest.mark.parametrize("other", [1, np.ones(53, "f4"), None])
+def test_operators_that_compute_say_what_to_type(
+    values: Any, compute: Callable[..., Any], other: Any
+) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    other = tensor if other is None else other
+    for sides in ((tensor, other), (other, tensor)):
+        with pytest.raises(TypeError, match=r"does not run on a GPU.*\.torch\(\)"):
+            compute(*sides)
+
+
+@pytest.mark.parametrize("compute", [operator.neg, operator.pos, operator.invert, abs])
+def test_operators_of_one_tensor_say_what_to_type(values: Any, compute: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match=r"does not run on a GPU.*\.torch\(\)"):
+        compute(zarrow.gpu.asarray(values))
+
+
+def test_a_library_that_knows_tensors_computes_with_them(values: Any) -> None:
+    class Other:
+        __cuda_array_interface__ = None
+
+        def __radd__(self, tensor: Any) -> str:
+            return "added"
+
+    assert zarrow.gpu.asarray(values) + Other() == "added"
+
+
+def test_complex_values_lose_their_imaginary_part_with_a_warning_here(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for value in (2 + 1j, np.full(53, 2 + 1j)):
+        with pytest.warns(np.exceptions.ComplexWarning, match="imaginary") as caught:
+            tensor[3] = value
+        assert [warning.filename for warning in caught] == [__file__]
+        assert tensor[3].cpu().tolist() == [2] * 53
 
 
 def test_functions_of_numpy(values: Any) -> None:

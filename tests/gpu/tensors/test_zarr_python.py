@@ -14,6 +14,7 @@ from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ZstdCode
 from zarr.storage import LocalStore, MemoryStore
 
 import zarrow
+from zarrow.errors import DeviceError
 
 from .conftest import Border
 
@@ -207,6 +208,18 @@ def test_a_store_in_memory(border: Border) -> None:
         tensor = array[16:48]
     assert (border.to_device - sent, border.to_host) == (tensor.nbytes, back)
     assert np.array_equal(tensor.cpu().numpy(), VALUES[16:48])
+
+
+def test_the_device_is_looked_for_at_once(tmp_path: Path) -> None:
+    array = written(tmp_path / "a.zarr", "zstd")
+    with pytest.raises(DeviceError, match="no device cuda:99"):
+        zarrow.gpu.enable("cuda:99")
+    for device in ("cpu", "gpu:first", object()):
+        with pytest.raises(ValueError, match='expected "cuda:0"'):
+            zarrow.gpu.enable(device)
+    assert isinstance(array[...], np.ndarray)
+    with zarrow.gpu.enable(0):
+        assert array[...].device == "cuda:0"
 
 
 def test_settings_by_name_and_back(tmp_path: Path) -> None:
