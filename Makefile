@@ -285,7 +285,7 @@ fuzz: $(VENV)/ready $(FUZZ)/bin/cargo-fuzz ## inputs that a fuzzer makes up: FUZ
 	cd fuzz && $(FUZZ_ENVIRONMENT) ../$(FUZZ)/bin/cargo-fuzz build
 	@for target in $(FUZZ_TARGETS); do \
 	  printf '\n== %s\n' $$target; mkdir -p $(FUZZ)/corpus/$$target; \
-	  $(FUZZ)/target/*/release/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -malloc_limit_mb=64 -max_len=8192 \
+	  ASAN_OPTIONS=detect_odr_violation=0 $(FUZZ)/target/*/release/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -malloc_limit_mb=64 -max_len=8192 \
 	    -artifact_prefix=$(FUZZ)/$$target- -print_final_stats=1 -verbosity=1 \
 	    $(FUZZ)/corpus/$$target $$(ls -d fuzz/regressions/$$target 2>/dev/null || true) \
 	    > $(FUZZ)/$$target.log 2>&1 || { tail -n 40 $(FUZZ)/$$target.log; exit 1; }; \
