@@ -40,6 +40,11 @@ fn tensor<M: Managed>(foreign: Foreign<M>, read_only: bool) -> Result<DeviceTens
     let number = Number::from_dlpack(dtype).filter(|_| !dtype.is_sub_byte()).ok_or_else(unknown)?;
     let layout = StridedLayout::new(foreign.shape().into(), foreign.strides().into());
     let address = foreign.data().addr() as u64;
+    // A producer that names another device would end the context at the first access.
+    if !foreign.shape().contains(&0) && device_of(address)?.ordinal() != device.ordinal() {
+        let text = format!("the memory of the DLPack tensor is not on {device}, as it says");
+        return Err(ArrayError::BadView(text).into());
+    }
     let memory = ForeignMemory::new(device, Box::new(foreign));
     // SAFETY: the producer promised that the elements stay until its deleter runs, which is when the memory is dropped;
     // `Foreign` checked the arithmetic of shape and strides. The caller has had the producer order its work.

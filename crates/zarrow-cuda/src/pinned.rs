@@ -120,7 +120,10 @@ impl Slot {
     pub(crate) fn ready(&mut self) -> Result<(NonNull<u8>, usize)> {
         let Some(pinned) = &mut self.pinned else { return Ok((NonNull::dangling(), 0)) };
         if let Some(last) = pinned.last.take() {
+            // Where nobody can say when the copy ends, the memory is never used again.
+            pinned.lost = true;
             last.wait()?;
+            pinned.lost = false;
         }
         Ok((pinned.pointer, pinned.nbytes))
     }

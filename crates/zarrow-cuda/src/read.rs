@@ -250,9 +250,7 @@ fn check_place(array: &Array, extents: &[u64], device: &Device, out: &DeviceTens
     if out.device().ordinal() != device.ordinal() {
         return Err(Error::OtherDevice { expected: device.to_string(), found: out.device().to_string() });
     }
-    if out.is_read_only() {
-        return Err(Error::ReadOnly);
-    }
+    out.check_writable()?;
     if out.dtype() != array.data_type() {
         let (expected, found) = (array.data_type(), out.dtype());
         return Err(Error::Unsupported(format!("expected out= with elements of {expected}, got {found}")));

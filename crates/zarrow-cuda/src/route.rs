@@ -69,9 +69,9 @@ pub fn explain(array: &Array, selection: &Selection) -> Explanation {
     let host = |why: String| (Route::Host, why);
     let (route, why) = match (takes(array, selection), decompressor()) {
         (Err(why), _) => host(why),
-        (Ok(()), _) if frames < FEWEST_FRAMES => {
-            host(format!("about {frames} of {FEWEST_FRAMES} frames that would keep the device busy: it would be idle"))
-        }
+        (Ok(()), _) if frames < FEWEST_FRAMES => host(format!(
+            "about {frames} of {FEWEST_FRAMES} frames that would keep the device busy: it would be idle"
+        )),
         (Ok(()), Err(error)) => host(error.to_string()),
         (Ok(()), Ok(_)) => (Route::Device, format!("the frames, about {frames}, keep the device busy")),
     };

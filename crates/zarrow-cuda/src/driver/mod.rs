@@ -43,7 +43,8 @@ impl Driver {
     /// Steps 1 to 3.
     fn load() -> std::result::Result<Driver, String> {
         let name = std::env::var(LIBRARY_VARIABLE).unwrap_or_else(|_| "libcuda.so.1".to_owned());
-        let library = Library::open(&name).map_err(|reason| format!("no NVIDIA driver was found ({reason})"))?;
+        let library =
+            Library::open(&name).map_err(|reason| format!("no NVIDIA driver was found ({reason})"))?;
         let functions = Functions::find(&library)?;
         let driver = Driver { functions, generation: generation() };
         let words = |error: Error| error.to_string();

@@ -290,8 +290,37 @@ impl DeviceTensor {
         }
     }
 
-    fn check_writable(&self) -> Result<()> {
-        if self.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+    /// Whether two elements may share bytes.
+    fn may_overlap_itself(&self) -> bool {
+        if self.size() == 0 {
+            return false;
+        }
+        let mut axes: Vec<(u64, u64)> = self
+            .shape()
+            .iter()
+            .zip(self.strides())
+            .filter(|(extent, _)| **extent > 1)
+            .map(|(extent, stride)| (stride.unsigned_abs(), extent.unsigned_abs() - 1))
+            .collect();
+        axes.sort_unstable();
+        // Each axis steps over all that the axes before it reach.
+        let mut span = 1u64;
+        axes.into_iter().any(|(stride, gaps)| {
+            let overlaps = stride < span;
+            span = span.saturating_add(stride.saturating_mul(gaps));
+            overlaps
+        })
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if self.may_overlap_itself() {
+            let text = "elements of the memory to write to overlap: expected memory in which each has a place of its own";
+            return Err(zarrow_array::Error::BadView(text.to_owned()).into());
+        }
+        Ok(())
     }
 }
 

@@ -108,6 +108,44 @@ fn an_interface_is_found_on_its_device() {
 }
 
 #[test]
+fn memory_of_another_device_is_refused() {
+    let tensor = filled(1);
+    let description = zarrow_dlpack::Description {
+        data: std::ptr::with_exposed_provenance_mut(tensor.address() as usize),
+        device: DLDevice::new(DLDeviceType::CUDA, 1),
+        dtype: zarrow_dlpack::DLDataType::from_dtype(zarrow_dlpack::Dtype::UInt8),
+        shape: &[4],
+        strides: &[1],
+        flags: 0,
+    };
+    // SAFETY: the memory stays with the tensor, and the pointer is consumed once.
+    let foreign = unsafe {
+        let lent: Owned<zarrow_dlpack::DLManagedTensorVersioned> = Owned::new(description, tensor.clone());
+        Foreign::from_raw(lent.into_raw()).unwrap()
+    };
+    assert!(import::versioned(foreign).unwrap_err().to_string().contains("not on cuda:1"));
+    tensor.fill(&[3]).unwrap();
+    assert!(tensor.all().unwrap(), "the context goes on");
+}
+
+#[test]
+fn elements_that_overlap_are_not_written() {
+    let tensor = filled(1);
+    let interface = |shape: Vec<i64>, strides: Vec<i64>| {
+        let (address, dtype) = (tensor.address(), Number::UInt8.into());
+        let interface = Interface { address, shape, strides: Some(strides), dtype, read_only: false };
+        // SAFETY: the tensor, which the owner keeps, has these elements.
+        unsafe { interface.tensor(Box::new(tensor.clone())) }.unwrap()
+    };
+    for (shape, strides) in [(vec![3, 60], vec![4, 4]), (vec![2], vec![0]), (vec![3, 3], vec![2, 1])] {
+        assert!(matches!(interface(shape, strides).fill(&[2]), Err(Error::Array(_))));
+    }
+    for (shape, strides) in [(vec![3, 60], vec![60, 1]), (vec![2, 1], vec![1, 0]), (vec![3, 3], vec![1, 3])] {
+        interface(shape, strides).fill(&[2]).unwrap();
+    }
+}
+
+#[test]
 fn a_tensor_that_nobody_took_is_freed() {
     let tensor = filled(1);
     let exported = export::versioned(&tensor).unwrap();

@@ -19,7 +19,9 @@ pub fn cuda_device(py: Python<'_>, object: Option<&Bound<'_, PyAny>>) -> PyResul
     match object.filter(|object| !object.is_none()) {
         None => py.detach(|| Device::get(0)).raise(py),
         Some(object) => device(object)?.ok_or_else(|| {
-            PyValueError::new_err("device=\"cpu\" is no GPU: expected \"cuda:0\" (or another number) or \"cuda\"")
+            PyValueError::new_err(
+                "device=\"cpu\" is no GPU: expected \"cuda:0\" (or another number) or \"cuda\"",
+            )
         }),
     }
 }

@@ -88,13 +88,15 @@ impl<'a> Unfinished<'a> {
     /// [`ErrorKind::Exists`] where another has put something in its place; and what the store gives.
     pub(super) fn finish(&self, held: &NodeLock<'_>, document: &[u8], options: &OpenOptions) -> Result<()> {
         let (key, limit) = (self.key(), options.limits.metadata.max_consolidated_nbytes);
+        let mut was_put = false;
         let replaced = update(self.store, held, &key, limit, options.durability, |found| {
             match found.map(JsonText::into_bytes) {
                 Some(found) if found == self.document() => {
+                    was_put = true;
                     Ok(Some(JsonText::parse(allocation::copied(document)?, limit)?))
                 }
-                // An answer was lost.
-                Some(found) if found == document => Ok(None),
+                // An answer was lost. Before anything was put, such a document is that of another, however alike.
+                Some(found) if was_put && found == document => Ok(None),
                 _ => Err(ErrorKind::Exists("another node").into()),
             }
         });
