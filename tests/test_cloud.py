@@ -557,3 +557,27 @@ def test_all_arrays_of_a_group_are_loaded_at_once(
     for name in ("x0", "x1", "x2", "x3"):
         assert remote[name].tolist() == local[name].tolist() == root[name][...].tolist()
     assert remote["deep"]["y"].tolist() == [1, 2] and remote["old"] == {}
+
+
+def test_a_creator_that_another_replaced_is_told(bucket: str, options: dict[str, Any]) -> None:
+    url = f"s3://{bucket}/x.zarr"
+    arguments: dict[str, Any] = {"chunks": 10, "compressors": [{"name": "tests.replacing"}]}
+    encoded: list[int] = []
+
+    def replace() -> None:
+        values = np.full(100, 7, "i4")
+        zarrow.create_array(url, data=values, overwrite=True, storage_options=options, **arguments)
+
+    def encode(data: bytes) -> bytes:
+        encoded.append(1)
+        if len(encoded) == 1:
+            # The first array is unfinished. The one that replaces it has the same document.
+            thread = threading.Thread(target=replace)
+            thread.start()
+            thread.join()
+        return bytes(data)
+
+    zarrow.codecs.register("tests.replacing", encode=encode, decode=bytes)
+    with pytest.raises(zarrow.NodeExistsError):
+        zarrow.create_array(url, data=np.ones(100, "i4"), storage_options=options, **arguments)
+    assert zarrow.open(url, storage_options=options).shape == (100,)
