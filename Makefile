@@ -102,7 +102,7 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 	$(call step,rustfmt)
 	cargo fmt --all --check
 	$(call step,architecture)
-	$(BIN)/pytest --quiet tests/test_architecture.py
+	$(BIN)/pytest --quiet --noconftest tests/test_architecture.py
 	$(call step,mypy)
 	$(BIN)/mypy python benches
 	$(call step,clippy)
