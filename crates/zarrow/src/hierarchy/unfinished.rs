@@ -28,9 +28,12 @@ pub(super) const ATTRIBUTE: &str = "zarrow.unfinished_array";
 /// What is in the way of a new node.
 pub(super) const WHAT: &str = "an array whose creation has not ended, or was interrupted,";
 
-/// Whether these are the metadata of an unfinished document.
+/// Whether these are the metadata of an unfinished document: the mark is all that it has. A group in which a user gave an
+/// attribute this name is a group.
 pub(crate) fn is_unfinished(metadata: &NodeMetadata) -> bool {
-    matches!(metadata, NodeMetadata::Group(group) if group.attributes.contains_key(ATTRIBUTE))
+    let NodeMetadata::Group(group) = metadata else { return false };
+    let number = group.attributes.get(ATTRIBUTE).and_then(Value::as_str).unwrap_or_default();
+    group.attributes.len() == 1 && number.len() == 16 && number.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// The error of who looks for a node there (step 4).
@@ -118,6 +121,28 @@ impl<'a> Unfinished<'a> {
             // The error that led here is the one to tell.
             let detached = writer.detach(self.path, options.durability, &DOCUMENTS);
             let _ = detached.and_then(|detached| detached.map_or(Ok(()), |detached| detached.clear()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_of_a_user_is_no_mark() {
+        let group = |attributes: Value| {
+            let attributes = Attributes::from(attributes.as_object().cloned().unwrap_or_default());
+            NodeMetadata::Group(GroupMetadata { zarr_format: ZarrFormat::V3, attributes, consolidated: None })
+        };
+        assert!(is_unfinished(&group(serde_json::json!({ ATTRIBUTE: "0123456789abcdef" }))));
+        for other in [
+            serde_json::json!({ ATTRIBUTE: 1 }),
+            serde_json::json!({ ATTRIBUTE: "yes" }),
+            serde_json::json!({ ATTRIBUTE: "0123456789abcdef", "units": "K" }),
+            serde_json::json!({}),
+        ] {
+            assert!(!is_unfinished(&group(other)));
         }
     }
 }
