@@ -97,7 +97,8 @@ def asarray(
     np = _zarrow._import("numpy")
     if dtype is None:
         dtype = a.dtype if hasattr(a, "dtype") else np.asarray(a).dtype
-    made = on_device_of(like, a, np.dtype(dtype))
+    # Tensors have the machine's byte order.
+    made = on_device_of(like, a, np.dtype(dtype).newbyteorder("="))
     return made.astype(made.dtype, order or "K", copy=bool(copy))
 
 
