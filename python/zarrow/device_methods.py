@@ -17,7 +17,7 @@ from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor, _help
 from zarrow.arithmetic import BINARY, UNARY
 from zarrow.calling_line import frames_of_zarrow
-from zarrow.errors import DeviceError, ExchangeError, ShapeError
+from zarrow.errors import DeviceError, ExchangeError, ShapeError, UnsupportedError
 
 ORDERS = ("C", "F", "A", "K")
 ORDERED = ("lt", "le", "gt", "ge")
@@ -237,12 +237,24 @@ def squeeze(self: Any, axis: Any = None) -> Any:
 
 
 def ravel(self: Any, order: str = "C") -> Any:
-    """Give all elements on one axis."""
-    return reshape(self, -1 if self.size else 0, order=order)
+    """Give all elements on one axis, side by side as NumPy has them."""
+    _check_keeps_order(self, order)
+    flat = reshape(self, -1 if self.size else 0, order=order)
+    return flat if is_c_contiguous(flat) else copy(flat)
+
+
+def _check_keeps_order(tensor: Any, order: str | None) -> None:
+    """Refuse to count elements as they lie, where that is neither order."""
+    if order == "K" and tensor.ndim > 1 and not (is_c_contiguous(tensor) or is_f_contiguous(tensor)):
+        raise UnsupportedError(
+            "order='K' of elements that lie in neither order is for the CPU: type .cpu(), or order='C'",
+            kind="unsupported",
+        )
 
 
 def flatten(self: Any, order: str = "C") -> Any:
     """Copy all elements to one axis."""
+    _check_keeps_order(self, order)
     return reshape(self, -1 if self.size else 0, order=order, copy=True)
 
 

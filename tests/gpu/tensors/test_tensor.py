@@ -274,3 +274,14 @@ def test_empty_tensors() -> None:
     tensor[...] = 3
     tensor.fill(1)
     assert (tensor == tensor).shape == (0, 3) and tensor.ravel().shape == (0,)
+
+
+def test_ravel_gives_elements_side_by_side(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for part, numpys in ((tensor[:, 1:2], values[:, 1:2]), (tensor[::-1, 3], values[::-1, 3])):
+        for flat in (part.ravel(), np.ravel(part), part.ravel("F"), part.flatten()):
+            assert flat.strides == (4,) and same(flat, numpys.ravel())
+    assert same(tensor.T.ravel("K"), values.T.ravel("K"))
+    for call in (tensor[:, ::2].ravel, tensor.reshape(37, 53, 1)[:, ::2].flatten):
+        with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
+            call("K")

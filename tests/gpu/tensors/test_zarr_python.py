@@ -247,3 +247,12 @@ def test_parts_of_big_endian_arrays_are_written(endian: Any) -> None:
     with zarrow.gpu.enable():
         array[:] = np.uint16(9)
     assert zarr.open_array(store)[:].tolist() == [9] * 6
+
+
+def test_chunks_of_one_column() -> None:
+    store: dict[str, Any] = {}
+    expected = np.arange(12, dtype="u4").reshape(4, 3)
+    with zarrow.gpu.enable():
+        array = zarr.create_array(store, shape=(4, 3), dtype="u4", chunks=(2, 1))
+        array[:] = expected
+    assert np.array_equal(zarr.open_array(store)[:], expected)
