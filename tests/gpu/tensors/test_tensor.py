@@ -202,7 +202,7 @@ def test_a_library_that_knows_tensors_computes_with_them(values: Any) -> None:
 
 def test_complex_values_lose_their_imaginary_part_with_a_warning_here(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
-    for value in (2 + 1j, np.full(53, 2 + 1j)):
+    for value in (np.complex128(2 + 1j), np.full(53, 2 + 1j)):
         with pytest.warns(np.exceptions.ComplexWarning, match="imaginary") as caught:
             tensor[3] = value
         assert [warning.filename for warning in caught] == [__file__]
@@ -285,3 +285,63 @@ def test_ravel_gives_elements_side_by_side(values: Any) -> None:
     for call in (tensor[:, ::2].ravel, tensor.reshape(37, 53, 1)[:, ::2].flatten):
         with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
             call("K")
+
+
+def test_times_of_another_unit_are_refused() -> None:
+    seconds = zarrow.gpu.asarray(np.array(["2020", "NaT", "2021"], "M8[s]"))
+    days = zarrow.gpu.asarray(np.array(["2020", "NaT", "2021"], "M8[D]"))
+    for call in (
+        lambda: seconds.astype("M8[ms]"),
+        lambda: seconds.astype("m8[s]"),
+        lambda: seconds == days,
+        lambda: operator.setitem(seconds, 0, days[0]),
+        lambda: np.concatenate([seconds, days]),
+        lambda: seconds.astype("f8"),
+    ):
+        with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
+            call()
+    with pytest.raises(TypeError):
+        seconds == 5  # noqa: B015
+    seconds[0] = np.datetime64("2022", "D")
+    expected = np.array(["2022", "NaT", "2021"], "M8[s]")
+    for tensor in (seconds, seconds.astype("i8").astype("M8[s]")):
+        assert np.array_equal(tensor.cpu().numpy(), expected, equal_nan=True)
+
+
+def test_not_a_time_does_not_equal_itself() -> None:
+    times = np.array([["2020", "NaT"], ["NaT", "2021"]], "M8[s]")
+    tensor = zarrow.gpu.asarray(times)
+    assert same(tensor == tensor, times == times) and same(tensor != tensor, times != times)
+    assert same(tensor == tensor[0], times == times[0]) and same(tensor.T == times[0, 0], times.T == times[0, 0])
+    assert not np.array_equal(tensor, tensor) and np.array_equal(tensor, tensor, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(300, OverflowError), (-1, OverflowError), (float("nan"), ValueError), (1j, TypeError)],
+)
+def test_python_scalars_that_do_not_fit(value: Any, error: type[Exception]) -> None:
+    tensor = zarrow.gpu.asarray(np.arange(3, dtype="u1"))
+    for call in (
+        lambda: operator.setitem(tensor, 0, value),
+        lambda: operator.setitem(tensor, [0, 1], [value, 1]),
+        lambda: tensor.fill(value),
+        lambda: np.full_like(tensor, value),
+        lambda: zarrow.gpu.NDBuffer.create(shape=(2,), dtype="u1", fill_value=value),
+    ):
+        with pytest.raises(error):
+            call()
+    assert same(tensor, np.arange(3, dtype="u1"))
+
+
+def test_integers_are_compared_exactly() -> None:
+    array = np.array([44, 255], "u1")
+    tensor = zarrow.gpu.asarray(array)
+    for other in (300, -1, 44, 255, [300, 255], np.int64(300), 2**70):
+        assert same(tensor == other, array == other) and same(tensor != other, array != other)
+    assert not np.array_equal(tensor, [300, 511])
+    wide = zarrow.gpu.asarray(np.array([2**63 - 1], "i8"))
+    for other in (zarrow.gpu.asarray(np.array([2**63], "u8")), np.uint64(2**63)):
+        with pytest.raises(TypeError, match=r"\.cpu\(\)"):
+            wide == other  # noqa: B015
+    assert not (wide == 2**63).any()
