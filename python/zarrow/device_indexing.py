@@ -32,7 +32,7 @@ def assign(tensor: Any, index: Any, value: Any) -> None:
     if _is_basic(index):
         place = tensor[index]
         if place.size:
-            place._assign(on_device_of(tensor, value))
+            place._assign(_without_leading_ones(on_device_of(tensor, value), place.ndim))
         return
     if tensor.readonly:
         raise ExchangeError("the memory is read-only", kind="read_only")
@@ -40,6 +40,7 @@ def assign(tensor: Any, index: Any, value: Any) -> None:
     values = on_device_of(tensor, value)
     extents = rows.along.shape[1:] if rows.apart is None else rows.along.shape[len(rows.apart.arrays) :]
     shape = [*rows.shape, *extents]
+    values = _without_leading_ones(values, len(shape))
     values = values._broadcast_to(_moved(shape, rows))
     first = list(range(rows.front, rows.front + len(rows.shape)))
     rest = [axis for axis in range(values.ndim) if axis not in first]
@@ -49,6 +50,14 @@ def assign(tensor: Any, index: Any, value: Any) -> None:
     elif values.size:
         # The values may be elements of the same memory.
         _put_apart(rows.apart, values._copy(False))
+
+
+def _without_leading_ones(values: Any, count: int) -> Any:
+    """Leave out axes of one element in front of so many axes, as NumPy does in assignments."""
+    extra = values.ndim - count
+    if extra > 0 and all(extent == 1 for extent in values.shape[:extra]):
+        return values._reshape(list(values.shape[extra:]))
+    return values
 
 
 def _put_apart(apart: _Apart, values: Any) -> None:

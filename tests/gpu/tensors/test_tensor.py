@@ -345,3 +345,43 @@ def test_integers_are_compared_exactly() -> None:
         with pytest.raises(TypeError, match=r"\.cpu\(\)"):
             wide == other  # noqa: B015
     assert not (wide == 2**63).any()
+
+
+def test_functions_refuse_what_they_do_not_do(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for options in ({"axis": 0}, {"keepdims": True}, {"where": values > 0}):
+        for function in (np.all, np.any):
+            with pytest.raises(TypeError, match=r"\.cpu\(\)"):
+                function(tensor, **options)  # type: ignore[call-overload]
+    assert np.any(tensor) and not np.all(tensor, axis=None)
+    for shape in (-1, (-1, 37, 53), (2, 37, -53)):
+        with pytest.raises(ValueError, match="negative"):
+            np.broadcast_to(tensor, shape)
+    with pytest.raises(TypeError, match="cast"):
+        np.concatenate([tensor, tensor], dtype="i2")
+    assert same(
+        np.concatenate([tensor, tensor], dtype="i2", casting="unsafe"),
+        np.concatenate([values, values], dtype="i2", casting="unsafe"),
+    )
+    for call in (np.concatenate, np.stack):
+        for axis in (5, -5):
+            with pytest.raises(np.exceptions.AxisError):
+                call([tensor, tensor], axis=axis)
+    with pytest.raises(TypeError, match="cast"):
+        np.copyto(tensor, 1j)
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(values, copy=False, like=tensor)
+
+
+def test_arrays_like_tensors_are_numpys(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    assert same(np.ones(2, like=tensor), np.ones(2)) and same(np.ones(2, "i2", like=tensor), np.ones(2, "i2"))
+    copied = np.array(tensor, like=tensor)
+    copied[0] = 1000
+    assert same(tensor, values)
+    assert np.array(tensor, like=tensor, ndmin=3).shape == (1, 37, 53)
+    row = list(range(53))
+    assert same(np.concatenate([tensor, [row]]), np.concatenate([values, [row]]))
+    tensor[0], tensor[[1, 2]] = np.ones((1, 1, 53)), np.ones((1, 2, 53))
+    values[0], values[[1, 2]] = np.ones((1, 1, 53)), np.ones((1, 2, 53))
+    assert same(tensor, values)
