@@ -131,7 +131,7 @@ def asarray(
 
 
 def array(
-    object: Any,  # noqa: A002  # NumPy's name
+    object: Any,  # NumPy's name
     dtype: Any = None,
     *,
     copy: bool | None = True,
@@ -147,9 +147,7 @@ def array(
 
 
 def _filled(value: Any) -> Callable[..., Any]:
-    def make(
-        shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
-    ) -> Any:
+    def make(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
         return full(shape, value, float if dtype is None else dtype, order, like=like)
 
     return make

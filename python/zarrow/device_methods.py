@@ -101,7 +101,7 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
     if _is_scalar(value):
         return scalar(tensor, value, dtype)
     if not is_on_device(value):
-        array = element(value, dtype) if isinstance(value, list | tuple) else np.asarray(value)
+        array = element(value, dtype) if isinstance(value, list | tuple | range) else np.asarray(value)
         if array.ndim == 0:
             return scalar(tensor, array[()], dtype)
         value = array if array.dtype == dtype else _as_type(array, dtype)
