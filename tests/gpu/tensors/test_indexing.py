@@ -151,7 +151,7 @@ def test_only_the_listed_elements_are_written() -> None:
 
 
 def test_threads_write_beside_each_other() -> None:
-    tensor = zarrow.gpu.asarray(np.zeros((8, 8, 64), "i4"))
+    tensor = zarrow.gpu.asarray(np.zeros((8, 64, 8), "i4")).transpose(0, 2, 1)
 
     def write(number: int) -> None:
         for value in range(1, 6):
