@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from zarrow import _zarrow
-from zarrow.device_methods import on_device_of
+from zarrow._zarrow import DeviceTensor
+from zarrow.device_methods import cast, on_device_of
 
 
 def equal(tensor: Any, other: Any) -> Any:
@@ -17,8 +18,28 @@ def equal(tensor: Any, other: Any) -> Any:
     np = _zarrow._import("numpy")
     if other is None or isinstance(other, str | bytes):
         return NotImplemented
-    ours, theirs = _alike(np, tensor, other)
-    return ours._equal(theirs)
+    try:
+        ours, theirs = _alike(np, tensor, other)
+    except OverflowError:  # an integer of Python that no element can be
+        different = DeviceTensor._empty(tensor.shape, np.dtype(bool), tensor.device)
+        different._fill(bytes(1))
+        return different
+    return _same(ours, theirs)
+
+
+def _same(ours: Any, theirs: Any) -> Any:
+    """Compare what is alike. NaT, which the device takes for an integer, does not equal itself."""
+    same = ours._equal(theirs)
+    if ours.dtype.kind not in "mM":
+        return same
+    is_nat = on_device_of(ours, -(2**63), "i8")
+    is_time = ours._astype("i8")._equal(is_nat)._equal(on_device_of(same, False))
+    # Both have to be true: so are the two parts of a complex number.
+    both = DeviceTensor._empty([*same.shape, 2], "f4", same.device)
+    both[..., 0]._assign(same._astype("f4"))
+    both[..., 1]._assign(is_time._astype("f4"))
+    pairs = both._reinterpret("c8")._reshape(same.shape)
+    return pairs._equal(on_device_of(pairs, 1 + 1j))
 
 
 def not_equal(tensor: Any, other: Any) -> Any:
@@ -44,25 +65,25 @@ def all_equal(tensor: Any, other: Any, equal_nan: bool = True) -> bool:
 def _is_everywhere(np: Any, tensor: Any, other: Any, equal_nan: bool, by_bits: bool) -> bool:
     try:
         ours, theirs = _alike(np, tensor, other)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     if by_bits:
         # By bits two NaN may be the same, which without `equal_nan` they are not.
         return ours._all_equal(theirs, equal_nan) and (equal_nan or _equals_itself(ours))
     if not equal_nan:
-        return bool(ours._equal(theirs)._all())
+        return bool(_same(ours, theirs)._all())
     # Zeros of both signs are equal, and so are NaN: where the elements differ, both are NaN.
-    same = ours._equal(theirs)
+    same = _same(ours, theirs)
     if same._all():
         return True
-    both = (side._equal(side) for side in (ours, theirs))
+    both = (_same(side, side) for side in (ours, theirs))
     nan_here, nan_there = (side._equal(on_device_of(side, False)) for side in both)
     positions = np.flatnonzero(~same.cpu().numpy().reshape(-1))
     return all(side.reshape(-1)._take(positions)._all() for side in (nan_here, nan_there))
 
 
 def _equals_itself(tensor: Any) -> bool:
-    return tensor.dtype.kind in "biumMSUV" or bool(tensor._equal(tensor)._all())
+    return tensor.dtype.kind in "biuSUV" or bool(_same(tensor, tensor)._all())
 
 
 def _alike(np: Any, tensor: Any, other: Any) -> tuple[Any, Any]:
@@ -78,7 +99,14 @@ def _alike(np: Any, tensor: Any, other: Any) -> tuple[Any, Any]:
             if tensor.dtype == other.dtype
             else np.result_type(tensor.dtype, np.dtype(other.dtype))
         )
-    ours = tensor if tensor.dtype == dtype else tensor._astype(dtype)
+    theirs_dtype = np.dtype(getattr(other, "dtype", type(other)))
+    kinds = {tensor.dtype.kind, theirs_dtype.kind}
+    # NumPy compares integers exactly, which a common type of floats does not.
+    if (kinds == {"i", "u"} and dtype.kind == "f") or (kinds & {"m", "M"} and len(kinds) > 1):
+        raise TypeError(
+            f"{tensor.dtype} and {theirs_dtype} are compared on the CPU: type .cpu() for a copy there"
+        )
+    ours = tensor if tensor.dtype == dtype else cast(tensor, dtype)
     theirs = on_device_of(ours, other, dtype)
     shape = np.broadcast_shapes(ours.shape, theirs.shape)
     return ours if ours.shape == shape else ours._broadcast_to(shape), theirs

@@ -13,7 +13,7 @@ from typing import Any
 from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_comparison import array_equal
-from zarrow.device_methods import on_device_of
+from zarrow.device_methods import is_on_device, on_device_of
 
 
 def answer(tensor: DeviceTensor, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -47,19 +47,44 @@ def _of_device(values: Sequence[Any]) -> DeviceTensor:
     return next(value for value in values if isinstance(value, DeviceTensor))
 
 
-def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None, *, dtype: Any = None) -> Any:
+def _axis(axis: int, count: int) -> int:
+    """Give an axis from 0; refuse one that is none of so many."""
+    if not -count <= axis < count:
+        raise _zarrow._import("numpy").exceptions.AxisError(axis, count)
+    return axis + count if axis < 0 else axis
+
+
+def _arrays(values: Sequence[Any]) -> list[Any]:
+    """Make lists and scalars arrays."""
+    np = _zarrow._import("numpy")
+    return [value if hasattr(value, "dtype") else np.asarray(value) for value in values]
+
+
+def concatenate(
+    arrays: Sequence[Any],
+    /,
+    axis: int | None = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
     """Join arrays along an axis."""
     np = _zarrow._import("numpy")
     if out is not None:
         raise TypeError("out= is for the CPU: give numpy.concatenate no out for tensors on a GPU")
     like = _of_device(arrays)
+    arrays = _arrays(arrays)
     common = (
         np.dtype(dtype) if dtype is not None else np.result_type(*(np.dtype(item.dtype) for item in arrays))
     )
+    for item in arrays:
+        if not np.can_cast(np.dtype(item.dtype), common, casting):
+            raise TypeError(f"cannot cast {item.dtype} to {common} with casting={casting!r}")
     parts = [on_device_of(like, item, common) for item in arrays]
     if axis is None:
         parts, axis = [part.reshape(-1) for part in parts], 0
-    axis = axis + parts[0].ndim if axis < 0 else axis
+    axis = _axis(axis, parts[0].ndim)
     shape = list(parts[0].shape)
     for part in parts[1:]:
         if part.ndim != len(shape) or any(
@@ -79,8 +104,8 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None,
 def stack(arrays: Sequence[Any], axis: int = 0, **options: Any) -> Any:
     """Join arrays along a new axis."""
     like = _of_device(arrays)
-    parts = [on_device_of(like, item, item.dtype) for item in arrays]
-    axis = axis + parts[0].ndim + 1 if axis < 0 else axis
+    parts = [on_device_of(like, item, item.dtype) for item in _arrays(arrays)]
+    axis = _axis(axis, parts[0].ndim + 1)
     return concatenate([part[(*[slice(None)] * axis, None)] for part in parts], axis, **options)
 
 
@@ -97,15 +122,33 @@ def asarray(
     np = _zarrow._import("numpy")
     if dtype is None:
         dtype = a.dtype if hasattr(a, "dtype") else np.asarray(a).dtype
-    made = on_device_of(like, a, np.dtype(dtype))
-    return made.astype(made.dtype, order or "K", copy=bool(copy))
+    # Tensors have the machine's byte order.
+    made = on_device_of(like, a, np.dtype(dtype).newbyteorder("="))
+    given = made.astype(made.dtype, order or "K", copy=bool(copy))
+    if copy is False and (given is not made or not is_on_device(a) or np.dtype(a.dtype) != made.dtype):
+        raise ValueError("numpy would have to copy, and copy=False says not to")
+    return given
+
+
+def array(
+    object: Any,  # NumPy's name
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    like: Any = None,
+    **_: Any,
+) -> Any:
+    """Make a tensor of the device of `like`, a copy by default (step 2)."""
+    made = asarray(object, dtype, order, copy=copy, like=like)
+    return made.reshape((1,) * (ndmin - made.ndim) + tuple(made.shape)) if ndmin > made.ndim else made
 
 
 def _filled(value: Any) -> Callable[..., Any]:
-    def make(
-        shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
-    ) -> Any:
-        return full(shape, value, dtype, order, like=like)
+    def make(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+        return full(shape, value, float if dtype is None else dtype, order, like=like)
 
     return make
 
@@ -149,8 +192,12 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     np = _zarrow._import("numpy")
     if where is not True or not isinstance(dst, DeviceTensor):
         raise TypeError("numpy.copyto writes to a GPU without where=: type tensor[mask] = values")
-    if hasattr(src, "dtype") and not np.can_cast(np.dtype(src.dtype), dst.dtype, casting):
-        raise TypeError(f"cannot cast {src.dtype} to {dst.dtype} with casting={casting!r}")
+    # Scalars of Python are as narrow as they can be.
+    kinds = {bool: "?", int: "u1", float: "f2", complex: "c8"}
+    dtype = np.dtype(kinds[type(src)]) if type(src) in kinds else np.dtype(_arrays([src])[0].dtype)
+    if not np.can_cast(dtype, dst.dtype, casting):
+        given = getattr(src, "dtype", type(src).__name__)
+        raise TypeError(f"cannot cast {given} to {dst.dtype} with casting={casting!r}")
     dst[...] = src
 
 
@@ -168,7 +215,10 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Give a view of another shape, in which elements are repeated."""
-    return array._broadcast_to([shape] if hasattr(shape, "__index__") else list(shape))
+    extents = [shape] if hasattr(shape, "__index__") else list(shape)
+    if any(extent < 0 for extent in extents):
+        raise ValueError(f"cannot broadcast to a negative extent: {shape}")
+    return array._broadcast_to(extents)
 
 
 def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
@@ -182,15 +232,31 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     return tuple(item._broadcast_to(shape) for item in tensors)
 
 
+def _whole(name: str) -> Callable[..., Any]:
+    """Make numpy.all or numpy.any of all elements; of parts of them they are refused."""
+
+    def function(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> Any:
+        no_value = _zarrow._import("numpy")._NoValue
+        if axis is not None or out is not None or not (keepdims is False or keepdims is no_value):
+            raise refused(f"{name} with axis=, out= or keepdims=")
+        if where is not True and where is not no_value:
+            raise refused(f"{name} with where=")
+        return getattr(a, name)()
+
+    return function
+
+
 def expand_dims(a: Any, axis: int) -> Any:
     """Give a view with one axis more."""
-    axis = axis + a.ndim + 1 if axis < 0 else axis
+    axis = _axis(axis, a.ndim + 1)
     return a[(*[slice(None)] * axis, None)]
 
 
 # Functions that make arrays, with `like=` a tensor (step 2).
 CREATORS: dict[str, Callable[..., Any]] = {
-    "array": asarray,
+    "array": array,
     "asanyarray": asarray,
     "asarray": asarray,
     "ascontiguousarray": lambda a, dtype=None, *, like: asarray(a, dtype, "C", like=like),
@@ -201,8 +267,8 @@ CREATORS: dict[str, Callable[..., Any]] = {
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "all": lambda a, **_: a.all(),
-    "any": lambda a, **_: a.any(),
+    "all": _whole("all"),
+    "any": _whole("any"),
     "array_equal": _array_equal,
     "array_equiv": array_equiv,
     "broadcast_arrays": broadcast_arrays,

@@ -22,7 +22,7 @@ from zarrow.errors import ExchangeError, IndexingError
 
 def part(tensor: Any, index: Any) -> Any:
     """Take a part."""
-    rows = _rows(tensor, index)
+    rows = _rows(tensor, index, is_read=True)
     return _in_place(rows, rows.along._take(rows.positions)._reshape([*rows.shape, *rows.along.shape[1:]]))
 
 
@@ -32,20 +32,54 @@ def assign(tensor: Any, index: Any, value: Any) -> None:
     if _is_basic(index):
         place = tensor[index]
         if place.size:
-            place._assign(on_device_of(tensor, value))
+            place._assign(_without_leading_ones(on_device_of(tensor, value), place.ndim))
         return
     if tensor.readonly:
         raise ExchangeError("the memory is read-only", kind="read_only")
-    rows = _rows(tensor, index)
+    rows = _rows(tensor, index, is_read=False)
     values = on_device_of(tensor, value)
-    shape = [*rows.shape, *rows.along.shape[1:]]
+    extents = rows.along.shape[1:] if rows.apart is None else rows.along.shape[len(rows.apart.arrays) :]
+    shape = [*rows.shape, *extents]
+    values = _without_leading_ones(values, len(shape))
     values = values._broadcast_to(_moved(shape, rows))
     first = list(range(rows.front, rows.front + len(rows.shape)))
     rest = [axis for axis in range(values.ndim) if axis not in first]
-    values = values._transpose([*first, *rest]).reshape([len(rows.positions), *rows.along.shape[1:]])
-    rows.along._put(rows.positions, values)
-    if rows.copied_from is not None:
-        rows.copied_from._assign(rows.along._reshape(rows.copied_from.shape))
+    values = values._transpose([*first, *rest]).reshape([len(rows.positions), *extents])
+    if rows.apart is None:
+        rows.along._put(rows.positions, values)
+    elif values.size:
+        # The values may be elements of the same memory.
+        _put_apart(rows.apart, values._copy(False))
+
+
+def _without_leading_ones(values: Any, count: int) -> Any:
+    """Leave out axes of one element in front of so many axes, as NumPy does in assignments."""
+    extra = values.ndim - count
+    if extra > 0 and all(extent == 1 for extent in values.shape[:extra]):
+        return values._reshape(list(values.shape[extra:]))
+    return values
+
+
+def _put_apart(apart: _Apart, values: Any) -> None:
+    """Write rows where the axes of the arrays do not merge: for each place on the first of them, by the last.
+
+    Nothing else is written: other threads may write to the elements beside.
+    """
+    np = _zarrow._import("numpy")
+    *outer, last = (np.ravel(array) for array in apart.arrays)
+    places = np.ravel_multi_index(outer, apart.view.shape[: len(outer)])
+    order = np.argsort(places, kind="stable")
+    for chosen in np.split(order, np.flatnonzero(np.diff(places[order])) + 1):
+        along = apart.view[tuple(int(array[chosen[0]]) for array in outer)]
+        along._put(np.ascontiguousarray(last[chosen], np.int64), values._take(chosen))
+
+
+class _Apart(NamedTuple):
+    """Axes that arrays stand for, in front of a view, which strides do not let be one axis."""
+
+    view: Any
+    # The positions along each of them, from 0.
+    arrays: list[Any]
 
 
 class _Rows(NamedTuple):
@@ -56,8 +90,8 @@ class _Rows(NamedTuple):
     # Of the arrays of the index, and on which axis of the result they begin.
     shape: tuple[int, ...]
     front: int
-    # What `along` is a copy of, where it is no view.
-    copied_from: Any
+    # Where the axes do not merge: `along` is a copy then to read from, and the view itself to write to.
+    apart: _Apart | None
 
 
 def _is_basic(index: Any) -> bool:
@@ -71,7 +105,7 @@ def _is_basic(index: Any) -> bool:
     )
 
 
-def _rows(tensor: Any, index: Any) -> _Rows:
+def _rows(tensor: Any, index: Any, is_read: bool) -> _Rows:
     np = _zarrow._import("numpy")
     items, is_split = _whole(np, tensor, index)
     # Step 2: a view that has all axes, those of arrays whole.
@@ -94,18 +128,19 @@ def _rows(tensor: Any, index: Any) -> _Rows:
     rest = [axis for axis in range(view.ndim) if axis not in listed]
     turned = view._transpose([*listed, *rest])
     lengths = [math.prod(extents), *(view.shape[axis] for axis in rest)]
-    copied_from = None
+    apart = None
     try:
         along = turned._reshape(lengths)
     except ExchangeError:
-        along, copied_from = turned._copy(False)._reshape(lengths), turned
+        apart = _Apart(turned, wrapped)
+        along = turned._copy(False)._reshape(lengths) if is_read else turned
     is_run = not is_split and listed == list(range(listed[0], listed[0] + len(listed)))
     return _Rows(
         along,
         np.ascontiguousarray(positions.reshape(-1), np.int64),
         shape,
         listed[0] if is_run else 0,
-        copied_from,
+        apart,
     )
 
 

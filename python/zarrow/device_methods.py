@@ -17,7 +17,7 @@ from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor, _help
 from zarrow.arithmetic import BINARY, UNARY
 from zarrow.calling_line import frames_of_zarrow
-from zarrow.errors import DeviceError, ExchangeError, ShapeError
+from zarrow.errors import DeviceError, ExchangeError, ShapeError, UnsupportedError
 
 ORDERS = ("C", "F", "A", "K")
 ORDERED = ("lt", "le", "gt", "ge")
@@ -101,19 +101,45 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
     if _is_scalar(value):
         return scalar(tensor, value, dtype)
     if not is_on_device(value):
-        array = np.asarray(value)
+        array = element(value, dtype) if isinstance(value, list | tuple | range) else np.asarray(value)
         if array.ndim == 0:
             return scalar(tensor, array[()], dtype)
         value = array if array.dtype == dtype else _as_type(array, dtype)
     moved = DeviceTensor._of(value, tensor.device)
-    return moved if moved.dtype == dtype else moved._astype(dtype)
+    return moved if moved.dtype == dtype else cast(moved, dtype)
+
+
+def cast(tensor: Any, dtype: Any) -> Any:
+    """Convert the elements; refuse times of another unit, and all but integers that times are made of."""
+    np = _zarrow._import("numpy")
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:  # such as "bfloat16", which NumPy does not know
+        wanted = None
+    kinds = (tensor.dtype.kind, "V" if wanted is None else wanted.kind)
+    if wanted != tensor.dtype and (
+        all(kind in "mM" for kind in kinds)
+        or (any(kind in "mM" for kind in kinds) and not any(kind in "iu" for kind in kinds))
+    ):
+        raise UnsupportedError(
+            f"{tensor.dtype} to {dtype} is for the CPU: type .cpu() for a copy there", kind="unsupported"
+        )
+    return tensor._astype(dtype)
+
+
+def element(value: Any, dtype: Any) -> Any:
+    """Give a value as an array of this type: one of Python that does not fit is an error, as in NumPy."""
+    np = _zarrow._import("numpy")
+    dtype = np.dtype(dtype)
+    if isinstance(value, np.generic) or hasattr(value, "dtype"):
+        return _as_type(np.asarray(value), dtype)
+    return np.array(value, dtype)
 
 
 def scalar(tensor: DeviceTensor, value: Any, dtype: Any) -> DeviceTensor:
     """Give a tensor without axes of this value."""
-    np = _zarrow._import("numpy")
     made = DeviceTensor._empty((), dtype, tensor.device)
-    made._fill(_as_type(np.asarray(value), np.dtype(dtype)).tobytes())
+    made._fill(element(value, dtype).tobytes())
     return made
 
 
@@ -237,12 +263,24 @@ def squeeze(self: Any, axis: Any = None) -> Any:
 
 
 def ravel(self: Any, order: str = "C") -> Any:
-    """Give all elements on one axis."""
-    return reshape(self, -1 if self.size else 0, order=order)
+    """Give all elements on one axis, side by side as NumPy has them."""
+    _check_keeps_order(self, order)
+    flat = reshape(self, -1 if self.size else 0, order=order)
+    return flat if is_c_contiguous(flat) else copy(flat)
+
+
+def _check_keeps_order(tensor: Any, order: str | None) -> None:
+    """Refuse to count elements as they lie, where that is neither order."""
+    if order == "K" and tensor.ndim > 1 and not (is_c_contiguous(tensor) or is_f_contiguous(tensor)):
+        raise UnsupportedError(
+            "order='K' of elements that lie in neither order is for the CPU: type .cpu(), or order='C'",
+            kind="unsupported",
+        )
 
 
 def flatten(self: Any, order: str = "C") -> Any:
     """Copy all elements to one axis."""
+    _check_keeps_order(self, order)
     return reshape(self, -1 if self.size else 0, order=order, copy=True)
 
 
@@ -268,7 +306,7 @@ def astype(self: Any, dtype: Any, order: str = "K", *, copy: bool = True) -> Any
     if on_host is not None and _is_of(self, dtype):
         turned = on_host.numpy().astype(self.dtype, order="F" if column_major else "C")
         return DeviceTensor._staged(turned, self.device)
-    converted = self._astype(dtype)
+    converted = cast(self, dtype)
     return converted._copy(True) if column_major else converted
 
 
@@ -295,8 +333,7 @@ def copy(self: Any, order: str = "C") -> Any:
 
 def fill(self: Any, value: Any) -> None:
     """Set each element."""
-    np = _zarrow._import("numpy")
-    self._fill(_as_type(np.asarray(value), self.dtype).tobytes())
+    self._fill(element(value, self.dtype).tobytes())
 
 
 def _all(self: Any) -> bool:

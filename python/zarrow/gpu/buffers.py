@@ -26,7 +26,7 @@ from zarr.registry import register_buffer, register_ndbuffer
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_comparison import all_equal
 from zarrow.device_functions import concatenate
-from zarrow.device_methods import is_on_device
+from zarrow.device_methods import is_on_device, on_device_of
 from zarrow.errors import UnsupportedError
 from zarrow.gpu.enabling import current_device
 
@@ -246,8 +246,12 @@ class NDBuffer(AbstractNDBuffer):
         return cls(array if array.dtype == object else _uploaded(array))
 
     def as_ndarray_like(self) -> Any:
-        """Give the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied."""
-        return self._data
+        """Give the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied.
+
+        Elements in the other byte order, which no tensor has, are shown as raw bytes, a `V` type of as many:
+        codecs view them as bytes, and nothing takes them for numbers.
+        """
+        return self._data if self._swapped is None else self._data.view(f"V{self._swapped.itemsize}")
 
     def as_numpy_array(self) -> Any:
         """Give the elements on the CPU, copied there where only the GPU has them."""
@@ -299,17 +303,21 @@ class NDBuffer(AbstractNDBuffer):
 
     def fill(self, value: Any) -> None:
         """Set each element to a value."""
-        _tensor(self._data).fill(value)
+        if self._swapped is None:
+            _tensor(self._data).fill(value)
+        else:
+            self[...] = value
 
     def all_equal(self, other: Any, equal_nan: bool = True) -> bool:
         """Tell whether each element is that of `other`, bit by bit."""
         if other is None:
             return False
-        if isinstance(other, AbstractNDBuffer):
+        if isinstance(other, NDBuffer):
+            other = other._native()
+        elif isinstance(other, AbstractNDBuffer):
             other = other.as_ndarray_like()
-        on_host = _on_host(self._data)
-        if on_host is not None and np.isscalar(other):
-            return bool(HostNDBuffer(on_host).all_equal(other, equal_nan))
+        if _on_host(self._data) is not None and np.isscalar(other):
+            return bool(HostNDBuffer(self.as_numpy_array()).all_equal(other, equal_nan))
         return all_equal(self._native(), other, equal_nan)
 
     def __getitem__(self, key: Any) -> Self:
@@ -320,7 +328,11 @@ class NDBuffer(AbstractNDBuffer):
             value = value._native()
         elif isinstance(value, AbstractNDBuffer):
             value = value.as_ndarray_like()
-        _tensor(self._data)[key] = value
+        tensor = _tensor(self._data)
+        if self._swapped is not None:
+            # Values of the machine's byte order, turned as the elements are that they are written between.
+            value = _turned(on_device_of(tensor, value))
+        tensor[key] = value
 
     def __len__(self) -> int:
         return len(self._data)

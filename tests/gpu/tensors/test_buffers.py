@@ -239,3 +239,17 @@ def test_all_equal() -> None:
         )
         assert make(np.zeros(3, "i4")).all_equal(0) and not make(np.zeros(3, "i4")).all_equal(0.5)
         assert ones.all_equal(cpu.NDBuffer.from_numpy_array(np.ones((2, 3), "f4")))
+
+
+def test_elements_of_the_other_byte_order_are_written_and_shown() -> None:
+    buffer = NDBuffer.from_numpy_array(np.arange(6, dtype="u2")).astype(">u2")
+    buffer[1:3] = np.array([300, 400], "u2")
+    buffer[3:4] = 7
+    buffer[4:6] = NDBuffer.from_numpy_array(np.array([8, 9], "u2")).astype(">u2")
+    expected = np.array([0, 300, 400, 7, 8, 9], ">u2")
+    assert buffer.as_numpy_array().dtype == ">u2" and np.array_equal(buffer.as_numpy_array(), expected)
+    shown = buffer.as_ndarray_like()
+    assert shown.dtype == "V2" and shown.ravel().view("B").tobytes() == expected.tobytes()
+    assert buffer.all_equal(buffer.copy()) and not buffer.all_equal(7)
+    buffer.fill(258)
+    assert buffer.all_equal(258) and buffer.as_numpy_array().tobytes() == bytes([1, 2]) * 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,33 @@ def test_values_that_do_not_fit() -> None:
     for index, value in ((np.s_[0], np.zeros(4)), (np.s_[[0, 1]], np.zeros((3, 3, 5)))):
         with pytest.raises(ValueError, match="broadcast"):
             tensor[index] = value
+
+
+def test_only_the_listed_elements_are_written() -> None:
+    # The two axes of the lists do not merge.
+    tensor, array = zarrow.gpu.asarray(ARRAY), ARRAY.copy()
+    other = np.s_[[[1], [2]], [[0, 2]], 3]
+
+    values = np.array([[-1, -2], [-3, -4]], "i4")
+    tensor[other] = values
+    array[other] = values
+    assert np.array_equal(tensor.cpu().numpy(), array)
+    # Values from the same memory, and from a part of it that is written to.
+    view, numpys = tensor.transpose(1, 0, 2), array.transpose(1, 0, 2)
+    view[[0, 1, 2], [1, 2, 3]] = view[0, :3]
+    numpys[[0, 1, 2], [1, 2, 3]] = numpys[0, :3].copy()
+    assert np.array_equal(tensor.cpu().numpy(), array)
+
+
+def test_threads_write_beside_each_other() -> None:
+    tensor = zarrow.gpu.asarray(np.zeros((8, 64, 8), "i4")).transpose(0, 2, 1)
+
+    def write(number: int) -> None:
+        for value in range(1, 6):
+            tensor[[[0], [3], [5]], [[1, 2]], number] = value * 100 + number
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(64)))
+    expected = np.zeros((8, 8, 64), "i4")
+    expected[np.ix_([0, 3, 5], [1, 2])] = 500 + np.arange(64)
+    assert np.array_equal(tensor.cpu().numpy(), expected)

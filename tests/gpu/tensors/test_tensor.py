@@ -202,7 +202,7 @@ def test_a_library_that_knows_tensors_computes_with_them(values: Any) -> None:
 
 def test_complex_values_lose_their_imaginary_part_with_a_warning_here(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
-    for value in (2 + 1j, np.full(53, 2 + 1j)):
+    for value in (np.complex128(2 + 1j), np.full(53, 2 + 1j)):
         with pytest.warns(np.exceptions.ComplexWarning, match="imaginary") as caught:
             tensor[3] = value
         assert [warning.filename for warning in caught] == [__file__]
@@ -274,3 +274,119 @@ def test_empty_tensors() -> None:
     tensor[...] = 3
     tensor.fill(1)
     assert (tensor == tensor).shape == (0, 3) and tensor.ravel().shape == (0,)
+
+
+def test_ravel_gives_elements_side_by_side(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for part, numpys in ((tensor[:, 1:2], values[:, 1:2]), (tensor[::-1, 3], values[::-1, 3])):
+        for flat in (part.ravel(), np.ravel(part), part.ravel("F"), part.flatten()):
+            assert flat.strides == (4,) and same(flat, numpys.ravel())
+    assert same(tensor.T.ravel("K"), values.T.ravel("K"))
+    for call in (tensor[:, ::2].ravel, tensor.reshape(37, 53, 1)[:, ::2].flatten):
+        with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
+            call("K")
+
+
+def test_times_of_another_unit_are_refused() -> None:
+    seconds = zarrow.gpu.asarray(np.array(["2020", "NaT", "2021"], "M8[s]"))
+    days = zarrow.gpu.asarray(np.array(["2020", "NaT", "2021"], "M8[D]"))
+    for call in (
+        lambda: seconds.astype("M8[ms]"),
+        lambda: seconds.astype("m8[s]"),
+        lambda: seconds == days,
+        lambda: operator.setitem(seconds, 0, days[0]),
+        lambda: np.concatenate([seconds, days]),
+        lambda: seconds.astype("f8"),
+    ):
+        with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
+            call()
+    with pytest.raises(TypeError):
+        seconds == 5  # noqa: B015
+    seconds[0] = np.datetime64("2022", "D")
+    expected = np.array(["2022", "NaT", "2021"], "M8[s]")
+    for tensor in (seconds, seconds.astype("i8").astype("M8[s]")):
+        assert np.array_equal(tensor.cpu().numpy(), expected, equal_nan=True)
+
+
+def test_not_a_time_does_not_equal_itself() -> None:
+    times = np.array([["2020", "NaT"], ["NaT", "2021"]], "M8[s]")
+    tensor = zarrow.gpu.asarray(times)
+    assert same(tensor == tensor, times == times) and same(tensor != tensor, times != times)
+    assert same(tensor == tensor[0], times == times[0])
+    for first in (times[0, 0], times[0, :1]):
+        assert same(operator.eq(tensor.T, first), operator.eq(times.T, first))
+    assert not np.array_equal(tensor, tensor) and np.array_equal(tensor, tensor, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(300, OverflowError), (-1, OverflowError), (float("nan"), ValueError), (1j, TypeError)],
+)
+def test_python_scalars_that_do_not_fit(value: Any, error: type[Exception]) -> None:
+    tensor = zarrow.gpu.asarray(np.arange(3, dtype="u1"))
+    for call in (
+        lambda: operator.setitem(tensor, 0, value),
+        lambda: operator.setitem(tensor, [0, 1], [value, 1]),
+        lambda: operator.setitem(tensor, slice(0, 2), (1, value)),
+        lambda: tensor.fill(value),
+        lambda: np.full_like(tensor, value),
+        lambda: zarrow.gpu.NDBuffer.create(shape=(2,), dtype="u1", fill_value=value),
+    ):
+        with pytest.raises(error):
+            call()
+    assert same(tensor, np.arange(3, dtype="u1"))
+
+
+def test_integers_are_compared_exactly() -> None:
+    array = np.array([44, 255], "u1")
+    tensor = zarrow.gpu.asarray(array)
+    for other in (300, -1, 44, 255, [300, 255], np.int64(300), 2**70):
+        assert same(tensor == other, array == other) and same(tensor != other, array != other)
+    assert not np.array_equal(tensor, [300, 511])
+    wide = zarrow.gpu.asarray(np.array([2**63 - 1], "i8"))
+    for other in (zarrow.gpu.asarray(np.array([2**63], "u8")), np.uint64(2**63)):
+        with pytest.raises(TypeError, match=r"\.cpu\(\)"):
+            wide == other  # noqa: B015
+    assert not (wide == 2**63).any()
+
+
+def test_functions_refuse_what_they_do_not_do(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for options in ({"axis": 0}, {"keepdims": True}, {"where": values > 0}):
+        for function in (np.all, np.any):
+            with pytest.raises(TypeError, match=r"\.cpu\(\)"):
+                function(tensor, **options)  # type: ignore[call-overload]
+    assert np.any(tensor) and not np.all(tensor, axis=None)
+    for shape in (-1, (-1, 37, 53), (2, 37, -53)):
+        with pytest.raises(ValueError, match="negative"):
+            np.broadcast_to(tensor, shape)
+    with pytest.raises(TypeError, match="cast"):
+        np.concatenate([tensor, tensor], dtype="i2")
+    assert same(
+        np.concatenate([tensor, tensor], dtype="i2", casting="unsafe"),
+        np.concatenate([values, values], dtype="i2", casting="unsafe"),
+    )
+    for call in (np.concatenate, np.stack):
+        for axis in (5, -5):
+            with pytest.raises(np.exceptions.AxisError):
+                call([tensor, tensor], axis=axis)
+    with pytest.raises(TypeError, match="cast"):
+        np.copyto(tensor, 1j)
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(values, copy=False, like=tensor)
+
+
+def test_arrays_like_tensors_are_numpys(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    assert same(np.ones(2, like=tensor), np.ones(2)) and same(np.ones(2, "i2", like=tensor), np.ones(2, "i2"))
+    copied = np.array(tensor, like=tensor)
+    copied[0] = 1000
+    assert same(tensor, values)
+    assert np.array(tensor, like=tensor, ndmin=3).shape == (1, 37, 53)
+    row = list(range(53))
+    assert same(np.concatenate([tensor, [row]]), np.concatenate([values, [row]]))
+    with pytest.raises(OverflowError):
+        zarrow.gpu.asarray(np.zeros(2, "u1"))[:] = range(300, 302)
+    tensor[0], tensor[[1, 2]] = np.ones((1, 1, 53)), np.ones((1, 2, 53))
+    values[0], values[[1, 2]] = np.ones((1, 1, 53)), np.ones((1, 2, 53))
+    assert same(tensor, values)

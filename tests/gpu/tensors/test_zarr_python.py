@@ -230,3 +230,29 @@ def test_settings_by_name_and_back(tmp_path: Path) -> None:
         tensor = array[...]
     assert tensor.device == "cuda:1" and isinstance(array[...], np.ndarray)
     assert zarrow.gpu.Buffer.create_zero_length().as_array_like().device == "cuda:0"
+
+
+@pytest.mark.parametrize("endian", ["little", "big"])
+def test_parts_of_big_endian_arrays_are_written(endian: Any) -> None:
+    store: dict[str, Any] = {}
+    with zarrow.gpu.enable():
+        array = zarr.create_array(
+            store, shape=6, dtype=">u2", chunks=4, fill_value=0, serializer=BytesCodec(endian=endian)
+        )
+        array[:] = np.arange(1, 7).astype(">u2")
+        array[1:3] = np.array([9, 10], ">u2")
+        array[5:6] = 7
+        assert array[:].cpu().numpy().tolist() == [1, 9, 10, 4, 5, 7]
+    assert zarr.open_array(store)[:].tolist() == [1, 9, 10, 4, 5, 7]
+    with zarrow.gpu.enable():
+        array[:] = np.uint16(9)
+    assert zarr.open_array(store)[:].tolist() == [9] * 6
+
+
+def test_chunks_of_one_column() -> None:
+    store: dict[str, Any] = {}
+    expected = np.arange(12, dtype="u4").reshape(4, 3)
+    with zarrow.gpu.enable():
+        array = zarr.create_array(store, shape=(4, 3), dtype="u4", chunks=(2, 1))
+        array[:] = expected
+    assert np.array_equal(zarr.open_array(store)[:], expected)
