@@ -17,6 +17,6 @@ class Server(Process):
         self.port: int = self.receive()["port"]
 
     def behave(self, manner: dict[str, Any]) -> dict[str, int]:
-        """Set how it answers from now on. Returns what it has counted since the last call."""
+        """Set how it answers from now on, and return its counts since the last call."""
         self.send(json.dumps(manner))
         return self.receive()

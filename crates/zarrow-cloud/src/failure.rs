@@ -50,8 +50,7 @@ impl Failure {
         Failure { status: Some(status), code, ..Failure::new(kind, text) }
     }
 
-    /// Whether there is no value under the key. A missing bucket does not count: that is an error, and its chunks are not
-    /// filled with the fill value.
+    /// Whether the key has no value, so that its chunk is filled. A bucket that does not exist is an error instead.
     pub fn is_missing(&self) -> bool {
         let no_bucket = ["NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted"];
         matches!(self.status, Some(404 | 410))

@@ -1,7 +1,7 @@
 """The PTX of the kernels, made by NVRTC: `make ptx`.
 
 NVRTC 12.0 makes PTX 8.0, which every driver since CUDA 12 takes, and compiles for any GPU since `compute_70`.
-It needs no GPU itself. Files are handed over by name and text, so that no path of the machine comes out.
+This runs without a GPU. NVRTC gets each file as a name and a text, so the PTX holds no path of this machine.
 """
 
 from __future__ import annotations

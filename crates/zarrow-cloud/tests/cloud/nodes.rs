@@ -226,6 +226,13 @@ fn keys(server: &Server) -> Vec<String> {
     server.objects(|objects| objects.all.keys().filter_map(own).collect())
 }
 
+/// Creates the group that the nodes of a test are in.
+fn create_root(store: &Arc<dyn Store>) {
+    let options = OpenOptions::default();
+    create_group(Arc::clone(store), "", ZarrFormat::V3, attributes("one"), Existing::Refuse, &options)
+        .unwrap();
+}
+
 /// A manner in which chunks are refused after the first two, and deletes too, if so.
 fn refusing(with_deletes: bool) -> crate::server::Manner {
     Box::new(move |message: &Message, _| {
@@ -239,15 +246,7 @@ fn refusing(with_deletes: bool) -> crate::server::Manner {
 fn the_metadata_of_an_array_with_elements_come_last() {
     let server = Server::start(well());
     let store = s3(&server);
-    create_group(
-        Arc::clone(&store),
-        "",
-        ZarrFormat::V3,
-        attributes("one"),
-        Existing::Refuse,
-        &OpenOptions::default(),
-    )
-    .unwrap();
+    create_root(&store);
     server.take_log();
     let array = created(&store, "x", 5, Existing::Refuse).unwrap();
     assert_eq!(elements(&array), [5; 12]);
@@ -264,15 +263,7 @@ fn the_metadata_of_an_array_with_elements_come_last() {
 fn an_array_that_cannot_be_written_leaves_nothing() {
     let server = Server::start(well());
     let store = s3(&server);
-    create_group(
-        Arc::clone(&store),
-        "",
-        ZarrFormat::V3,
-        attributes("one"),
-        Existing::Refuse,
-        &OpenOptions::default(),
-    )
-    .unwrap();
+    create_root(&store);
     server.behave(refusing(false));
     assert!(created(&store, "x", 5, Existing::Refuse).is_err());
     server.behave(well());
@@ -285,15 +276,7 @@ fn an_array_that_cannot_be_written_leaves_nothing() {
 fn an_array_whose_creation_was_interrupted_is_none() {
     let server = Server::start(well());
     let store = s3(&server);
-    create_group(
-        Arc::clone(&store),
-        "",
-        ZarrFormat::V3,
-        attributes("one"),
-        Existing::Refuse,
-        &OpenOptions::default(),
-    )
-    .unwrap();
+    create_root(&store);
     for old in [false, true] {
         if old {
             group(&store).consolidate_metadata().unwrap();

@@ -11,11 +11,12 @@
 use super::Format;
 use crate::kernel::structs::Shuffle;
 use std::ops::Range;
+use zarrow_array::allocation::Grow;
 
 /// The most bytes that a frame decodes to, for the device to decompress it.
 pub const LARGEST_FRAME: usize = 2 << 20;
 
-/// One frame: where it lies in the stored bytes, and where what it decodes to lies in those of the elements.
+/// One frame: its range of the stored bytes, and the range of the elements' bytes that it decodes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// Its bytes, of the stored ones.
@@ -185,7 +186,8 @@ fn blosc(stored: &[u8], decoded_nbytes: usize) -> Option<Frames> {
             if format == Format::Zstd && !is_copy && !is_zstd_frame(&stored[from..to], piece_nbytes) {
                 return None;
             }
-            frames.push(Frame { source: from..to, destination, is_copy });
+            // Without memory for the list the host decodes, and says what is missing.
+            frames.try_push(Frame { source: from..to, destination, is_copy }).ok()?;
             at = to;
         }
     }

@@ -74,8 +74,8 @@ pub trait Decompressor: Send + Sync {
     /// What the library answers. What is wrong with a frame is told in its status.
     ///
     /// # Safety
-    /// The lists and what they name lie in memory of the current device, which stays until the stream has done it; so do
-    /// the `temporary_nbytes` bytes at `temporary`.
+    /// The lists, the frames that they name, and the `temporary_nbytes` bytes at `temporary` lie in memory of the current
+    /// device. It stays allocated until the stream has finished the batch.
     unsafe fn decompress(
         &self,
         frames: &Frames,

@@ -4,7 +4,7 @@ use super::DeviceTensor;
 use crate::error::{Error, Result};
 use crate::kernel::structs::Gather;
 use crate::kernel::{walk, width};
-use zarrow_array::{Buffer, IndexStep, Number, Tensor};
+use zarrow_array::{Buffer, IndexStep, Number, Tensor, allocation};
 
 impl DeviceTensor {
     /// The rows at `positions` along the first axis, in new memory: any order, and repeated.
@@ -64,7 +64,7 @@ fn gather(source: &DeviceTensor, destination: &DeviceTensor, positions: &[i64], 
     if positions.is_empty() || source.size() == 0 {
         return Ok(());
     }
-    let bytes: Vec<u8> = positions.iter().flat_map(|position| position.to_ne_bytes()).collect();
+    let bytes = allocation::collected(positions.iter().flat_map(|position| position.to_ne_bytes()))?;
     let list = Tensor::new(Buffer::copy_of(&bytes)?, vec![positions.len() as u64], Number::Int64.into())?;
     let index = DeviceTensor::from_host(device, &list.into_shared()?)?;
     let item_size = source.item_size();
