@@ -1,0 +1,106 @@
+//! Waves: pinned slots full of stored chunks, which the device decompresses and places.
+//!
+//! 1. A thread of the read that is handed a chunk takes a wave that nobody has, and copies the chunk's stored bytes to its
+//!    slot; that is the only copy on the host. A chunk that the host is to decode is decoded straight to the slot.
+//! 2. When the slot is full, or holds enough to decompress, what is to be done is listed behind the bytes: the frames, and the
+//!    boxes of elements with their places. The addresses are known, since the memory of the device has been taken.
+//! 3. The slot is copied at once, beside what the device still does for waves before. Then, in our stream: pieces that are
+//!    stored as they are go to their place among the decompressed ones; frames are decompressed in one batch for each format;
+//!    one launch undoes the shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
+//!    boxes that are filled.
+//! 4. The statuses of all frames are copied back, and looked at when the last wave is done.
+
+mod answers;
+mod boxes;
+mod filling;
+mod submission;
+
+use self::answers::Submitted;
+use self::filling::Wave;
+use super::Decompressor;
+use crate::error::{Error, Result};
+use crate::tensor::DeviceTensor;
+use std::sync::atomic::{AtomicU64, Ordering};
+use zarrow::{Array, ErrorKind, ReadOptions, Selection};
+use zarrow_array::fork::Mutex;
+
+/// What of a read was done where.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Done {
+    /// Chunks whose frames the device decompressed.
+    pub on_device: u64,
+    /// Chunks that the host decoded.
+    pub on_host: u64,
+    /// Chunks that are not stored.
+    pub filled: u64,
+    /// Frames that the device could not decompress, or decompressed to another size.
+    pub failed_frames: u64,
+}
+
+/// Reads `selection` to `result`, decompressing on the device.
+///
+/// Where frames failed, some elements have no meaning: the read is to be done anew on the host.
+///
+/// # Errors
+/// As [`Array::read_stored`], and what the driver and the decompressor answer.
+pub fn read(
+    array: &Array,
+    selection: &Selection,
+    result: &DeviceTensor,
+    decompressor: &dyn Decompressor,
+    options: &ReadOptions<'_>,
+) -> Result<Done> {
+    let waves = Waves {
+        result,
+        decompressor,
+        idle: Mutex::default(),
+        submitted: Mutex::default(),
+        error: Mutex::default(),
+        on_device: AtomicU64::new(0),
+        on_host: AtomicU64::new(0),
+        filled: AtomicU64::new(0),
+    };
+    let outcome = array.read_stored(selection, &waves, options);
+    if let Some(error) = waves.error.lock().take() {
+        return Err(error);
+    }
+    outcome?;
+    let last = std::mem::take(&mut *waves.idle.lock());
+    for wave in last {
+        waves.submit(wave)?;
+    }
+    // Step 4.
+    let mut failed_frames = 0;
+    for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
+        failed_frames += submitted.failed()?;
+    }
+    Ok(Done {
+        on_device: waves.on_device.load(Ordering::Relaxed),
+        on_host: waves.on_host.load(Ordering::Relaxed),
+        filled: waves.filled.load(Ordering::Relaxed),
+        failed_frames,
+    })
+}
+
+/// The waves of one read.
+struct Waves<'a> {
+    result: &'a DeviceTensor,
+    decompressor: &'a dyn Decompressor,
+    idle: Mutex<Vec<Wave>>,
+    submitted: Mutex<Vec<Submitted>>,
+    /// What stopped the read, in the words of this crate.
+    error: Mutex<Option<Error>>,
+    on_device: AtomicU64,
+    on_host: AtomicU64,
+    filled: AtomicU64,
+}
+
+impl Waves<'_> {
+    /// Keeps the error, and stops the read by another.
+    fn stop(&self, error: Error) -> zarrow::Error {
+        let text = error.to_string();
+        self.error.lock().get_or_insert(error);
+        ErrorKind::Internal(text).into()
+    }
+}
