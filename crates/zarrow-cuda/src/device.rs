@@ -1,12 +1,13 @@
 //! A device: its primary context, which all libraries of the process share, its streams and its pool of memory.
 //!
 //! Work on memory of ours is given to one stream of the device, `stream`, so that it is in order without anybody waiting.
-//! Copies from the host have another, `copy_stream`, so that they go on beside kernels; events order the two.
+//! The parts of a read go to others, its [lanes](crate::lanes), beside that one; events order the two.
 
 use crate::driver::Driver;
 use crate::driver::functions::{Context, MemoryPool, MemoryPoolProperties, Ordinal};
 use crate::error::{Error, Result};
 use crate::kernel::Kernels;
+use crate::lanes::{MAX_LANES, NBYTES_OF_LANE};
 use crate::pinned::Idle;
 use crate::stream::{Event, Stream};
 use std::ffi::{CStr, c_int};
@@ -24,6 +25,8 @@ const NON_BLOCKING: u32 = 1;
 const CAPABILITY: (c_int, c_int) = (75, 76);
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const MEMORY_POOLS_SUPPORTED: c_int = 115;
+/// `CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES`.
+const REUSE_AFTER_WAITING: c_int = 3;
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD` and `CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`.
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED: c_int = 5;
@@ -48,7 +51,7 @@ pub struct Device {
     name: String,
     capability: (i32, i32),
     stream: Stream,
-    copy_stream: Stream,
+    lanes: Vec<Stream>,
     pool: Option<MemoryPool>,
     kernels: OnceCell<Kernels>,
     pub(crate) idle: Idle,
@@ -101,6 +104,12 @@ impl Device {
         // SAFETY: the driver ends the name with NUL, within its length.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
         let current = Current::enter(driver, context)?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the numbers live through the call.
+        unsafe { driver.memory_info(&raw mut free, &raw mut total)? };
+        // Two at least, so that one is copied to while the other works.
+        let count = (total / NBYTES_OF_LANE).clamp(2, MAX_LANES);
+        let lanes = (0..count).map(|_| current.make_stream()).collect::<Result<_>>()?;
         let pool = if pools == 0 { None } else { Some(current.make_pool(number)?) };
         Ok(Device {
             driver,
@@ -109,7 +118,7 @@ impl Device {
             name,
             capability: (major, minor),
             stream: current.make_stream()?,
-            copy_stream: current.make_stream()?,
+            lanes,
             pool,
             kernels: OnceCell::new(),
             idle: Idle::default(),
@@ -138,6 +147,11 @@ impl Device {
     #[must_use]
     pub fn stream(&self) -> Stream {
         self.stream
+    }
+
+    /// The streams beside it, for the parts of reads: two at least, and [`MAX_LANES`] at most.
+    pub(crate) fn lanes(&self) -> &[Stream] {
+        &self.lanes
     }
 
     pub(crate) fn pool(&self) -> Option<MemoryPool> {
@@ -189,9 +203,11 @@ impl Device {
     pub fn release_memory(&self) -> Result<()> {
         self.idle.release();
         let current = self.enter()?;
-        // SAFETY: both are the device's.
+        // SAFETY: the streams and the pool are the device's.
         unsafe {
-            current.driver.stream_synchronize(self.stream.handle())?;
+            for stream in [self.stream].iter().chain(&self.lanes) {
+                current.driver.stream_synchronize(stream.handle())?;
+            }
             self.pool.map_or(Ok(()), |pool| current.driver.pool_trim(pool, 0))
         }
     }
@@ -213,28 +229,6 @@ impl Device {
         let current = self.enter()?;
         // SAFETY: the context is the device's.
         unsafe { current.driver.context_synchronize() }
-    }
-
-    /// Copies beside the work of our stream: `copy` gives copies to the copy stream, to memory that `owner` keeps. They begin
-    /// when the memory is there, and our stream goes on when they are done. Where it cannot be made to wait, the memory is
-    /// never freed, since a copy might still write to it.
-    ///
-    /// # Errors
-    /// What `copy` and the driver answer.
-    pub(crate) fn copy_beside<T: Clone>(
-        &'static self,
-        owner: &T,
-        copy: impl FnOnce(Stream) -> Result<()>,
-    ) -> Result<()> {
-        self.order(self.stream, self.copy_stream)?;
-        let outcome = copy(self.copy_stream);
-        if let Err(error) = self.order(self.copy_stream, self.stream) {
-            if self.synchronize_all().is_err() {
-                std::mem::forget(owner.clone());
-            }
-            return Err(error);
-        }
-        outcome
     }
 
     /// Has `later` wait for what was given to `earlier` so far. The caller does not wait.
@@ -319,6 +313,10 @@ impl Current {
         // SAFETY: the properties are those of a pool on this device, and live through the call as the handle does.
         unsafe { self.driver.pool_create(&raw mut pool, &raw const properties)? };
         self.keep(pool, KEPT_NBYTES)?;
+        // A lane that takes memory which another has freed would wait for that one: it takes other memory.
+        let mut no: c_int = 0;
+        // SAFETY: the attribute is a number of 32 bits, which lives through the call.
+        unsafe { self.driver.pool_set_attribute(pool, REUSE_AFTER_WAITING, (&raw mut no).cast())? };
         Ok(pool)
     }
 

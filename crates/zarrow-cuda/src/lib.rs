@@ -22,6 +22,7 @@ pub mod export;
 mod foreign;
 pub mod import;
 mod kernel;
+mod lanes;
 mod memory;
 mod pinned;
 mod read;

@@ -1,9 +1,9 @@
 //! Memory of a device that is ours: taken and freed in the order of a stream.
 //!
-//! 1. Memory is taken from the device's pool in `Device::stream`. What uses it there comes afterwards by itself; other
-//!    streams wait for an event.
+//! 1. Memory is taken from the device's pool in a stream, `Device::stream` for what is handed out. What uses it there comes
+//!    afterwards by itself; other streams wait for an event.
 //! 2. Whoever lends it to another library names the stream in which that library uses it.
-//! 3. When nobody has it any more, our stream waits for those streams, and the memory is freed there: what was given to
+//! 3. When nobody has it any more, its stream waits for those streams, and the memory is freed there: what was given to
 //!    them before is done by then, and no thread waits.
 
 use crate::device::{Current, Device};
@@ -31,24 +31,33 @@ pub struct DeviceMemory {
     device: &'static Device,
     address: Address,
     nbytes: usize,
+    stream: Stream,
     generation: u64,
     consumers: Mutex<SmallVec<[Stream; 2]>>,
 }
 
 impl DeviceMemory {
-    /// Step 1. Its bytes have no values yet. Nothing is taken for 0 bytes.
+    /// Step 1, in the device's stream. Its bytes have no values yet. Nothing is taken for 0 bytes.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], after what is kept for later was given back and it was tried again.
     pub fn new(device: &'static Device, nbytes: usize) -> Result<DeviceMemory> {
+        DeviceMemory::new_in(device, nbytes, device.stream())
+    }
+
+    /// Step 1, in `stream`, which is one of the device's own.
+    ///
+    /// # Errors
+    /// As [`new`](DeviceMemory::new).
+    pub(crate) fn new_in(device: &'static Device, nbytes: usize, stream: Stream) -> Result<DeviceMemory> {
         let current = device.enter()?;
-        let address = match take(&current, device, nbytes) {
+        let address = match take(&current, device, nbytes, stream) {
             Err(Error::Driver { code: OUT_OF_MEMORY, .. }) => {
                 device.release_memory()?;
                 if let Some(reclaim) = RECLAIM.get() {
                     reclaim();
                 }
-                take(&current, device, nbytes)
+                take(&current, device, nbytes, stream)
             }
             taken => taken,
         };
@@ -62,7 +71,8 @@ impl DeviceMemory {
             }
             other => other,
         })?;
-        Ok(DeviceMemory { device, address, nbytes, generation: generation(), consumers: Mutex::default() })
+        let consumers = Mutex::default();
+        Ok(DeviceMemory { device, address, nbytes, stream, generation: generation(), consumers })
     }
 
     /// Where it is.
@@ -85,6 +95,9 @@ impl DeviceMemory {
 
     /// Step 2.
     pub fn is_used_in(&self, stream: Stream) {
+        // Which stream that is depends on the thread, and the one that frees the memory may be another. The legacy default
+        // stream waits for the default streams of all threads.
+        let stream = if stream == Stream::PER_THREAD { Stream::LEGACY } else { stream };
         let mut consumers = self.consumers.lock();
         if !consumers.contains(&stream) {
             consumers.push(stream);
@@ -92,15 +105,14 @@ impl DeviceMemory {
     }
 }
 
-fn take(current: &Current, device: &Device, nbytes: usize) -> Result<Address> {
+fn take(current: &Current, device: &Device, nbytes: usize, stream: Stream) -> Result<Address> {
     let mut address = 0;
     if nbytes > 0 {
         // SAFETY: the address is written to a place that lives through the call.
         unsafe {
             match device.pool() {
                 Some(pool) => {
-                    let stream = device.stream().handle();
-                    current.driver.allocate_from_pool(&raw mut address, nbytes, pool, stream)?;
+                    current.driver.allocate_from_pool(&raw mut address, nbytes, pool, stream.handle())?;
                 }
                 None => current.driver.allocate(&raw mut address, nbytes)?,
             }
@@ -117,7 +129,7 @@ impl Drop for DeviceMemory {
         }
         // Step 3. A stream that its library has destroyed cannot be waited for, but the device can.
         let consumers = std::mem::take(&mut *self.consumers.lock());
-        let wait = |consumer: &Stream| self.device.order(*consumer, self.device.stream()).is_ok();
+        let wait = |consumer: &Stream| self.device.order(*consumer, self.stream).is_ok();
         if !consumers.iter().all(wait) && self.device.synchronize_all().is_err() {
             return;
         }
@@ -125,10 +137,10 @@ impl Drop for DeviceMemory {
         // SAFETY: the memory was taken by `take`, nobody has it any more, and it is freed once.
         let _ = unsafe {
             match self.device.pool() {
-                Some(_) => current.driver.free_async(self.address, self.device.stream().handle()),
+                Some(_) => current.driver.free_async(self.address, self.stream.handle()),
                 None => current
                     .driver
-                    .stream_synchronize(self.device.stream().handle())
+                    .stream_synchronize(self.stream.handle())
                     .and_then(|()| current.driver.free(self.address)),
             }
         };

@@ -13,6 +13,9 @@ use std::fmt;
 use std::ptr::{NonNull, null_mut};
 use zarrow_array::fork::{Mutex, generation};
 
+/// How many slots copies use before a reader waits for one of them: it fills the next slots meanwhile.
+const MAX_BUSY: usize = 3;
+
 /// The most pinned memory that a device keeps for later.
 const KEPT_NBYTES: usize = 256 << 20;
 
@@ -53,6 +56,13 @@ impl Pinned {
     }
 }
 
+impl Pinned {
+    /// Whether a copy still uses it, or nobody can say.
+    fn is_busy(&self) -> bool {
+        self.last.as_ref().is_some_and(|last| !last.is_reached().unwrap_or(false))
+    }
+}
+
 impl Drop for Pinned {
     fn drop(&mut self) {
         if self.generation != generation() || self.lost {
@@ -74,13 +84,16 @@ impl Drop for Pinned {
 pub(crate) struct Idle(Mutex<Vec<Pinned>>);
 
 impl Idle {
-    /// A slot of at least `nbytes`: the smallest that is idle, or a new one.
+    /// A slot of at least `nbytes`: the smallest that no copy uses, or a new one. Where copies use [`MAX_BUSY`] already, it is
+    /// the first of these, whose copy ends first.
     pub(crate) fn take(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
         let found = {
             let mut idle = self.0.lock();
             let fitting = idle.iter().enumerate().filter(|(_, pinned)| pinned.nbytes >= nbytes);
-            let smallest = fitting.min_by_key(|(_, pinned)| pinned.nbytes).map(|(number, _)| number);
-            smallest.map(|number| idle.swap_remove(number))
+            let (free, busy): (Vec<_>, Vec<_>) = fitting.partition(|(_, pinned)| !pinned.is_busy());
+            let smallest = free.into_iter().min_by_key(|(_, pinned)| pinned.nbytes);
+            let first = busy.first().filter(|_| busy.len() >= MAX_BUSY).copied();
+            smallest.or(first).map(|(number, _)| number).map(|number| idle.remove(number))
         };
         let pinned = match found {
             Some(pinned) => pinned,

@@ -2,9 +2,9 @@
 //!
 //! 1. The selection is cut along the chunks into parts that fit a slot of pinned memory (`Selection::parts`).
 //! 2. Each part is read and decoded into a slot, on all threads, by the same engine as a read to the host.
-//! 3. One copy brings the slot to the device, beside the decoding of the next part: straight to its place where it is one
-//!    run of the result, else to memory on the device from which a kernel places it.
-//! 4. Our stream waits for the copies. The call returns before the device is done.
+//! 3. One copy brings the slot to the device in a [lane](crate::lanes) of its own, beside the decoding of the next part:
+//!    straight to its place where it is one run of the result, else to memory on the device from which a kernel places it.
+//! 4. Our stream waits for the lanes. The call returns before the device is done.
 //!
 //! Each byte is copied once on the host (by decoding) and once to the device.
 //!
@@ -14,6 +14,7 @@ use crate::decompress::decompressor;
 use crate::decompress::wave::{self, Done};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::lanes::Lanes;
 use crate::pinned::Slot;
 use crate::route::{Route, explain, takes};
 use crate::stream::Stream;
@@ -115,11 +116,19 @@ fn read_by_parts(
     let item_size = result.item_size();
     let unit = array.chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
     let parts = selection.parts(&unit, item_size, PART_NBYTES);
-    parts.iter().try_for_each(|part| read_part(array, part, result, options))
+    let lanes = Lanes::new(result)?;
+    parts.iter().try_for_each(|part| read_part(array, part, result, &lanes, options))?;
+    lanes.finish()
 }
 
 /// Steps 2 and 3 for one part.
-fn read_part(array: &Array, part: &Part, result: &DeviceTensor, options: &ReadOptions<'_>) -> Result<()> {
+fn read_part(
+    array: &Array,
+    part: &Part,
+    result: &DeviceTensor,
+    lanes: &Lanes<'_>,
+    options: &ReadOptions<'_>,
+) -> Result<()> {
     let device = result.device();
     let extents = part.selection.shape();
     let nbytes = shape::nbytes(&extents, result.item_size())?;
@@ -129,7 +138,7 @@ fn read_part(array: &Array, part: &Part, result: &DeviceTensor, options: &ReadOp
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
     // SAFETY: the slot has these bytes and is this read's alone; C strides give each position its own place.
     unsafe { array.read_strided(&part.selection, memory, options)? };
-    send(&mut slot, &place_of(result, &part.start, &extents)?)
+    send(&mut slot, &place_of(result, &part.start, &extents)?, lanes)
 }
 
 /// Reads items of one shape and type to `out`: item `i` to position `i` of its first axis. Items that fit a slot together are
@@ -167,6 +176,7 @@ pub fn read_many(
         });
     }
     let device = out.device();
+    let lanes = Lanes::new(out)?;
     let together = (PART_NBYTES / item_nbytes.max(1)).clamp(1, items.len());
     for (number, group) in items.chunks(together).enumerate() {
         let shape = [&[group.len() as u64][..], &extents].concat();
@@ -177,20 +187,20 @@ pub fn read_many(
         let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
         // SAFETY: as for one part; the first axis is that of the items.
         unsafe { zarrow::read_many_strided(group, &memory, options)? };
-        send(&mut slot, &rows_of(out, number * together, group.len())?)?;
+        send(&mut slot, &rows_of(out, number * together, group.len())?, &lanes)?;
     }
-    Ok(())
+    lanes.finish()
 }
 
 /// Step 3: has a slot, whose elements lie in C order, copied to their place.
-fn send(slot: &mut Slot, place: &DeviceTensor) -> Result<()> {
-    let (device, nbytes) = (place.device(), place.nbytes());
+fn send(slot: &mut Slot, place: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> {
+    let (stream, nbytes) = (lanes.next()?, place.nbytes());
     if place.is_c_contiguous() {
-        return device.copy_beside(place, |stream| slot.send(place.address(), nbytes, stream));
+        return slot.send(place.address(), nbytes, stream);
     }
-    let staging = DeviceTensor::empty(device, &place.extents(), place.dtype().clone())?;
-    device.copy_beside(&staging, |stream| slot.send(staging.address(), nbytes, stream))?;
-    place.assign(&staging)
+    let staging = DeviceTensor::empty_in(place.device(), &place.extents(), place.dtype().clone(), stream)?;
+    slot.send(staging.address(), nbytes, stream)?;
+    place.assign_in(&staging, stream)
 }
 
 /// Writes `values`, which are broadcast, to `selection` of `array`.

@@ -9,6 +9,7 @@ pub mod walk;
 use crate::device::{Current, Device};
 use crate::driver::functions::{Address, Function, Module};
 use crate::error::{Error, Result};
+use crate::stream::Stream;
 use std::ffi::{CString, c_uint, c_void};
 use std::ptr::null_mut;
 use structs::{Cast, Compare, Gather, Piece};
@@ -85,21 +86,22 @@ pub fn width(item_nbytes: usize) -> usize {
     1 << item_nbytes.trailing_zeros().min(4)
 }
 
-/// The launches of one device, in its stream.
+/// The launches of one device, in its stream, or in one of its lanes where they are told a stream.
 ///
 /// Every launch is `unsafe`: all that its struct reaches lies in memory of the device, which stays until the stream has
 /// done it, and what it writes nobody else uses meanwhile.
 impl Device {
     /// A strided copy, or a fill, of elements of `nbytes`.
-    pub(crate) unsafe fn launch_copy(&self, nbytes: usize, piece: &Piece) -> Result<()> {
+    pub(crate) unsafe fn launch_copy(&self, stream: Stream, nbytes: usize, piece: &Piece) -> Result<()> {
         let function = of_width(&self.kernels()?.copy, nbytes)?;
         // SAFETY: the kernel takes a piece; the caller's contract.
-        unsafe { self.launch(function, piece.count, 1, &[argument(piece)]) }
+        unsafe { self.launch(stream, function, (piece.count, 1), &[argument(piece)]) }
     }
 
     /// Places `count` pieces, which lie at `pieces` on the device; none has more than `greatest` elements.
     pub(crate) unsafe fn launch_place(
         &self,
+        stream: Stream,
         nbytes: usize,
         pieces: Address,
         count: u32,
@@ -107,7 +109,7 @@ impl Device {
     ) -> Result<()> {
         let function = of_width(&self.kernels()?.place, nbytes)?;
         // SAFETY: the kernel takes an address and a number; the caller's contract.
-        unsafe { self.launch(function, greatest, count, &[argument(&pieces), argument(&count)]) }
+        unsafe { self.launch(stream, function, (greatest, count), &[argument(&pieces), argument(&count)]) }
     }
 
     /// Takes rows by a list of positions, or puts them.
@@ -115,41 +117,48 @@ impl Device {
         let function = of_width(&self.kernels()?.gather, nbytes)?;
         // SAFETY: the kernel takes rows; the caller's contract.
         unsafe {
-            self.launch(function, rows.index_count.saturating_mul(rows.row_elements), 1, &[argument(rows)])
+            let count = rows.index_count.saturating_mul(rows.row_elements);
+            self.launch(self.stream(), function, (count, 1), &[argument(rows)])
         }
     }
 
     pub(crate) unsafe fn launch_cast(&self, cast: &Cast) -> Result<()> {
         // SAFETY: the kernel takes a cast; the caller's contract.
-        unsafe { self.launch(self.kernels()?.cast, cast.count, 1, &[argument(cast)]) }
+        unsafe { self.launch(self.stream(), self.kernels()?.cast, (cast.count, 1), &[argument(cast)]) }
     }
 
     /// Sets the `u32` at `flag` to 1 where a pair differs.
     pub(crate) unsafe fn launch_differs(&self, pair: &Compare, flag: Address) -> Result<()> {
         // SAFETY: the kernel takes a pair and an address; the caller's contract.
-        unsafe { self.launch(self.kernels()?.differs, pair.count, 1, &[argument(pair), argument(&flag)]) }
+        unsafe {
+            let arguments = [argument(pair), argument(&flag)];
+            self.launch(self.stream(), self.kernels()?.differs, (pair.count, 1), &arguments)
+        }
     }
 
     pub(crate) unsafe fn launch_equal(&self, pair: &Compare) -> Result<()> {
         // SAFETY: the kernel takes a pair; the caller's contract.
-        unsafe { self.launch(self.kernels()?.equal, pair.count, 1, &[argument(pair)]) }
+        unsafe { self.launch(self.stream(), self.kernels()?.equal, (pair.count, 1), &[argument(pair)]) }
     }
 
     /// Sets bits of the `u32` at `flag`: 1 where an element is zero, 2 where one is not.
     pub(crate) unsafe fn launch_nonzero(&self, elements: &Compare, flag: Address) -> Result<()> {
         // SAFETY: the kernel takes elements and an address; the caller's contract.
         unsafe {
-            self.launch(self.kernels()?.nonzero, elements.count, 1, &[argument(elements), argument(&flag)])
+            let arguments = [argument(elements), argument(&flag)];
+            self.launch(self.stream(), self.kernels()?.nonzero, (elements.count, 1), &arguments)
         }
     }
 
+    /// `size` is how many elements there are in a row, and how many rows.
     unsafe fn launch(
         &self,
+        stream: Stream,
         function: Function,
-        count: u64,
-        rows: u32,
+        size: (u64, u32),
         arguments: &[*mut c_void],
     ) -> Result<()> {
+        let (count, rows) = size;
         if count == 0 || rows == 0 {
             return Ok(());
         }
@@ -170,7 +179,7 @@ impl Device {
                 1,
                 1,
                 0,
-                self.stream().handle(),
+                stream.handle(),
                 arguments.as_mut_ptr(),
                 null_mut(),
             )

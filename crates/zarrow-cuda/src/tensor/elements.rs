@@ -4,6 +4,7 @@ use super::DeviceTensor;
 use crate::error::{Error, Result};
 use crate::kernel::structs::{Cast, Piece, Shuffle, Type};
 use crate::kernel::{walk, width};
+use crate::stream::Stream;
 use zarrow_array::DataType;
 
 impl DeviceTensor {
@@ -42,6 +43,16 @@ impl DeviceTensor {
         let source = source.broadcast_to(self.shape())?;
         // Elements that overlap are copied by way of other memory, since threads take them in any order.
         let source = if self.may_overlap(&source) { source.copy()? } else { source };
+        self.assign_in(&source, device.stream())
+    }
+
+    /// Copies the elements of `source` here, in `stream`, one of the device's own. Both have one type and one shape, and no
+    /// memory in common; this one may be written to, and the stream has the memory of both.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub(crate) fn assign_in(&self, source: &DeviceTensor, stream: Stream) -> Result<()> {
+        let device = self.device();
         if self.is_c_contiguous() && source.is_c_contiguous() {
             let current = device.enter()?;
             // SAFETY: both have as many bytes, in memory that is freed in the order of this stream.
@@ -49,13 +60,13 @@ impl DeviceTensor {
                 match self.nbytes() {
                     0 => Ok(()),
                     nbytes => {
-                        let stream = device.stream().handle();
-                        current.driver.copy_on_device(self.address(), source.address(), nbytes, stream)
+                        let (to, from) = (self.address(), source.address());
+                        current.driver.copy_on_device(to, from, nbytes, stream.handle())
                     }
                 }
             };
         }
-        let (nbytes, shape, from, to) = self.in_words(&source);
+        let (nbytes, shape, from, to) = self.in_words(source);
         for walk in walk::walks(&shape, [&from, &to]) {
             let piece = Piece {
                 source: source.address().wrapping_add_signed(walk.offsets[0]),
@@ -70,7 +81,7 @@ impl DeviceTensor {
             };
             // SAFETY: layouts reach memory of their owners only (whoever made them checked that), which is given back in
             // the order of this stream; `self` may be written to, and does not overlap `source`.
-            unsafe { device.launch_copy(nbytes, &piece)? };
+            unsafe { device.launch_copy(stream, nbytes, &piece)? };
         }
         Ok(())
     }
@@ -105,7 +116,7 @@ impl DeviceTensor {
                     ..Piece::none()
                 };
                 // SAFETY: as in `assign`.
-                unsafe { self.device().launch_copy(width, &piece)? };
+                unsafe { self.device().launch_copy(self.device().stream(), width, &piece)? };
             }
         }
         Ok(())

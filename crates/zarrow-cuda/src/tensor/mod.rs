@@ -57,8 +57,23 @@ impl DeviceTensor {
     /// [`Error::OutOfMemory`]; [`Error::Unsupported`] for elements of no fixed size; [`Error::Array`] for a shape that
     /// does not fit.
     pub fn empty(device: &'static Device, shape: &[u64], dtype: DataType) -> Result<DeviceTensor> {
-        let layout = StridedLayout::c_order(shape)?;
-        DeviceTensor::with_layout(device, layout, dtype)
+        DeviceTensor::empty_in(device, shape, dtype, device.stream())
+    }
+
+    /// As [`empty`](DeviceTensor::empty), in memory that is taken and freed in `stream`, one of the device's own.
+    ///
+    /// # Errors
+    /// As [`empty`](DeviceTensor::empty).
+    pub(crate) fn empty_in(
+        device: &'static Device,
+        shape: &[u64],
+        dtype: DataType,
+        stream: Stream,
+    ) -> Result<DeviceTensor> {
+        let (layout, item_size) = (StridedLayout::c_order(shape)?, fixed_size(&dtype)?);
+        let memory = DeviceMemory::new_in(device, shape::nbytes(shape, item_size)?, stream)?;
+        let (address, owner) = (memory.address(), Owner::Own(Arc::new(memory)));
+        Ok(DeviceTensor { owner, device, address, layout, dtype, item_size, read_only: false })
     }
 
     /// As [`empty`](DeviceTensor::empty), in Fortran's order.
@@ -73,22 +88,6 @@ impl DeviceTensor {
         let reversed: Vec<u64> = shape.iter().rev().copied().collect();
         let axes: Vec<usize> = (0..shape.len()).rev().collect();
         DeviceTensor::empty(device, &reversed, dtype)?.transpose(&axes)
-    }
-
-    fn with_layout(device: &'static Device, layout: StridedLayout, dtype: DataType) -> Result<DeviceTensor> {
-        let item_size = fixed_size(&dtype)?;
-        let extents: Vec<u64> = layout.shape().iter().map(|extent| extent.unsigned_abs()).collect();
-        let memory = DeviceMemory::new(device, shape::nbytes(&extents, item_size)?)?;
-        let address = memory.address();
-        Ok(DeviceTensor {
-            owner: Owner::Own(Arc::new(memory)),
-            device,
-            address,
-            layout,
-            dtype,
-            item_size,
-            read_only: false,
-        })
     }
 
     /// A tensor in memory of another library. Nothing is copied.

@@ -4,8 +4,8 @@
 //!    slot; that is the only copy on the host. A chunk that the host is to decode is decoded straight to the slot.
 //! 2. When the slot is full, or holds enough to decompress, what is to be done is listed behind the bytes: the frames, and the
 //!    boxes of elements with their places. The addresses are known, since the memory of the device has been taken.
-//! 3. The slot is copied at once, beside what the device still does for waves before. Then, in our stream: pieces that are
-//!    stored as they are go to their place among the decompressed ones; frames are decompressed in one batch for each format;
+//! 3. The wave goes to a [lane](crate::lanes): its slot is copied beside what the device still does for others. Then pieces
+//!    that are stored as they are go to their place among the decompressed ones; frames are decompressed in one batch for each format;
 //!    one launch undoes the shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
 //!    boxes that are filled.
 //! 4. The statuses of all frames are copied back, and looked at when the last wave is done.
@@ -19,6 +19,7 @@ use self::answers::Submitted;
 use self::filling::Wave;
 use super::Decompressor;
 use crate::error::{Error, Result};
+use crate::lanes::Lanes;
 use crate::tensor::DeviceTensor;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow::{Array, ErrorKind, ReadOptions, Selection};
@@ -53,6 +54,7 @@ pub fn read(
 ) -> Result<Done> {
     let waves = Waves {
         result,
+        lanes: Lanes::new(result)?,
         decompressor,
         idle: Mutex::default(),
         submitted: Mutex::default(),
@@ -75,17 +77,19 @@ pub fn read(
     for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
         failed_frames += submitted.failed()?;
     }
-    Ok(Done {
+    let done = Done {
         on_device: waves.on_device.load(Ordering::Relaxed),
         on_host: waves.on_host.load(Ordering::Relaxed),
         filled: waves.filled.load(Ordering::Relaxed),
         failed_frames,
-    })
+    };
+    waves.lanes.finish().map(|()| done)
 }
 
 /// The waves of one read.
 struct Waves<'a> {
     result: &'a DeviceTensor,
+    lanes: Lanes<'a>,
     decompressor: &'a dyn Decompressor,
     idle: Mutex<Vec<Wave>>,
     submitted: Mutex<Vec<Submitted>>,

@@ -4,14 +4,13 @@ use super::Waves;
 use super::answers::{ANSWER_NBYTES, Submitted};
 use super::filling::{ALIGNMENT, FRAME_NBYTES, Origin, Wave, WaveFrame};
 use crate::decompress::{Format, Frames};
-use crate::device::Device;
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
 use crate::kernel::structs::Piece;
 use crate::kernel::width;
 use crate::memory::DeviceMemory;
+use crate::stream::Stream;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 
 /// Bytes of a slot for answers.
 const ANSWER_SLOT_NBYTES: usize = 256 << 10;
@@ -26,9 +25,10 @@ impl Waves<'_> {
         let lists = wave.used.next_multiple_of(ALIGNMENT);
         let boxes = lists + wave.frames.len() * FRAME_NBYTES;
         let total = boxes + (wave.pieces.len() + wave.copies.len()) * size_of::<Piece>();
-        let staging = Arc::new(DeviceMemory::new(device, total)?);
-        let decompressed = DeviceMemory::new(device, wave.decompressed)?;
-        let answers = DeviceMemory::new(device, wave.frames.len() * ANSWER_NBYTES)?;
+        let lane = self.lanes.next()?;
+        let staging = DeviceMemory::new_in(device, total, lane)?;
+        let decompressed = DeviceMemory::new_in(device, wave.decompressed, lane)?;
+        let answers = DeviceMemory::new_in(device, wave.frames.len() * ANSWER_NBYTES, lane)?;
         // Frames of one format stand together.
         wave.frames.sort_by_key(|frame| frame.format as u8);
         let copies = std::mem::take(&mut wave.copies);
@@ -76,18 +76,18 @@ impl Waves<'_> {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
-        device.copy_beside(&staging, |stream| wave.slot.send(staging.address(), total, stream))?;
+        wave.slot.send(staging.address(), total, lane)?;
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
         let greatest = copies.iter().map(|(.., nbytes)| *nbytes as u64).max().unwrap_or(0);
-        // SAFETY: the lists were written above and come first in the stream; what they name lies in memory that is freed
+        // SAFETY: the lists were written above and come first in the lane; what they name lies in memory that is freed
         // in its order, and in the result, whose places were computed within its layout.
         unsafe {
-            device.launch_place(1, piece_list, count_of(copies.len())?, greatest)?;
-            self.decompress(device, &wave.frames, list, answers.address())?;
+            device.launch_place(lane, 1, piece_list, count_of(copies.len())?, greatest)?;
+            self.decompress(lane, &wave.frames, list, answers.address())?;
             let first = piece_list + (copies.len() * size_of::<Piece>()) as u64;
             let greatest = wave.pieces.iter().map(|(_, piece)| piece.count).max().unwrap_or(0);
-            device.launch_place(item_width, first, count_of(wave.pieces.len())?, greatest)?;
+            device.launch_place(lane, item_width, first, count_of(wave.pieces.len())?, greatest)?;
         }
         if wave.frames.is_empty() {
             return Ok(());
@@ -95,7 +95,7 @@ impl Waves<'_> {
         let nbytes = wave.frames.len() * ANSWER_NBYTES;
         let mut slot = device.idle.take(device, nbytes.max(ANSWER_SLOT_NBYTES))?;
         slot.ready()?;
-        slot.receive(answers.address(), nbytes, device.stream())?;
+        slot.receive(answers.address(), nbytes, lane)?;
         let expected = wave.frames.iter().map(|frame| frame.destination_nbytes as u64);
         let expected = zarrow_array::allocation::collected(expected)?;
         self.submitted.lock().push(Submitted { slot, expected });
@@ -109,12 +109,12 @@ impl Waves<'_> {
     /// As [`Decompressor::decompress`].
     unsafe fn decompress(
         &self,
-        device: &'static Device,
+        lane: Stream,
         frames: &[WaveFrame],
         list: Address,
         answers: Address,
     ) -> Result<()> {
-        let column = (frames.len() * 8) as u64;
+        let (device, column) = (self.result.device(), (frames.len() * 8) as u64);
         let mut start = 0;
         for group in frames.chunk_by(|one, next| one.format == next.format) {
             let at = (start * 8) as u64;
@@ -130,16 +130,12 @@ impl Waves<'_> {
                 largest: group.iter().map(|frame| frame.destination_nbytes).max().unwrap_or(0),
                 total: group.iter().map(|frame| frame.destination_nbytes).sum(),
             };
-            let temporary = DeviceMemory::new(device, self.decompressor.temporary_nbytes(&batch)?)?;
+            let temporary = DeviceMemory::new_in(device, self.decompressor.temporary_nbytes(&batch)?, lane)?;
             let _current = device.enter()?;
-            // SAFETY: the caller's contract; temporary memory is freed in the order of the stream.
+            // SAFETY: the caller's contract; temporary memory is freed in the order of the lane.
             unsafe {
-                self.decompressor.decompress(
-                    &batch,
-                    temporary.address(),
-                    temporary.nbytes(),
-                    device.stream(),
-                )?;
+                let (address, nbytes) = (temporary.address(), temporary.nbytes());
+                self.decompressor.decompress(&batch, address, nbytes, lane)?;
             }
             start += group.len();
         }
