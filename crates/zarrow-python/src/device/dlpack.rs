@@ -46,8 +46,9 @@ pub fn capsule<'py>(
         (true, _) => capsule::dlpack(py, export::versioned(&lent).raise(py)?),
         (false, _) => capsule::dlpack(py, export::legacy(&lent).raise(py)?),
     }?;
-    if let Some(stream) = stream {
-        lent.lend_to(stream).raise(py)?;
+    match stream {
+        Some(stream) => lent.lend_to(stream).raise(py)?,
+        None => lent.lend_unordered(),
     }
     Ok(capsule)
 }
