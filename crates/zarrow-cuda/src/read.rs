@@ -19,9 +19,14 @@ use crate::pinned::Slot;
 use crate::route::{Route, explain, takes};
 use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
-use zarrow::{Array, Part, ReadOptions, Selection, Strided, Values, WriteOptions};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, Values, WriteOptions};
 use zarrow_array::{IndexStep, shape};
 
+/// From how many parts on two callers take them in turns.
+const FEWEST_PARTS: usize = 3;
 /// Bytes of a part, where chunks are smaller.
 const PART_NBYTES: usize = 16 << 20;
 
@@ -107,6 +112,8 @@ fn place_for(
 }
 
 /// Steps 1 to 4.
+///
+/// Two callers take the parts in turns, so that the threads which have nothing left to do of one part begin with the next.
 fn read_by_parts(
     array: &Array,
     selection: &Selection,
@@ -117,8 +124,48 @@ fn read_by_parts(
     let unit = array.chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
     let parts = selection.parts(&unit, item_size, PART_NBYTES);
     let lanes = Lanes::new(result)?;
-    parts.iter().try_for_each(|part| read_part(array, part, result, &lanes, options))?;
+    let missing = options.missing;
+    let (next, is_stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let read_some = |cancel: &dyn Fn() -> bool| {
+        let options =
+            missing.map_or_else(ReadOptions::default, |values| ReadOptions::default().missing(values));
+        let options = options.cancel(cancel);
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // A part of few chunks may be read without asking.
+            let read = match cancel() {
+                true => Err(zarrow::Error::from(ErrorKind::Interrupted).into()),
+                false => read_part(array, part, result, &lanes, &options),
+            };
+            read.inspect_err(|_| is_stopped.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    let beside = || read_some(&|| is_stopped.load(Ordering::Relaxed));
+    // Only the caller's own thread may ask the caller whether to stop.
+    let own =
+        || read_some(&|| is_stopped.load(Ordering::Relaxed) || options.cancel.is_some_and(|cancel| cancel()));
+    match parts.len() {
+        0..FEWEST_PARTS => own()?,
+        _ => thread::scope(|scope| {
+            // Without a second thread all parts are this one's.
+            let other = thread::Builder::new().name("zarrow-parts".to_owned()).spawn_scoped(scope, beside);
+            let own = own();
+            let other =
+                other.map_or(Ok(()), |other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            first_cause(own, other)
+        })?,
+    }
     lanes.finish()
+}
+
+/// The error of the one that failed, where the other was stopped for that.
+fn first_cause(own: Result<()>, other: Result<()>) -> Result<()> {
+    let is_stopped =
+        |error: &Error| matches!(error, Error::Zarr(error) if matches!(error.kind(), ErrorKind::Interrupted));
+    match (own, other) {
+        (Err(own), Err(other)) => Err(if is_stopped(&own) { other } else { own }),
+        (own, other) => own.and(other),
+    }
 }
 
 /// Steps 2 and 3 for one part.

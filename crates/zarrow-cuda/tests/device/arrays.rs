@@ -2,12 +2,14 @@
 
 use crate::software::{counters, device};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use zarrow::metadata::CodecMetadata;
 use zarrow::store::MemoryStore;
 use zarrow::{
-    Array, ArrayBuilder, AxisIndex, Existing, Index, Number, OpenOptions, ReadOptions, Selection,
+    Array, ArrayBuilder, AxisIndex, ErrorKind, Existing, Index, Number, OpenOptions, ReadOptions, Selection,
     WriteOptions, create_array,
 };
+use zarrow_array::fork::Mutex;
 use zarrow_array::{DataType, SharedTensor};
 use zarrow_cuda::{DeviceTensor, Error, in_stream, read, read_many, write};
 
@@ -84,8 +86,12 @@ fn reads_are_those_of_the_host() {
     }
 }
 
+/// Tests that move many bytes, which others count, take turns.
+static LARGE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn reads_of_several_parts_cross_the_border_once() {
+    let _alone = LARGE.lock();
     // 40 MiB: three parts that are runs of the result, and three that are not.
     for chunk_shape in [[512, 512], [4096, 64]] {
         let array = array(&[4096, 2560], |builder| builder.chunk_shape(chunk_shape));
@@ -101,6 +107,39 @@ fn reads_of_several_parts_cross_the_border_once() {
         assert_eq!(after.to_device_pageable, before.to_device_pageable);
         assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
     }
+}
+
+#[test]
+fn a_read_of_many_parts_ends_with_the_first_error_or_when_told() {
+    let _alone = LARGE.lock();
+    // Five parts of 16 MiB, a chunk each.
+    let metadata = serde_json::json!({
+        "zarr_format": 3, "node_type": "array", "shape": [20 << 20], "data_type": "uint32", "fill_value": 7,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4 << 20]}},
+        "chunk_key_encoding": {"name": "default"},
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    });
+    let open = |chunks: &[(&str, &[u8])]| {
+        let metadata = ("zarr.json", metadata.to_string().into_bytes());
+        let chunks = chunks.iter().map(|(key, bytes)| (*key, bytes.to_vec()));
+        let store = MemoryStore::new(chunks.chain([metadata])).unwrap();
+        zarrow::open(Arc::new(store), "").unwrap().into_array().unwrap()
+    };
+    for (number, key) in [(0, "c/0"), (2, "c/2"), (4, "c/4")] {
+        let array = open(&[(key, b"too short")]);
+        let all = Selection::all(array.shape());
+        let error = read(&array, &all, device(0), None, &ReadOptions::default()).unwrap_err();
+        let Error::Zarr(error) = error else { panic!("{error}") };
+        assert_eq!(error.context().chunk, Some(vec![number]));
+    }
+    let array = open(&[]);
+    let all = Selection::all(array.shape());
+    // The chunks are not stored: all of them are the fill value.
+    let asked = AtomicUsize::new(0);
+    let stop = || asked.fetch_add(1, Ordering::Relaxed) == 1;
+    let stopped = read(&array, &all, device(0), None, &ReadOptions::default().cancel(&stop));
+    assert!(matches!(stopped, Err(Error::Zarr(error)) if matches!(error.kind(), ErrorKind::Interrupted)));
+    check(&array, &all);
 }
 
 #[test]
