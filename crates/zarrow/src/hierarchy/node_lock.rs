@@ -66,8 +66,9 @@ impl<'a> NodeLock<'a> {
         let mut lock = NodeLock { store, held: Vec::new() };
         lock.add_if_any("", path.is_empty())?;
         for group in ancestors(path).skip(1) {
-            // Only folders can be seen so; where there are none the root's lock keeps all apart.
-            if store.version_of(group)? == Version::Missing {
+            // Only folders can be seen so; where there are none the root's lock keeps all apart. A store elsewhere has none, and
+            // some servers fail when they are asked for one.
+            if store.remote().is_some() || store.version_of(group)? == Version::Missing {
                 break;
             }
             lock.add_if_any(group, false)?;
