@@ -65,6 +65,16 @@ class Border:
         return int(self._counters()[2])
 
     @property
+    def launches(self) -> int:
+        """Kernels that were launched."""
+        return int(self._counters()[4])
+
+    @property
+    def live_events(self) -> int:
+        """Events that were made and not destroyed."""
+        return int(self._counters()[8])
+
+    @property
     def live_bytes(self) -> int:
         """What is allocated on devices."""
         zarrow.gpu.synchronize()
