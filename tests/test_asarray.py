@@ -348,6 +348,22 @@ def test_many_threads_take_and_let_go():
     assert not errors and producer.deleted == 8 * 300
 
 
+def test_a_deleter_in_python_leaves_the_exception_that_is_under_way():
+    """What a failed call was given is freed while its exception is set."""
+    producer = Producer(np.arange(5.0))
+    for take in (zarrow.asarray, zarrow.from_dlpack, lambda lent: zarrow.asarray(lent)[1:]):
+        with pytest.raises(TypeError, match="at most 2 arguments"):
+            int(take(producer), "3", 4)
+        with pytest.raises(KeyError, match="under way"):
+            (take(producer), {}["under way"])
+    capsules = [producer.capsule(), producer.capsule()]
+    with pytest.raises(KeyError, match="under way"):
+        (zarrow.from_dlpack(capsules.pop()).__dlpack__(), {}["under way"])
+    with pytest.raises(KeyError, match="under way"):
+        (zarrow.from_dlpack(capsules.pop()).__arrow_c_array__(), {}["under way"])
+    assert producer.deleted == 8
+
+
 def test_a_tensor_may_be_let_go_by_any_thread():
     array = np.arange(3)
     watch = weakref.ref(array)

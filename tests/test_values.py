@@ -138,6 +138,9 @@ def test_items_are_set_as_numpy_sets_them():
     for layout in (strings()[0], strings(missing=True)[0], masked()[0]):
         with pytest.raises(TypeError, match="does not support item assignment"):
             layout[0] = 1
+    for layout in (ours, strings()[0], strings(missing=True)[0], masked()[0]):
+        with pytest.raises(ValueError, match="cannot be deleted"):
+            del layout[0]
 
 
 INDICES: list[Any] = [

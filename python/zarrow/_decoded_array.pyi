@@ -1,7 +1,7 @@
 """The class DecodedArray."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Self, SupportsIndex
+from typing import Any, Literal, NoReturn, Self, SupportsIndex
 
 import numpy as np
 import polars as _polars
@@ -137,6 +137,8 @@ class DecodedArray:
         """As NumPy does it."""
     def __setitem__(self, index: Any, value: Any, /) -> None:
         """Refuse, with a TypeError that says what can be written to."""
+    def __delitem__(self, index: Any, /) -> NoReturn:
+        """Refuse, with a ValueError that says what to type."""
     def copy(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.copy`, or as that of `numpy.ma` if elements may be missing.
 

@@ -94,6 +94,8 @@ class DeviceTensor:
         ShapeError
             The values cannot be broadcast (a `ValueError`).
         """
+    def __delitem__(self, index: _Index, /) -> NoReturn:
+        """Refuse, with a ValueError that says what to type."""
     def __eq__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
         """Compare element by element, to a tensor of bool on the device."""
     def __ne__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
@@ -155,6 +157,10 @@ class DeviceTensor:
         """
     def astype(self, dtype: Any, order: _Order = "K", *, copy: bool = True) -> DeviceTensor:
         """Convert the elements, as NumPy's `astype` does.
+
+        Complex numbers become real ones with NumPy's ComplexWarning. Floats that an integer type cannot hold,
+        and NaN, become what NumPy makes of them on x86-64, on every GPU, and without a warning: nothing is
+        looked at on the CPU.
 
         Parameters
         ----------
@@ -311,7 +317,7 @@ class DeviceTensor:
     def __arrow_c_device_array__(
         self, requested_schema: Any = None, **options: Any
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory on the device, in a capsule each. Waits for the device.
+        """Arrow: type and memory on the device, in a capsule each, with an event for the consumer to wait for.
 
         Raises
         ------
@@ -345,6 +351,8 @@ class DeviceTensor:
     ) -> DeviceTensor: ...
     @staticmethod
     def _of(x: Any, device: Any = None) -> DeviceTensor: ...
+    @staticmethod
+    def _is_on_device(x: Any) -> bool: ...
     @staticmethod
     def _staged(x: Any, device: Any = None) -> DeviceTensor: ...
     def _on_host(self) -> Tensor | None: ...

@@ -116,6 +116,7 @@ def add_to_classes() -> None:
     # A Tensor has its own of each.
     add_method(_zarrow.DecodedArray, "__bool__", _unary(bool))
     add_method(_zarrow.DecodedArray, "__setitem__", _refuse_set_item)
+    add_method(_zarrow.DecodedArray, "__delitem__", _refuse_deletion)
     for name in RESHAPING:
         add_method(_zarrow.DecodedArray, name, _method(name))
     add_property(_zarrow.DecodedArray, "T", _view("T"))
@@ -252,6 +253,11 @@ def _refuse_set_item(self: Any, index: Any, value: Any, /) -> None:
     else:
         way = "text has no room to change; type .numpy(), which is a copy"
     raise TypeError(f"{kind!r} object does not support item assignment: {way}")
+
+
+def _refuse_deletion(self: Any, index: Any, /) -> None:
+    """Refuse, with a ValueError that says what to type."""
+    raise ValueError("elements of an array cannot be deleted: type array[index] for those that you keep")
 
 
 def _text(self: Any) -> str:

@@ -48,6 +48,7 @@ def add_to_class() -> None:
     """Give the class its methods."""
     methods: dict[str, Callable[..., Any]] = {
         "__setitem__": _setitem,
+        "__delitem__": _delitem,
         "__eq__": _eq,
         "__ne__": _ne,
         "__bool__": lambda self: bool(self.item()),
@@ -110,7 +111,10 @@ def on_device_of(tensor: DeviceTensor, value: Any, dtype: Any = None) -> DeviceT
 
 
 def cast(tensor: Any, dtype: Any) -> Any:
-    """Convert the elements; refuse times of another unit, and all but integers that times are made of."""
+    """Convert the elements; refuse times of another unit, and all but integers that times are made of.
+
+    Complex numbers become real ones with the warning that NumPy has for it.
+    """
     np = _zarrow._import("numpy")
     try:
         wanted = np.dtype(dtype)
@@ -124,6 +128,8 @@ def cast(tensor: Any, dtype: Any) -> Any:
         raise UnsupportedError(
             f"{tensor.dtype} to {dtype} is for the CPU: type .cpu() for a copy there", kind="unsupported"
         )
+    if kinds[0] == "c" and (kinds[1] in "iuf" or str(dtype) == "bfloat16"):
+        _warn_of_imaginary_parts(np)
     return tensor._astype(dtype)
 
 
@@ -147,10 +153,14 @@ def _as_type(array: Any, dtype: Any) -> Any:
     """Cast an array of the host. The warning that NumPy has for complex values names the caller's line."""
     np = _zarrow._import("numpy")
     if array.dtype.kind == "c" and dtype.kind in "iuf":
-        message = "Casting complex values to real discards the imaginary part"
-        warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=frames_of_zarrow())
+        _warn_of_imaginary_parts(np)
         array = array.real
     return array.astype(dtype)
+
+
+def _warn_of_imaginary_parts(np: Any) -> None:
+    message = "Casting complex values to real discards the imaginary part"
+    warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=frames_of_zarrow())
 
 
 def _is_scalar(value: Any) -> bool:
@@ -160,10 +170,7 @@ def _is_scalar(value: Any) -> bool:
 
 def is_on_device(value: Any) -> bool:
     """Tell whether the memory of an array is on a GPU."""
-    if isinstance(value, DeviceTensor) or hasattr(value, "__cuda_array_interface__"):
-        return True
-    device = getattr(value, "__dlpack_device__", None)
-    return device is not None and device()[0] in (2, 13)  # CUDA, and memory that CUDA manages
+    return DeviceTensor._is_on_device(value)
 
 
 def is_f_contiguous(tensor: Any) -> bool:
@@ -436,6 +443,11 @@ def _deepcopy(self: Any, memo: Any) -> Any:
 
 def _setitem(self: Any, index: Any, value: Any) -> None:
     _zarrow._import("zarrow.device_indexing").assign(self, index, value)
+
+
+def _delitem(self: Any, index: Any, /) -> None:
+    """Refuse, with an error that says what to type."""
+    raise ValueError("elements of a tensor cannot be deleted: type tensor[index] for those that you keep")
 
 
 def _eq(self: Any, other: Any) -> Any:

@@ -139,7 +139,7 @@ class DataTypeError(ExchangeError, TypeError):
 
 
 class DeviceError(ZarrowError, RuntimeError):
-    """A GPU cannot be used; `kind` is "unavailable", "no_device", "driver" or "forked"."""
+    """A GPU cannot be used; `kind` is "unavailable", "no_device", "driver", "context_lost" or "forked"."""
 
 
 class UnsupportedError(ZarrowError, NotImplementedError):

@@ -10,7 +10,7 @@ use crate::kernel::Kernels;
 use crate::lanes::{MAX_LANES, NBYTES_OF_LANE};
 use crate::pinned::Idle;
 use crate::stream::{Event, Stream};
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -66,7 +66,7 @@ impl Device {
     /// How many devices this machine has.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], with the reason; [`Error::Forked`].
+    /// [`Error::Unavailable`], with the reason; [`Error::Forked`]; [`Error::ContextLost`].
     pub fn count() -> Result<usize> {
         Driver::get()?.count()
     }
@@ -74,7 +74,7 @@ impl Device {
     /// Device `ordinal`, whose primary context is made or shared at the first call.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Forked`], [`Error::NoDevice`], and what the driver answers.
+    /// [`Error::Unavailable`], [`Error::Forked`], [`Error::ContextLost`], [`Error::NoDevice`], and what the driver answers.
     pub fn get(ordinal: usize) -> Result<&'static Device> {
         let driver = Driver::get()?;
         let count = driver.count()?;
@@ -239,6 +239,20 @@ impl Device {
         if earlier == later { Ok(()) } else { Event::record(self, earlier)?.hold_back(later) }
     }
 
+    /// Has our stream wait for an event of another library: what is done here from now on comes after what that library did
+    /// before it. The caller does not wait.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    ///
+    /// # Safety
+    /// `event` is a `CUevent` that lives through the call.
+    pub unsafe fn wait_for(&self, event: *mut c_void) -> Result<()> {
+        let current = self.enter()?;
+        // SAFETY: the stream is the device's; the event by this function's contract.
+        unsafe { current.driver.stream_wait_event(self.stream.handle(), event, 0) }
+    }
+
     pub(crate) fn kernels(&self) -> Result<&Kernels> {
         match self.kernels.get() {
             Some(kernels) => Ok(kernels),
@@ -287,6 +301,7 @@ pub(crate) struct Current {
 
 impl Current {
     fn enter(driver: &'static Driver, context: Context) -> Result<Current> {
+        driver.check()?;
         // SAFETY: the context is a primary one, which its device retains as long as the process lives.
         unsafe { driver.context_push(context)? };
         Ok(Current { driver, _thread: PhantomData })

@@ -34,6 +34,12 @@ pub enum Error {
         /// Its words for it.
         text: String,
     },
+    /// A kernel or a copy failed so that the driver answers every later call with the same error.
+    #[error("the CUDA context of this process is lost: start a new process. What failed first: {reason}")]
+    ContextLost {
+        /// The driver's first such answer.
+        reason: String,
+    },
     /// The device, or the host's pinned memory, has no room.
     #[error("cannot allocate {nbytes} bytes of {place}")]
     OutOfMemory {

@@ -1,6 +1,7 @@
 //! Taking a tensor of a device from another library: the same address, the same strides. Nothing is copied.
 //!
-//! Source: the DLPack 1.3 header; `__cuda_array_interface__`, version 3 (Numba's documentation).
+//! Sources: the DLPack 1.3 header; `__cuda_array_interface__`, version 3 (Numba's documentation); Arrow C device data
+//! interface.
 
 use crate::device::Device;
 use crate::driver::Driver;
@@ -62,9 +63,14 @@ pub fn device(device: DLDevice) -> Result<&'static Device> {
     }
 }
 
-/// Memory as `__cuda_array_interface__` describes it: an address, a shape, and strides in bytes, `None` for C order.
+/// Memory as `__cuda_array_interface__` describes it: an address, a shape, and strides in bytes, `None` for C order. Arrow's
+/// arrays on a device are described so, too.
 #[derive(Debug, Clone)]
 pub struct Interface {
+    /// What the description is of, for errors to name.
+    pub protocol: &'static str,
+    /// The device, where the protocol says it.
+    pub device: Option<usize>,
     /// The address of the first element.
     pub address: u64,
     /// Extents, outermost axis first.
@@ -88,9 +94,9 @@ impl Interface {
     /// As long as `owner` lives, the elements lie in memory of a device. What was given to the device before is ordered
     /// before its stream.
     pub unsafe fn tensor(self, owner: Box<dyn Send + Sync>) -> Result<DeviceTensor> {
-        let Interface { address, shape: extents, strides, dtype, read_only } = self;
+        let Interface { protocol, device, address, shape: extents, strides, dtype, read_only } = self;
         let item_size = dtype.item_size().unwrap_or(0);
-        let bad = |why: &str| Error::Array(ArrayError::BadView(format!("__cuda_array_interface__: {why}")));
+        let bad = |why: &str| Error::Array(ArrayError::BadView(format!("{protocol}: {why}")));
         let counted: Option<Vec<u64>> = extents.iter().map(|extent| u64::try_from(*extent).ok()).collect();
         shape::nbytes(&counted.ok_or_else(|| bad("an extent is negative"))?, item_size)?;
         let strides = match strides {
@@ -106,7 +112,16 @@ impl Interface {
             None => shape::c_strides(&extents).ok_or_else(|| bad("the shape is too large"))?,
         };
         shape::element_bounds(&extents, &strides)?;
-        let device = if extents.contains(&0) { Device::get(0)? } else { device_of(address)? };
+        let device = match (extents.contains(&0), device) {
+            (true, told) => Device::get(told.unwrap_or(0))?,
+            (false, told) => {
+                let found = device_of(address)?;
+                if told.is_some_and(|told| told != found.ordinal()) {
+                    return Err(bad("the memory is not on the device that it says"));
+                }
+                found
+            }
+        };
         let layout = StridedLayout::new(extents.into(), strides.into());
         let memory = ForeignMemory::new(device, owner);
         // SAFETY: the caller's contract.

@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::driver::functions::{EventHandle, StreamHandle};
 use crate::driver::status::NOT_READY;
 use crate::error::{Error, Result};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
 /// A stream: work in one is done in order. It may belong to another library.
@@ -86,6 +87,12 @@ impl Event {
         let current = self.device.enter()?;
         // SAFETY: the event is alive.
         unsafe { current.driver.stream_wait_event(stream.handle(), self.handle, 0) }
+    }
+
+    /// Where its `CUevent` is, as long as the event is not moved.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const c_void {
+        (&raw const self.handle).cast()
     }
 
     /// Waits until the point is reached.

@@ -49,8 +49,10 @@ def _on_host(array: Any) -> Any:
     return None if on_host is None else on_host.numpy()
 
 
-def _copied(array: Any) -> Any:
-    """Copy an array of the host, which the caller may not expect."""
+def _of(array: Any) -> Any:
+    """Give the array of a buffer for any array. One of the host is copied, which the caller may not expect."""
+    if is_on_device(array):
+        return _kept(array)
     warnings.warn(
         "a buffer on the GPU is made of an array on the CPU, which is copied: zarrow.gpu.asarray(x) copies "
         "without this warning",
@@ -62,10 +64,14 @@ def _copied(array: Any) -> Any:
 
 def _uploaded(array: Any) -> Any:
     """Copy an array of the host to the device."""
-    array = np.asarray(array)
-    if not array.dtype.isnative:
+    if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return DeviceTensor._of(array, current_device())
+
+
+def _refuse_objects(dtype: Any) -> None:
+    if dtype == object:
+        raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
 
 
 def _staged(array: Any) -> Any:
@@ -89,11 +95,13 @@ class Buffer(AbstractBuffer):
     """
 
     def __init__(self, array_like: Any) -> None:
-        if array_like.ndim != 1:
-            raise ValueError(f"a Buffer is made of one axis of bytes, found {array_like.ndim} axes")
-        if str(array_like.dtype) not in ("uint8", "torch.uint8"):
-            raise ValueError(f"a Buffer is made of bytes, found elements of {array_like.dtype}")
-        self._data: Any = _kept(array_like) if is_on_device(array_like) else _copied(array_like)
+        # What only speaks a protocol is looked at as the Tensor that it becomes.
+        array = array_like if hasattr(array_like, "ndim") else _of(array_like)
+        if array.ndim != 1:
+            raise ValueError(f"a Buffer is made of one axis of bytes, found {array.ndim} axes")
+        if str(array.dtype) not in ("uint8", "torch.uint8"):
+            raise ValueError(f"a Buffer is made of bytes, found elements of {array.dtype}")
+        self._data: Any = _of(array)
 
     @classmethod
     def create_zero_length(cls) -> Self:
@@ -205,9 +213,8 @@ class NDBuffer(AbstractNDBuffer):
     """
 
     def __init__(self, array: Any) -> None:
-        if array.dtype == object:
-            raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
-        self._data: Any = _kept(array) if is_on_device(array) else _copied(array)
+        _refuse_objects(getattr(array, "dtype", None))
+        self._data: Any = _of(array)
         self._swapped: Any = None
 
     @classmethod
@@ -226,8 +233,7 @@ class NDBuffer(AbstractNDBuffer):
     def empty(cls, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C") -> Self:
         """Make a buffer whose elements have no values yet."""
         dtype = np.dtype(dtype).newbyteorder("=")
-        if dtype.kind == "O":
-            raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
+        _refuse_objects(dtype)
         return cls(DeviceTensor._empty(shape, dtype, current_device(), order == "F"))
 
     @classmethod
@@ -243,7 +249,8 @@ class NDBuffer(AbstractNDBuffer):
     def from_numpy_array(cls, array_like: Any) -> Self:
         """Make a buffer of an array of the CPU, which is copied."""
         array = np.asarray(array_like)
-        return cls(array if array.dtype == object else _uploaded(array))
+        _refuse_objects(array.dtype)
+        return cls(_uploaded(array))
 
     def as_ndarray_like(self) -> Any:
         """Give the array that the buffer is made of: a Tensor, or the CuPy array. Nothing is copied.

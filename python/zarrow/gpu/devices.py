@@ -17,7 +17,8 @@ def is_available() -> bool:
     Returns
     -------
     bool
-        False without a driver or a device, and in a process that was forked after CUDA was used.
+        False without a driver or a device, in a process that was forked after CUDA was used, and after a
+        failure on the device that the driver does not recover from.
 
     Examples
     --------
@@ -84,8 +85,9 @@ def release_memory() -> None:
 def asarray(x: Any, device: Any = None) -> Tensor:
     """Give any array as a tensor on a GPU.
 
-    Arrays of PyTorch, CuPy, JAX, Numba and whatever else speaks DLPack or `__cuda_array_interface__` share
-    their memory with the tensor. Those of the CPU are copied once.
+    Arrays of PyTorch, CuPy, JAX, Numba and whatever else speaks DLPack, `__cuda_array_interface__` or
+    `__arrow_c_device_array__` share their memory with the tensor; those of JAX and Arrow are read-only. Those
+    of the CPU are copied once.
 
     Parameters
     ----------
@@ -106,6 +108,8 @@ def asarray(x: Any, device: Any = None) -> Tensor:
         There is no such device.
     UnsupportedError
         The elements have no layout on a device, as text has none.
+    ExchangeError
+        An Arrow array on a device may have nulls, or is of a type whose elements are not those of a tensor.
     """
     if isinstance(x, Array):
         read: Tensor = x.read(device="cuda" if device is None else device)

@@ -6,6 +6,7 @@ Without it the tests run on a real device, where nothing counts the bytes.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from collections.abc import Iterator
@@ -32,6 +33,19 @@ def device() -> None:
     """Skip all where there is no device."""
     if (reason := zarrow.gpu.why_unavailable()) is not None:
         pytest.skip(reason)
+
+
+@contextlib.contextmanager
+def failing(function: str, call: int = 1) -> Iterator[None]:
+    """Have a call of the driver fail with 801, which leaves the context as it is."""
+    if DRIVER is None:
+        pytest.skip("only the software device fails when it is told to")
+    library = ctypes.CDLL(DRIVER)
+    library.zarrow_device_fail(f"{function}:{call}:801".encode())
+    try:
+        yield
+    finally:
+        library.zarrow_device_fail(b"")
 
 
 class Border:
@@ -63,6 +77,16 @@ class Border:
     def to_host(self) -> int:
         """From the device to the host."""
         return int(self._counters()[2])
+
+    @property
+    def launches(self) -> int:
+        """Kernels that were launched."""
+        return int(self._counters()[4])
+
+    @property
+    def live_events(self) -> int:
+        """Events that were made and not destroyed."""
+        return int(self._counters()[8])
 
     @property
     def live_bytes(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ import zarrow
 from zarrow.gpu import Buffer, NDBuffer, Tensor
 
 from .conftest import Border
-from .test_exchange import Described, Lender
+from .libraries import LIBRARIES, OfCupy, OfJax, OfNobody, OfTorch
+from .test_exchange import Described
 
 BYTES = np.arange(10, dtype="u1")
 
@@ -30,49 +33,57 @@ def test_classes() -> None:
     assert {"Buffer", "NDBuffer", "buffer_prototype"} <= set(zarrow.gpu.__all__)
 
 
-@pytest.mark.parametrize("lender", [lambda tensor: tensor, Lender, Described])
-def test_memory_of_the_device_is_shared(lender: Any) -> None:
-    class Shown(Lender):
-        dtype, ndim = np.dtype("u1"), 1
-
+@pytest.mark.parametrize("library", [*LIBRARIES, Described, lambda tensor: tensor])
+def test_memory_of_the_device_is_shared_without_a_warning(library: Any, border: Border) -> None:
+    """Warnings are errors here."""
     tensor = on_device()
-    given = tensor if lender(tensor) is tensor else Shown(tensor)
-    buffer = Buffer(given)
-    assert isinstance(buffer.as_array_like(), Tensor)
+    given = library(tensor)
+    sent = border.to_device
+    for buffer in (Buffer(given), Buffer.from_array_like(given), Buffer.from_buffer(Buffer(given))):
+        array = buffer.as_array_like()
+        assert array is given if isinstance(given, OfCupy | Tensor) else isinstance(array, Tensor)
+        assert len(buffer) == 10 and buffer.to_bytes() == BYTES.tobytes()
+    for elements in (NDBuffer(given), NDBuffer.from_ndarray_like(given)):
+        array = elements.as_ndarray_like()
+        assert array is given if isinstance(given, OfCupy | Tensor) else isinstance(array, Tensor)
+        assert (elements.shape, elements.dtype, len(elements)) == ((10,), np.dtype("u1"), 10)
+    tensor[:2] = 7
+    assert buffer.to_bytes()[:3] == elements.as_numpy_array()[:3].tobytes() == b"\7\7\2"
+    assert border.to_device == sent
+
+
+@pytest.mark.parametrize("library", [OfTorch, OfCupy, OfNobody, Described])
+def test_memory_of_the_device_is_written(library: Any) -> None:
+    tensor = on_device()
+    buffer, elements = Buffer(library(tensor)), NDBuffer(library(tensor))
     buffer[0:2] = b"ab"
-    assert tensor[:2].tobytes() == b"ab"
+    elements[2:4] = 9
+    assert tensor[:5].tobytes() == b"ab\x09\x09\4"
 
 
-def test_an_array_of_cupy_comes_back_itself() -> None:
-    class OfCupy(Lender):
-        """As `cupy.ndarray`, as far as buffers ask it."""
+def test_arrays_of_jax_never_change() -> None:
+    buffer, elements = Buffer(OfJax(on_device())), NDBuffer(OfJax(on_device()))
+    with pytest.raises(ValueError, match="read-only"):
+        buffer[0:2] = b"ab"
+    with pytest.raises(ValueError, match="read-only"):
+        elements.fill(1)
 
-        __module__ = "cupy"
-        dtype = property(lambda self: self.tensor.dtype)
-        shape = property(lambda self: self.tensor.shape)
-        ndim = property(lambda self: self.tensor.ndim)
 
-        def __len__(self) -> int:
-            return len(self.tensor)
-
-        def __getitem__(self, key: Any) -> Any:
-            return OfCupy(self.tensor[key])
-
-    given = OfCupy(on_device())
-    buffer, elements = Buffer(given), NDBuffer(given)
-    assert buffer.as_array_like() is given and elements.as_ndarray_like() is given
-    assert Buffer.from_buffer(buffer).as_array_like() is given
+def test_parts_of_an_array_of_cupy_are_of_cupy() -> None:
+    buffer = Buffer(OfCupy(on_device()))
     assert buffer[2:4].to_bytes() == b"\2\3" and type(buffer[2:4].as_array_like()) is OfCupy
-    elements[:2] = 7
-    assert buffer.to_bytes()[:3] == b"\7\7\2" and (elements.shape, len(elements)) == ((10,), 10)
+
+
+def test_the_prototype_is_pickled() -> None:
+    assert pickle.loads(pickle.dumps(zarrow.gpu.buffer_prototype)) == (Buffer, NDBuffer)
 
 
 def test_memory_of_the_host_is_copied_with_a_warning(border: Border) -> None:
-    with pytest.warns(ZarrUserWarning, match="copied"):
+    with pytest.warns(ZarrUserWarning, match="copied") as caught:
         buffer = Buffer(BYTES)
-    with pytest.warns(ZarrUserWarning, match="copied"):
         elements = NDBuffer(BYTES)
-    assert border.to_device == 2 * BYTES.nbytes
+    assert [warning.filename for warning in caught] == [__file__] * 2
+    assert (border.to_device, border.pageable) == (2 * BYTES.nbytes, 0)
     assert buffer.to_bytes() == BYTES.tobytes() and elements.as_numpy_array().tobytes() == BYTES.tobytes()
 
 
@@ -96,9 +107,60 @@ def test_bytes_that_may_change_are_copied() -> None:
     assert buffer.to_bytes() == b"abc"
 
 
+def test_what_a_call_copies(border: Border) -> None:
+    mine = Buffer(on_device())
+    sent = border.to_device
+    assert mine.as_array_like() is mine.as_array_like() and border.to_host == 0
+    assert bytes(mine.as_buffer_like()) == mine.as_numpy_array().tobytes() == BYTES.tobytes()
+    assert border.to_host == 2 * BYTES.nbytes
+    staged = Buffer.from_bytes(BYTES.tobytes())
+    copied = staged.to_bytes()
+    staged[0:1] = b"x"
+    assert copied == BYTES.tobytes() and staged.to_bytes() == b"x" + BYTES.tobytes()[1:]
+    assert border.to_device == sent + BYTES.nbytes + 1
+
+
+def test_defaults_and_arguments() -> None:
+    """As in zarr-python: keywords for `create`, order C, no value, equal NaN, the order of memory."""
+    made = NDBuffer.create(shape=(2, 3), dtype="f4")
+    assert made.as_ndarray_like().flags.c_contiguous and not made.as_numpy_array().any()
+    fortran = NDBuffer.create(shape=[2, 3], dtype=np.dtype("i2"), order="F", fill_value=3)
+    assert fortran.as_ndarray_like().flags.f_contiguous and fortran.all_equal(3)
+    assert NDBuffer.empty((2, 3), "f4").as_ndarray_like().flags.c_contiguous
+    assert fortran.astype("f8").as_ndarray_like().flags.f_contiguous
+    assert fortran.astype("f8", order="C").as_ndarray_like().flags.c_contiguous
+    with pytest.raises(TypeError):
+        NDBuffer.create((2, 3), "f4")  # type: ignore[misc]
+    for cls, base in ((Buffer, cpu.Buffer), (NDBuffer, cpu.NDBuffer)):
+        for name, theirs in inspect.getmembers(base, callable):
+            if name.startswith("_") and name not in ("__init__", "__getitem__", "__setitem__"):
+                continue
+            ours = inspect.signature(getattr(cls, name))
+            given = [(item.name, item.kind, item.default) for item in inspect.signature(theirs).parameters.values()]
+            # What zarr-python calls without a value may be called so.
+            assert [item[:2] for item in given] == [(item.name, item.kind) for item in ours.parameters.values()]
+            assert all(ours.parameters[item].default == default for item, _, default in given if default is not inspect.Parameter.empty)
+
+
+def test_elements_are_worked_on_by_kernels(border: Border) -> None:
+    """Casts, fills, joins, comparisons and strided copies: launches, and nothing but one flag comes back."""
+    elements = NDBuffer(on_device(np.arange(24, dtype="i4").reshape(4, 6)))
+    for work in (
+        lambda: elements.astype("f8"),
+        lambda: elements.fill(3),
+        lambda: elements.all_equal(3),
+        lambda: elements.transpose(None).copy(),
+        lambda: elements.__setitem__(np.s_[:, ::2], elements[:, 1::2]),
+        lambda: np.concatenate([elements.as_ndarray_like(), elements.as_ndarray_like()], axis=1),
+    ):
+        before, back = border.launches, border.to_host
+        work()
+        assert border.launches > before and border.to_host - back <= 4
+
+
 @pytest.mark.parametrize("wrong", [BYTES.reshape(2, 5), BYTES.astype("i1"), np.zeros((), "u1")])
 def test_what_is_no_line_of_bytes(wrong: Any) -> None:
-    for array in (wrong, on_device(wrong)):
+    for array in (wrong, on_device(wrong), OfTorch(on_device(wrong)), OfNobody(on_device(wrong))):
         with pytest.raises(ValueError, match="a Buffer is made of"):
             Buffer(array)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import ctypes
 import pickle
 import sys
 from typing import Any
@@ -15,7 +15,8 @@ import pytest
 import zarrow
 from zarrow.errors import DeviceError, ExchangeError
 
-from .conftest import Border
+from .conftest import Border, failing
+from .libraries import OfTorch, TorchModule
 
 
 class Lender:
@@ -76,6 +77,39 @@ def test_memory_lives_as_long_as_what_was_made_of_it(values: Any, border: Border
         assert np.array_equal(part.cpu().numpy(), values[2:])
         del part
     assert border.live_bytes == before
+
+
+def test_pytorch_lends_memory_of_another_device_than_its_current_one(
+    values: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if zarrow.gpu.device_count() < 2:
+        pytest.skip("this machine has one GPU")
+    monkeypatch.setitem(sys.modules, "torch", TorchModule())  # type: ignore[arg-type]
+    lent = zarrow.gpu.asarray(values, "cuda:1")
+    tensor = zarrow.gpu.asarray(OfTorch(lent))
+    assert (tensor.device, address(tensor)) == ("cuda:1", address(lent)) and OfTorch.current_device == 0
+
+
+def test_what_pytorch_refuses_to_lend_is_told(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", TorchModule())  # type: ignore[arg-type]
+    lender = OfTorch(zarrow.gpu.asarray(values))
+    lender.requires_grad = True
+    with pytest.raises(BufferError, match=r"detach\(\)"):
+        zarrow.gpu.asarray(lender)
+
+
+def test_an_interface_without_a_stream_is_of_the_default_stream(values: Any) -> None:
+    """Version 2 names no stream, and means the legacy default stream; without a stream in version 3 nothing waits."""
+    lent = zarrow.gpu.asarray(values)
+
+    class Noted:
+        __cuda_array_interface__: dict[str, Any]
+
+    for changes, waits in (({"version": 2, "stream": None}, True), ({"stream": None}, False), ({"stream": 1}, True)):
+        noted = Noted()
+        noted.__cuda_array_interface__ = dict(lent.__cuda_array_interface__) | changes
+        with failing("cuStreamWaitEvent"), pytest.raises(DeviceError) if waits else contextlib.nullcontext():
+            zarrow.gpu.asarray(noted)
 
 
 @pytest.mark.parametrize("stream", [None, 1, 2, -1])
@@ -178,31 +212,6 @@ def test_interface_of_types_without_a_code(values: Any) -> None:
         _ = tensor.__cuda_array_interface__
     assert zarrow.gpu.asarray(Lender(tensor)).dtype == ml_dtypes.bfloat16
     assert np.array_equal(tensor.cpu().numpy(), values.astype(ml_dtypes.bfloat16))
-
-
-def test_arrow_on_the_device(values: Any) -> None:
-    tensor = zarrow.gpu.asarray(values[0])
-    schema, array = tensor.__arrow_c_device_array__()
-    assert "arrow_schema" in repr(schema) and "arrow_device_array" in repr(array)
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    words = (ctypes.c_int64 * 16).from_address(get(array, b"arrow_device_array"))
-    length, null_count, offset, buffer_count, child_count, buffers = words[:6]
-    assert (length, null_count, offset, buffer_count, child_count) == (values.shape[1], 0, 0, 2, 0)
-    assert list((ctypes.c_uint64 * 2).from_address(buffers)) == [0, address(tensor)]
-    device_id, device_type, event = words[10], words[11] & 0xFFFFFFFF, words[12]
-    assert (device_id, device_type, event) == (0, 2, 0)
-    del schema, array
-
-
-def test_arrow_of_rows_and_what_arrow_lacks(values: Any) -> None:
-    tensor = zarrow.gpu.asarray(values)
-    tensor.__arrow_c_device_array__(None, future=None)
-    for refused in (tensor.T, tensor[:, ::2], tensor.astype("c8"), tensor[0, 0]):
-        with pytest.raises(BufferError):
-            refused.__arrow_c_device_array__()
-    with pytest.raises(BufferError):
-        tensor.__arrow_c_device_array__(None, future=1)
 
 
 def test_nothing_goes_to_the_cpu_by_the_way(values: Any, border: Border) -> None:

@@ -103,6 +103,7 @@ def test_after_a_fork(tmp_path: Path) -> None:
     program = """
 import os
 tensor = array.read(device="cuda:0")
+capsules = [tensor.__dlpack__(), tensor.__arrow_c_device_array__()]
 child = os.fork()
 if child == 0:
     status = 1
@@ -118,7 +119,8 @@ if child == 0:
                 raise AssertionError(use)
         zarrow.release_memory()
         assert array[0, :3].tolist() == [0, 1, 2]
-        del tensor
+        # What was handed over is dropped here without the driver.
+        del tensor, capsules
         status = 0
     finally:
         os._exit(status)
@@ -175,6 +177,42 @@ else:
 assert array[0, :3].tolist() == [0, 1, 2]
 """
     run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_FAIL=f"{function}:1:1")
+
+
+@pytest.mark.skipif(DRIVER is None, reason="only the software device fails when it is told to")
+@pytest.mark.parametrize(
+    ("failure", "name"),
+    [
+        ("cuLaunchKernel:1:700", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("cuStreamSynchronize:1:719", "CUDA_ERROR_LAUNCH_FAILED"),
+        ("cuMemcpyHtoDAsync_v2:1:716", "CUDA_ERROR_MISALIGNED_ADDRESS"),
+    ],
+)
+def test_a_context_that_is_lost_stays_lost(tmp_path: Path, failure: str, name: str) -> None:
+    """The driver gives the same error for ever: so every call says what to do, and what failed first."""
+    program = f"""
+kept = zarrow.gpu.Tensor._empty((10,), "f4")
+assert zarrow.gpu.is_available()
+uses = [
+    lambda: array.read(np.s_[:, ::2], device="cuda:0").T.copy().cpu(), kept.copy, kept.cpu, kept.__dlpack__,
+    lambda: array.read(device="cuda:0"), lambda: zarrow.gpu.asarray([1]), zarrow.gpu.synchronize,
+    zarrow.gpu.device_count, zarrow.gpu.release_memory, zarrow.gpu.enable,
+]
+for use in uses:
+    try:
+        use()
+    except zarrow.DeviceError as error:
+        assert error.kind == "context_lost", (use, error)
+        assert "start a new process" in str(error) and {failure.partition(":")[0]!r} in str(error), error
+        assert {name!r} in str(error), error
+    else:
+        raise AssertionError(use)
+assert zarrow.gpu.is_available() is False
+assert "start a new process" in zarrow.gpu.why_unavailable()
+assert array[0, :3].tolist() == [0, 1, 2]
+del kept, uses
+"""
+    run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_FAIL=failure)
 
 
 def test_interruption(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -192,7 +192,7 @@ def test_operators_of_one_tensor_say_what_to_type(values: Any, compute: Callable
 
 def test_a_library_that_knows_tensors_computes_with_them(values: Any) -> None:
     class Other:
-        __cuda_array_interface__ = None
+        __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
 
         def __radd__(self, tensor: Any) -> str:
             return "added"
@@ -207,6 +207,37 @@ def test_complex_values_lose_their_imaginary_part_with_a_warning_here(values: An
             tensor[3] = value
         assert [warning.filename for warning in caught] == [__file__]
         assert tensor[3].cpu().tolist() == [2] * 53
+
+
+def test_casts_of_complex_values_to_real_ones_warn_as_numpy(values: Any) -> None:
+    source = values[:3] + 2j
+    tensor = zarrow.gpu.asarray(source)
+    for dtype in ("i4", "u8", "f2", "f8", "bfloat16"):
+        with pytest.warns(np.exceptions.ComplexWarning, match="imaginary") as caught:
+            cast = tensor.astype(dtype)
+        assert [warning.filename for warning in caught] == [__file__]
+        assert np.array_equal(cast.cpu().numpy(), values[:3].astype(cast.dtype))
+    written = zarrow.gpu.asarray(values[:3])
+    with pytest.warns(np.exceptions.ComplexWarning, match="imaginary"):
+        written[...] = tensor
+    assert np.array_equal(written.cpu().numpy(), source.real)
+    # Truth, and other complex types, lose nothing of this kind.
+    assert tensor.astype(bool).all() and np.array_equal(tensor.astype("c8").cpu().numpy(), source)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "i8", "u8"])
+def test_floats_that_no_integer_is_become_what_numpy_makes_of_them(dtype: str) -> None:
+    source = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 300.7, -300.7, 2.0**31, -(2.0**63), 2.0**63])
+    with np.errstate(invalid="ignore"):
+        expected = np.array([single.astype(dtype) for single in source])
+    assert np.array_equal(zarrow.gpu.asarray(source).astype(dtype).cpu().numpy(), expected)
+
+
+def test_elements_are_not_deleted(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for index in (0, np.s_[1:], [2]):
+        with pytest.raises(ValueError, match=r"cannot be deleted: type tensor\[index\]"):
+            del tensor[index]
 
 
 def test_functions_of_numpy(values: Any) -> None:

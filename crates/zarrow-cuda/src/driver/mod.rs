@@ -4,6 +4,8 @@
 //! 2. [`functions`] finds each function that is used; a driver that lacks one is too old.
 //! 3. The driver is initialized once for the process. What kept it from that is kept, and told to everybody who asks.
 //! 4. A process that is forked afterwards cannot use it (CUDA's own rule), and is told so before any call.
+//! 5. After an access to memory that is not there, and its like, the driver refuses all work until the process ends. What
+//!    failed first is kept, and told to everybody who asks ([`status`]).
 
 pub mod functions;
 pub mod library;
@@ -31,11 +33,11 @@ impl Driver {
     /// The driver, loaded and initialized at the first call.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where there is none, or none that can be used; [`Error::Forked`].
+    /// [`Error::Unavailable`] where there is none, or none that can be used; [`Error::Forked`]; [`Error::ContextLost`].
     pub fn get() -> Result<&'static Driver> {
         static DRIVER: OnceCell<std::result::Result<Driver, String>> = OnceCell::new();
         match DRIVER.get_or_make(Driver::load) {
-            Ok(driver) => driver.check_process().map(|()| driver),
+            Ok(driver) => driver.check().map(|()| driver),
             Err(reason) => Err(Error::Unavailable { what: "CUDA", reason: reason.clone() }),
         }
     }
@@ -64,6 +66,15 @@ impl Driver {
     /// Step 4.
     fn check_process(&self) -> Result<()> {
         if self.generation == generation() { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    /// Steps 4 and 5.
+    ///
+    /// # Errors
+    /// [`Error::Forked`]; [`Error::ContextLost`].
+    pub fn check(&self) -> Result<()> {
+        self.check_process()?;
+        status::check_context()
     }
 
     /// How many devices there are.

@@ -1,7 +1,13 @@
 //! What a function of the driver answered.
+//!
+//! An answer after which the context is lost is kept, and told to everybody who asks for the driver later.
 
 use crate::error::{Error, Result};
 use std::ffi::c_int;
+use zarrow_array::fork::OnceCell;
+
+/// What ended the context of this process.
+static LOST: OnceCell<String> = OnceCell::new();
 
 /// The answer of one call.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +22,13 @@ pub struct Status {
 pub const OUT_OF_MEMORY: c_int = 2;
 /// `CUDA_ERROR_NOT_READY`: what a query answers while work is to do.
 pub const NOT_READY: c_int = 600;
+/// `CUDA_ERROR_LAUNCH_FAILED`.
+const LAUNCH_FAILED: c_int = 719;
+
+/// After these the process cannot use CUDA any more, in the words of the driver's documentation: "To continue using CUDA,
+/// the process must be terminated and relaunched."
+const ENDS_CONTEXT: &[c_int] =
+    &[214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, LAUNCH_FAILED, 721, 911];
 
 /// The names of the errors that users meet; others are shown by their number.
 ///
@@ -31,11 +44,16 @@ const NAMES: &[(c_int, &str, &str)] = &[
     (101, "CUDA_ERROR_INVALID_DEVICE", "there is no such device"),
     (201, "CUDA_ERROR_INVALID_CONTEXT", "the context is invalid, or was destroyed"),
     (218, "CUDA_ERROR_INVALID_PTX", "the driver cannot compile the kernels"),
+    (214, "CUDA_ERROR_ECC_UNCORRECTABLE", "memory of the device has an error that cannot be corrected"),
     (222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the driver is too old for the kernels"),
     (400, "CUDA_ERROR_INVALID_HANDLE", "a stream or an event is invalid"),
     (600, "CUDA_ERROR_NOT_READY", "the work is not finished"),
     (700, "CUDA_ERROR_ILLEGAL_ADDRESS", "a kernel or a copy used memory that is not allocated"),
-    (719, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed"),
+    (702, "CUDA_ERROR_LAUNCH_TIMEOUT", "a kernel took longer than the system lets it"),
+    (709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "another library destroyed the context"),
+    (715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "a kernel ran an instruction that does not exist"),
+    (716, "CUDA_ERROR_MISALIGNED_ADDRESS", "a kernel used an address that is not aligned"),
+    (LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed"),
     (801, "CUDA_ERROR_NOT_SUPPORTED", "the device cannot do this"),
     (
         803,
@@ -59,6 +77,17 @@ impl Status {
         let known = NAMES.iter().find(|(known, ..)| *known == code);
         let (name, text) =
             known.map_or(("an error", "see CUresult of CUDA's driver API"), |(_, name, text)| (name, text));
-        Error::Driver { function, code, name: name.to_owned(), text: text.to_owned() }
+        let error = Error::Driver { function, code, name: name.to_owned(), text: text.to_owned() };
+        if ENDS_CONTEXT.contains(&code) { lost(LOST.get_or_make(|| error.to_string())) } else { error }
     }
+}
+
+/// # Errors
+/// [`Error::ContextLost`] after an answer that ended the context.
+pub fn check_context() -> Result<()> {
+    LOST.get().map_or(Ok(()), |reason| Err(lost(reason)))
+}
+
+fn lost(reason: &str) -> Error {
+    Error::ContextLost { reason: reason.to_owned() }
 }

@@ -124,8 +124,10 @@ impl DeviceTensor {
 
     /// The elements as those of `dtype`, in new memory in C order.
     ///
-    /// Numbers are converted as NumPy's `astype` does: to the nearest, once; what does not fit an integer is undefined, as
-    /// in C.
+    /// Numbers are converted as NumPy's `astype` does on x86-64: to the nearest, once. Of complex numbers that become real
+    /// ones, the imaginary part is left out. A float that does not fit an integer, or is no number, gives the same on every
+    /// device: the lowest `i32`, cut off to the narrower types, and the lowest `i64` for `u32` and 64 bits (`number.cuh` has
+    /// it in full).
     ///
     /// # Errors
     /// [`Error::Unsupported`] where one of the types is no number that kernels compute with; [`Error::OutOfMemory`]; what

@@ -83,6 +83,8 @@ fn an_interface_is_found_on_its_device() {
     let tensor = DeviceTensor::empty(device(1), &[3, 5], Number::Int32.into()).unwrap();
     tensor.fill(&5i32.to_ne_bytes()).unwrap();
     let interface = Interface {
+        protocol: "a test",
+        device: None,
         address: tensor.address(),
         shape: vec![5, 3],
         strides: Some(vec![4, 20]),
@@ -105,6 +107,7 @@ fn an_interface_is_found_on_its_device() {
     assert!(refused(&|interface| interface.shape = vec![-1, 3]));
     assert!(refused(&|interface| interface.shape = vec![i64::MAX, i64::MAX]));
     assert!(refused(&|interface| interface.address = 8), "no address of a device");
+    assert!(refused(&|interface| interface.device = Some(0)), "it is on the other one");
 }
 
 #[test]
@@ -133,7 +136,15 @@ fn elements_that_overlap_are_not_written() {
     let tensor = filled(1);
     let interface = |shape: Vec<i64>, strides: Vec<i64>| {
         let (address, dtype) = (tensor.address(), Number::UInt8.into());
-        let interface = Interface { address, shape, strides: Some(strides), dtype, read_only: false };
+        let interface = Interface {
+            protocol: "a test",
+            device: None,
+            address,
+            shape,
+            strides: Some(strides),
+            dtype,
+            read_only: false,
+        };
         // SAFETY: the tensor, which the owner keeps, has these elements.
         unsafe { interface.tensor(Box::new(tensor.clone())) }.unwrap()
     };

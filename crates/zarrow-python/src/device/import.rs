@@ -1,27 +1,30 @@
 //! Arrays of other libraries on a device, as ours: the same address. Nothing is copied there.
 //!
 //! 1. Tensors of ours are taken as they are.
-//! 2. DLPack: the producer is told our stream, and orders what it did before it.
-//! 3. `__cuda_array_interface__`, where there is no DLPack: our stream waits for the stream that it names. The memory is
-//!    kept by the object.
+//! 2. DLPack: the producer is told our stream, and orders what it did before it. PyTorch lends memory of its current device
+//!    alone; so the tensor's is made the current one.
+//! 3. `__cuda_array_interface__`, where there is no DLPack: our stream waits for the stream that it names, and for the legacy
+//!    default stream before version 3, which named none. The memory is kept by the object.
+//! 4. `__arrow_c_device_array__`, where there is neither (see `arrow_import`).
 //!
 //! Sources: array API, `__dlpack__`; Numba, "CUDA Array Interface (Version 3)".
 
-use super::arguments;
 use super::tensor::DeviceTensor;
+use super::{arguments, arrow_import};
 use crate::export::capsule::{self, Consumed};
 use crate::export::{data_type, numpy};
 use crate::layout::decoded_array::DecodedArray;
-use crate::python::error::{Raise, byte_order, exchange, unsupported};
+use crate::python::error::{Attempt, Raise, byte_order, exchange, unsupported};
+use crate::python::importing::import;
 use crate::python::kept_object::KeptObject;
 use crate::python::made_once::name;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use zarrow_array::DataType;
 use zarrow_array::import::element::Element;
-use zarrow_cuda::Device;
-use zarrow_cuda::import::{self, Interface};
+use zarrow_cuda::{Device, Stream};
+use zarrow_cuda::import::{self as cuda, Interface};
 use zarrow_dlpack::{DLDeviceType, DLPackVersion};
 
 /// Whether the memory of `object` is on a device.
@@ -29,7 +32,18 @@ pub fn is_on_device(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<DeviceTensor>() {
         return Ok(true);
     }
-    let is_of_host = object.is_none()
+    if is_of_host(object)? {
+        return Ok(false);
+    }
+    Ok(match dlpack_device(object)? {
+        Some(device) => is_cuda(device) || interface(object)?.is_some(),
+        None => interface(object)?.is_some() || arrow_import::on_cuda(object)?.is_some(),
+    })
+}
+
+/// Whether the type of `object` says that its memory is on the host.
+fn is_of_host(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.is_none()
         || object.is_instance_of::<PyInt>()
         || object.is_instance_of::<PyFloat>()
         || object.is_instance_of::<PyString>()
@@ -38,41 +52,42 @@ pub fn is_on_device(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         || object.is_instance_of::<PyTuple>()
         || object.is_instance_of::<DecodedArray>()
         || numpy::is_array(object)?
-        || numpy::is_scalar(object)?;
-    if is_of_host {
-        return Ok(false);
-    }
-    Ok(dlpack_device(object)?.is_some() || interface(object)?.is_some())
+        || numpy::is_scalar(object)?)
 }
 
-/// The tensor of the memory of `object`; `None` where it is on the host (steps 1 to 3).
+/// The tensor of the memory of `object`; `None` where it is on the host (steps 1 to 4).
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<zarrow_cuda::DeviceTensor>> {
     let py = object.py();
     if let Ok(ours) = object.cast::<DeviceTensor>() {
         return ours.get().on_device(py).cloned().map(Some);
     }
-    if !is_on_device(object)? {
+    if is_of_host(object)? {
         return Ok(None);
     }
-    if let Some(device) = dlpack_device(object)? {
-        return by_dlpack(object, device).map(Some);
+    let device = dlpack_device(object)?;
+    if let Some(device) = device.filter(|device| is_cuda(*device)) {
+        return by_dlpack(object, device.1).map(Some);
     }
-    match interface(object)? {
-        Some(interface) => by_interface(object, &interface).map(Some),
-        None => Ok(None),
+    if let Some(interface) = interface(object)? {
+        return by_interface(object, &interface).map(Some);
+    }
+    match device {
+        // What speaks DLPack has said that it is elsewhere.
+        Some(_) => Ok(None),
+        None => arrow_import::on_cuda(object)?.map(arrow_import::Capsules::tensor).transpose(),
     }
 }
 
-/// The device of an object that speaks DLPack, where it is a CUDA device.
-fn dlpack_device(object: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
+/// The device of an object that speaks DLPack: its type and its number.
+fn dlpack_device(object: &Bound<'_, PyAny>) -> PyResult<Option<(i32, i32)>> {
     let py = object.py();
     let Some(method) = object.getattr_opt(name!(py, "__dlpack_device__"))? else { return Ok(None) };
     // What has no device of DLPack's, as a tensor of PyTorch's without memory, is left to others.
-    let Ok((kind, number)) = method.call0().and_then(|pair| pair.extract::<(i32, i32)>()) else {
-        return Ok(None);
-    };
-    let is_cuda = kind == DLDeviceType::CUDA || kind == DLDeviceType::CUDA_MANAGED;
-    Ok(is_cuda.then_some(number))
+    method.call0().and_then(|pair| pair.extract()).attempt(object.py())
+}
+
+fn is_cuda((kind, _): (i32, i32)) -> bool {
+    kind == DLDeviceType::CUDA || kind == DLDeviceType::CUDA_MANAGED
 }
 
 fn interface<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
@@ -89,24 +104,49 @@ fn by_dlpack(object: &Bound<'_, PyAny>, number: i32) -> PyResult<zarrow_cuda::De
     options.set_item("stream", device.stream().number())?;
     options.set_item("max_version", (DLPackVersion::CURRENT_MAJOR, DLPackVersion::CURRENT_MINOR))?;
     let method = object.getattr("__dlpack__")?;
-    let capsule = match method.call((), Some(&options)) {
+    let ask = || match method.call((), Some(&options)) {
         // Producers of before DLPack 1.0 know no versions.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             options.del_item("max_version")?;
-            method.call((), Some(&options))?
+            method.call((), Some(&options))
+        }
+        answer => answer,
+    };
+    let library = library(object)?;
+    let capsule = match ask() {
+        Err(error) if library == "torch" && error.is_instance_of::<PyBufferError>(py) => {
+            on_current_device_of_torch(py, number, ask)?
         }
         answer => answer?,
     };
     let tensor = match capsule::consume(&capsule)? {
-        Consumed::Versioned(foreign) => import::versioned(foreign).raise(py)?,
-        Consumed::Legacy(foreign) => import::legacy(foreign).raise(py)?,
+        Consumed::Versioned(foreign) => cuda::versioned(foreign).raise(py)?,
+        Consumed::Legacy(foreign) => cuda::legacy(foreign).raise(py)?,
     };
     // JAX's arrays never change, which not all of its capsules say.
-    let module: String = object.get_type().getattr("__module__")?.extract().unwrap_or_default();
-    match module.split('.').next() {
-        Some("jax" | "jaxlib") => tensor.broadcast_to(tensor.shape()).raise(py),
+    match library.as_str() {
+        "jax" | "jaxlib" => tensor.broadcast_to(tensor.shape()).raise(py),
         _ => Ok(tensor),
     }
+}
+
+/// The package that the type of an object is of.
+fn library(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    let module: String = object.get_type().getattr("__module__")?.extract().unwrap_or_default();
+    Ok(module.split('.').next().unwrap_or_default().to_owned())
+}
+
+/// What `work` gives while this is the current device of PyTorch's.
+fn on_current_device_of_torch<'py>(
+    py: Python<'py>,
+    number: i32,
+    work: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let device = import(py, "torch")?.getattr("cuda")?.call_method1("device", (number,))?;
+    device.call_method0("__enter__")?;
+    let answer = work();
+    device.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
+    answer
 }
 
 /// Step 3.
@@ -129,13 +169,18 @@ fn by_interface(
     let shape: Vec<i64> = need("shape")?.extract()?;
     let strides: Option<Vec<i64>> = get("strides")?.map(|strides| strides.extract()).transpose()?;
     let dtype = element(object, &need("typestr")?)?;
-    let described = Interface { address, shape, strides, dtype, read_only };
+    let (protocol, device) = ("__cuda_array_interface__", None);
+    let described = Interface { protocol, device, address, shape, strides, dtype, read_only };
     let owner = Box::new(KeptObject::new(object.clone().unbind()));
     // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says otherwise:
     // the protocol asks that of it. What it did before is waited for below, before the tensor is used.
     let tensor = unsafe { described.tensor(owner) }.raise(py)?;
-    if let Some(stream) = get("stream")? {
-        let stream = arguments::numbered(&stream)?;
+    let version: u32 = get("version")?.map_or(Ok(0), |version| version.extract())?;
+    let stream = match get("stream")? {
+        Some(stream) => Some(arguments::numbered(&stream)?),
+        None => (version < 3).then_some(Stream::LEGACY),
+    };
+    if let Some(stream) = stream {
         tensor.device().order(stream, tensor.device().stream()).raise(py)?;
     }
     Ok(tensor)

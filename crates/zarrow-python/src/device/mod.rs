@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrow;
+mod arrow_import;
 pub mod decompress;
 mod dlpack;
 mod import;

@@ -6,6 +6,7 @@
 //! Sources: array API, `__dlpack__`; Arrow PyCapsule interface.
 
 use crate::python::error::exchange;
+use crate::python::keeps_exception::KeepsException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
@@ -136,12 +137,12 @@ pub fn borrow_schema<'a>(capsule: &'a Bound<'_, PyCapsule>) -> Option<&'a ArrowS
 /// The type in a capsule.
 #[inline]
 pub fn arrow_schema(py: Python<'_>, schema: ArrowSchema) -> PyResult<Bound<'_, PyCapsule>> {
-    PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    PyCapsule::new_with_value(py, KeepsException::new(schema), c"arrow_schema")
 }
 
 /// A stream in a capsule.
 pub fn arrow_stream(py: Python<'_>, stream: ArrowArrayStream) -> PyResult<Bound<'_, PyCapsule>> {
-    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    PyCapsule::new_with_value(py, KeepsException::new(stream), c"arrow_array_stream")
 }
 
 /// The type and the memory, in a capsule each.
@@ -150,5 +151,5 @@ pub fn arrow_array(
     py: Python<'_>,
     (schema, array): ArrowPair,
 ) -> PyResult<(Bound<'_, PyCapsule>, Bound<'_, PyCapsule>)> {
-    Ok((arrow_schema(py, schema)?, PyCapsule::new_with_value(py, array, c"arrow_array")?))
+    Ok((arrow_schema(py, schema)?, PyCapsule::new_with_value(py, KeepsException::new(array), c"arrow_array")?))
 }

@@ -6,6 +6,7 @@ use crate::layout::decoded_array::DecodedArray;
 use crate::layout::shown;
 use crate::layout::tensor::Tensor;
 use crate::python::error::Raise;
+use crate::python::keeps_exception::KeepsException;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use zarrow_array::{Mask, SharedTensor};
@@ -13,8 +14,8 @@ use zarrow_array::{Mask, SharedTensor};
 #[doc = help!("MaskedTensor")]
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
 pub struct MaskedTensor {
-    data: SharedTensor,
-    mask: Mask,
+    data: KeepsException<SharedTensor>,
+    mask: KeepsException<Mask>,
     shape: Box<[u64]>,
 }
 
@@ -34,7 +35,7 @@ impl MaskedTensor {
     pub fn of_parts(py: Python<'_>, data: SharedTensor, mask: Mask) -> PyResult<Bound<'_, MaskedTensor>> {
         let shape: Box<[u64]> = data.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(&shape[..], data.dtype(), data.nbytes() + mask.missing().len());
-        Bound::new(py, (MaskedTensor { data, mask, shape }, base))
+        Bound::new(py, (MaskedTensor { data: KeepsException::new(data), mask: KeepsException::new(mask), shape }, base))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::layout::decoded_array::DecodedArray;
 use crate::layout::tensor::Tensor;
 use crate::layout::variable::{self, Variable};
 use crate::python::error::Raise;
+use crate::python::keeps_exception::KeepsException;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -13,7 +14,7 @@ use zarrow_array::DataType;
 #[doc = help!("MaskedVariable")]
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
 pub struct MaskedVariable {
-    masked: zarrow_array::MaskedVariable,
+    masked: KeepsException<zarrow_array::MaskedVariable>,
 }
 
 impl MaskedVariable {
@@ -30,7 +31,7 @@ impl MaskedVariable {
         let data = masked.data();
         let nbytes = size_of_val(data.offsets()) + data.data().len() + masked.mask().missing().len();
         let base = DecodedArray::new(data.shape(), data.dtype(), nbytes);
-        Bound::new(py, (MaskedVariable { masked }, base))
+        Bound::new(py, (MaskedVariable { masked: KeepsException::new(masked) }, base))
     }
 
     /// Element `index`, `None` where it is missing.

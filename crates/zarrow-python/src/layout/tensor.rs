@@ -5,6 +5,7 @@ use crate::index::basic;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::shown;
 use crate::python::error::{Attempt, Raise};
+use crate::python::keeps_exception::KeepsException;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -17,7 +18,7 @@ use zarrow_dlpack::DLDevice;
 #[doc = help!("Tensor")]
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
 pub struct Tensor {
-    shared: SharedTensor,
+    shared: KeepsException<SharedTensor>,
 }
 
 impl Tensor {
@@ -25,7 +26,7 @@ impl Tensor {
     pub fn create(py: Python<'_>, shared: SharedTensor) -> PyResult<Bound<'_, Tensor>> {
         let shape: Axes<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(shape, shared.dtype(), shared.nbytes());
-        Bound::new(py, (Tensor { shared }, base))
+        Bound::new(py, (Tensor { shared: KeepsException::new(shared) }, base))
     }
 
     /// The memory.

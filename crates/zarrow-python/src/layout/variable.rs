@@ -5,6 +5,7 @@ use crate::index::basic;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::tensor::Tensor;
 use crate::python::error::Raise;
+use crate::python::keeps_exception::KeepsException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use zarrow_array::DataType;
@@ -12,7 +13,7 @@ use zarrow_array::DataType;
 #[doc = help!("Variable")]
 #[pyclass(frozen, extends = DecodedArray, module = "zarrow")]
 pub struct Variable {
-    variable: zarrow_array::Variable,
+    variable: KeepsException<zarrow_array::Variable>,
 }
 
 impl Variable {
@@ -25,7 +26,7 @@ impl Variable {
     pub fn create(py: Python<'_>, variable: zarrow_array::Variable) -> PyResult<Bound<'_, Variable>> {
         let nbytes = size_of_val(variable.offsets()) + variable.data().len();
         let base = DecodedArray::new(variable.shape(), variable.dtype(), nbytes);
-        Bound::new(py, (Variable { variable }, base))
+        Bound::new(py, (Variable { variable: KeepsException::new(variable) }, base))
     }
 }
 

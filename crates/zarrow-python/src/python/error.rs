@@ -77,6 +77,7 @@ impl<T> Raise<T> for zarrow_cuda::Result<T> {
             Err(Error::Unavailable { .. }) => ("DeviceError", "unavailable"),
             Err(Error::NoDevice { .. }) => ("DeviceError", "no_device"),
             Err(Error::Forked) => ("DeviceError", "forked"),
+            Err(Error::ContextLost { .. }) => ("DeviceError", "context_lost"),
             Err(Error::OutOfMemory { .. }) => ("OutOfMemoryError", "out_of_memory"),
             Err(Error::Unsupported(_)) => ("UnsupportedError", "unsupported"),
             Err(Error::OtherDevice { .. }) => ("ExchangeError", "device"),

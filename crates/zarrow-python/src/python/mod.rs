@@ -12,6 +12,7 @@ pub mod gil;
 pub mod importing;
 pub mod interrupt;
 pub mod json;
+pub mod keeps_exception;
 pub mod kept_object;
 pub mod made_once;
 pub mod summary;

@@ -151,12 +151,33 @@ impl<'a> Part<'a> {
     ///
     /// A list that is null is refused: a mask of elements cannot tell it from a list of nulls.
     pub fn elements(&self, lists: &[i64]) -> Result<(Part<'a>, Option<Buffer>)> {
+        self.elements_by(lists, Part::missing)
+    }
+
+    /// As [`elements`](Self::elements), where no memory may be read: any validity bitmap with nulls is refused.
+    pub fn elements_without_nulls(&self, lists: &[i64]) -> Result<Part<'a>> {
+        let refuse_nulls = |part: &Part<'_>| match part.has_bitmap()? {
+            true => Err(Error::LosesMeaning {
+                protocol: "an Arrow",
+                what: "elements on a device of which some are null".to_owned(),
+                instead: "fill these, or copy the array to the CPU",
+            }),
+            false => Ok(None),
+        };
+        self.elements_by(lists, refuse_nulls).map(|(elements, _)| elements)
+    }
+
+    fn elements_by(
+        &self,
+        lists: &[i64],
+        missing_of: impl Fn(&Part<'a>) -> Result<Option<Buffer>>,
+    ) -> Result<(Part<'a>, Option<Buffer>)> {
         let mut part = Part { ..*self }.checked()?;
         let count = lists.iter().try_fold(part.length, |count, list| count.checked_mul(*list));
         let count = count.filter(|count| isize::try_from(*count).is_ok());
         let count = count.ok_or_else(|| bad("more elements than memory can address"))? as usize;
         for list in lists {
-            if part.missing()?.is_some() {
+            if missing_of(&part)?.is_some() {
                 return Err(Error::LosesMeaning {
                     protocol: "an Arrow",
                     what: "lists of which some are null".to_owned(),
@@ -166,7 +187,7 @@ impl<'a> Part<'a> {
             part = part.items(*list)?;
         }
         debug_assert_eq!(part.length(), count);
-        let missing = part.missing()?;
+        let missing = missing_of(&part)?;
         Ok((part, missing))
     }
 
@@ -200,15 +221,18 @@ impl<'a> Part<'a> {
         Part { array: child, owner: self.owner, start, length }.checked()
     }
 
+    /// Whether there is a validity bitmap for elements of this level that may be null.
+    fn has_bitmap(&self) -> Result<bool> {
+        let is_asked = self.array.null_count != 0 && !self.is_empty() && self.buffer_count() > 0;
+        Ok(is_asked && !self.buffer(0)?.is_null())
+    }
+
     /// One byte for each element of this level, 1 where it is null; `None` where none is.
     fn missing(&self) -> Result<Option<Buffer>> {
-        if self.array.null_count == 0 || self.is_empty() || self.buffer_count() == 0 {
+        if !self.has_bitmap()? {
             return Ok(None);
         }
         let bits = self.buffer(0)?;
-        if bits.is_null() {
-            return Ok(None);
-        }
         // SAFETY: a validity bitmap has a bit for each element from the start of the buffers to the end of the part.
         unsafe { bitmap::missing(bits.cast(), self.start(), self.length()) }
     }

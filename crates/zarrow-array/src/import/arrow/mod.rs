@@ -14,6 +14,7 @@
 //! Sources: Arrow C data interface; canonical extension types.
 
 mod bitmap;
+mod device;
 mod dictionary;
 mod foreign;
 mod join;
@@ -35,6 +36,7 @@ use foreign::{Lent, Part};
 use kind::{Element, Kind};
 use std::sync::Arc;
 
+pub use device::{DeviceElements, device_elements};
 pub use foreign::{take_array, take_schema};
 pub use stream::{read_stream, take_stream};
 
