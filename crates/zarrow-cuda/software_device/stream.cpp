@@ -134,6 +134,16 @@ CUDA_API cuStreamSynchronize(void* handle) {
     });
 }
 
+// How strict each thread is while a graph is captured; nothing is captured here.
+CUDA_API cuThreadExchangeStreamCaptureMode(int* mode) {
+    return call("cuThreadExchangeStreamCaptureMode", [&] {
+        constexpr int RELAXED = 2;
+        thread_local int own = 0;
+        require(mode && *mode >= 0 && *mode <= RELAXED, CUDA_ERROR_INVALID_VALUE);
+        std::swap(own, *mode);
+    });
+}
+
 CUDA_API cuStreamQuery(void* handle) {
     return call("cuStreamQuery", [&] {
         auto held = lock();

@@ -8,17 +8,20 @@ use crate::driver::functions::{Context, MemoryPool, MemoryPoolProperties, Ordina
 use crate::error::{Error, Result};
 use crate::kernel::Kernels;
 use crate::lanes::{MAX_LANES, NBYTES_OF_LANE};
+use crate::memory::Unused;
 use crate::pinned::Idle;
 use crate::stream::{Event, Stream};
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{null_mut, without_provenance_mut};
-use zarrow_array::fork::OnceCell;
+use zarrow_array::fork::{Mutex, OnceCell};
 use zarrow_dlpack::{DLDevice, DLDeviceType};
 
 /// The most devices of one machine that are counted.
 const MAX_DEVICES: usize = 64;
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: what this thread does for itself does not end the capture of a graph in another thread.
+const RELAXED: c_int = 2;
 /// `CU_STREAM_NON_BLOCKING`: the legacy default stream does not order ours.
 const NON_BLOCKING: u32 = 1;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
@@ -32,6 +35,9 @@ const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED: c_int = 5;
 /// What the pool keeps of memory that was freed, unless it is set.
 const KEPT_NBYTES: u64 = 1 << 30;
+
+/// Held by who opens a device, or loads its kernels.
+static OPENING: Mutex<()> = Mutex::new(());
 
 /// The devices that this process has used.
 static DEVICES: [OnceCell<Device>; MAX_DEVICES] = [const { OnceCell::new() }; MAX_DEVICES];
@@ -52,9 +58,13 @@ pub struct Device {
     capability: (i32, i32),
     stream: Stream,
     lanes: Vec<Stream>,
+    freeing: Stream,
     pool: Option<MemoryPool>,
     kernels: OnceCell<Kernels>,
     pub(crate) idle: Idle,
+    pub(crate) unused: Mutex<Vec<Unused>>,
+    /// What the pool keeps, unless a read is under way; and how many are.
+    kept_nbytes: Mutex<(u64, usize)>,
 }
 
 // SAFETY: contexts, streams and pools of the driver may be used by any thread.
@@ -81,7 +91,14 @@ impl Device {
         match DEVICES.get(ordinal) {
             Some(cell) if ordinal < count => match cell.get() {
                 Some(device) => Ok(device),
-                None => Ok(cell.set(Device::open(driver, ordinal)?)),
+                None => {
+                    // One at a time: what another has opened would be lost.
+                    let _opening = OPENING.lock();
+                    match cell.get() {
+                        Some(device) => Ok(device),
+                        None => Ok(cell.set(Device::open(driver, ordinal)?)),
+                    }
+                }
             },
             _ => Err(Error::NoDevice { ordinal, count }),
         }
@@ -119,9 +136,12 @@ impl Device {
             capability: (major, minor),
             stream: current.make_stream()?,
             lanes,
+            freeing: current.make_stream()?,
             pool,
             kernels: OnceCell::new(),
             idle: Idle::default(),
+            unused: Mutex::default(),
+            kept_nbytes: Mutex::new((KEPT_NBYTES, 0)),
         })
     }
 
@@ -152,6 +172,11 @@ impl Device {
     /// The streams beside it, for the parts of reads: two at least, and [`MAX_LANES`] at most.
     pub(crate) fn lanes(&self) -> &[Stream] {
         &self.lanes
+    }
+
+    /// The stream in which memory is freed that other libraries have used.
+    pub(crate) fn freeing(&self) -> Stream {
+        self.freeing
     }
 
     pub(crate) fn pool(&self) -> Option<MemoryPool> {
@@ -188,24 +213,52 @@ impl Device {
         Ok(nbytes)
     }
 
+    /// A read begins, or ends: meanwhile the pool keeps all that is freed, since a wave would else take from the driver what the
+    /// one before it gave back.
+    pub(crate) fn read_begins(&self) -> Result<()> {
+        let mut kept = self.kept_nbytes.lock();
+        kept.1 += 1;
+        self.keep_now(*kept)
+    }
+
+    pub(crate) fn read_ends(&self) {
+        let mut kept = self.kept_nbytes.lock();
+        kept.1 -= 1;
+        // Where it fails the pool keeps more, until the next read.
+        let _ = self.keep_now(*kept);
+    }
+
+    fn keep_now(&self, (nbytes, reads): (u64, usize)) -> Result<()> {
+        let nbytes = if reads > 0 { u64::MAX } else { nbytes };
+        self.pool.map_or(Ok(()), |pool| self.enter()?.keep(pool, nbytes))
+    }
+
     /// How much freed memory the pool keeps for later; 1 GiB at first.
     ///
     /// # Errors
     /// What the driver answers.
     pub fn keep(&self, nbytes: u64) -> Result<()> {
-        self.pool.map_or(Ok(()), |pool| self.enter()?.keep(pool, nbytes))
+        let mut kept = self.kept_nbytes.lock();
+        kept.0 = nbytes;
+        self.keep_now(*kept)
     }
 
     /// Gives the memory that the pool and the pinned ring keep for later back to the driver.
     ///
     /// # Errors
     /// What the driver answers.
-    pub fn release_memory(&self) -> Result<()> {
+    pub fn release_memory(&'static self) -> Result<()> {
         self.idle.release();
+        self.give_back()
+    }
+
+    /// Gives the memory that the pool keeps for later back to the driver.
+    pub(crate) fn give_back(&'static self) -> Result<()> {
+        self.free_unused();
         let current = self.enter()?;
         // SAFETY: the streams and the pool are the device's.
         unsafe {
-            for stream in [self.stream].iter().chain(&self.lanes) {
+            for stream in [self.stream, self.freeing].iter().chain(&self.lanes) {
                 current.driver.stream_synchronize(stream.handle())?;
             }
             self.pool.map_or(Ok(()), |pool| current.driver.pool_trim(pool, 0))
@@ -256,7 +309,14 @@ impl Device {
     pub(crate) fn kernels(&self) -> Result<&Kernels> {
         match self.kernels.get() {
             Some(kernels) => Ok(kernels),
-            None => Ok(self.kernels.set(Kernels::load(&self.enter()?)?)),
+            None => {
+                // One at a time, since the driver compiles them for some tens of milliseconds.
+                let _opening = OPENING.lock();
+                match self.kernels.get() {
+                    Some(kernels) => Ok(kernels),
+                    None => Ok(self.kernels.set(Kernels::load(&self.enter()?)?)),
+                }
+            }
         }
     }
 
@@ -295,6 +355,8 @@ impl fmt::Debug for Device {
 /// A thread whose current context is that of a device. It finds its own contexts again afterwards.
 pub(crate) struct Current {
     pub(crate) driver: &'static Driver,
+    /// How strict this thread was before.
+    capture_mode: c_int,
     /// The context is this thread's alone.
     _thread: PhantomData<*mut ()>,
 }
@@ -304,7 +366,10 @@ impl Current {
         driver.check()?;
         // SAFETY: the context is a primary one, which its device retains as long as the process lives.
         unsafe { driver.context_push(context)? };
-        Ok(Current { driver, _thread: PhantomData })
+        let mut current = Current { driver, capture_mode: RELAXED, _thread: PhantomData };
+        // SAFETY: the mode is exchanged with the thread's, and lives through the call.
+        unsafe { driver.exchange_capture_mode(&raw mut current.capture_mode)? };
+        Ok(current)
     }
 
     fn make_stream(&self) -> Result<Stream> {
@@ -345,7 +410,10 @@ impl Current {
 impl Drop for Current {
     fn drop(&mut self) {
         let mut context = null_mut();
-        // SAFETY: it was pushed by this thread, which the guard cannot leave.
-        let _ = unsafe { self.driver.context_pop(&raw mut context) };
+        // SAFETY: the mode was this thread's, and the context was pushed by it; the guard cannot leave it.
+        let _ = unsafe {
+            let _ = self.driver.exchange_capture_mode(&raw mut self.capture_mode);
+            self.driver.context_pop(&raw mut context)
+        };
     }
 }

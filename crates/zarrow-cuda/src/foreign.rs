@@ -1,9 +1,10 @@
 //! Memory of a device that another library lent us.
 //!
 //! Its owner may use it again as soon as it is given back, in a stream that we do not know. So it is given back when our
-//! stream has done everything that was given to it before.
+//! stream has done everything that was given to it before, for which a [thread](crate::release) waits.
 
 use crate::device::Device;
+use crate::release;
 use crate::stream::Event;
 use std::fmt;
 use zarrow_array::fork::generation;
@@ -37,12 +38,15 @@ impl Drop for ForeignMemory {
             std::mem::forget(owner);
             return;
         }
-        let waited = Event::record(self.device, self.device.stream()).and_then(|event| event.wait());
-        match waited.or_else(|_| self.device.synchronize_all()) {
-            Ok(()) => drop(owner),
-            // Nobody can say that the memory is no longer used.
-            Err(_) => std::mem::forget(owner),
-        }
+        let device = self.device;
+        release::later(move || {
+            let waited = Event::record(device, device.stream()).and_then(|event| event.wait());
+            match waited.or_else(|_| device.synchronize_all()) {
+                Ok(()) => drop(owner),
+                // Nobody can say that the memory is no longer used.
+                Err(_) => std::mem::forget(owner),
+            }
+        });
     }
 }
 

@@ -34,8 +34,11 @@ impl<'a> Lanes<'a> {
     /// # Errors
     /// What the driver answers.
     pub(crate) fn new(result: &'a DeviceTensor) -> Result<Lanes<'a>> {
-        let begin = Event::record(result.device(), result.device().stream())?;
-        Ok(Lanes { result, begin, begun: Mutex::default(), next: AtomicUsize::new(0) })
+        let (device, begun, next) = (result.device(), Mutex::default(), AtomicUsize::new(0));
+        let begin = Event::record(device, device.stream())?;
+        let lanes = Lanes { result, begin, begun, next };
+        device.read_begins()?;
+        Ok(lanes)
     }
 
     /// The device.
@@ -86,5 +89,6 @@ impl Drop for Lanes<'_> {
     fn drop(&mut self) {
         // After `finish` no lane is left.
         let _ = self.close();
+        self.device().read_ends();
     }
 }

@@ -26,6 +26,7 @@ mod lanes;
 mod memory;
 mod pinned;
 mod read;
+mod release;
 mod route;
 mod stream;
 mod tensor;

@@ -3,13 +3,17 @@
 //! 1. Memory is taken from the device's pool in a stream, `Device::stream` for what is handed out. What uses it there comes
 //!    afterwards by itself; other streams wait for an event.
 //! 2. Whoever lends it to another library names the stream in which that library uses it.
-//! 3. When nobody has it any more, its stream waits for those streams, and the memory is freed there: what was given to
-//!    them before is done by then, and no thread waits.
+//! 3. When nobody has it any more, it is freed: in its stream, where nobody else has used it. Else a
+//!    [thread](crate::release) has another stream wait for those streams and frees it there, so that neither thread nor
+//!    stream of a read waits for what a consumer does.
+//! 4. A consumer may destroy its stream, or use the memory in a stream which it does not name. So only streams that are known to
+//!    last are waited for; for others the thread waits until the device has done all that it was given.
 
 use crate::device::{Current, Device};
 use crate::driver::functions::Address;
 use crate::driver::status::OUT_OF_MEMORY;
 use crate::error::{Error, Result};
+use crate::release;
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::fmt;
@@ -33,7 +37,24 @@ pub struct DeviceMemory {
     nbytes: usize,
     stream: Stream,
     generation: u64,
-    consumers: Mutex<SmallVec<[Stream; 2]>>,
+    consumers: Mutex<Consumers>,
+}
+
+/// Who has used lent memory.
+#[derive(Debug, Default)]
+struct Consumers {
+    /// Streams that last.
+    streams: SmallVec<[Stream; 2]>,
+    /// Whether there are others.
+    has_others: bool,
+}
+
+/// Memory that nobody has any more, and that was lent.
+#[derive(Debug)]
+pub(crate) struct Unused {
+    address: Address,
+    stream: Stream,
+    consumers: Consumers,
 }
 
 impl DeviceMemory {
@@ -53,7 +74,7 @@ impl DeviceMemory {
         let current = device.enter()?;
         let address = match take(&current, device, nbytes, stream) {
             Err(Error::Driver { code: OUT_OF_MEMORY, .. }) => {
-                device.release_memory()?;
+                device.give_back()?;
                 if let Some(reclaim) = RECLAIM.get() {
                     reclaim();
                 }
@@ -95,13 +116,20 @@ impl DeviceMemory {
 
     /// Step 2.
     pub fn is_used_in(&self, stream: Stream) {
-        // Which stream that is depends on the thread, and the one that frees the memory may be another. The legacy default
-        // stream waits for the default streams of all threads.
-        let stream = if stream == Stream::PER_THREAD { Stream::LEGACY } else { stream };
         let mut consumers = self.consumers.lock();
-        if !consumers.contains(&stream) {
-            consumers.push(stream);
+        // Which stream the default one is depends on the thread, and another one frees the memory. The legacy default
+        // stream waits for those of all threads.
+        let stream = if stream == Stream::PER_THREAD { Stream::LEGACY } else { stream };
+        if !stream.lasts() {
+            consumers.has_others = true;
+        } else if !consumers.streams.contains(&stream) {
+            consumers.streams.push(stream);
         }
+    }
+
+    /// As [`is_used_in`](DeviceMemory::is_used_in), for a consumer that names no stream.
+    pub fn is_used_anywhere(&self) {
+        self.consumers.lock().has_others = true;
     }
 }
 
@@ -127,23 +155,57 @@ impl Drop for DeviceMemory {
         if self.address == 0 || self.generation != generation() {
             return;
         }
-        // Step 3. A stream that its library has destroyed cannot be waited for, but the device can.
+        // Step 3.
+        let (device, address, stream) = (self.device, self.address, self.stream);
         let consumers = std::mem::take(&mut *self.consumers.lock());
-        let wait = |consumer: &Stream| self.device.order(*consumer, self.stream).is_ok();
-        if !consumers.iter().all(wait) && self.device.synchronize_all().is_err() {
+        if consumers.streams.is_empty() && !consumers.has_others {
+            let Ok(current) = device.enter() else { return };
+            // SAFETY: the memory was taken by `take`, nobody has it any more, and it is freed once.
+            let _ = unsafe { free(&current, device, address, stream) };
             return;
         }
-        let Ok(current) = self.device.enter() else { return };
-        // SAFETY: the memory was taken by `take`, nobody has it any more, and it is freed once.
-        let _ = unsafe {
-            match self.device.pool() {
-                Some(_) => current.driver.free_async(self.address, self.stream.handle()),
-                None => current
-                    .driver
-                    .stream_synchronize(self.stream.handle())
-                    .and_then(|()| current.driver.free(self.address)),
+        device.unused.lock().push(Unused { address, stream, consumers });
+        release::later(move || device.free_unused());
+    }
+}
+
+/// Frees memory that was taken by [`take`], when `stream` has done what uses it.
+///
+/// # Safety
+/// Nobody has the memory any more.
+unsafe fn free(current: &Current, device: &Device, address: Address, stream: Stream) -> Result<()> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match device.pool() {
+            Some(_) => current.driver.free_async(address, stream.handle()),
+            None => {
+                current.driver.stream_synchronize(stream.handle()).and_then(|()| current.driver.free(address))
             }
-        };
+        }
+    }
+}
+
+impl Device {
+    /// Frees the memory that was lent and that nobody has any more (steps 3 and 4).
+    pub(crate) fn free_unused(&'static self) {
+        let unused = std::mem::take(&mut *self.unused.lock());
+        let (mut ordered, mut others) = (Vec::new(), Vec::new());
+        for memory in unused {
+            let wait = |stream: &Stream| self.order(*stream, self.freeing()).is_ok();
+            let is_ordered = !memory.consumers.has_others
+                && wait(&memory.stream)
+                && memory.consumers.streams.iter().all(wait);
+            if is_ordered { ordered.push(memory) } else { others.push(memory) }
+        }
+        // Where nobody can say that the memory is no longer used, it is never freed.
+        if !others.is_empty() && self.synchronize_all().is_ok() {
+            ordered.append(&mut others);
+        }
+        let Ok(current) = self.enter() else { return };
+        for memory in ordered {
+            // SAFETY: each was taken by `take`, and is freed once; what used it comes before, in this stream or at all.
+            let _ = unsafe { free(&current, self, memory.address, self.freeing()) };
+        }
     }
 }
 

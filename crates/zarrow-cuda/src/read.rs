@@ -21,12 +21,12 @@ use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, Values, WriteOptions};
+use std::thread::{self, ScopedJoinHandle};
+use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, Values, WriteOptions, num_threads};
 use zarrow_array::{IndexStep, shape};
 
-/// From how many parts on two callers take them in turns.
-const FEWEST_PARTS: usize = 3;
+/// Bytes of the slots that the callers of one read fill at once, where chunks are smaller.
+const FILLED_NBYTES: usize = 512 << 20;
 /// Bytes of a part, where chunks are smaller.
 const PART_NBYTES: usize = 16 << 20;
 
@@ -113,7 +113,8 @@ fn place_for(
 
 /// Steps 1 to 4.
 ///
-/// Two callers take the parts in turns, so that the threads which have nothing left to do of one part begin with the next.
+/// Several callers take the parts in turns: so threads that have nothing left to do of one part begin with the next, and chunks
+/// so large that a part has few of them are decoded on all threads.
 fn read_by_parts(
     array: &Array,
     selection: &Selection,
@@ -144,18 +145,27 @@ fn read_by_parts(
     // Only the caller's own thread may ask the caller whether to stop.
     let own =
         || read_some(&|| is_stopped.load(Ordering::Relaxed) || options.cancel.is_some_and(|cancel| cancel()));
-    match parts.len() {
-        0..FEWEST_PARTS => own()?,
-        _ => thread::scope(|scope| {
-            // Without a second thread all parts are this one's.
-            let other = thread::Builder::new().name("zarrow-parts".to_owned()).spawn_scoped(scope, beside);
-            let own = own();
-            let other =
-                other.map_or(Ok(()), |other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            first_cause(own, other)
-        })?,
-    }
+    let chunk_nbytes = unit.iter().fold(item_size as u64, |nbytes, extent| nbytes.saturating_mul(*extent));
+    let callers = callers(usize::try_from(chunk_nbytes).unwrap_or(usize::MAX), num_threads());
+    thread::scope(|scope| {
+        let others = callers.min(parts.len()).saturating_sub(1);
+        // Where there is no thread, its parts are those of the others.
+        let name = || thread::Builder::new().name("zarrow-parts".to_owned());
+        let others: Vec<_> = (0..others).filter_map(|_| name().spawn_scoped(scope, beside).ok()).collect();
+        let own = own();
+        let join = |other: ScopedJoinHandle<'_, Result<()>>| {
+            other.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        others.into_iter().map(join).fold(own, first_cause)
+    })?;
     lanes.finish()
+}
+
+/// How many callers take the parts of a read whose chunks have so many bytes: as many as keep all threads busy, within
+/// [`FILLED_NBYTES`].
+fn callers(chunk_nbytes: usize, threads: usize) -> usize {
+    let wanted = threads.saturating_mul(chunk_nbytes) / PART_NBYTES;
+    wanted.min(threads).min(FILLED_NBYTES / chunk_nbytes.max(PART_NBYTES)).max(2)
 }
 
 /// The error of the one that failed, where the other was stopped for that.
@@ -347,4 +357,17 @@ fn signed(extents: &[u64]) -> Vec<i64> {
 fn c_byte_strides(extents: &[u64], item_size: usize) -> Result<Vec<isize>> {
     let layout = zarrow_array::StridedLayout::c_order(extents)?;
     Ok(layout.strides().iter().map(|stride| *stride as isize * item_size as isize).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_keep_the_threads_busy() {
+        let mib = |count: usize| count << 20;
+        assert_eq!([callers(mib(1), 2), callers(mib(64), 2), callers(0, 1)], [2, 2, 2]);
+        assert_eq!([callers(mib(1) / 4, 16), callers(mib(4), 16), callers(mib(16), 16)], [2, 4, 16]);
+        assert_eq!([callers(mib(64), 16), callers(mib(512), 16), callers(usize::MAX, 16)], [8, 2, 2]);
+    }
 }

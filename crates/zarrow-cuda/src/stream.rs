@@ -8,14 +8,25 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 /// A stream: work in one is done in order. It may belong to another library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stream(usize);
+#[derive(Debug, Clone, Copy)]
+pub struct Stream {
+    handle: usize,
+    lasts: bool,
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Stream) -> bool {
+        self.handle == other.handle
+    }
+}
+
+impl Eq for Stream {}
 
 impl Stream {
     /// The legacy default stream, which waits for all streams that were made to wait for it.
-    pub const LEGACY: Stream = Stream(1);
+    pub const LEGACY: Stream = Stream { handle: 1, lasts: true };
     /// The default stream of the calling thread.
-    pub const PER_THREAD: Stream = Stream(2);
+    pub const PER_THREAD: Stream = Stream { handle: 2, lasts: true };
 
     /// The stream that a number means in DLPack and in `__cuda_array_interface__`: 1 and 2 are the default streams, and
     /// any other number but 0 is a `CUstream`.
@@ -24,7 +35,7 @@ impl Stream {
     /// [`Error::Unsupported`] for 0, which could mean either default stream, and for negative numbers.
     pub fn from_number(number: i64) -> Result<Stream> {
         match usize::try_from(number) {
-            Ok(handle) if handle != 0 => Ok(Stream(handle)),
+            Ok(handle) if handle != 0 => Ok(Stream { handle, lasts: handle <= 2 }),
             _ => Err(Error::Unsupported(format!(
                 "invalid stream {number}: expected 1 (the legacy default stream), 2 (the per-thread default stream) or \
                  the handle of a stream"
@@ -35,15 +46,28 @@ impl Stream {
     /// The number for it, as [`from_number`](Stream::from_number) takes it.
     #[must_use]
     pub fn number(self) -> usize {
-        self.0
+        self.handle
+    }
+
+    /// The same stream, of a library that never destroys it: what waits for it may do so at any time. The default streams
+    /// last by themselves.
+    #[must_use]
+    pub fn that_lasts(self) -> Stream {
+        Stream { lasts: true, ..self }
+    }
+
+    /// Whether it is there as long as the process.
+    #[must_use]
+    pub fn lasts(self) -> bool {
+        self.lasts
     }
 
     pub(crate) fn from_handle(handle: StreamHandle) -> Stream {
-        Stream(handle.addr())
+        Stream { handle: handle.addr(), lasts: true }
     }
 
     pub(crate) fn handle(self) -> StreamHandle {
-        std::ptr::without_provenance_mut(self.0)
+        std::ptr::without_provenance_mut(self.handle)
     }
 }
 
@@ -59,8 +83,8 @@ unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
 
-/// `CU_EVENT_DISABLE_TIMING`.
-const WITHOUT_TIMING: u32 = 2;
+/// `CU_EVENT_BLOCKING_SYNC` and `CU_EVENT_DISABLE_TIMING`: a thread that waits sleeps, since others decode meanwhile.
+const SLEEPING: u32 = 1 | 2;
 
 impl Event {
     /// The point that `stream`, of `device`, has reached when all that was given to it so far is done.
@@ -73,7 +97,7 @@ impl Event {
         // SAFETY: the handle is written to a place that lives through the call, and recorded in a stream that the
         // caller has; a stream that does not exist is an error of the driver's.
         unsafe {
-            current.driver.event_create(&raw mut event.handle, WITHOUT_TIMING)?;
+            current.driver.event_create(&raw mut event.handle, SLEEPING)?;
             current.driver.event_record(event.handle, stream.handle())?;
         }
         Ok(event)

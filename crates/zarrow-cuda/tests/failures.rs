@@ -60,6 +60,7 @@ fn every_failure_is_an_error_and_the_device_goes_on() {
     everything(&array).unwrap();
     let functions = [
         "cuCtxPushCurrent_v2",
+        "cuThreadExchangeStreamCaptureMode",
         "cuMemAllocFromPoolAsync",
         "cuMemFreeAsync",
         "cuMemHostAlloc",

@@ -108,6 +108,7 @@ functions! {
     primary_context_retain = "cuDevicePrimaryCtxRetain" (context: *mut Context, device: Ordinal);
     context_push = "cuCtxPushCurrent_v2" (context: Context);
     context_pop = "cuCtxPopCurrent_v2" (context: *mut Context);
+    exchange_capture_mode = "cuThreadExchangeStreamCaptureMode" (mode: *mut c_int);
     context_synchronize = "cuCtxSynchronize" ();
     memory_info = "cuMemGetInfo_v2" (free: *mut usize, total: *mut usize);
     stream_create = "cuStreamCreate" (stream: *mut StreamHandle, flags: c_uint);

@@ -196,11 +196,10 @@ impl DeviceTensor {
     }
 
     /// A library is given the memory without any order, and uses it in a stream that it does not name: the memory is not freed
-    /// before what was given to the legacy default stream, and to those that wait for it, which are all but the
-    /// non-blocking ones.
+    /// before the device has done all that it was given until nobody has the memory any more.
     pub fn lend_unordered(&self) {
         if let Owner::Own(memory) = &self.owner {
-            memory.is_used_in(Stream::LEGACY);
+            memory.is_used_anywhere();
         }
     }
 

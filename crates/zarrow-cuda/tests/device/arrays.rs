@@ -96,15 +96,17 @@ fn reads_of_several_parts_cross_the_border_once() {
     for chunk_shape in [[512, 512], [4096, 64]] {
         let array = array(&[4096, 2560], |builder| builder.chunk_shape(chunk_shape));
         let all = Selection::all(array.shape());
-        device(0).synchronize().unwrap();
-        let before = counters();
-        let tensor = read(&array, &all, device(0), None, &ReadOptions::default()).unwrap();
-        device(0).synchronize().unwrap();
-        let after = counters();
-        // Other tests of this process may use the device meanwhile, and add to the counts: they move far less.
-        let moved = after.to_device_pinned - before.to_device_pinned;
-        assert!((40 << 20..45 << 20).contains(&moved), "{moved}");
-        assert_eq!(after.to_device_pageable, before.to_device_pageable);
+        let crossed = || {
+            device(0).synchronize().unwrap();
+            let before = counters();
+            let tensor = read(&array, &all, device(0), None, &ReadOptions::default()).unwrap();
+            device(0).synchronize().unwrap();
+            let after = counters();
+            assert_eq!(after.to_device_pageable, before.to_device_pageable);
+            (tensor, after.to_device_pinned - before.to_device_pinned)
+        };
+        // Other tests of this process may use the device meanwhile, and add to the counts.
+        let (tensor, _) = (0..50).map(|_| crossed()).find(|(_, moved)| *moved == 40 << 20).unwrap();
         assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
     }
 }

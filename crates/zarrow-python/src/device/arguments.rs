@@ -1,9 +1,10 @@
 //! What `device=` and `stream=` say.
 
 use crate::python::error::{Attempt, Raise};
+use crate::python::importing::import;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 use zarrow_cuda::{Device, Stream};
 
 /// The device of `device=`: `"cuda:1"`, `"cuda"` (the first one), 1, or a `torch.device`; `None` for `"cpu"`.
@@ -33,7 +34,16 @@ fn ordinal(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     // The devices of PyTorch have such a text.
     let text = match object.cast::<PyString>() {
         Ok(text) => text.to_str()?.to_owned(),
-        Err(_) if object.hasattr("index")? && object.hasattr("type")? => object.str()?.to_str()?.to_owned(),
+        Err(_) if object.hasattr("index")? && object.hasattr("type")? => {
+            match (object.getattr("index")?.is_none(), object.str()?.to_str()?) {
+                // Without a number it is the current one of PyTorch.
+                (true, "cuda") => {
+                    let cuda = import(object.py(), "torch.cuda")?;
+                    return cuda.call_method0("current_device")?.extract().map(Some);
+                }
+                (_, text) => text.to_owned(),
+            }
+        }
         Err(_) => return Err(unknown(object)),
     };
     match text.split_once(':').unwrap_or((&text, "0")) {
@@ -59,10 +69,14 @@ pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     if object.is_instance_of::<PyInt>() {
         return numbered(object);
     }
-    for name in ["cuda_stream", "ptr"] {
-        if let Some(handle) = object.getattr_opt(name)? {
-            return of_handle(&handle);
-        }
+    if let Some(handle) = object.getattr_opt("cuda_stream")? {
+        let stream = of_handle(&handle)?;
+        // PyTorch has a fixed set of streams; an external one is another library's.
+        let is_own = object.get_type().name()? == "Stream";
+        return Ok(if is_own { stream.that_lasts() } else { stream });
+    }
+    if let Some(handle) = object.getattr_opt("ptr")? {
+        return of_handle(&handle);
     }
     match object.getattr_opt("__cuda_stream__")? {
         Some(method) => of_handle(&method.call0()?.get_item(1)?),
@@ -78,6 +92,22 @@ pub fn numbered(number: &Bound<'_, PyAny>) -> PyResult<Stream> {
         .attempt(number.py())?
         .ok_or_else(|| refused(format!("stream {number} is out of range")))?;
     Stream::from_number(handle).map_err(|error| refused(error.to_string()))
+}
+
+/// The stream that a consumer names by its number: where it is the current one of PyTorch, it lasts.
+pub fn of_pytorch(py: Python<'_>, stream: Stream, device: &Device) -> PyResult<Stream> {
+    if stream.lasts() {
+        return Ok(stream);
+    }
+    let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
+    let Some(cuda) = modules.get_item("torch.cuda")? else { return Ok(stream) };
+    if !cuda.call_method0("is_initialized")?.is_truthy()? {
+        return Ok(stream);
+    }
+    let current = cuda.call_method1("current_stream", (device.ordinal(),))?;
+    let is_current = current.getattr("cuda_stream")?.extract::<usize>()? == stream.number();
+    let is_own = current.get_type().name()? == "Stream";
+    Ok(if is_current && is_own { stream.that_lasts() } else { stream })
 }
 
 /// The stream of a handle of the driver's, where 0 is the legacy default stream.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use zarrow_array::Error;
 use zarrow_array::export::arrow::{ArrowField, ArrowForm};
 use zarrow_array::export::arrow_abi::{ArrayNode, ArrowArray, Owner};
-use zarrow_cuda::{DeviceTensor, Event, Stream};
+use zarrow_cuda::{DeviceTensor, Event};
 use zarrow_dlpack::DLDeviceType;
 
 /// The name of a capsule that holds an [`ArrowDeviceArray`].
@@ -67,9 +67,9 @@ pub fn capsules<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Capsule
     let field =
         ArrowField { dtype: tensor.dtype(), shape: tensor.shape(), order: None, dimension_names: None, form };
     let schema = field.schema().raise(py)?.into_c();
-    // A consumer does not say in which stream it uses the memory, and libraries use the default stream.
-    tensor.lend_to(Stream::LEGACY).raise(py)?;
-    let event = Event::record(tensor.device(), tensor.device().stream()).raise(py)?;
+    // A consumer does not say in which stream it uses the memory.
+    tensor.lend_unordered();
+    let event = py.detach(|| Event::record(tensor.device(), tensor.device().stream())).raise(py)?;
     let lent = Arc::new(Lent { _tensor: tensor.clone(), event });
     let array = ArrowDeviceArray {
         sync_event: lent.event.as_ptr().cast_mut(),

@@ -26,7 +26,8 @@ pub fn capsule<'py>(
     dl_device: Option<(i32, i32)>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let stream = consumer(stream)?;
+    let stream =
+        consumer(stream)?.map(|stream| arguments::of_pytorch(py, stream, tensor.device())).transpose()?;
     let here = tensor.device().dlpack();
     match dl_device.map(|(kind, number)| DLDevice::new(kind, number)) {
         Some(DLDevice::CPU) => return on_host(py, tensor, is_versioned, copy),
@@ -47,7 +48,7 @@ pub fn capsule<'py>(
         (false, _) => capsule::dlpack(py, export::legacy(&lent).raise(py)?),
     }?;
     match stream {
-        Some(stream) => lent.lend_to(stream).raise(py)?,
+        Some(stream) => py.detach(|| lent.lend_to(stream)).raise(py)?,
         None => lent.lend_unordered(),
     }
     Ok(capsule)

@@ -23,8 +23,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use zarrow_array::DataType;
 use zarrow_array::import::element::Element;
-use zarrow_cuda::{Device, Stream};
 use zarrow_cuda::import::{self as cuda, Interface};
+use zarrow_cuda::{Device, Stream};
 use zarrow_dlpack::{DLDeviceType, DLPackVersion};
 
 /// Whether the memory of `object` is on a device.
@@ -120,8 +120,8 @@ fn by_dlpack(object: &Bound<'_, PyAny>, number: i32) -> PyResult<zarrow_cuda::De
         answer => answer?,
     };
     let tensor = match capsule::consume(&capsule)? {
-        Consumed::Versioned(foreign) => cuda::versioned(foreign).raise(py)?,
-        Consumed::Legacy(foreign) => cuda::legacy(foreign).raise(py)?,
+        Consumed::Versioned(foreign) => py.detach(|| cuda::versioned(foreign)).raise(py)?,
+        Consumed::Legacy(foreign) => py.detach(|| cuda::legacy(foreign)).raise(py)?,
     };
     // JAX's arrays never change, which not all of its capsules say.
     match library.as_str() {
@@ -174,14 +174,14 @@ fn by_interface(
     let owner = Box::new(KeptObject::new(object.clone().unbind()));
     // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says otherwise:
     // the protocol asks that of it. What it did before is waited for below, before the tensor is used.
-    let tensor = unsafe { described.tensor(owner) }.raise(py)?;
+    let tensor = py.detach(|| unsafe { described.tensor(owner) }).raise(py)?;
     let version: u32 = get("version")?.map_or(Ok(0), |version| version.extract())?;
     let stream = match get("stream")? {
         Some(stream) => Some(arguments::numbered(&stream)?),
         None => (version < 3).then_some(Stream::LEGACY),
     };
     if let Some(stream) = stream {
-        tensor.device().order(stream, tensor.device().stream()).raise(py)?;
+        py.detach(|| tensor.device().order(stream, tensor.device().stream())).raise(py)?;
     }
     Ok(tensor)
 }

@@ -1,7 +1,7 @@
 //! `__cuda_array_interface__`, version 3, of a tensor on a device.
 //!
-//! The dictionary names our stream, for which a consumer waits. It owns nothing: the consumer keeps the tensor as long as
-//! it uses the memory. It does not say in which stream; memory that is freed waits for the legacy default stream.
+//! The call waits for the device, since some consumers pass over the stream that the dictionary may name (PyTorch). It owns
+//! nothing: the consumer keeps the tensor as long as it uses the memory, and does not say in which stream.
 //!
 //! Source: Numba, "CUDA Array Interface (Version 3)".
 
@@ -10,7 +10,7 @@ use crate::python::error::Raise;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use zarrow_cuda::{DeviceTensor, Stream};
+use zarrow_cuda::DeviceTensor;
 
 /// The description of the memory by its address.
 pub fn describe<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Bound<'py, PyDict>> {
@@ -27,7 +27,8 @@ pub fn describe<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Bound<'
     description.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
     description.set_item("strides", strides)?;
     description.set_item("data", (address, tensor.is_read_only()))?;
-    description.set_item("stream", tensor.device().stream().number())?;
-    tensor.lend_to(Stream::LEGACY).raise(py)?;
+    description.set_item("stream", py.None())?;
+    tensor.lend_unordered();
+    py.detach(|| tensor.device().synchronize()).raise(py)?;
     Ok(description)
 }

@@ -107,7 +107,7 @@ impl<'py> Destination<'py> {
         }
         if let Some(stream) = self.order.stream {
             // Its memory is not freed before what the stream does with it.
-            tensor.lend_to(stream).raise(py)?;
+            py.detach(|| tensor.lend_to(stream)).raise(py)?;
         }
         Ok(DeviceTensor::create(py, tensor)?.into_any())
     }

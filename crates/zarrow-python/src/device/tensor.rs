@@ -14,6 +14,7 @@ use crate::python::error::{Raise, exchange};
 use crate::python::importing::import;
 use crate::python::keeps_exception::KeepsException;
 use crate::python::summary::{nbytes, tuple};
+use crate::python::without_gil::WithoutGil;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -29,7 +30,7 @@ use zarrow_cuda::DeviceTensor as Inner;
 #[doc = help!("DeviceTensor")]
 #[pyclass(frozen, name = "Tensor", module = "zarrow.gpu")]
 pub struct DeviceTensor {
-    place: KeepsException<Place>,
+    place: KeepsException<WithoutGil<Place>>,
 }
 
 /// Where the elements are.
@@ -45,7 +46,7 @@ pub const TYPE_CPU: &str = "the memory is on a GPU: type .cpu() for a copy on th
 impl DeviceTensor {
     /// The Python object over `tensor`. Nothing is copied.
     pub fn create(py: Python<'_>, tensor: Inner) -> PyResult<Bound<'_, DeviceTensor>> {
-        Bound::new(py, DeviceTensor { place: KeepsException::new(Place::Device(tensor)) })
+        Bound::new(py, DeviceTensor { place: KeepsException::new(WithoutGil::new(Place::Device(tensor))) })
     }
 
     /// The elements of `host` for `device`, which are copied when they are used there.
@@ -54,12 +55,17 @@ impl DeviceTensor {
         device: &'static Device,
         host: SharedTensor,
     ) -> PyResult<Bound<'py, DeviceTensor>> {
-        Bound::new(py, DeviceTensor { place: KeepsException::new(Place::Staged(Staged::new(device, host))) })
+        Bound::new(
+            py,
+            DeviceTensor {
+                place: KeepsException::new(WithoutGil::new(Place::Staged(Staged::new(device, host)))),
+            },
+        )
     }
 
     /// The tensor on the device.
     pub fn on_device(&self, py: Python<'_>) -> PyResult<&Inner> {
-        match &*self.place {
+        match &**self.place {
             Place::Device(tensor) => Ok(tensor),
             Place::Staged(staged) => staged.on_device(py),
         }
@@ -67,28 +73,28 @@ impl DeviceTensor {
 
     /// The elements on the host, where they are only there.
     fn on_host(&self) -> Option<&SharedTensor> {
-        match &*self.place {
+        match &**self.place {
             Place::Device(_) => None,
             Place::Staged(staged) => staged.on_host(),
         }
     }
 
     fn device(&self) -> &'static Device {
-        match &*self.place {
+        match &**self.place {
             Place::Device(tensor) => tensor.device(),
             Place::Staged(staged) => staged.device(),
         }
     }
 
     fn extents(&self) -> &[i64] {
-        match &*self.place {
+        match &**self.place {
             Place::Device(tensor) => tensor.shape(),
             Place::Staged(staged) => staged.given().shape(),
         }
     }
 
     fn element(&self) -> &DataType {
-        match &*self.place {
+        match &**self.place {
             Place::Device(tensor) => tensor.dtype(),
             Place::Staged(staged) => staged.given().dtype(),
         }
@@ -164,7 +170,7 @@ impl DeviceTensor {
     #[doc = help!("DeviceTensor.strides")]
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let strides = match &*self.place {
+        let strides = match &**self.place {
             Place::Device(tensor) => tensor.strides(),
             Place::Staged(staged) => staged.given().strides(),
         };
@@ -181,7 +187,7 @@ impl DeviceTensor {
     #[doc = help!("DeviceTensor.readonly")]
     #[getter]
     fn readonly(&self) -> bool {
-        match &*self.place {
+        match &**self.place {
             Place::Device(tensor) => tensor.is_read_only(),
             Place::Staged(_) => false,
         }
@@ -199,7 +205,7 @@ impl DeviceTensor {
         let Some(steps) = basic::steps(index, tensor.extents())? else {
             return import(py, "zarrow.device_indexing")?.call_method1("part", (slf, index));
         };
-        let part = match (tensor.on_host(), &*tensor.place) {
+        let part = match (tensor.on_host(), &**tensor.place) {
             (Some(host), Place::Staged(staged)) => {
                 DeviceTensor::staged(py, staged.device(), host.view(&steps).raise(py)?)
             }
@@ -291,7 +297,7 @@ impl DeviceTensor {
     }
 
     fn _reshape<'py>(&self, py: Python<'py>, shape: Vec<i64>) -> PyResult<Bound<'py, DeviceTensor>> {
-        match (self.on_host(), &*self.place) {
+        match (self.on_host(), &**self.place) {
             (Some(host), Place::Staged(staged)) => {
                 DeviceTensor::staged(py, staged.device(), host.reshape(&shape).raise(py)?)
             }
@@ -300,7 +306,7 @@ impl DeviceTensor {
     }
 
     fn _transpose<'py>(&self, py: Python<'py>, axes: Vec<usize>) -> PyResult<Bound<'py, DeviceTensor>> {
-        match (self.on_host(), &*self.place) {
+        match (self.on_host(), &**self.place) {
             (Some(host), Place::Staged(staged)) => {
                 DeviceTensor::staged(py, staged.device(), host.transpose(&axes).raise(py)?)
             }

@@ -16,3 +16,4 @@ pub mod keeps_exception;
 pub mod kept_object;
 pub mod made_once;
 pub mod summary;
+pub mod without_gil;
