@@ -10,6 +10,7 @@ use crate::kernel::Kernels;
 use crate::lanes::{MAX_LANES, NBYTES_OF_LANE};
 use crate::memory::Unused;
 use crate::pinned::Idle;
+use crate::release;
 use crate::stream::{Event, Stream};
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
@@ -272,6 +273,18 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is the device's.
         unsafe { self.enter()?.driver.stream_synchronize(self.stream.handle()) }
+    }
+
+    /// As [`synchronize`](Device::synchronize); and waits until all memory is given back that nobody has any more, which may be waiting
+    /// for other libraries.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Device::synchronize).
+    pub fn settle(&'static self) -> Result<()> {
+        self.synchronize()?;
+        release::wait();
+        // SAFETY: the stream is the device's.
+        unsafe { self.enter()?.driver.stream_synchronize(self.freeing.handle()) }
     }
 
     /// Waits until everything is done that any library gave to the device: for memory whose user cannot be waited for otherwise.

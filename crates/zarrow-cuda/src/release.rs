@@ -10,6 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use zarrow_array::fork::OnceCell;
 
+const NAME: &str = "zarrow-release";
+
 type Work = Box<dyn FnOnce() + Send>;
 
 /// Has the thread do `work`, after what it was handed before. Where no thread can be started, the caller does it.
@@ -22,9 +24,19 @@ pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
     }
 }
 
+/// Waits until the thread has done what it was handed before. For the thread itself that is so.
+pub(crate) fn wait() {
+    if std::thread::current().name() == Some(NAME) {
+        return;
+    }
+    let (sender, receiver) = channel::<()>();
+    later(move || drop(sender));
+    let _ = receiver.recv();
+}
+
 fn start() -> Option<Sender<Work>> {
     let (sender, receiver) = channel();
-    let thread = std::thread::Builder::new().name("zarrow-release".to_owned()).spawn(move || run(receiver));
+    let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || run(receiver));
     thread.ok().map(|_| sender)
 }
 

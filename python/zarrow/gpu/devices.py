@@ -54,7 +54,7 @@ def device_count() -> int:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until a device has done what zarrow gave to it.
+    """Wait until a device has done what zarrow gave to it, and memory that nobody has any more is given back.
 
     Parameters
     ----------

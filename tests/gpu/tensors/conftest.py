@@ -86,6 +86,7 @@ class Border:
     @property
     def live_events(self) -> int:
         """Events that were made and not destroyed."""
+        zarrow.gpu.synchronize()
         return int(self._counters()[8])
 
     @property

@@ -128,6 +128,7 @@ def test_an_array_is_released_once(values: Any) -> None:
     del taken
     assert lent.released == 0 and np.array_equal(part.cpu().numpy(), values[0, 3:])
     del part
+    zarrow.gpu.synchronize()
     assert lent.released == 1
 
 
@@ -137,6 +138,7 @@ def test_a_release_in_python_leaves_the_exception_that_is_under_way(values: Any)
         (zarrow.gpu.asarray(lent), {}["under way"])
     with pytest.raises(KeyError, match="under way"):
         (zarrow.gpu.asarray(lent).__arrow_c_device_array__(), {}["under way"])
+    zarrow.gpu.synchronize()
     assert lent.released == 2
 
 

@@ -46,6 +46,13 @@ class Described:
         return {**self.tensor.__cuda_array_interface__, **self.changes}
 
 
+def our_stream(values: Any) -> int:
+    """The stream that producers are told."""
+    lender = Lender(zarrow.gpu.asarray(values))
+    zarrow.gpu.asarray(lender)
+    return int(lender.asked[0]["stream"])
+
+
 def address(tensor: Any) -> int:
     return int(tensor.__cuda_array_interface__["data"][0])
 
@@ -64,7 +71,8 @@ def test_the_producer_is_told_our_stream(values: Any) -> None:
     lent = zarrow.gpu.asarray(values)
     lender = Lender(lent)
     zarrow.gpu.asarray(lender)
-    assert lender.asked == [{"stream": lent.__cuda_array_interface__["stream"], "max_version": (1, 3)}]
+    assert [list(asked) for asked in lender.asked] == [["stream", "max_version"]]
+    assert lender.asked[0]["stream"] > 2 and lender.asked[0]["max_version"] == (1, 3)
 
 
 def test_memory_lives_as_long_as_what_was_made_of_it(values: Any, border: Border) -> None:
@@ -105,7 +113,11 @@ def test_an_interface_without_a_stream_is_of_the_default_stream(values: Any) -> 
     class Noted:
         __cuda_array_interface__: dict[str, Any]
 
-    for changes, waits in (({"version": 2, "stream": None}, True), ({"stream": None}, False), ({"stream": 1}, True)):
+    for changes, waits in (
+        ({"version": 2, "stream": None}, True),
+        ({"stream": None}, False),
+        ({"stream": 1}, True),
+    ):
         noted = Noted()
         noted.__cuda_array_interface__ = dict(lent.__cuda_array_interface__) | changes
         with failing("cuStreamWaitEvent"), pytest.raises(DeviceError) if waits else contextlib.nullcontext():
@@ -122,8 +134,36 @@ def test_streams_of_consumers(values: Any, stream: int | None) -> None:
 
 def test_handles_of_streams(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
-    handle = zarrow.gpu.asarray(values, "cuda:0").__cuda_array_interface__["stream"]
-    assert tensor.__dlpack__(stream=handle) is not None
+    assert tensor.__dlpack__(stream=our_stream(values)) is not None
+
+
+def test_the_array_interface_waits_and_names_no_stream(values: Any) -> None:
+    """PyTorch reads the address alone."""
+    tensor = zarrow.gpu.asarray(values)
+    assert tensor.__cuda_array_interface__["stream"] is None
+    with failing("cuStreamSynchronize"), pytest.raises(DeviceError, match="cuStreamSynchronize"):
+        _ = tensor.__cuda_array_interface__
+
+
+@pytest.mark.parametrize("stream", ["handle", -1])
+def test_memory_that_a_stream_of_a_consumer_uses_waits_for_the_device(
+    values: Any, border: Border, stream: Any
+) -> None:
+    """The consumer may destroy its stream, or name none: nothing but the whole device can be waited for."""
+    before = border.live_bytes
+    tensor = zarrow.gpu.asarray(values)
+    capsule = tensor.__dlpack__(stream=our_stream(values) if stream == "handle" else stream)
+    with failing("cuCtxSynchronize"):
+        del tensor, capsule
+        zarrow.gpu.synchronize()
+    assert border.live_bytes > before, "nobody can say that it is no longer used"
+    tensor = zarrow.gpu.asarray(values)
+    capsule = tensor.__dlpack__(stream=1)
+    after = border.live_bytes
+    with failing("cuCtxSynchronize"):
+        del tensor, capsule
+        zarrow.gpu.synchronize()
+    assert border.live_bytes < after, "the default stream lasts, and is waited for"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import zarr
 import zarrow
 
 from .conftest import Border
-from .test_exchange import Described, Lender
+from .test_exchange import Described, Lender, our_stream
 
 CODECS: dict[str, Any] = {
     "raw": {"compressors": None},
@@ -145,7 +145,7 @@ def test_memory_that_does_not_fit(tmp_path: Path, values: Any) -> None:
 
 def test_streams(tmp_path: Path, values: Any) -> None:
     array = stored(tmp_path, values)
-    own = zarrow.gpu.asarray(values).__cuda_array_interface__["stream"]
+    own = our_stream(values)
     streams = [1, 2, own, SimpleNamespace(cuda_stream=own), SimpleNamespace(ptr=0)]
     streams.append(SimpleNamespace(__cuda_stream__=lambda: (0, own)))
     for stream in streams:

@@ -235,7 +235,7 @@ impl DeviceTensor {
     #[pyo3(signature = (device = None))]
     fn _synchronize(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let device = arguments::cuda_device(py, device)?;
-        py.detach(|| device.synchronize()).raise(py)
+        py.detach(|| device.settle()).raise(py)
     }
 
     /// Gives back what devices keep for later.
