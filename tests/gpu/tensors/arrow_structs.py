@@ -68,7 +68,9 @@ class Lent:
         self.address = tensor.__cuda_array_interface__["data"][0]
 
     def __arrow_c_device_array__(self, requested_schema: Any = None, **options: Any) -> Any:
-        schema = Schema(format=self.kind, name=b"", flags=2, release=ctypes.cast(NOTHING, ctypes.c_void_p).value)
+        schema = Schema(
+            format=self.kind, name=b"", flags=2, release=ctypes.cast(NOTHING, ctypes.c_void_p).value
+        )
         lies = dict(self.lies)
         buffers = (ctypes.c_void_p * 2)(lies.pop("validity", None), self.address)
         device_type, device_id = self.tensor.__dlpack_device__()

@@ -1,4 +1,4 @@
-"""Stand-ins for arrays of PyTorch, CuPy and JAX on a GPU, which the software device cannot give to these libraries.
+"""Stand-ins for arrays of PyTorch, CuPy and JAX on a GPU: these libraries do not know the software device.
 
 Each has memory of a Tensor, and says of it what arrays of the library say: the same attributes, the same
 arguments of `__dlpack__`, the same refusals.
@@ -45,7 +45,9 @@ class OfTorch:
     def __dlpack_device__(self) -> tuple[int, int]:
         return tuple(self.tensor.__dlpack_device__())
 
-    def __dlpack__(self, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if self.__dlpack_device__()[1] != type(self).current_device:
@@ -86,7 +88,7 @@ class TorchModule:
             def __enter__(self) -> None:
                 self.before, OfTorch.current_device = OfTorch.current_device, self.number
 
-            def __exit__(self, *_: Any) -> None:
+            def __exit__(self, *_: object) -> None:
                 OfTorch.current_device = self.before
 
 
@@ -111,9 +113,13 @@ class OfCupy:
     def __dlpack_device__(self) -> tuple[int, int]:
         return tuple(self.tensor.__dlpack_device__())
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         if stream is not None and (not isinstance(stream, int) or stream < -1 or stream == 0):
-            raise ValueError(f"On CUDA, the valid stream is -1, 1, 2, or any larger value, but {stream} was provided")
+            raise ValueError(
+                f"On CUDA, the valid stream is -1, 1, 2, or any larger value, but {stream} was provided"
+            )
         return self.tensor.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     @property
@@ -139,7 +145,9 @@ class OfJax:
     def __dlpack_device__(self) -> tuple[int, int]:
         return tuple(self.tensor.__dlpack_device__())
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         return self.tensor.__dlpack__(stream=stream, dl_device=dl_device, copy=copy)
 
 

@@ -136,10 +136,18 @@ def test_defaults_and_arguments() -> None:
             if name.startswith("_") and name not in ("__init__", "__getitem__", "__setitem__"):
                 continue
             ours = inspect.signature(getattr(cls, name))
-            given = [(item.name, item.kind, item.default) for item in inspect.signature(theirs).parameters.values()]
+            given = [
+                (item.name, item.kind, item.default) for item in inspect.signature(theirs).parameters.values()
+            ]
             # What zarr-python calls without a value may be called so.
-            assert [item[:2] for item in given] == [(item.name, item.kind) for item in ours.parameters.values()]
-            assert all(ours.parameters[item].default == default for item, _, default in given if default is not inspect.Parameter.empty)
+            assert [item[:2] for item in given] == [
+                (item.name, item.kind) for item in ours.parameters.values()
+            ]
+            assert all(
+                ours.parameters[item].default == default
+                for item, _, default in given
+                if default is not inspect.Parameter.empty
+            )
 
 
 def test_elements_are_worked_on_by_kernels(border: Border) -> None:

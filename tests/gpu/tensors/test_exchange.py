@@ -99,13 +99,17 @@ def test_what_pytorch_refuses_to_lend_is_told(values: Any, monkeypatch: pytest.M
 
 
 def test_an_interface_without_a_stream_is_of_the_default_stream(values: Any) -> None:
-    """Version 2 names no stream, and means the legacy default stream; without a stream in version 3 nothing waits."""
+    """Version 2 names none, and means the legacy default stream; in version 3 nobody waits."""
     lent = zarrow.gpu.asarray(values)
 
     class Noted:
         __cuda_array_interface__: dict[str, Any]
 
-    for changes, waits in (({"version": 2, "stream": None}, True), ({"stream": None}, False), ({"stream": 1}, True)):
+    for changes, waits in (
+        ({"version": 2, "stream": None}, True),
+        ({"stream": None}, False),
+        ({"stream": 1}, True),
+    ):
         noted = Noted()
         noted.__cuda_array_interface__ = dict(lent.__cuda_array_interface__) | changes
         with failing("cuStreamWaitEvent"), pytest.raises(DeviceError) if waits else contextlib.nullcontext():

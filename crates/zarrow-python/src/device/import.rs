@@ -23,8 +23,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use zarrow_array::DataType;
 use zarrow_array::import::element::Element;
-use zarrow_cuda::{Device, Stream};
 use zarrow_cuda::import::{self as cuda, Interface};
+use zarrow_cuda::{Device, Stream};
 use zarrow_dlpack::{DLDeviceType, DLPackVersion};
 
 /// Whether the memory of `object` is on a device.

@@ -151,5 +151,8 @@ pub fn arrow_array(
     py: Python<'_>,
     (schema, array): ArrowPair,
 ) -> PyResult<(Bound<'_, PyCapsule>, Bound<'_, PyCapsule>)> {
-    Ok((arrow_schema(py, schema)?, PyCapsule::new_with_value(py, KeepsException::new(array), c"arrow_array")?))
+    Ok((
+        arrow_schema(py, schema)?,
+        PyCapsule::new_with_value(py, KeepsException::new(array), c"arrow_array")?,
+    ))
 }

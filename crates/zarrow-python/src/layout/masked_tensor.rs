@@ -35,7 +35,10 @@ impl MaskedTensor {
     pub fn of_parts(py: Python<'_>, data: SharedTensor, mask: Mask) -> PyResult<Bound<'_, MaskedTensor>> {
         let shape: Box<[u64]> = data.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(&shape[..], data.dtype(), data.nbytes() + mask.missing().len());
-        Bound::new(py, (MaskedTensor { data: KeepsException::new(data), mask: KeepsException::new(mask), shape }, base))
+        Bound::new(
+            py,
+            (MaskedTensor { data: KeepsException::new(data), mask: KeepsException::new(mask), shape }, base),
+        )
     }
 }
 

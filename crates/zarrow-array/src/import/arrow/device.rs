@@ -52,5 +52,11 @@ pub fn device_elements(schema: &ArrowSchema, array: ArrowArray) -> Result<Device
         }
     };
     let shape = std::iter::once(rows as i64).chain(kind.row).collect();
-    Ok(DeviceElements { address, shape, permutation: kind.permutation, dtype, owner: Owner::new(array.owner()) })
+    Ok(DeviceElements {
+        address,
+        shape,
+        permutation: kind.permutation,
+        dtype,
+        owner: Owner::new(array.owner()),
+    })
 }
