@@ -207,16 +207,29 @@ test-device: wheel $(SOFTWARE_DEVICE) ## tensors on a GPU and zarr-python's buff
 	$(call step,tensors on a device)
 	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) $(BIN)/pytest -m gpu tests/gpu/tensors
 
+# What `make test-torch` and `make demo` have downloaded is used where it is there.
+GPU_LIBRARIES = $(NVCOMP)$(if $(wildcard $(TORCH)/ready),:$(TORCH))
+COMPUTE_SANITIZER := $(firstword $(shell command -v compute-sanitizer) $(wildcard /usr/local/cuda/bin/compute-sanitizer))
+# The sanitizer looks at each access of each kernel: a test takes a hundred times as long. These launch each kernel once.
+SANITIZED := tests/gpu/tensors/test_tensor.py tests/gpu/tensors/test_indexing.py tests/gpu/tensors/test_arrow_device.py \
+  tests/gpu/tensors/test_frameworks.py
+
 # On a GPU of this machine, beside the PyTorch, CuPy and JAX that the environment has; each test says why it was skipped.
-test-gpu: wheel $(NVCOMP)/ready ## the same, and the kernels, on this machine's GPU
+test-gpu: wheel $(NVCOMP)/ready ## the same, and the kernels, on this machine's GPU; SANITIZER=1 runs some of it under compute-sanitizer
+ifdef SANITIZER
+	$(call step,tensors on the GPU under compute-sanitizer)
+	@if [ -z "$(COMPUTE_SANITIZER)" ]; then echo "skipped: compute-sanitizer was not found (it comes with the CUDA toolkit)"; else \
+	  PYTHONPATH=$(GPU_LIBRARIES) $(COMPUTE_SANITIZER) --error-exitcode 9 $(BIN)/python -m pytest -m gpu $(SANITIZED); fi
+else
 	$(call step,tensors on the GPU)
-	PYTHONPATH=$(NVCOMP) $(BIN)/pytest -m gpu tests/gpu/tensors
+	PYTHONPATH=$(GPU_LIBRARIES) $(BIN)/pytest -m gpu tests/gpu/tensors
 	$(call step,kernels on the GPU)
 	ZARROW_CUDA_DRIVER=libcuda.so.1 $(KERNEL_TESTS)
+endif
 
-bench-gpu: wheel $(PEERS)/ready $(NVCOMP)/ready ## speed on this machine's GPU beside other readers: ROWS="raw zstd", FLAGS="--mib 4096 --threads 1 4 16"
+bench-gpu: wheel $(PEERS)/ready $(NVCOMP)/ready ## speed on this machine's GPU beside other readers: ROWS="raw zstd", FLAGS="--mib 4096 --threads 1 16 --cufile"
 	$(call step,benchmarks of the GPU)
-	@PYTHONPATH=$(PEERS):$(NVCOMP) $(BIN)/python -m benches.gpu $(FLAGS) $(ROWS)
+	@PYTHONPATH=$(PEERS):$(GPU_LIBRARIES) $(BIN)/python -m benches.gpu $(FLAGS) $(ROWS)
 
 architecture: ## the lists of files in docs/architecture.md, written anew
 	$(PYTHON) tests/architecture.py

@@ -1,4 +1,4 @@
-"""The arrays that are read: one field of measurements, stored in each way."""
+"""The arrays that are read: one field of measurements, stored in each way, in a group of its own."""
 
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,9 @@ import numpy as np
 import zarrow
 
 MIB = 1 << 20
+
+# Of the array in its group: readers of tables open the group.
+NAME = "elements"
 
 CODECS: dict[str, list[dict[str, Any]]] = {
     "raw": [],
@@ -45,9 +48,10 @@ ROWS = (*CODECS, "sharded-zstd")
 
 def write(folder: Path, row: str, mib: int) -> Path:
     """Write the array of a row, of so many MiB, unless it is there."""
-    path = folder / f"{row}-{mib}.zarr"
+    path = folder / f"{row}-{mib}.zarr" / NAME
     if path.exists():
         return path
+    zarrow.create_group(path.parent, overwrite=True)
     # Rows of 1 MiB: smooth values with some noise, as measurements have, which compress to about a half.
     rows, columns = mib, 1 << 18
     options: dict[str, Any] = {"compressors": CODECS[row.removeprefix("sharded-")]}

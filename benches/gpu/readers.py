@@ -1,5 +1,6 @@
 """Who reads an array to a device, each by its own means; what is not installed says so."""
 
+import importlib
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 import zarrow
+from benches.gpu import cufile, nvcomp
+from benches.gpu.data import NAME
 
 Reader = Callable[[Path], object]
 
@@ -17,10 +20,15 @@ class MissingError(Exception):
 
 
 def needs(*packages: str) -> None:
-    """Say which packages are missing, if any is."""
+    """Say which packages are missing, if any is, and whether PyTorch and CuPy have a GPU."""
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
-        raise MissingError(f"{', '.join(missing)} is not installed")
+        names = " and ".join(missing)
+        raise MissingError(f"{names} {'is' if len(missing) == 1 else 'are'} not installed")
+    if "torch" in packages and not importlib.import_module("torch").cuda.is_available():
+        raise MissingError("PyTorch has no GPU here")
+    if "cupy" in packages and not importlib.import_module("cupy").cuda.is_available():
+        raise MissingError("CuPy has no GPU here")
 
 
 def zarrow_reader(decompress: Literal["host", "device"]) -> Reader:
@@ -81,15 +89,85 @@ def kvikio_store() -> Reader:
     return read
 
 
-def decoded_and_copied() -> Reader:
-    """Decode on the host with zarrow, and copy by PyTorch: what a program does without any of this."""
-    needs("torch")
+def tensordict_reader() -> Reader:
+    """Read by tensordict, whose stored tensors are read by zarr-python and copied by PyTorch."""
+    needs("zarr", "torch", "tensordict")
+    return tensordict_on("cuda:0")
+
+
+def tensordict_on(device: str) -> Reader:
+    """Read by tensordict to a device of PyTorch's."""
+    from tensordict import PersistentTensorDict
+
+    def read(path: Path) -> object:
+        stored = PersistentTensorDict(
+            filename=str(path.parent), backend="zarr", mode="r", batch_size=[], device=device
+        )
+        return synchronized(stored[NAME])
+
+    return read
+
+
+def insitubatch_reader() -> Reader:
+    """Read by insitubatch, in batches of its default size that are joined on the device."""
+    needs("zarr", "obstore", "xarray", "torch", "insitubatch")
+    return insitubatch_on("cuda:0")
+
+
+def insitubatch_on(device: str) -> Reader:
+    """Read by insitubatch to a device of PyTorch's."""
+    import insitubatch
     import torch
 
     def read(path: Path) -> object:
-        tensor = zarrow.open_array(path).read().torch().to("cuda:0")
-        torch.cuda.synchronize()
-        return tensor
+        store = insitubatch.obstore_store(path.parent.absolute().as_uri())
+        geometries = insitubatch.open_geometries(store, variables=[NAME])
+        split = insitubatch.split_by_chunk(geometries[NAME], fractions=(1.0, 0.0, 0.0))
+        batches = insitubatch.InSituDataset(store, split, geometries=geometries, shuffle=False)
+        parts = [part[NAME] for part in insitubatch.as_torch(batches.all, device=device)]
+        return synchronized(torch.cat(parts))
+
+    return read
+
+
+def synchronized(tensor: Any) -> Any:
+    """Wait until the device of a tensor of PyTorch's is done."""
+    if tensor.is_cuda:
+        importlib.import_module("torch").cuda.synchronize()
+    return tensor
+
+
+def damacy_reader() -> Reader:
+    """Read by damacy."""
+    raise MissingError("it is in no package index, and converts all elements to bfloat16 or float32")
+
+
+def nvcomp_alone() -> Reader:
+    """Decompress by nvCOMP what is on the device already."""
+    if zarrow.gpu.devices._nvcomp_libraries() == []:
+        raise MissingError("nvidia-libnvcomp is not installed")
+    return nvcomp.decompressor()
+
+
+def cufile_reader(is_asked_for: bool) -> Reader:
+    """Read uncompressed chunks by cuFile."""
+    if not is_asked_for:
+        raise MissingError("it is opened only with --cufile, since opening it may hang")
+    found = cufile.libraries()
+    if not found:
+        raise MissingError("nvidia-cufile is not installed")
+    try:
+        return cufile.reader(cufile.opened(found[0]))
+    except RuntimeError as error:
+        raise MissingError(str(error)) from error
+
+
+def decoded_and_copied() -> Reader:
+    """Decode on the host with zarrow, and copy by PyTorch: what a program does without any of this."""
+    needs("torch")
+
+    def read(path: Path) -> object:
+        return synchronized(zarrow.open_array(path).read().torch().to("cuda:0"))
 
     return read
 
@@ -110,7 +188,11 @@ def pinned_copy(nbytes: int) -> Reader:
     return read
 
 
-def all_readers(nbytes: int) -> dict[str, Reader | MissingError]:
+# What reads no array, and is measured beside those that do.
+LIMITS = ("a pinned copy of the elements", "nvCOMP alone, on the device")
+
+
+def all_readers(nbytes: int, with_cufile: bool = False) -> dict[str, Reader | MissingError]:
     """Give every reader that can run here, and the reason why another cannot."""
     makers: dict[str, Callable[[], Reader]] = {
         "zarrow": lambda: zarrow_reader("host"),
@@ -119,7 +201,12 @@ def all_readers(nbytes: int) -> dict[str, Reader | MissingError]:
         "zarr-python + zarr.buffer.gpu": zarr_python_with_cupy,
         "zarr-python + kvikio": kvikio_store,
         "zarrow on the host, then torch.to": decoded_and_copied,
+        "tensordict": tensordict_reader,
+        "insitubatch": insitubatch_reader,
+        "damacy": damacy_reader,
+        "cuFile": lambda: cufile_reader(with_cufile),
         "a pinned copy of the elements": lambda: pinned_copy(nbytes),
+        "nvCOMP alone, on the device": nvcomp_alone,
     }
     readers: dict[str, Reader | MissingError] = {}
     for name, make in makers.items():

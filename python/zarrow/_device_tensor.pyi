@@ -317,7 +317,7 @@ class DeviceTensor:
     def __arrow_c_device_array__(
         self, requested_schema: Any = None, **options: Any
     ) -> tuple[CapsuleType, CapsuleType]:
-        """Arrow: type and memory on the device, in a capsule each, with an event for the consumer to wait for.
+        """Arrow: type and memory on the device, in a capsule each, with an event to wait for.
 
         Raises
         ------

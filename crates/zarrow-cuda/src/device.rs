@@ -74,12 +74,19 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 impl Device {
-    /// How many devices this machine has.
+    /// How many devices this machine has. Those in use are asked whether their contexts are alive: a kernel of another
+    /// library may have ended one.
     ///
     /// # Errors
     /// [`Error::Unavailable`], with the reason; [`Error::Forked`]; [`Error::ContextLost`].
     pub fn count() -> Result<usize> {
-        Driver::get()?.count()
+        let driver = Driver::get()?;
+        for device in DEVICES.iter().filter_map(OnceCell::get) {
+            if let Err(lost @ Error::ContextLost { .. }) = Event::record(device, device.stream) {
+                return Err(lost);
+            }
+        }
+        driver.count()
     }
 
     /// Device `ordinal`, whose primary context is made or shared at the first call.

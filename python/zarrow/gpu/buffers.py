@@ -50,7 +50,7 @@ def _on_host(array: Any) -> Any:
 
 
 def _of(array: Any) -> Any:
-    """Give the array of a buffer for any array. One of the host is copied, which the caller may not expect."""
+    """Give what a buffer keeps of an array. One of the host is copied, which the caller may not expect."""
     if is_on_device(array):
         return _kept(array)
     warnings.warn(
@@ -70,7 +70,7 @@ def _uploaded(array: Any) -> Any:
 
 
 def _refuse_objects(dtype: Any) -> None:
-    if dtype == object:
+    if dtype == np.dtype(object):
         raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
 
 

@@ -1,4 +1,4 @@
-"""Stand-ins for arrays of PyTorch, CuPy and JAX on a GPU, which the software device cannot give to these libraries.
+"""Stand-ins for arrays of PyTorch, CuPy and JAX on a GPU: these libraries do not know the software device.
 
 Each has memory of a Tensor, and says of it what arrays of the library say: the same attributes, the same
 arguments of `__dlpack__`, the same refusals.
@@ -88,7 +88,7 @@ class TorchModule:
             def __enter__(self) -> None:
                 self.before, OfTorch.current_device = OfTorch.current_device, self.number
 
-            def __exit__(self, *_: Any) -> None:
+            def __exit__(self, *_: object) -> None:
                 OfTorch.current_device = self.before
 
 

@@ -107,7 +107,7 @@ def test_what_pytorch_refuses_to_lend_is_told(values: Any, monkeypatch: pytest.M
 
 
 def test_an_interface_without_a_stream_is_of_the_default_stream(values: Any) -> None:
-    """Version 2 names no stream, and means the legacy default stream; without a stream in version 3 nothing waits."""
+    """Version 2 names none, and means the legacy default stream; in version 3 nobody waits."""
     lent = zarrow.gpu.asarray(values)
 
     class Noted:

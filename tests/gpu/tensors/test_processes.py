@@ -215,6 +215,20 @@ del kept, uses
     run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_FAIL=failure)
 
 
+@pytest.mark.skipif(DRIVER is None, reason="only the software device fails when it is told to")
+def test_a_context_that_another_library_has_lost(tmp_path: Path) -> None:
+    program = """
+import ctypes, os
+tensor = array.read(device="cuda:0")
+assert zarrow.gpu.is_available()
+driver, context = ctypes.CDLL(os.environ["ZARROW_CUDA_DRIVER"]), ctypes.c_void_p()
+assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert driver.cuCtxSetCurrent(context) == 0 and driver.cuCtxSynchronize() == 700
+assert not zarrow.gpu.is_available() and "start a new process" in zarrow.gpu.why_unavailable()
+"""
+    run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_FAIL="cuCtxSynchronize:1:700")
+
+
 def test_interruption(tmp_path: Path) -> None:
     program = """
 import signal, threading, time
