@@ -72,14 +72,14 @@ pub fn read_routed(
     let by_device = match route {
         Route::Host => None,
         Route::Device => {
-            takes(array, selection).map_err(Error::Unsupported)?;
+            takes(array, selection, route).map_err(Error::Unsupported)?;
             Some(decompressor()?)
         }
         Route::Auto if explain(array, selection).route == Route::Device => decompressor().ok(),
         Route::Auto => None,
     };
     if let Some(decompressor) = by_device {
-        match wave::read(array, selection, &result, decompressor, options) {
+        match wave::read(array, selection, &result, decompressor, route.largest_frame(), options) {
             Ok(done) if done.failed_frames == 0 => return Ok((result, done)),
             Ok(_) => {}
             // The array's own errors are those of the host too. What the device cannot do, it can where that is not asked for.

@@ -4,7 +4,8 @@
 //! one core of the host, and a device has hundreds of such blocks. So the device is chosen where there are many frames and
 //! none is large. Chunks that it cannot take are decoded on the host within the same read.
 
-use crate::decompress::{decompressor, frames::LARGEST_FRAME};
+use crate::decompress::decompressor;
+use crate::decompress::frames::{Frames, LARGEST_FRAME};
 use zarrow::{Array, AxisSelection, DataType, Selection};
 
 /// The fewest chunks for which the device is chosen, where each is a frame.
@@ -23,6 +24,13 @@ pub enum Route {
     Device,
     /// Where it is likely to be faster, as [`explain`] says.
     Auto,
+}
+
+impl Route {
+    /// The most bytes that the device decompresses a frame to: where it is asked for, as many as nvCOMP takes.
+    pub(crate) fn largest_frame(self) -> usize {
+        if self == Route::Device { usize::MAX } else { LARGEST_FRAME }
+    }
 }
 
 /// What a read would do, and why.
@@ -60,14 +68,14 @@ pub fn explain(array: &Array, selection: &Selection) -> Explanation {
         }
     });
     let chunks = touched.fold(u64::from(!shape.is_empty()), u64::saturating_mul);
-    let compressor = compressor_of(array).map(|codec| codec.0);
+    let compressor = compressor_of(array);
     let each = match compressor.as_deref() {
         Some("blosc") => chunk_nbytes.div_ceil(LIKELY_BLOCK).max(1),
         _ => 1,
     };
     let frames = chunks.saturating_mul(each);
     let host = |why: String| (Route::Host, why);
-    let (route, why) = match (takes(array, selection), decompressor()) {
+    let (route, why) = match (takes(array, selection, Route::Auto), decompressor()) {
         (Err(why), _) => host(why),
         (Ok(()), _) if frames < FEWEST_FRAMES => host(format!(
             "about {frames} of {FEWEST_FRAMES} frames that would keep the device busy: it would be idle"
@@ -78,11 +86,11 @@ pub fn explain(array: &Array, selection: &Selection) -> Explanation {
     Explanation { route, why, compressor, chunks, chunk_nbytes, frames }
 }
 
-/// Whether the device can decompress chunks of the selection, as far as the metadata tell.
+/// Whether the device can decompress chunks of the selection on this route, as far as the metadata tell.
 ///
 /// # Errors
 /// Why it cannot, in a sentence.
-pub(crate) fn takes(array: &Array, selection: &Selection) -> Result<(), String> {
+pub(crate) fn takes(array: &Array, selection: &Selection, route: Route) -> Result<(), String> {
     let no = |why: &str| Err(format!("{why}: the host decompresses, as decompress=\"host\" says"));
     if array.data_type().item_size().is_none() || matches!(array.data_type(), DataType::Optional(_)) {
         return no("elements of no fixed size, or that may be missing, have no layout on a device");
@@ -95,14 +103,12 @@ pub(crate) fn takes(array: &Array, selection: &Selection) -> Result<(), String> 
     if array.store().remote().is_some() {
         return no("the array is in a store that is not local");
     }
-    let Some((name, has_checksum)) = compressor_of(array) else {
+    let Some(name) = compressor_of(array) else {
         return no("the chunks are not compressed, or by several codecs");
     };
-    if !["zstd", "lz4", "blosc"].contains(&name.as_str()) {
-        return no(&format!("the device decompresses zstd, lz4 and blosc, and not {name}"));
-    }
-    if has_checksum {
-        return no("the frames carry a checksum of the elements, which the host verifies");
+    let format = Frames::format_of(&name);
+    if format.is_none() && name != "blosc" {
+        return no(&format!("the device decompresses zstd, lz4, gzip, zlib and blosc, and not {name}"));
     }
     let chunk_nbytes = array
         .chunk_shape()
@@ -111,11 +117,19 @@ pub(crate) fn takes(array: &Array, selection: &Selection) -> Result<(), String> 
         .fold(array.data_type().item_size().unwrap_or(0) as u64, |nbytes, extent| {
             nbytes.saturating_mul(*extent)
         });
-    if name != "blosc" && chunk_nbytes > LARGEST_FRAME as u64 {
-        let why = format!(
-            "each chunk is one frame of {chunk_nbytes} bytes, which one block of threads would decompress"
-        );
-        return no(&why);
+    if let Some(format) = format {
+        if chunk_nbytes > format.largest_frame() {
+            let most = format.largest_frame();
+            let why =
+                format!("each chunk is one frame of {chunk_nbytes} bytes, and nvCOMP takes {most} at most");
+            return no(&why);
+        }
+        if chunk_nbytes > route.largest_frame() as u64 {
+            let why = format!(
+                "each chunk is one frame of {chunk_nbytes} bytes, which one block of threads would decompress"
+            );
+            return no(&why);
+        }
     }
     if !array.hands_over(selection) {
         return no("the elements are filtered, or structures in the other byte order");
@@ -123,12 +137,10 @@ pub(crate) fn takes(array: &Array, selection: &Selection) -> Result<(), String> 
     Ok(())
 }
 
-/// The one compressor of the chunks that are decoded by themselves, and whether its frames have a checksum.
-fn compressor_of(array: &Array) -> Option<(String, bool)> {
+/// The one compressor of the chunks that are decoded by themselves.
+fn compressor_of(array: &Array) -> Option<String> {
     let stages = array.codec_stages().ok()?;
     let mut compressors = stages.compressors.iter().filter(|codec| codec.name != "crc32c");
     let only = compressors.next()?;
-    let has_checksum = only.configuration.get("checksum").is_some_and(|checksum| *checksum == true);
-    let name = only.name.trim_start_matches("numcodecs.").to_owned();
-    compressors.next().is_none().then_some((name, has_checksum))
+    compressors.next().is_none().then(|| only.name.trim_start_matches("numcodecs.").to_owned())
 }

@@ -5,9 +5,11 @@
 //! 2. A [`wave`] is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of what to do. One
 //!    copy brings all of it to the device, which decompresses its frames in one batch and places the elements in another.
 //! 3. The [`Decompressor`] is who decompresses: [`nvcomp`], where the user has it.
-//! 4. At the end each frame says whether it was whole. One that was not makes the read begin anew on the host, which gives
+//! 4. The device verifies the [`checksums`] of what it decompressed, where frames have them.
+//! 5. At the end each frame says whether it was whole. One that was not makes the read begin anew on the host, which gives
 //!    the error that any other read gives, or the elements.
 
+pub mod checksums;
 pub mod frames;
 pub mod nvcomp;
 pub mod wave;
@@ -35,8 +37,16 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] =
-        [Format::Zstd, Format::Lz4, Format::Deflate, Format::Gzip, Format::Snappy];
+    pub const ALL: [Format; 5] = [Format::Zstd, Format::Lz4, Format::Deflate, Format::Gzip, Format::Snappy];
+
+    /// The most bytes that a frame decodes to, for nvCOMP to take it. Zarr's LZ4 says its size in 31 bits.
+    #[must_use]
+    pub fn largest_frame(self) -> u64 {
+        match self {
+            Format::Zstd | Format::Lz4 | Format::Snappy => (1 << 31) - 1,
+            Format::Deflate | Format::Gzip => (1 << 32) - 1,
+        }
+    }
 
     /// As messages name it.
     #[must_use]

@@ -24,13 +24,35 @@ unsafe fn list<'a, T>(address: u64, count: usize) -> &'a mut [T] {
     unsafe { std::slice::from_raw_parts_mut((address & !TAG) as *mut T, count) }
 }
 
+/// The bytes that a DEFLATE stream decompresses to.
+fn inflated(source: &[u8], place: &mut [u8]) -> Option<usize> {
+    let mut written = 0;
+    // SAFETY: both ranges are those of slices; the decompressor is made and freed here.
+    let status = unsafe {
+        let decompressor = libdeflate_sys::libdeflate_alloc_decompressor();
+        let (from, to) = (source.as_ptr().cast(), place.as_mut_ptr().cast());
+        let (length, room) = (source.len(), place.len());
+        let status = libdeflate_sys::libdeflate_deflate_decompress(
+            decompressor,
+            from,
+            length,
+            to,
+            room,
+            &raw mut written,
+        );
+        libdeflate_sys::libdeflate_free_decompressor(decompressor);
+        status
+    };
+    (status == 0).then_some(written)
+}
+
 impl Decompressor for OnTheHost {
     fn takes(&self, _format: Format) -> bool {
         true
     }
 
-    fn source_alignment(&self, _format: Format) -> usize {
-        1
+    fn source_alignment(&self, format: Format) -> usize {
+        if format == Format::Deflate { 4 } else { 1 }
     }
 
     fn temporary_nbytes(&self, frames: &Frames) -> Result<usize> {
@@ -58,10 +80,15 @@ impl Decompressor for OnTheHost {
             assert_eq!(room.iter().sum::<u64>(), frames.total as u64);
             assert_eq!(room.iter().max().copied(), Some(frames.largest as u64));
             for number in 0..count {
+                assert_eq!(sources[number] % self.source_alignment(frames.format) as u64, 0);
                 let source = list::<u8>(sources[number], source_nbytes[number] as usize);
                 let place = list::<u8>(places[number], room[number] as usize);
                 let done = match frames.format {
-                    Format::Zstd => zstd_safe::decompress(place, source).ok(),
+                    Format::Zstd => {
+                        assert_eq!(source[4] & 4, 0, "a frame that announces a checksum");
+                        zstd_safe::decompress(place, source).ok()
+                    }
+                    Format::Deflate => inflated(source, place),
                     _ => {
                         let (from, to) = (source.as_ptr().cast(), place.as_mut_ptr().cast());
                         let (length, room) = (source.len() as c_int, place.len() as c_int);

@@ -2,10 +2,11 @@
 
 use super::Waves;
 use crate::decompress::Format;
+use crate::decompress::checksums::Checksum;
 use crate::decompress::frames::Frames as ChunkFrames;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::kernel::structs::{Piece, Shuffle};
+use crate::kernel::structs::{Guarded, Piece, Shuffle};
 use crate::kernel::width;
 use crate::pinned::Slot;
 use std::mem::MaybeUninit;
@@ -19,8 +20,10 @@ const SLOT_NBYTES: usize = 16 << 20;
 const DECODED_NBYTES: usize = 64 << 20;
 /// How stored and decoded chunks are aligned.
 pub(super) const ALIGNMENT: usize = 256;
-/// Bytes that a frame has in the lists.
+/// Bytes that a frame has in the list of frames.
 pub(super) const FRAME_NBYTES: usize = 4 * 8;
+/// Bytes that a frame has in all lists at most: it may be guarded by a checksum, too.
+const LISTED_NBYTES: usize = FRAME_NBYTES + size_of::<Guarded>();
 
 /// Where a box of elements comes from.
 #[derive(Debug, Clone, Copy)]
@@ -33,14 +36,24 @@ pub(super) enum Origin {
     Fill,
 }
 
-/// A frame: where it lies in the slot, and where among the decompressed bytes.
+/// A frame: where it lies, and where among the decompressed bytes it goes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaveFrame {
     pub(super) format: Format,
-    pub(super) source: usize,
+    pub(super) source: Origin,
     pub(super) source_nbytes: usize,
     pub(super) destination: usize,
     pub(super) destination_nbytes: usize,
+    pub(super) checksum: Option<Checksum>,
+}
+
+/// Bytes that the device moves before it decompresses.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Move {
+    /// Bytes of the slot, to a place among the decompressed ones: stored as they are, or a frame that is not aligned.
+    Copy { source: usize, destination: usize, nbytes: usize },
+    /// A byte of the slot that becomes another, on the device alone.
+    Patch { place: usize, value: u8 },
 }
 
 /// A slot that is filled.
@@ -50,8 +63,7 @@ pub(super) struct Wave {
     pub(super) used: usize,
     pub(super) decompressed: usize,
     pub(super) frames: Vec<WaveFrame>,
-    /// Stored bytes that are decoded as they are, as boxes of bytes, and the places among the decompressed ones.
-    pub(super) copies: Vec<(usize, usize, usize)>,
+    pub(super) moves: Vec<Move>,
     pub(super) pieces: Vec<(Origin, Piece)>,
 }
 
@@ -59,15 +71,15 @@ impl Wave {
     fn new(device: &'static Device, nbytes: usize) -> Result<Wave> {
         let mut slot = device.idle.take(device, nbytes.max(SLOT_NBYTES))?;
         let (_, room) = slot.ready()?;
-        let (frames, copies, pieces) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Wave { slot, room, used: 0, decompressed: 0, frames, copies, pieces })
+        let (frames, moves, pieces) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Wave { slot, room, used: 0, decompressed: 0, frames, moves, pieces })
     }
 
     /// Bytes of the slot with `nbytes` more, and with the lists of so many more frames and boxes.
     fn with(&self, nbytes: usize, frames: usize, pieces: usize) -> usize {
-        let boxes = self.pieces.len() + self.copies.len() + pieces + frames;
+        let boxes = self.pieces.len() + self.moves.len() + pieces + frames;
         (self.used + nbytes).next_multiple_of(ALIGNMENT)
-            + (self.frames.len() + frames) * FRAME_NBYTES
+            + (self.frames.len() + frames) * LISTED_NBYTES
             + (boxes + 2) * size_of::<Piece>()
     }
 
@@ -84,6 +96,17 @@ impl Wave {
             std::slice::from_raw_parts_mut(pointer.as_ptr().add(start).cast::<MaybeUninit<u8>>(), nbytes)
         };
         Ok((start, memory))
+    }
+
+    /// Where a frame is that lies at `source` of the slot: there, or where it is copied to, since it is not aligned there.
+    fn aligned(&mut self, source: usize, nbytes: usize, alignment: usize) -> Result<Origin> {
+        if source.is_multiple_of(alignment) {
+            return Ok(Origin::Slot(source));
+        }
+        let destination = self.decompressed.next_multiple_of(alignment);
+        self.decompressed = destination + nbytes;
+        self.moves.try_push(Move::Copy { source, destination, nbytes })?;
+        Ok(Origin::Decompressed(destination))
     }
 }
 
@@ -107,7 +130,7 @@ impl Waves<'_> {
                 other => other,
             };
             // The next slot is taken first, so that it is another than the one whose copy is to begin.
-            let lists = frames * FRAME_NBYTES + (frames + pieces + 4) * size_of::<Piece>() + 2 * ALIGNMENT;
+            let lists = frames * LISTED_NBYTES + (frames + pieces + 4) * size_of::<Piece>() + 2 * ALIGNMENT;
             let next = Wave::new(device, nbytes.saturating_add(lists))?;
             wave.map_or(Ok(()), |full| self.submit(full))?;
             Ok(next)
@@ -121,9 +144,14 @@ impl Waves<'_> {
 
 impl ChunkSink for Waves<'_> {
     fn take(&self, chunk: &StoredChunk<'_>, decode: &mut DecodeChunk<'_>) -> zarrow::Result<()> {
-        let frames =
-            chunk.compressor.and_then(|name| ChunkFrames::of(name, chunk.bytes, chunk.decoded_nbytes));
-        let frames = frames.filter(|frames| self.decompressor.takes(frames.format));
+        let frames = chunk
+            .compressor
+            .and_then(|name| ChunkFrames::of(name, chunk.bytes, chunk.decoded_nbytes, self.largest));
+        let alignment = frames.as_ref().map_or(1, |frames| self.decompressor.source_alignment(frames.format));
+        // A frame is patched where it is, or copied, and never both: one launch does all of that in any order.
+        let can_move =
+            |frames: &ChunkFrames| alignment == 1 || frames.frames.iter().all(|frame| frame.patch.is_none());
+        let frames = frames.filter(|frames| self.decompressor.takes(frames.format) && can_move(frames));
         let template = Piece {
             decoded_nbytes: chunk.decoded_nbytes as u64,
             word_nbytes: chunk.word_nbytes as u32,
@@ -134,7 +162,9 @@ impl ChunkSink for Waves<'_> {
                 let template = Piece { shuffle, element_nbytes, block_nbytes, ..template };
                 let pieces =
                     self.pieces(chunk.axes, chunk.shape, &template).map_err(|error| self.stop(error))?;
-                let needed = (chunk.bytes.len(), frames.len(), pieces.len(), chunk.decoded_nbytes);
+                let realigned = if alignment > 1 { chunk.bytes.len() + frames.len() * alignment } else { 0 };
+                let decompressed = chunk.decoded_nbytes.saturating_add(realigned);
+                let needed = (chunk.bytes.len(), frames.len(), pieces.len(), decompressed);
                 self.on_device.fetch_add(1, Ordering::Relaxed);
                 self.fill_wave(needed, |wave| {
                     let mut add = || {
@@ -143,18 +173,23 @@ impl ChunkSink for Waves<'_> {
                         let decompressed = wave.decompressed.next_multiple_of(ALIGNMENT);
                         wave.decompressed = decompressed + chunk.decoded_nbytes;
                         for frame in &frames {
-                            let source = start + frame.source.start;
+                            let (source, nbytes) = (start + frame.source.start, frame.source.len());
                             let destination = decompressed + frame.destination.start;
                             if frame.is_copy {
-                                wave.copies.try_push((source, destination, frame.destination.len()))?;
+                                wave.moves.try_push(Move::Copy { source, destination, nbytes })?;
                                 continue;
                             }
+                            if let Some((at, value)) = frame.patch {
+                                wave.moves.try_push(Move::Patch { place: start + at, value })?;
+                            }
+                            let source = wave.aligned(source, nbytes, alignment)?;
                             wave.frames.try_push(WaveFrame {
                                 format,
                                 source,
-                                source_nbytes: frame.source.len(),
+                                source_nbytes: nbytes,
                                 destination,
                                 destination_nbytes: frame.destination.len(),
+                                checksum: frame.checksum,
                             })?;
                         }
                         let origin = Origin::Decompressed(decompressed);

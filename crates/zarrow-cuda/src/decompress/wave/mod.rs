@@ -5,8 +5,8 @@
 //! 2. When the slot is full, or holds enough to decompress, what is to be done is listed behind the bytes: the frames, and the
 //!    boxes of elements with their places. The addresses are known, since the memory of the device has been taken.
 //! 3. The slot is copied at once, beside what the device still does for waves before. Then, in our stream: pieces that are
-//!    stored as they are go to their place among the decompressed ones; frames are decompressed in one batch for each format;
-//!    one launch undoes the shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
+//!    stored as they are go to their place among the decompressed ones, and frames that are not aligned to an aligned one;
+//!    frames are decompressed in one batch for each format; their checksums are verified; one launch undoes the shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
 //!    boxes that are filled.
 //! 4. The statuses of all frames are copied back, and looked at when the last wave is done.
 
@@ -38,7 +38,7 @@ pub struct Done {
     pub failed_frames: u64,
 }
 
-/// Reads `selection` to `result`, decompressing on the device.
+/// Reads `selection` to `result`, decompressing frames of at most `largest` decoded bytes on the device.
 ///
 /// Where frames failed, some elements have no meaning: the read is to be done anew on the host.
 ///
@@ -49,11 +49,13 @@ pub fn read(
     selection: &Selection,
     result: &DeviceTensor,
     decompressor: &dyn Decompressor,
+    largest: usize,
     options: &ReadOptions<'_>,
 ) -> Result<Done> {
     let waves = Waves {
         result,
         decompressor,
+        largest,
         idle: Mutex::default(),
         submitted: Mutex::default(),
         error: Mutex::default(),
@@ -87,6 +89,8 @@ pub fn read(
 struct Waves<'a> {
     result: &'a DeviceTensor,
     decompressor: &'a dyn Decompressor,
+    /// The most bytes that the device decompresses a frame to.
+    largest: usize,
     idle: Mutex<Vec<Wave>>,
     submitted: Mutex<Vec<Submitted>>,
     /// What stopped the read, in the words of this crate.

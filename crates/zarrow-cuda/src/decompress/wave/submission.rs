@@ -2,12 +2,12 @@
 
 use super::Waves;
 use super::answers::{ANSWER_NBYTES, Submitted};
-use super::filling::{ALIGNMENT, FRAME_NBYTES, Origin, Wave, WaveFrame};
-use crate::decompress::{Format, Frames};
+use super::filling::{ALIGNMENT, FRAME_NBYTES, Move, Origin, Wave, WaveFrame};
+use crate::decompress::{Format, Frames, checksums};
 use crate::device::Device;
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
-use crate::kernel::structs::Piece;
+use crate::kernel::structs::{Guarded, Piece, Shuffle};
 use crate::kernel::width;
 use crate::memory::DeviceMemory;
 use std::mem::MaybeUninit;
@@ -24,14 +24,16 @@ impl Waves<'_> {
         let device = self.result.device();
         let item_width = width(self.result.item_size());
         let lists = wave.used.next_multiple_of(ALIGNMENT);
-        let boxes = lists + wave.frames.len() * FRAME_NBYTES;
-        let total = boxes + (wave.pieces.len() + wave.copies.len()) * size_of::<Piece>();
+        let guards = lists + wave.frames.len() * FRAME_NBYTES;
+        let guarded_count = wave.frames.iter().filter(|frame| frame.checksum.is_some()).count();
+        let boxes = guards + guarded_count * size_of::<Guarded>();
+        let total = boxes + (wave.pieces.len() + wave.moves.len()) * size_of::<Piece>();
         let staging = Arc::new(DeviceMemory::new(device, total)?);
         let decompressed = DeviceMemory::new(device, wave.decompressed)?;
         let answers = DeviceMemory::new(device, wave.frames.len() * ANSWER_NBYTES)?;
         // Frames of one format stand together.
         wave.frames.sort_by_key(|frame| frame.format as u8);
-        let copies = std::mem::take(&mut wave.copies);
+        let moves = std::mem::take(&mut wave.moves);
         let (pointer, room) = wave.slot.ready()?;
         if total > room {
             return Err(Error::Unsupported(format!("a slot of {room} bytes has no room for {total}")));
@@ -43,11 +45,17 @@ impl Waves<'_> {
                 total - lists,
             )
         };
-        let (list, rest) = bytes.split_at_mut(boxes - lists);
+        let (list, rest) = bytes.split_at_mut(guards - lists);
+        let (guard_list, rest) = rest.split_at_mut(boxes - guards);
+        let address_of = |origin: Origin| match origin {
+            Origin::Slot(at) => staging.address() + at as u64,
+            Origin::Decompressed(at) => decompressed.address() + at as u64,
+            Origin::Fill => 0,
+        };
         let column = wave.frames.len() * 8;
         for (number, frame) in wave.frames.iter().enumerate() {
             let words = [
-                staging.address() + frame.source as u64,
+                address_of(frame.source),
                 frame.source_nbytes as u64,
                 decompressed.address() + frame.destination as u64,
                 frame.destination_nbytes as u64,
@@ -57,35 +65,64 @@ impl Waves<'_> {
                 list[at..at + 8].write_copy_of_slice(&word.to_ne_bytes());
             }
         }
-        let copied = copies.iter().map(|(source, destination, nbytes)| Piece {
-            source: staging.address() + *source as u64,
-            destination: decompressed.address() + *destination as u64,
-            count: *nbytes as u64,
-            shape: [*nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
-            source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
-            destination_stride: [1, 0, 0, 0, 0, 0, 0, 0],
-            rank: 1,
-            ..Piece::none()
+        let statuses = answers.address() + column as u64;
+        let guarded = wave.frames.iter().enumerate().filter_map(|(number, frame)| {
+            let checksum = frame.checksum?;
+            Some(Guarded {
+                source: decompressed.address() + frame.destination as u64,
+                nbytes: frame.destination_nbytes as u64,
+                status: statuses + number as u64 * 4,
+                state: [0; 4],
+                kind: checksum.kind,
+                expected: checksum.expected,
+            })
         });
-        let placed = wave.pieces.iter().map(|(origin, piece)| match origin {
-            Origin::Slot(at) => Piece { source: staging.address() + *at as u64, ..*piece },
-            Origin::Decompressed(at) => Piece { source: decompressed.address() + *at as u64, ..*piece },
-            Origin::Fill => *piece,
+        let guarded: Vec<Guarded> = zarrow_array::allocation::collected(guarded)?;
+        for (place, frame) in guard_list.chunks_exact_mut(size_of::<Guarded>()).zip(&guarded) {
+            place.write_copy_of_slice(frame.bytes());
+        }
+        let moved = moves.iter().map(|bytes| match *bytes {
+            Move::Copy { source, destination, nbytes } => Piece {
+                source: address_of(Origin::Slot(source)),
+                destination: address_of(Origin::Decompressed(destination)),
+                count: nbytes as u64,
+                shape: [nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
+                source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
+                destination_stride: [1, 0, 0, 0, 0, 0, 0, 0],
+                rank: 1,
+                ..Piece::none()
+            },
+            Move::Patch { place, value } => Piece {
+                destination: address_of(Origin::Slot(place)),
+                count: 1,
+                shuffle: Shuffle::Fill,
+                fill: [value; 16],
+                ..Piece::none()
+            },
         });
-        for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(copied.chain(placed)) {
+        let placed =
+            wave.pieces.iter().map(|(origin, piece)| Piece { source: address_of(*origin), ..*piece });
+        for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(moved.chain(placed)) {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
         device.copy_beside(&staging, |stream| wave.slot.send(staging.address(), total, stream))?;
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
-        let greatest = copies.iter().map(|(.., nbytes)| *nbytes as u64).max().unwrap_or(0);
+        let greatest = moves.iter().map(|bytes| match bytes {
+            Move::Copy { nbytes, .. } => *nbytes as u64,
+            Move::Patch { .. } => 1,
+        });
+        let greatest = greatest.max().unwrap_or(0);
         // SAFETY: the lists were written above and come first in the stream; what they name lies in memory that is freed
         // in its order, and in the result, whose places were computed within its layout.
         unsafe {
-            device.launch_place(1, piece_list, count_of(copies.len())?, greatest)?;
+            device.launch_place(1, piece_list, count_of(moves.len())?, greatest)?;
             self.decompress(device, &wave.frames, list, answers.address())?;
-            let first = piece_list + (copies.len() * size_of::<Piece>()) as u64;
+            if !guarded.is_empty() {
+                checksums::verify(device, &guarded, staging.address() + guards as u64)?;
+            }
+            let first = piece_list + (moves.len() * size_of::<Piece>()) as u64;
             let greatest = wave.pieces.iter().map(|(_, piece)| piece.count).max().unwrap_or(0);
             device.launch_place(item_width, first, count_of(wave.pieces.len())?, greatest)?;
         }
