@@ -25,11 +25,30 @@ pub enum Format {
     Zstd,
     /// LZ4 blocks.
     Lz4,
+    /// DEFLATE streams (RFC 1951), without a header or a checksum.
+    Deflate,
+    /// Members of gzip (RFC 1952), one each.
+    Gzip,
+    /// Snappy blocks.
+    Snappy,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 2] = [Format::Zstd, Format::Lz4];
+    pub const ALL: [Format; 5] =
+        [Format::Zstd, Format::Lz4, Format::Deflate, Format::Gzip, Format::Snappy];
+
+    /// As messages name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Zstd => "zstd",
+            Format::Lz4 => "lz4",
+            Format::Deflate => "deflate",
+            Format::Gzip => "gzip",
+            Format::Snappy => "snappy",
+        }
+    }
 }
 
 /// Frames on a device, to be decompressed there. Every address is of the device; each list has `count` entries.
@@ -61,6 +80,9 @@ pub struct Frames {
 pub trait Decompressor: Send + Sync {
     /// Whether it decompresses frames of this format.
     fn takes(&self, format: Format) -> bool;
+
+    /// What the address of each frame of this format is a multiple of.
+    fn source_alignment(&self, format: Format) -> usize;
 
     /// Bytes of memory of the device that a batch needs beside its frames, aligned to 256.
     ///

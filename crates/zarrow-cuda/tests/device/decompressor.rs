@@ -29,6 +29,10 @@ impl Decompressor for OnTheHost {
         true
     }
 
+    fn source_alignment(&self, _format: Format) -> usize {
+        1
+    }
+
     fn temporary_nbytes(&self, frames: &Frames) -> Result<usize> {
         Ok(frames.total.max(1))
     }
