@@ -10,7 +10,7 @@
 //!    boxes that are filled.
 //! 4. The statuses of all frames are copied back, and looked at when the last wave is done.
 
-use super::frames::Frames as ChunkFrames;
+use super::frames::{Frame as ChunkFrame, Frames as ChunkFrames};
 use super::{Decompressor, Format, Frames};
 use crate::device::Device;
 use crate::driver::functions::Address;
@@ -327,15 +327,9 @@ impl Waves<'_> {
                 total: group.iter().map(|frame| frame.destination_nbytes).sum(),
             };
             let temporary = DeviceMemory::new(device, self.decompressor.temporary_nbytes(&batch)?)?;
-            let _current = device.enter()?;
             // SAFETY: the caller's contract; temporary memory is freed in the order of the stream.
             unsafe {
-                self.decompressor.decompress(
-                    &batch,
-                    temporary.address(),
-                    temporary.nbytes(),
-                    device.stream(),
-                )?;
+                self.decompressor.decompress(&batch, temporary.address(), temporary.nbytes(), device)?;
             }
             start += group.len();
         }
@@ -402,6 +396,13 @@ impl ChunkSink for Waves<'_> {
         let frames =
             chunk.compressor.and_then(|name| ChunkFrames::of(name, chunk.bytes, chunk.decoded_nbytes));
         let frames = frames.filter(|frames| self.decompressor.takes(frames.format));
+        // The chunk is put where its first frame is aligned as the decompressor asks; where another is not, the host decodes.
+        let alignment = frames.as_ref().map_or(1, |frames| self.decompressor.source_alignment(frames.format));
+        let first =
+            frames.as_ref().and_then(|frames| frames.frames.first()).map_or(0, |first| first.source.start);
+        let lead = first.next_multiple_of(alignment) - first;
+        let is_aligned = |frame: &ChunkFrame| frame.is_copy || (frame.source.start + lead) % alignment == 0;
+        let frames = frames.filter(|frames| frames.frames.iter().all(is_aligned));
         let template = Piece {
             decoded_nbytes: chunk.decoded_nbytes as u64,
             word_nbytes: chunk.word_nbytes as u32,
@@ -412,12 +413,14 @@ impl ChunkSink for Waves<'_> {
                 let template = Piece { shuffle, element_nbytes, block_nbytes, ..template };
                 let pieces =
                     self.pieces(chunk.axes, chunk.shape, &template).map_err(|error| self.stop(error))?;
-                let needed = (chunk.bytes.len(), frames.len(), pieces.len(), chunk.decoded_nbytes);
+                let stored_nbytes = lead + chunk.bytes.len();
+                let needed = (stored_nbytes, frames.len(), pieces.len(), chunk.decoded_nbytes);
                 self.on_device.fetch_add(1, Ordering::Relaxed);
                 self.fill_wave(needed, |wave| {
                     let mut add = || {
-                        let (start, memory) = wave.memory(chunk.bytes.len())?;
-                        memory.write_copy_of_slice(chunk.bytes);
+                        let (start, memory) = wave.memory(stored_nbytes)?;
+                        let start = start + lead;
+                        memory[lead..].write_copy_of_slice(chunk.bytes);
                         let decompressed = wave.decompressed.next_multiple_of(ALIGNMENT);
                         wave.decompressed = decompressed + chunk.decoded_nbytes;
                         for frame in &frames {
