@@ -4,7 +4,7 @@
 //! Left to the host too:
 //! - what a checksum of the decoded bytes guards (zstd's own, gzip, zlib), since the device does not check it;
 //! - zstd frames with a dictionary, without their size, or with anything behind them;
-//! - frames so large that one thread block of the device would take longer for it than the host.
+//! - frames larger than what a batch decompresses. Whether the host is faster is decided before, by `split`.
 //!
 //! Sources: RFC 8878, §3.1.1; numcodecs `LZ4`; c-blosc 1.21, `README_CHUNK_FORMAT.rst`.
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 use zarrow_array::allocation::Grow;
 
 /// The most bytes that a frame decodes to, for the device to decompress it.
-pub const LARGEST_FRAME: usize = 2 << 20;
+pub const LARGEST_FRAME: usize = super::wave::DECODED_NBYTES;
 
 /// One frame: its range of the stored bytes, and the range of the elements' bytes that it decodes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

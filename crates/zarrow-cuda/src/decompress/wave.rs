@@ -18,7 +18,9 @@ use crate::error::{Error, Result};
 use crate::kernel::structs::{Piece, Shuffle};
 use crate::kernel::{walk, width};
 use crate::memory::DeviceMemory;
+use crate::meter::{Meter, Timed, Timer, Timing};
 use crate::pinned::Slot;
+use crate::route::Share;
 use crate::tensor::DeviceTensor;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use zarrow_array::fork::Mutex;
 /// Bytes of a slot: of stored chunks and of the lists.
 const SLOT_NBYTES: usize = 16 << 20;
 /// The most bytes that a wave decompresses to, where chunks are smaller: zstd needs three times as many beside them.
-const DECODED_NBYTES: usize = 64 << 20;
+pub(crate) const DECODED_NBYTES: usize = 64 << 20;
 /// How stored and decoded chunks are aligned.
 const ALIGNMENT: usize = 256;
 /// Bytes that a frame has in the lists, and those that it has in the answers.
@@ -51,28 +53,44 @@ pub struct Done {
     pub failed_frames: u64,
 }
 
-/// Reads `selection` to `result`, decompressing on the device.
+impl std::ops::Add for Done {
+    type Output = Done;
+
+    fn add(self, more: Done) -> Done {
+        Done {
+            on_device: self.on_device + more.on_device,
+            on_host: self.on_host + more.on_host,
+            filled: self.filled + more.filled,
+            failed_frames: self.failed_frames + more.failed_frames,
+        }
+    }
+}
+
+/// Reads `selection` to `result`, decompressing on the device the chunks of its `share`.
 ///
 /// Where frames failed, some elements have no meaning: the read is to be done anew on the host.
 ///
 /// # Errors
 /// As [`Array::read_stored`], and what the driver and the decompressor answer.
-pub fn read(
+pub(crate) fn read(
     array: &Array,
     selection: &Selection,
     result: &DeviceTensor,
     decompressor: &dyn Decompressor,
+    share: &Share,
     options: &ReadOptions<'_>,
 ) -> Result<Done> {
     let waves = Waves {
         result,
         decompressor,
+        share,
         idle: Mutex::default(),
         submitted: Mutex::default(),
         error: Mutex::default(),
         on_device: AtomicU64::new(0),
         on_host: AtomicU64::new(0),
         filled: AtomicU64::new(0),
+        measured: Meter::default(),
     };
     let outcome = array.read_stored(selection, &waves, options);
     if let Some(error) = waves.error.lock().take() {
@@ -87,7 +105,9 @@ pub fn read(
     let mut failed_frames = 0;
     for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
         failed_frames += submitted.failed()?;
+        submitted.timed.iter().for_each(|timed| timed.measure(result.device()));
     }
+    waves.measured.measure(share.format(), result.device());
     Ok(Done {
         on_device: waves.on_device.load(Ordering::Relaxed),
         on_host: waves.on_host.load(Ordering::Relaxed),
@@ -100,6 +120,8 @@ pub fn read(
 struct Waves<'a> {
     result: &'a DeviceTensor,
     decompressor: &'a dyn Decompressor,
+    share: &'a Share,
+    measured: Meter,
     idle: Mutex<Vec<Wave>>,
     submitted: Mutex<Vec<Submitted>>,
     /// What stopped the read, in the words of this crate.
@@ -272,7 +294,13 @@ impl Waves<'_> {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
-        device.copy_beside(&staging, |stream| wave.slot.send(staging.address(), total, stream))?;
+        let mut timed = Vec::new();
+        device.copy_beside(&staging, |stream| {
+            let timer = Timer::start(device, stream);
+            wave.slot.send(staging.address(), total, stream)?;
+            timed.extend(timer.stop(Timing::Copy { nbytes: total as u64 }));
+            Ok(())
+        })?;
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
         let greatest = copies.iter().map(|(.., nbytes)| *nbytes as u64).max().unwrap_or(0);
@@ -280,7 +308,7 @@ impl Waves<'_> {
         // in its order, and in the result, whose places were computed within its layout.
         unsafe {
             device.launch_place(1, piece_list, count_of(copies.len())?, greatest)?;
-            self.decompress(device, &wave.frames, list, answers.address())?;
+            self.decompress(device, &wave.frames, list, answers.address(), &mut timed)?;
             let first = piece_list + (copies.len() * size_of::<Piece>()) as u64;
             let greatest = wave.pieces.iter().map(|(_, piece)| piece.count).max().unwrap_or(0);
             device.launch_place(item_width, first, count_of(wave.pieces.len())?, greatest)?;
@@ -294,7 +322,7 @@ impl Waves<'_> {
         slot.receive(answers.address(), nbytes, device.stream())?;
         let expected = wave.frames.iter().map(|frame| frame.destination_nbytes as u64);
         let expected = zarrow_array::allocation::collected(expected)?;
-        self.submitted.lock().push(Submitted { slot, expected });
+        self.submitted.lock().push(Submitted { slot, expected, timed });
         Ok(())
     }
 
@@ -309,6 +337,7 @@ impl Waves<'_> {
         frames: &[WaveFrame],
         list: Address,
         answers: Address,
+        timed: &mut Vec<Timed>,
     ) -> Result<()> {
         let column = (frames.len() * 8) as u64;
         let mut start = 0;
@@ -327,10 +356,17 @@ impl Waves<'_> {
                 total: group.iter().map(|frame| frame.destination_nbytes).sum(),
             };
             let temporary = DeviceMemory::new(device, self.decompressor.temporary_nbytes(&batch)?)?;
+            let timer = Timer::start(device, device.stream());
             // SAFETY: the caller's contract; temporary memory is freed in the order of the stream.
             unsafe {
                 self.decompressor.decompress(&batch, temporary.address(), temporary.nbytes(), device)?;
             }
+            timed.extend(timer.stop(Timing::Batch {
+                format: batch.format,
+                frames: batch.count as u64,
+                largest: batch.largest as u64,
+                total: batch.total as u64,
+            }));
             start += group.len();
         }
         Ok(())
@@ -403,6 +439,10 @@ impl ChunkSink for Waves<'_> {
         let lead = first.next_multiple_of(alignment) - first;
         let is_aligned = |frame: &ChunkFrame| frame.is_copy || (frame.source.start + lead) % alignment == 0;
         let frames = frames.filter(|frames| frames.frames.iter().all(is_aligned));
+        let frames = frames.filter(|_| self.share.is_next_on_device());
+        if chunk.compressor.is_some() {
+            self.measured.stored(chunk.decoded_nbytes, chunk.bytes.len());
+        }
         let template = Piece {
             decoded_nbytes: chunk.decoded_nbytes as u64,
             word_nbytes: chunk.word_nbytes as u32,
@@ -454,7 +494,7 @@ impl ChunkSink for Waves<'_> {
                         Ok(memory) => memory,
                         Err(error) => return Ok(Err(error)),
                     };
-                    decode(memory)?;
+                    self.measured.timed(chunk.decoded_nbytes, || decode(memory))?;
                     let add = |piece: &Piece| Ok(wave.pieces.try_push((Origin::Slot(start), *piece))?);
                     Ok(pieces.iter().try_for_each(add))
                 })
@@ -510,6 +550,7 @@ impl Waves<'_> {
 struct Submitted {
     slot: Slot,
     expected: Vec<u64>,
+    timed: Vec<Timed>,
 }
 
 impl Submitted {
