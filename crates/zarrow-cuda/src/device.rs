@@ -3,11 +3,13 @@
 //! Work on memory of ours is given to one stream of the device, `stream`, so that it is in order without anybody waiting.
 //! Copies from the host have another, `copy_stream`, so that they go on beside kernels; events order the two.
 
+use crate::decompress::Format;
 use crate::driver::Driver;
 use crate::driver::functions::{Context, MemoryPool, MemoryPoolProperties, Ordinal};
 use crate::error::{Error, Result};
 use crate::kernel::Kernels;
 use crate::pinned::Idle;
+use crate::rates::{Measured, Rates};
 use crate::stream::{Event, Stream};
 use std::ffi::{CStr, c_int};
 use std::fmt;
@@ -52,6 +54,7 @@ pub struct Device {
     pool: Option<MemoryPool>,
     kernels: OnceCell<Kernels>,
     pub(crate) idle: Idle,
+    pub(crate) measured: Measured,
 }
 
 // SAFETY: contexts, streams and pools of the driver may be used by any thread.
@@ -113,6 +116,7 @@ impl Device {
             pool,
             kernels: OnceCell::new(),
             idle: Idle::default(),
+            measured: Measured::default(),
         })
     }
 
@@ -138,6 +142,17 @@ impl Device {
     #[must_use]
     pub fn stream(&self) -> Stream {
         self.stream
+    }
+
+    /// How fast frames of a format are decompressed here and on the host, as far as reads have measured it.
+    #[must_use]
+    pub fn rates(&self, format: Format) -> Rates {
+        self.measured.of(format)
+    }
+
+    /// Sets them, for a machine that is known. Reads go on measuring.
+    pub fn set_rates(&self, format: Format, rates: Rates) {
+        self.measured.set(format, rates);
     }
 
     pub(crate) fn pool(&self) -> Option<MemoryPool> {

@@ -15,7 +15,7 @@ use crate::decompress::wave::{self, Done};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::pinned::Slot;
-use crate::route::{Route, explain, takes};
+use crate::route::{DecompressedBy, Route, Share, explain, takes};
 use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
 use zarrow::{Array, Part, ReadOptions, Selection, Strided, Values, WriteOptions};
@@ -72,14 +72,16 @@ pub fn read_routed(
     let by_device = match route {
         Route::Host => None,
         Route::Device => {
-            takes(array, selection, route).map_err(Error::Unsupported)?;
-            Some(decompressor()?)
+            takes(array, selection, usize::MAX).map_err(Error::Unsupported)?;
+            Some((decompressor()?, Share::all(array)))
         }
-        Route::Auto if explain(array, selection).route == Route::Device => decompressor().ok(),
-        Route::Auto => None,
+        Route::Auto => {
+            let share = Share::of(array, &explain(array, selection, Some(device)));
+            decompressor().ok().zip(share)
+        }
     };
-    if let Some(decompressor) = by_device {
-        match wave::read(array, selection, &result, decompressor, route.largest_frame(), options) {
+    if let Some((decompressor, share)) = by_device {
+        match wave::read(array, selection, &result, decompressor, &share, options) {
             Ok(done) if done.failed_frames == 0 => return Ok((result, done)),
             Ok(_) => {}
             // The array's own errors are those of the host too. What the device cannot do, it can where that is not asked for.
@@ -180,6 +182,38 @@ pub fn read_many(
         send(&mut slot, &rows_of(out, number * together, group.len())?)?;
     }
     Ok(())
+}
+
+/// As [`read_many`], with chunks decompressed where `route` says; and how many were decompressed where. The items that a device
+/// decompresses for are read one after the other, so that a chunk that several of them need is decompressed for each.
+/// [`Route::Auto`] goes there if that is likely to be faster for every item.
+///
+/// # Errors
+/// As [`read_many`] and [`read_routed`].
+pub fn read_many_routed(
+    items: &[(&Array, &Selection)],
+    out: &DeviceTensor,
+    route: Route,
+    options: &ReadOptions<'_>,
+) -> Result<Done> {
+    let device = out.device();
+    let by_host = |(array, selection): &(&Array, &Selection)| {
+        explain(array, selection, Some(device)).decompressed_by == DecompressedBy::Host
+    };
+    let Some((_, selection)) = items.first() else { return Ok(Done::default()) };
+    if route == Route::Host || route == Route::Auto && items.iter().any(by_host) {
+        return read_many(items, out, options).map(|()| Done::default());
+    }
+    let extents = selection.shape();
+    let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
+    for (array, _) in items {
+        check_place(array, &batch, device, out)?;
+    }
+    items.iter().enumerate().try_fold(Done::default(), |done, (number, (array, selection))| {
+        let place = rows_of(out, number, 1)?.reshape(&signed(&extents))?;
+        let (_, more) = read_routed(array, selection, device, Some(&place), route, options)?;
+        Ok(done + more)
+    })
 }
 
 /// Step 3: has a slot, whose elements lie in C order, copied to their place.

@@ -1,16 +1,20 @@
 //! Where the chunks of a read are decompressed.
 //!
-//! The host is right unless the device has much to do at once: a frame is decompressed by one block of threads, slower than by
-//! one core of the host, and a device has hundreds of such blocks. So the device is chosen where there are many frames and
-//! none is large. Chunks that it cannot take are decoded on the host within the same read.
+//! 1. The metadata say how many chunks a selection touches, how large they are, and how they are compressed ([`takes`]).
+//! 2. The rates of the device and of the host ([`Rates`]) say how many of them each is to decompress ([`split()`]).
+//! 3. Within the read each chunk goes where its number says ([`Share`]), so that both begin at once and end together. A chunk that
+//!    the device cannot take is decoded on the host.
 
-use crate::decompress::decompressor;
 use crate::decompress::frames::{Frames, LARGEST_FRAME};
-use zarrow::{Array, AxisSelection, DataType, Selection};
+use crate::decompress::{Format, decompressor};
+use crate::device::Device;
+use crate::rates::Rates;
+use crate::split::{Alike, Split, split};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use zarrow::{Array, AxisSelection, DataType, Selection, num_threads};
 
-/// The fewest chunks for which the device is chosen, where each is a frame.
-const FEWEST_FRAMES: u64 = 256;
-/// About how many bytes a block of Blosc has, each of which is a frame at least.
+/// About how many bytes a block of Blosc has, where the metadata do not say it.
 const LIKELY_BLOCK: u64 = 256 << 10;
 
 /// Where chunks are decompressed.
@@ -22,23 +26,37 @@ pub enum Route {
     Host,
     /// On the device, where it can decompress them.
     Device,
-    /// Where it is likely to be faster, as [`explain`] says.
+    /// On the host, on the device or on both, whatever is likely to be the fastest, as [`explain`] says.
     Auto,
 }
 
-impl Route {
-    /// The most bytes that the device decompresses a frame to: where it is asked for, as many as nvCOMP takes.
-    pub(crate) fn largest_frame(self) -> usize {
-        if self == Route::Device { usize::MAX } else { LARGEST_FRAME }
+/// Who decompresses the chunks of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecompressedBy {
+    /// The threads of the host.
+    Host,
+    /// The device.
+    Device,
+    /// Some the one, some the other.
+    Both,
+}
+
+impl fmt::Display for DecompressedBy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            DecompressedBy::Host => "host",
+            DecompressedBy::Device => "device",
+            DecompressedBy::Both => "both",
+        })
     }
 }
 
 /// What a read would do, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// [`Route::Host`] or [`Route::Device`].
-    pub route: Route,
+    /// Who would decompress.
+    pub decompressed_by: DecompressedBy,
     /// Why, in a sentence.
     pub why: String,
     /// The compressor of the chunks; `None` where they have none, or several.
@@ -47,16 +65,124 @@ pub struct Explanation {
     pub chunks: u64,
     /// Bytes that each decodes to.
     pub chunk_nbytes: u64,
-    /// About how many frames the device would decompress.
+    /// About how many frames there are to decompress.
     pub frames: u64,
+    /// Threads of the host that would help.
+    pub threads: usize,
+    /// How many chunks go where, and how long it is likely to take; `None` where only the host can decompress them.
+    pub split: Option<Split>,
+    /// The rates that this follows from, of the format of the frames.
+    pub rates: Option<Rates>,
 }
 
-/// What [`Route::Auto`] would do for `selection`, and why. Nothing is read.
+/// What [`Route::Auto`] would do for `selection` on `device`, and why; without a device, what it would do on one of which only
+/// estimates are known. Nothing is read.
 #[must_use]
-pub fn explain(array: &Array, selection: &Selection) -> Explanation {
+pub fn explain(array: &Array, selection: &Selection, device: Option<&'static Device>) -> Explanation {
+    let (chunks, chunk_nbytes) = (touched(array, selection), chunk_nbytes(array));
+    let compressor = Compressor::of(array);
+    let largest_frame =
+        compressor.as_ref().map_or(chunk_nbytes, |compressor| compressor.largest_frame(chunk_nbytes));
+    let frames = chunks.saturating_mul(chunk_nbytes.div_ceil(largest_frame.max(1)).max(1));
+    let threads = num_threads();
+    let format = compressor.as_ref().and_then(|compressor| compressor.format);
+    let rates =
+        format.map(|format| device.map_or_else(|| Rates::estimate(format), |device| device.rates(format)));
+    let name = compressor.map(|compressor| compressor.name);
+    let by_host = |why: String| Explanation {
+        decompressed_by: DecompressedBy::Host,
+        why,
+        compressor: name.clone(),
+        chunks,
+        chunk_nbytes,
+        frames,
+        threads,
+        split: None,
+        rates: None,
+    };
+    let rates = match (takes(array, selection, LARGEST_FRAME), rates, decompressor()) {
+        (Err(why), ..) => return by_host(why),
+        (_, None, _) => {
+            return by_host("the device does not decompress what is inside these chunks".to_owned());
+        }
+        (.., Err(error)) => return by_host(error.to_string()),
+        (_, Some(rates), Ok(_)) => rates,
+    };
+    let split = split(&[Alike { chunks, nbytes: chunk_nbytes, largest_frame }], &rates, threads);
+    let (decompressed_by, outcome) = match split {
+        Split { on_device: 0, .. } => (DecompressedBy::Host, "the host decompresses all".to_owned()),
+        Split { on_host: 0, .. } => (DecompressedBy::Device, "the device decompresses all".to_owned()),
+        Split { on_device, seconds, .. } => {
+            let part = format!("the device decompresses {on_device}, together in {}", Milliseconds(seconds));
+            (DecompressedBy::Both, part)
+        }
+    };
+    let why = format!(
+        "{chunks} chunks, about {frames} frames of {largest_frame} bytes, would take the device {} and the host, on {threads} \
+         threads, {}: {outcome}",
+        Milliseconds(split.device_seconds),
+        Milliseconds(split.host_seconds),
+    );
+    Explanation { decompressed_by, split: Some(split), rates: Some(rates), ..by_host(why) }
+}
+
+struct Milliseconds(f64);
+
+impl fmt::Display for Milliseconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:.3} ms", self.0 * 1e3)
+    }
+}
+
+/// Which chunks of a read go to the device: evenly spread, so that both sides have work all the time (step 3).
+#[derive(Debug)]
+pub(crate) struct Share {
+    format: Format,
+    largest_frame: usize,
+    on_device: u64,
+    chunks: u64,
+    taken: AtomicU64,
+}
+
+impl Share {
+    /// All of them, however large.
+    pub(crate) fn all(array: &Array) -> Share {
+        Share::new(array, usize::MAX, 1, 1)
+    }
+
+    /// Those of an explanation; `None` for none.
+    pub(crate) fn of(array: &Array, explanation: &Explanation) -> Option<Share> {
+        let split = explanation.split.as_ref().filter(|split| split.on_device > 0)?;
+        Some(Share::new(array, LARGEST_FRAME, split.on_device, explanation.chunks))
+    }
+
+    fn new(array: &Array, largest_frame: usize, on_device: u64, chunks: u64) -> Share {
+        let format = Compressor::of(array).and_then(|compressor| compressor.format);
+        let format = format.unwrap_or(Format::Zstd);
+        Share { format, largest_frame, on_device, chunks, taken: AtomicU64::new(0) }
+    }
+
+    /// The format of the frames, as the metadata say.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The most bytes that the device decompresses a frame to.
+    pub(crate) fn largest_frame(&self) -> usize {
+        self.largest_frame
+    }
+
+    /// Whether the next chunk goes to the device.
+    pub(crate) fn is_next_on_device(&self) -> bool {
+        let number = u128::from(self.taken.fetch_add(1, Ordering::Relaxed));
+        let before = |number: u128| number * u128::from(self.on_device) / u128::from(self.chunks.max(1));
+        before(number + 1) > before(number)
+    }
+}
+
+/// How many chunks a selection touches, at most.
+fn touched(array: &Array, selection: &Selection) -> u64 {
     let shape = array.chunk_shape().unwrap_or_default();
-    let item_size = array.data_type().item_size().unwrap_or(0) as u64;
-    let chunk_nbytes = shape.iter().fold(item_size, |nbytes, extent| nbytes.saturating_mul(*extent));
     let touched = selection.axes().iter().zip(&shape).map(|(axis, extent)| {
         let (count, extent) = (axis.count(), (*extent).max(1));
         match axis {
@@ -67,30 +193,58 @@ pub fn explain(array: &Array, selection: &Selection) -> Explanation {
             _ => count,
         }
     });
-    let chunks = touched.fold(u64::from(!shape.is_empty()), u64::saturating_mul);
-    let compressor = compressor_of(array);
-    let each = match compressor.as_deref() {
-        Some("blosc") => chunk_nbytes.div_ceil(LIKELY_BLOCK).max(1),
-        _ => 1,
-    };
-    let frames = chunks.saturating_mul(each);
-    let host = |why: String| (Route::Host, why);
-    let (route, why) = match (takes(array, selection, Route::Auto), decompressor()) {
-        (Err(why), _) => host(why),
-        (Ok(()), _) if frames < FEWEST_FRAMES => host(format!(
-            "about {frames} of {FEWEST_FRAMES} frames that would keep the device busy: it would be idle"
-        )),
-        (Ok(()), Err(error)) => host(error.to_string()),
-        (Ok(()), Ok(_)) => (Route::Device, format!("the frames, about {frames}, keep the device busy")),
-    };
-    Explanation { route, why, compressor, chunks, chunk_nbytes, frames }
+    touched.fold(u64::from(!shape.is_empty()), u64::saturating_mul)
 }
 
-/// Whether the device can decompress chunks of the selection on this route, as far as the metadata tell.
+/// Bytes that a chunk decodes to.
+fn chunk_nbytes(array: &Array) -> u64 {
+    let item_size = array.data_type().item_size().unwrap_or(0) as u64;
+    let shape = array.chunk_shape().unwrap_or_default();
+    shape.iter().fold(item_size, |nbytes, extent| nbytes.saturating_mul(*extent))
+}
+
+/// The one compressor of the chunks that are decoded by themselves.
+struct Compressor {
+    name: String,
+    /// Of its frames; `None` where no device decompresses them.
+    format: Option<Format>,
+    /// Bytes of a block of Blosc.
+    block_nbytes: Option<u64>,
+}
+
+impl Compressor {
+    fn of(array: &Array) -> Option<Compressor> {
+        let stages = array.codec_stages().ok()?;
+        let mut compressors = stages.compressors.iter().filter(|codec| codec.name != "crc32c");
+        let only = compressors.next()?;
+        if compressors.next().is_some() {
+            return None;
+        }
+        let setting = |name: &str| only.configuration.get(name);
+        let name = only.name.trim_start_matches("numcodecs.").to_owned();
+        let inside = match setting("cname").and_then(|cname| cname.as_str()) {
+            Some("lz4hc") if name == "blosc" => "lz4",
+            Some(cname) if name == "blosc" => cname,
+            _ => &*name,
+        };
+        let format = Frames::format_of(inside);
+        let given = setting("blocksize").and_then(|nbytes| nbytes.as_u64()).filter(|nbytes| *nbytes > 0);
+        let block_nbytes = (name == "blosc").then(|| given.unwrap_or(LIKELY_BLOCK));
+        Some(Compressor { name, format, block_nbytes })
+    }
+
+    /// About how many bytes a frame of a chunk decodes to.
+    fn largest_frame(&self, chunk_nbytes: u64) -> u64 {
+        self.block_nbytes.map_or(chunk_nbytes, |block_nbytes| block_nbytes.min(chunk_nbytes))
+    }
+}
+
+/// Whether the device can decompress chunks of the selection, as far as the metadata tell, whose frames decode to at most
+/// `largest_frame` bytes.
 ///
 /// # Errors
 /// Why it cannot, in a sentence.
-pub(crate) fn takes(array: &Array, selection: &Selection, route: Route) -> Result<(), String> {
+pub(crate) fn takes(array: &Array, selection: &Selection, largest_frame: usize) -> Result<(), String> {
     let no = |why: &str| Err(format!("{why}: the host decompresses, as decompress=\"host\" says"));
     if array.data_type().item_size().is_none() || matches!(array.data_type(), DataType::Optional(_)) {
         return no("elements of no fixed size, or that may be missing, have no layout on a device");
@@ -103,44 +257,23 @@ pub(crate) fn takes(array: &Array, selection: &Selection, route: Route) -> Resul
     if array.store().remote().is_some() {
         return no("the array is in a store that is not local");
     }
-    let Some(name) = compressor_of(array) else {
+    let Some(Compressor { name, .. }) = Compressor::of(array) else {
         return no("the chunks are not compressed, or by several codecs");
     };
     let format = Frames::format_of(&name);
     if format.is_none() && name != "blosc" {
         return no(&format!("the device decompresses zstd, lz4, gzip, zlib and blosc, and not {name}"));
     }
-    let chunk_nbytes = array
-        .chunk_shape()
-        .unwrap_or_default()
-        .iter()
-        .fold(array.data_type().item_size().unwrap_or(0) as u64, |nbytes, extent| {
-            nbytes.saturating_mul(*extent)
-        });
-    if let Some(format) = format {
-        if chunk_nbytes > format.largest_frame() {
-            let most = format.largest_frame();
-            let why =
-                format!("each chunk is one frame of {chunk_nbytes} bytes, and nvCOMP takes {most} at most");
-            return no(&why);
-        }
-        if chunk_nbytes > route.largest_frame() as u64 {
-            let why = format!(
-                "each chunk is one frame of {chunk_nbytes} bytes, which one block of threads would decompress"
-            );
-            return no(&why);
-        }
+    let chunk_nbytes = chunk_nbytes(array);
+    let most = format.map_or(u64::MAX, |format| format.largest_frame().min(largest_frame as u64));
+    if chunk_nbytes > most {
+        let why = format!(
+            "each chunk is one frame of {chunk_nbytes} bytes, and the device decompresses at most {most} at once"
+        );
+        return no(&why);
     }
     if !array.hands_over(selection) {
         return no("the elements are filtered, or structures in the other byte order");
     }
     Ok(())
-}
-
-/// The one compressor of the chunks that are decoded by themselves.
-fn compressor_of(array: &Array) -> Option<String> {
-    let stages = array.codec_stages().ok()?;
-    let mut compressors = stages.compressors.iter().filter(|codec| codec.name != "crc32c");
-    let only = compressors.next()?;
-    compressors.next().is_none().then(|| only.name.trim_start_matches("numcodecs.").to_owned())
 }

@@ -67,12 +67,32 @@ impl Event {
     /// # Errors
     /// What the driver answers.
     pub fn record(device: &'static Device, stream: Stream) -> Result<Event> {
+        Event::with_flags(device, stream, WITHOUT_TIMING)
+    }
+
+    /// As [`record`](Event::record), with the time at which the stream was there.
+    pub(crate) fn record_time(device: &'static Device, stream: Stream) -> Result<Event> {
+        Event::with_flags(device, stream, 0)
+    }
+
+    /// Seconds from `earlier` to this, both recorded with their time and reached.
+    pub(crate) fn seconds_since(&self, earlier: &Event) -> Result<f64> {
+        let current = self.device.enter()?;
+        let mut milliseconds = 0f32;
+        // SAFETY: the events are alive, and the number lives through the call.
+        unsafe {
+            current.driver.event_elapsed_time(&raw mut milliseconds, earlier.handle, self.handle)?;
+        }
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+
+    fn with_flags(device: &'static Device, stream: Stream, flags: u32) -> Result<Event> {
         let current = device.enter()?;
         let mut event = Event { handle: null_mut(), device };
         // SAFETY: the handle is written to a place that lives through the call, and recorded in a stream that the
         // caller has; a stream that does not exist is an error of the driver's.
         unsafe {
-            current.driver.event_create(&raw mut event.handle, WITHOUT_TIMING)?;
+            current.driver.event_create(&raw mut event.handle, flags)?;
             current.driver.event_record(event.handle, stream.handle())?;
         }
         Ok(event)

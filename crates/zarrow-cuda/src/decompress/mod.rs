@@ -14,10 +14,9 @@ pub mod frames;
 pub mod nvcomp;
 pub mod wave;
 
+use crate::device::Device;
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
-use crate::stream::Stream;
-use zarrow_array::fork::OnceCell;
 
 /// How frames are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,28 +99,21 @@ pub trait Decompressor: Send + Sync {
     /// What the library answers.
     fn temporary_nbytes(&self, frames: &Frames) -> Result<usize>;
 
-    /// Gives the batch to `stream`, of the device that is current. The caller does not wait.
+    /// Gives the batch to the stream of `device`. The caller does not wait.
     ///
     /// # Errors
     /// What the library answers. What is wrong with a frame is told in its status.
     ///
     /// # Safety
-    /// The lists, the frames that they name, and the `temporary_nbytes` bytes at `temporary` lie in memory of the current
+    /// The lists, the frames that they name, and the `temporary_nbytes` bytes at `temporary` lie in memory of that
     /// device. It stays allocated until the stream has finished the batch.
     unsafe fn decompress(
         &self,
         frames: &Frames,
         temporary: Address,
         temporary_nbytes: usize,
-        stream: Stream,
+        device: &'static Device,
     ) -> Result<()>;
-}
-
-static DECOMPRESSOR: OnceCell<Box<dyn Decompressor>> = OnceCell::new();
-
-/// Sets who decompresses, instead of nvCOMP. The first call decides.
-pub fn set_decompressor(decompressor: impl Decompressor + 'static) {
-    DECOMPRESSOR.set(Box::new(decompressor));
 }
 
 /// Who decompresses in this process.
@@ -129,10 +121,7 @@ pub fn set_decompressor(decompressor: impl Decompressor + 'static) {
 /// # Errors
 /// [`Error::Unavailable`] where there is nobody, with the reason.
 pub fn decompressor() -> Result<&'static dyn Decompressor> {
-    match DECOMPRESSOR.get() {
-        Some(decompressor) => Ok(&**decompressor),
-        None => nvcomp::Nvcomp::get().map(|nvcomp| nvcomp as &dyn Decompressor).map_err(|reason| {
-            Error::Unavailable { what: "nvCOMP, which decompresses on the device,", reason }
-        }),
-    }
+    nvcomp::Nvcomp::get()
+        .map(|nvcomp| nvcomp as &dyn Decompressor)
+        .map_err(|reason| Error::Unavailable { what: "nvCOMP, which decompresses on the device,", reason })
 }

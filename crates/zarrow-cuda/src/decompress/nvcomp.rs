@@ -8,10 +8,10 @@
 //! compiler compares names, types and sizes.
 
 use super::{Decompressor, Format, Frames};
+use crate::device::Device;
 use crate::driver::functions::{Address, StreamHandle};
 use crate::driver::library::Library;
 use crate::error::{Error, Result};
-use crate::stream::Stream;
 use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 use zarrow_array::fork::{Mutex, OnceCell};
@@ -256,10 +256,11 @@ impl Decompressor for Nvcomp {
         frames: &Frames,
         temporary: Address,
         temporary_nbytes: usize,
-        stream: Stream,
+        device: &'static Device,
     ) -> Result<()> {
         let functions = self.functions(frames.format)?;
-        // SAFETY: the caller's contract.
+        let _current = device.enter()?;
+        // SAFETY: the caller's contract; the device's context is current.
         let status = unsafe {
             (functions.decompress)(
                 frames.sources,
@@ -272,7 +273,7 @@ impl Decompressor for Nvcomp {
                 frames.destinations,
                 DEFAULTS,
                 frames.statuses,
-                stream.handle(),
+                device.stream().handle(),
             )
         };
         check("DecompressAsync", status)

@@ -173,13 +173,18 @@ fn gzip_headers_of_any_length() {
 fn large_frames_are_the_devices_where_it_is_asked_for() {
     install();
     for (compressor, _) in guarded() {
-        // One frame of 6 MiB, and one of 66 MiB, more than a wave else decompresses.
+        // One frame of 66 MiB, more than a wave else decompresses, and frames of 6 MiB.
         let extent = if compressor.name == "zstd" { 66 << 18 } else { 6 << 18 };
         let array = crate::arrays::array(&[extent + 5], |builder| {
             builder.chunk_shape([extent]).compressors([compressor.clone()])
         });
         let all = Selection::all(array.shape());
-        assert!(explain(&array, &all).why.contains("one block of threads"));
+        let why = explain(&array, &all, Some(device(0))).why;
+        assert_eq!(
+            why.contains("the device decompresses at most 67108864 at once"),
+            extent > 6 << 18,
+            "{why}"
+        );
         let (tensor, done) =
             read_routed(&array, &all, device(0), None, Route::Device, &ReadOptions::default()).unwrap();
         assert_eq!((done.on_device, done.on_host, done.failed_frames), (2, 0, 0));

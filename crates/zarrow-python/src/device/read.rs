@@ -163,7 +163,7 @@ impl<'py> Destination<'py> {
             let text = "out= is for items of one type and shape: read these without it";
             return Err(PyValueError::new_err(text));
         }
-        let (order, out) = (self.order, self.out.as_ref().map(|(_, tensor)| tensor));
+        let (order, route, out) = (self.order, self.route, self.out.as_ref().map(|(_, tensor)| tensor));
         let batch = interruptible_with(py, |interrupt| {
             order.run(|| {
                 if let Some((dtype, shape)) = stacked {
@@ -174,11 +174,14 @@ impl<'py> Destination<'py> {
                     };
                     let items: Vec<_> =
                         items.iter().map(|(array, selection)| (&**array, selection)).collect();
-                    zarrow_cuda::read_many(&items, &batch, &interrupt.into())?;
+                    zarrow_cuda::read_many_routed(&items, &batch, route, &interrupt.into())?;
                     return Ok(vec![batch]);
                 }
                 let read = |(array, selection): &(Arc<Array>, Selection)| {
-                    zarrow_cuda::read(array, selection, order.device, None, &interrupt.into())
+                    let options = interrupt.into();
+                    let read =
+                        zarrow_cuda::read_routed(array, selection, order.device, None, route, &options);
+                    read.map(|(tensor, _)| tensor)
                 };
                 items.iter().map(read).collect()
             })

@@ -18,8 +18,9 @@ use super::checksums::Checksum;
 use crate::kernel::structs::Shuffle;
 use std::ops::Range;
 
-/// The most bytes that a frame decodes to, for the device to be faster than the host: one block of its threads decompresses it.
-pub const LARGEST_FRAME: usize = 2 << 20;
+/// The most bytes that a frame decodes to, for a batch to have several. Larger ones are for reads that ask for the device;
+/// whether the host is faster with others is decided before, by `split`.
+pub const LARGEST_FRAME: usize = super::wave::DECODED_NBYTES;
 
 /// One frame: its range of the stored bytes, and the range of the elements' bytes that it decodes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use zarrow_array::allocation::Grow;
 /// Bytes of a slot: of stored chunks and of the lists.
 const SLOT_NBYTES: usize = 16 << 20;
 /// The most bytes that a wave decompresses to, where chunks are smaller: zstd needs three times as many beside them.
-const DECODED_NBYTES: usize = 64 << 20;
+pub(crate) const DECODED_NBYTES: usize = 64 << 20;
 /// How stored and decoded chunks are aligned.
 pub(super) const ALIGNMENT: usize = 256;
 /// Bytes that a frame has in the list of frames.
@@ -144,14 +144,18 @@ impl Waves<'_> {
 
 impl ChunkSink for Waves<'_> {
     fn take(&self, chunk: &StoredChunk<'_>, decode: &mut DecodeChunk<'_>) -> zarrow::Result<()> {
-        let frames = chunk
-            .compressor
-            .and_then(|name| ChunkFrames::of(name, chunk.bytes, chunk.decoded_nbytes, self.largest));
+        let frames = chunk.compressor.and_then(|name| {
+            ChunkFrames::of(name, chunk.bytes, chunk.decoded_nbytes, self.share.largest_frame())
+        });
         let alignment = frames.as_ref().map_or(1, |frames| self.decompressor.source_alignment(frames.format));
         // A frame is patched where it is, or copied, and never both: one launch does all of that in any order.
         let can_move =
             |frames: &ChunkFrames| alignment == 1 || frames.frames.iter().all(|frame| frame.patch.is_none());
         let frames = frames.filter(|frames| self.decompressor.takes(frames.format) && can_move(frames));
+        let frames = frames.filter(|_| self.share.is_next_on_device());
+        if chunk.compressor.is_some() {
+            self.measured.stored(chunk.decoded_nbytes, chunk.bytes.len());
+        }
         let template = Piece {
             decoded_nbytes: chunk.decoded_nbytes as u64,
             word_nbytes: chunk.word_nbytes as u32,
@@ -208,7 +212,7 @@ impl ChunkSink for Waves<'_> {
                         Ok(memory) => memory,
                         Err(error) => return Ok(Err(error)),
                     };
-                    decode(memory)?;
+                    self.measured.timed(chunk.decoded_nbytes, || decode(memory))?;
                     let add = |piece: &Piece| Ok(wave.pieces.try_push((Origin::Slot(start), *piece))?);
                     Ok(pieces.iter().try_for_each(add))
                 })

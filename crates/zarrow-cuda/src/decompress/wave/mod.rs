@@ -15,10 +15,14 @@ mod boxes;
 mod filling;
 mod submission;
 
+pub(crate) use self::filling::DECODED_NBYTES;
+
 use self::answers::Submitted;
 use self::filling::Wave;
 use super::Decompressor;
 use crate::error::{Error, Result};
+use crate::meter::Meter;
+use crate::route::Share;
 use crate::tensor::DeviceTensor;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow::{Array, ErrorKind, ReadOptions, Selection};
@@ -38,30 +42,44 @@ pub struct Done {
     pub failed_frames: u64,
 }
 
-/// Reads `selection` to `result`, decompressing frames of at most `largest` decoded bytes on the device.
+impl std::ops::Add for Done {
+    type Output = Done;
+
+    fn add(self, more: Done) -> Done {
+        Done {
+            on_device: self.on_device + more.on_device,
+            on_host: self.on_host + more.on_host,
+            filled: self.filled + more.filled,
+            failed_frames: self.failed_frames + more.failed_frames,
+        }
+    }
+}
+
+/// Reads `selection` to `result`, decompressing on the device the chunks of its `share`.
 ///
 /// Where frames failed, some elements have no meaning: the read is to be done anew on the host.
 ///
 /// # Errors
 /// As [`Array::read_stored`], and what the driver and the decompressor answer.
-pub fn read(
+pub(crate) fn read(
     array: &Array,
     selection: &Selection,
     result: &DeviceTensor,
     decompressor: &dyn Decompressor,
-    largest: usize,
+    share: &Share,
     options: &ReadOptions<'_>,
 ) -> Result<Done> {
     let waves = Waves {
         result,
         decompressor,
-        largest,
+        share,
         idle: Mutex::default(),
         submitted: Mutex::default(),
         error: Mutex::default(),
         on_device: AtomicU64::new(0),
         on_host: AtomicU64::new(0),
         filled: AtomicU64::new(0),
+        measured: Meter::default(),
     };
     let outcome = array.read_stored(selection, &waves, options);
     if let Some(error) = waves.error.lock().take() {
@@ -76,7 +94,9 @@ pub fn read(
     let mut failed_frames = 0;
     for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
         failed_frames += submitted.failed()?;
+        submitted.timed.iter().for_each(|timed| timed.measure(result.device()));
     }
+    waves.measured.measure(share.format(), result.device());
     Ok(Done {
         on_device: waves.on_device.load(Ordering::Relaxed),
         on_host: waves.on_host.load(Ordering::Relaxed),
@@ -89,8 +109,8 @@ pub fn read(
 struct Waves<'a> {
     result: &'a DeviceTensor,
     decompressor: &'a dyn Decompressor,
-    /// The most bytes that the device decompresses a frame to.
-    largest: usize,
+    share: &'a Share,
+    measured: Meter,
     idle: Mutex<Vec<Wave>>,
     submitted: Mutex<Vec<Submitted>>,
     /// What stopped the read, in the words of this crate.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernel::structs::{Guarded, Piece, Shuffle};
 use crate::kernel::width;
 use crate::memory::DeviceMemory;
+use crate::meter::{Timed, Timer, Timing};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -106,7 +107,13 @@ impl Waves<'_> {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
-        device.copy_beside(&staging, |stream| wave.slot.send(staging.address(), total, stream))?;
+        let mut timed = Vec::new();
+        device.copy_beside(&staging, |stream| {
+            let timer = Timer::start(device, stream);
+            wave.slot.send(staging.address(), total, stream)?;
+            timed.extend(timer.stop(Timing::Copy { nbytes: total as u64 }));
+            Ok(())
+        })?;
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
         let greatest = moves.iter().map(|bytes| match bytes {
@@ -118,7 +125,7 @@ impl Waves<'_> {
         // in its order, and in the result, whose places were computed within its layout.
         unsafe {
             device.launch_place(1, piece_list, count_of(moves.len())?, greatest)?;
-            self.decompress(device, &wave.frames, list, answers.address())?;
+            self.decompress(device, &wave.frames, list, answers.address(), &mut timed)?;
             if !guarded.is_empty() {
                 checksums::verify(device, &guarded, staging.address() + guards as u64)?;
             }
@@ -135,7 +142,7 @@ impl Waves<'_> {
         slot.receive(answers.address(), nbytes, device.stream())?;
         let expected = wave.frames.iter().map(|frame| frame.destination_nbytes as u64);
         let expected = zarrow_array::allocation::collected(expected)?;
-        self.submitted.lock().push(Submitted { slot, expected });
+        self.submitted.lock().push(Submitted { slot, expected, timed });
         Ok(())
     }
 
@@ -150,6 +157,7 @@ impl Waves<'_> {
         frames: &[WaveFrame],
         list: Address,
         answers: Address,
+        timed: &mut Vec<Timed>,
     ) -> Result<()> {
         let column = (frames.len() * 8) as u64;
         let mut start = 0;
@@ -168,16 +176,17 @@ impl Waves<'_> {
                 total: group.iter().map(|frame| frame.destination_nbytes).sum(),
             };
             let temporary = DeviceMemory::new(device, self.decompressor.temporary_nbytes(&batch)?)?;
-            let _current = device.enter()?;
+            let timer = Timer::start(device, device.stream());
             // SAFETY: the caller's contract; temporary memory is freed in the order of the stream.
             unsafe {
-                self.decompressor.decompress(
-                    &batch,
-                    temporary.address(),
-                    temporary.nbytes(),
-                    device.stream(),
-                )?;
+                self.decompressor.decompress(&batch, temporary.address(), temporary.nbytes(), device)?;
             }
+            timed.extend(timer.stop(Timing::Batch {
+                format: batch.format,
+                frames: batch.count as u64,
+                largest: batch.largest as u64,
+                total: batch.total as u64,
+            }));
             start += group.len();
         }
         Ok(())
