@@ -211,10 +211,15 @@ fn rates(times: f64) -> Rates {
     }
 }
 
+/// In one test, so that the rates of the second device are those that are set.
 #[test]
-fn the_route_is_explained() {
+fn rates_decide_and_reads_measure_them() {
     install();
-    // A device of its own, so that its rates are those that are set.
+    the_route_is_explained();
+    reads_measure_what_they_do();
+}
+
+fn the_route_is_explained() {
     let device = device(1);
     let explain = |array: &Array, selection: &Selection, times: f64| {
         device.set_rates(Format::Zstd, rates(times));
@@ -255,9 +260,7 @@ fn the_route_is_explained() {
     assert!(why(vec![]).contains("not compressed"));
 }
 
-#[test]
 fn reads_measure_what_they_do() {
-    install();
     // 16 MiB in chunks of 16 KiB, half of which are left to the host.
     let array = array(&[2048, 2048], |builder| {
         builder.chunk_shape([64, 64]).compressors([codec("numcodecs.lz4", json!({ "acceleration": 1 }))])
