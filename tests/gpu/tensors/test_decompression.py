@@ -121,7 +121,9 @@ def test_corrupt_frames_give_the_error_of_the_host(tmp_path: Path) -> None:
         array.read(device="cuda:0", decompress="device")
     assert str(device.value) == str(host.value)
     whole = np.s_[: 7 << 12]
-    np.testing.assert_array_equal(array.read(whole, device="cuda:0", decompress="device").cpu(), values[whole])
+    np.testing.assert_array_equal(
+        array.read(whole, device="cuda:0", decompress="device").cpu(), values[whole]
+    )
 
 
 def test_a_route_is_explained(tmp_path: Path) -> None:
@@ -132,7 +134,9 @@ def test_a_route_is_explained(tmp_path: Path) -> None:
     assert (told["decompress"], told["chunks"], told["frames"]) == ("host", 1, 1)
     assert "the host decompresses all" in told["why"] and told["measured"] == []
     assert told["seconds"] == told["seconds_on_host"] < told["seconds_on_device"]
-    many = zarrow.create_array(tmp_path / "many", shape=1 << 40, chunks=1 << 13, dtype="u8", compressors=[ZSTD])
+    many = zarrow.create_array(
+        tmp_path / "many", shape=1 << 40, chunks=1 << 13, dtype="u8", compressors=[ZSTD]
+    )
     told = zarrow.gpu.explain(many, device="cuda:1")
     assert told["decompress"] in ("device", "both") and told["chunks_on_device"] > told["chunks"] // 2
     assert told["chunks_on_device"] + told["chunks_on_host"] == told["chunks"] == 1 << 27

@@ -437,7 +437,8 @@ impl ChunkSink for Waves<'_> {
         let first =
             frames.as_ref().and_then(|frames| frames.frames.first()).map_or(0, |first| first.source.start);
         let lead = first.next_multiple_of(alignment) - first;
-        let is_aligned = |frame: &ChunkFrame| frame.is_copy || (frame.source.start + lead) % alignment == 0;
+        let is_aligned =
+            |frame: &ChunkFrame| frame.is_copy || (frame.source.start + lead).is_multiple_of(alignment);
         let frames = frames.filter(|frames| frames.frames.iter().all(is_aligned));
         let frames = frames.filter(|_| self.share.is_next_on_device());
         if chunk.compressor.is_some() {
