@@ -3,12 +3,12 @@
 //! The Makefile builds it, of both major versions; `ZARROW_NVCOMP` names another than the newer one.
 
 use crate::software::{built, device};
-use std::sync::Once;
+use zarrow_array::fork::OnceCell;
 
 /// Names it as the process's nvCOMP, before that is first used.
 pub fn install() {
-    static NAMED: Once = Once::new();
-    NAMED.call_once(|| {
+    static NAMED: OnceCell<()> = OnceCell::new();
+    NAMED.get_or_make(|| {
         device(0);
         if std::env::var_os("ZARROW_NVCOMP").is_none() {
             let library = built("build/software-nvcomp/libnvcomp.so.6");
