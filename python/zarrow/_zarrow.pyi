@@ -338,9 +338,7 @@ def read_many(
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. If `items` is empty it is not looked at.
     device, stream, decompress
-        A GPU to read to, the stream in which the result is used, and where chunks are decompressed: as in
-        `Array.read`. Items that differ in shape or type are read one after the other there, and so are those
-        that the GPU decompresses: a chunk that several of them need is decompressed for each.
+        A GPU to read to, as in `Array.read`. Items that it decompresses, or that differ, are read in turn.
 
     Returns
     -------

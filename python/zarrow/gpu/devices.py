@@ -117,9 +117,9 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     """Say where `array.read(selection, device=..., decompress="auto")` would decompress, and why.
 
     A GPU decompresses each frame with one block of threads, slower than a core of the CPU does, and has
-    hundreds of them. So it gets many small frames: hundreds of chunks, or blosc, whose blocks are frames. How
-    many of the chunks each side gets follows from rates. They begin as estimates, and reads that decompress on
-    that GPU replace them by what they measure. Nothing is read.
+    hundreds of them. So it gets many small frames: hundreds of chunks, or blosc, whose blocks are frames.
+    How many of the chunks each side gets follows from rates. They begin as estimates, and reads that
+    decompress on that GPU replace them by what they measure. Nothing is read.
 
     Parameters
     ----------
@@ -128,18 +128,18 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     selection
         As for `Array.read`; all of the array by default.
     device
-        Whose rates count: `"cuda:0"`, a number or a `torch.device`; the first device by default, and estimates
-        where there is none.
+        Whose rates count: `"cuda:0"`, a number or a `torch.device`; the first device by default, and
+        estimates where there is none.
 
     Returns
     -------
     dict
-        `decompress` (`"host"`, `"device"` or `"both"`), `why` (a sentence), `compressor`, `chunks` (at most as
-        many are touched), `chunk_nbytes` (decoded), `frames` (about as many), `threads` (of the CPU),
-        `chunks_on_device`, `chunks_on_host`; `seconds`, `seconds_on_device` and `seconds_on_host` (as it would
-        be done, and if one side did all; None where only the CPU can); `rates`, in decoded bytes a second:
-        `device` (of hundreds of frames), `device_frame` (of one), `link` (copied), `host_thread`, and `ratio`
-        (decoded to stored bytes); `measured`, the names of those that are no estimates.
+        `decompress` (`"host"`, `"device"` or `"both"`), `why` (a sentence), `compressor`, `chunks` (at most
+        as many are touched), `chunk_nbytes` (decoded), `frames` (about as many), `threads` (of the CPU);
+        `chunks_on_device` and `chunks_on_host`; `seconds`, and `seconds_on_device` and `seconds_on_host` if
+        one side did all, which are None where only the CPU can; `rates`, in decoded bytes a second:
+        `device` (of hundreds of frames), `device_frame` (of one), `link` (of a copy), `host_thread`, and
+        `ratio` (of decoded to stored bytes); `measured`, the names of those rates that are not estimates.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Arrays that zarr-python and numcodecs wrote, in every format that a device decompresses, beside the same reads to the host."""
+"""Arrays of zarr-python and numcodecs, in every format that a device decompresses, beside reads to the host."""
 
 from __future__ import annotations
 
