@@ -14,6 +14,7 @@
 //! }
 //! ```
 
+mod bodies;
 pub mod decompress;
 mod device;
 mod driver;

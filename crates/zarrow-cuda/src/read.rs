@@ -80,7 +80,7 @@ pub fn read_routed(
     };
     if let Some(decompressor) = by_device {
         match wave::read(array, selection, &result, decompressor, options) {
-            Ok(done) if done.failed_frames == 0 => return Ok((result, done)),
+            Ok(done) if done.failed_frames == 0 && !done.is_replaced => return Ok((result, done)),
             Ok(_) => {}
             // The array's own errors are those of the host too. What the device cannot do, it can where that is not asked for.
             Err(error) if route == Route::Device || matches!(error, Error::Zarr(_)) => return Err(error),
@@ -186,10 +186,10 @@ pub fn read_many(
 fn send(slot: &mut Slot, place: &DeviceTensor) -> Result<()> {
     let (device, nbytes) = (place.device(), place.nbytes());
     if place.is_c_contiguous() {
-        return device.copy_beside(place, |stream| slot.send(place.address(), nbytes, stream));
+        return device.copy_beside(place, |stream| slot.send(0..nbytes, place.address(), stream));
     }
     let staging = DeviceTensor::empty(device, &place.extents(), place.dtype().clone())?;
-    device.copy_beside(&staging, |stream| slot.send(staging.address(), nbytes, stream))?;
+    device.copy_beside(&staging, |stream| slot.send(0..nbytes, staging.address(), stream))?;
     place.assign(&staging)
 }
 

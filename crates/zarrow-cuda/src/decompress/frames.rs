@@ -43,6 +43,18 @@ pub struct Frames {
 }
 
 impl Frames {
+    /// How the frames of a chunk may be compressed that decodes to so many bytes, as its compressor tells; none where the host
+    /// is to decode it whatever its headers say.
+    #[must_use]
+    pub fn formats(compressor: &str, decoded_nbytes: usize) -> &'static [Format] {
+        match compressor {
+            "zstd" if decoded_nbytes <= LARGEST_FRAME => &[Format::Zstd],
+            "lz4" if decoded_nbytes <= LARGEST_FRAME => &[Format::Lz4],
+            "blosc" => &[Format::Lz4, Format::Zstd],
+            _ => &[],
+        }
+    }
+
     /// The frames of `stored`, which `compressor` made of `decoded_nbytes` bytes; `None` where the host is to decode it.
     #[must_use]
     pub fn of(compressor: &str, stored: &[u8], decoded_nbytes: usize) -> Option<Frames> {

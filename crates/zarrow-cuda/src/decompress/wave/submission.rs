@@ -26,28 +26,39 @@ impl Waves<'_> {
         let lists = wave.used.next_multiple_of(ALIGNMENT);
         let boxes = lists + wave.frames.len() * FRAME_NBYTES;
         let total = boxes + (wave.pieces.len() + wave.copies.len()) * size_of::<Piece>();
+        let bodies = wave.bodies.iter().map(|body| body.memory());
+        let bodies: Vec<Arc<DeviceMemory>> = zarrow_array::allocation::try_collected(bodies)?;
         let staging = Arc::new(DeviceMemory::new(device, total)?);
         let decompressed = DeviceMemory::new(device, wave.decompressed)?;
         let answers = DeviceMemory::new(device, wave.frames.len() * ANSWER_NBYTES)?;
         // Frames of one format stand together.
         wave.frames.sort_by_key(|frame| frame.format as u8);
         let copies = std::mem::take(&mut wave.copies);
-        let (pointer, room) = wave.slot.ready()?;
+        // The lists stand behind the bytes, or in a slot of their own where these had more frames than there is room for.
+        let (mut pointer, room) = wave.slot.ready()?;
+        let (mut own, mut start) = (None, lists);
         if total > room {
-            return Err(Error::Unsupported(format!("a slot of {room} bytes has no room for {total}")));
+            let slot = own.insert(device.idle.take(device, (total - lists).max(ANSWER_SLOT_NBYTES))?);
+            (pointer, start) = (slot.ready()?.0, 0);
         }
-        // SAFETY: the lists lie behind the chunks' bytes in the slot, which is this wave's alone.
+        // SAFETY: the slot has so many bytes there, behind those of the chunks, and is this wave's alone.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
-                pointer.as_ptr().add(lists).cast::<MaybeUninit<u8>>(),
+                pointer.as_ptr().add(start).cast::<MaybeUninit<u8>>(),
                 total - lists,
             )
+        };
+        let address = |origin: Origin| match origin {
+            Origin::Slot(at) => staging.address() + at as u64,
+            Origin::Body(number, at) => bodies[number].address() + at as u64,
+            Origin::Decompressed(at) => decompressed.address() + at as u64,
+            Origin::Fill => 0,
         };
         let (list, rest) = bytes.split_at_mut(boxes - lists);
         let column = wave.frames.len() * 8;
         for (number, frame) in wave.frames.iter().enumerate() {
             let words = [
-                staging.address() + frame.source as u64,
+                address(frame.source),
                 frame.source_nbytes as u64,
                 decompressed.address() + frame.destination as u64,
                 frame.destination_nbytes as u64,
@@ -58,7 +69,7 @@ impl Waves<'_> {
             }
         }
         let copied = copies.iter().map(|(source, destination, nbytes)| Piece {
-            source: staging.address() + *source as u64,
+            source: address(*source),
             destination: decompressed.address() + *destination as u64,
             count: *nbytes as u64,
             shape: [*nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
@@ -67,16 +78,21 @@ impl Waves<'_> {
             rank: 1,
             ..Piece::none()
         });
-        let placed = wave.pieces.iter().map(|(origin, piece)| match origin {
-            Origin::Slot(at) => Piece { source: staging.address() + *at as u64, ..*piece },
-            Origin::Decompressed(at) => Piece { source: decompressed.address() + *at as u64, ..*piece },
-            Origin::Fill => *piece,
-        });
+        let placed =
+            wave.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
         for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(copied.chain(placed)) {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
-        device.copy_beside(&staging, |stream| wave.slot.send(staging.address(), total, stream))?;
+        device.copy_beside(&(bodies.clone(), Arc::clone(&staging)), |stream| {
+            let filled = if own.is_some() { wave.used } else { total };
+            wave.slot.send(0..filled, staging.address(), stream)?;
+            if let Some(slot) = &mut own {
+                slot.send(0..total - lists, staging.address() + lists as u64, stream)?;
+            }
+            let mut each = wave.bodies.iter().zip(&bodies);
+            each.try_for_each(|(body, memory)| body.send(memory.address(), stream))
+        })?;
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
         let greatest = copies.iter().map(|(.., nbytes)| *nbytes as u64).max().unwrap_or(0);
