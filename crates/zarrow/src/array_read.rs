@@ -192,9 +192,7 @@ impl Array {
         let is_plain =
             matches!(&chain.array_to_bytes, ArrayToBytes::Bytes { swap } if !matches!(swap, Swap::Fields(_)));
         let is_even = |axis: &AxisSelection| matches!(axis, AxisSelection::Even { .. });
-        is_plain
-            && chain.has_fixed_elements()
-            && selection.axes().iter().all(is_even)
+        is_plain && chain.has_fixed_elements() && selection.axes().iter().all(is_even)
     }
 
     /// Maps `selection` from the files that hold it, where they hold plain elements that lie as a tensor's do; `None`

@@ -93,6 +93,7 @@ impl Waves<'_> {
         if chunk.is_raw && landed.offset % width(self.result.item_size()) != 0 {
             return Ok(false);
         }
+        self.landed.fetch_add(1, Ordering::Relaxed);
         let Some(planned) = self.plan(chunk, landed.bytes).map_err(|error| self.stop(error))? else {
             return self.decode_here(chunk, Some(landed.bytes)).map(|()| true);
         };

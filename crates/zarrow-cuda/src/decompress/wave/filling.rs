@@ -158,7 +158,9 @@ impl Wave {
 impl Room {
     /// Bytes of the lists.
     pub(super) fn lists_nbytes(self) -> usize {
-        self.frames.saturating_mul(FRAME_NBYTES).saturating_add(self.pieces.saturating_mul(size_of::<Piece>()))
+        self.frames
+            .saturating_mul(FRAME_NBYTES)
+            .saturating_add(self.pieces.saturating_mul(size_of::<Piece>()))
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Done {
     pub on_device: u64,
     /// Chunks that the host decoded.
     pub on_host: u64,
+    /// Chunks whose bytes the store had brought to pinned memory.
+    pub landed: u64,
     /// Chunks that are not stored.
     pub filled: u64,
     /// Frames that the device could not decompress, or decompressed to another size.
@@ -69,6 +71,7 @@ pub fn read(
         error: Mutex::default(),
         on_device: AtomicU64::new(0),
         on_host: AtomicU64::new(0),
+        landed: AtomicU64::new(0),
         filled: AtomicU64::new(0),
     };
     let outcome = array.read_stored(selection, &waves, options);
@@ -77,7 +80,8 @@ pub fn read(
     }
     match outcome {
         Err(error)
-            if waves.is_replaced.load(Ordering::Relaxed) && !matches!(error.kind(), ErrorKind::Interrupted) =>
+            if waves.is_replaced.load(Ordering::Relaxed)
+                && !matches!(error.kind(), ErrorKind::Interrupted) =>
         {
             return Ok(Done { is_replaced: true, ..Done::default() });
         }
@@ -95,6 +99,7 @@ pub fn read(
     Ok(Done {
         on_device: waves.on_device.load(Ordering::Relaxed),
         on_host: waves.on_host.load(Ordering::Relaxed),
+        landed: waves.landed.load(Ordering::Relaxed),
         filled: waves.filled.load(Ordering::Relaxed),
         failed_frames,
         is_replaced: false,
@@ -113,6 +118,7 @@ struct Waves<'a> {
     error: Mutex<Option<Error>>,
     on_device: AtomicU64,
     on_host: AtomicU64,
+    landed: AtomicU64,
     filled: AtomicU64,
 }
 

@@ -78,8 +78,7 @@ impl Waves<'_> {
             rank: 1,
             ..Piece::none()
         });
-        let placed =
-            wave.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
+        let placed = wave.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
         for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(copied.chain(placed)) {
             place.write_copy_of_slice(piece.bytes());
         }

@@ -39,11 +39,7 @@ impl BodyMemory {
     /// # Safety
     /// As long as this is there, the memory is there, and nobody else writes to it. Once the body has landed, it may be read.
     #[must_use]
-    pub unsafe fn new(
-        pointer: NonNull<u8>,
-        nbytes: usize,
-        owner: Arc<dyn Any + Send + Sync>,
-    ) -> BodyMemory {
+    pub unsafe fn new(pointer: NonNull<u8>, nbytes: usize, owner: Arc<dyn Any + Send + Sync>) -> BodyMemory {
         BodyMemory { pointer, nbytes, owner }
     }
 
@@ -144,10 +140,10 @@ impl Frames for BodyFrames {
             BodyBytes::Lent(memory, filled) if frame.len() <= memory.nbytes - *filled => {
                 // SAFETY: so many bytes are free behind those that are filled, and nobody else uses the memory.
                 unsafe {
-                    memory.pointer.add(*filled).copy_from_nonoverlapping(
-                        NonNull::from(frame).cast::<u8>(),
-                        frame.len(),
-                    );
+                    memory
+                        .pointer
+                        .add(*filled)
+                        .copy_from_nonoverlapping(NonNull::from(frame).cast::<u8>(), frame.len());
                 }
                 *filled += frame.len();
                 return Ok(());
@@ -184,9 +180,9 @@ mod tests {
     impl BodyAlloc for Lender {
         fn body(&self, nbytes: usize) -> Option<BodyMemory> {
             self.1.fetch_add(1, Ordering::Relaxed);
-            let mut memory = vec![0u8; nbytes].into_boxed_slice();
+            let mut memory = vec![0u8; nbytes];
             let pointer = NonNull::new(memory.as_mut_ptr())?;
-            let owner = Arc::new(std::sync::Mutex::new(memory));
+            let owner = Arc::new(memory);
             // SAFETY: the owner keeps the memory, and touches it no more.
             (nbytes <= self.0).then(|| unsafe { BodyMemory::new(pointer, nbytes, owner) })
         }
