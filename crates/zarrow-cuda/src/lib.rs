@@ -14,9 +14,11 @@
 //! }
 //! ```
 
+mod bodies;
 pub mod decompress;
 mod device;
 mod driver;
+mod elements;
 mod error;
 pub mod export;
 mod foreign;
@@ -33,6 +35,7 @@ mod stream;
 mod tensor;
 
 pub use device::{Device, release_memory};
+pub use elements::Elements;
 pub use error::{Error, Result};
 pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::stream::{Event, Stream};
 use std::ffi::c_void;
 use std::fmt;
+use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use zarrow_array::fork::{Mutex, generation};
 
@@ -80,13 +81,23 @@ impl Idle {
             let mut idle = self.0.lock();
             let fitting = idle.iter().enumerate().filter(|(_, pinned)| pinned.nbytes >= nbytes);
             let smallest = fitting.min_by_key(|(_, pinned)| pinned.nbytes).map(|(number, _)| number);
-            smallest.map(|number| idle.swap_remove(number))
+            // The one that came back first, whose copies are likely to be done.
+            smallest.map(|number| idle.remove(number))
         };
         let pinned = match found {
             Some(pinned) => pinned,
             None => Pinned::new(device, nbytes)?,
         };
         Ok(Slot { pinned: Some(pinned) })
+    }
+
+    /// As [`take`](Idle::take), for those who cannot wait: a slot that no copy uses any more.
+    pub(crate) fn take_ready(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
+        let slot = self.take(device, nbytes)?;
+        match slot.is_ready()? {
+            true => Ok(slot),
+            false => Ok(Slot { pinned: Some(Pinned::new(device, nbytes)?) }),
+        }
     }
 
     /// Frees all of them.
@@ -128,17 +139,23 @@ impl Slot {
         Ok((pinned.pointer, pinned.nbytes))
     }
 
-    /// Copies the first `nbytes` bytes to the device, in `stream`. The caller does not wait.
-    pub(crate) fn send(&mut self, to: Address, nbytes: usize, stream: Stream) -> Result<()> {
-        self.copy(nbytes, stream, |current, pointer| {
+    /// Whether no copy uses it any more.
+    fn is_ready(&self) -> Result<bool> {
+        let last = self.pinned.as_ref().and_then(|pinned| pinned.last.as_ref());
+        last.map_or(Ok(true), Event::is_reached)
+    }
+
+    /// Copies these of its bytes to the device, in `stream`. The caller does not wait.
+    pub(crate) fn send(&mut self, bytes: Range<usize>, to: Address, stream: Stream) -> Result<()> {
+        self.copy(&bytes, stream, |current, pointer| {
             // SAFETY: the slot has these bytes, and keeps them until the event of this copy.
-            unsafe { current.driver.copy_to_device(to, pointer.cast_const(), nbytes, stream.handle()) }
+            unsafe { current.driver.copy_to_device(to, pointer.cast_const(), bytes.len(), stream.handle()) }
         })
     }
 
     /// Copies `nbytes` bytes from the device, in `stream`. The caller does not wait: [`ready`](Slot::ready) does.
     pub(crate) fn receive(&mut self, from: Address, nbytes: usize, stream: Stream) -> Result<()> {
-        self.copy(nbytes, stream, |current, pointer| {
+        self.copy(&(0..nbytes), stream, |current, pointer| {
             // SAFETY: as in `send`.
             unsafe { current.driver.copy_to_host(pointer, from, nbytes, stream.handle()) }
         })
@@ -146,19 +163,21 @@ impl Slot {
 
     fn copy(
         &mut self,
-        nbytes: usize,
+        bytes: &Range<usize>,
         stream: Stream,
         submit: impl FnOnce(&Current, *mut c_void) -> Result<()>,
     ) -> Result<()> {
-        let Some(pinned) = self.pinned.as_mut().filter(|pinned| nbytes <= pinned.nbytes) else {
-            return Err(Error::Unsupported(format!("a slot has no {nbytes} bytes")));
+        let Some(pinned) = self.pinned.as_mut().filter(|pinned| bytes.end <= pinned.nbytes) else {
+            return Err(Error::Unsupported(format!("a slot has no {} bytes", bytes.end)));
         };
-        if nbytes == 0 {
+        if bytes.is_empty() {
             return Ok(());
         }
         let current = pinned.device.enter()?;
         pinned.lost = true;
-        submit(&current, pinned.pointer.as_ptr().cast())?;
+        // SAFETY: the range lies in the memory.
+        let start = unsafe { pinned.pointer.add(bytes.start) };
+        submit(&current, start.as_ptr().cast())?;
         pinned.last = Some(Event::record(pinned.device, stream)?);
         pinned.lost = false;
         Ok(())

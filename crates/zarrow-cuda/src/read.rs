@@ -13,18 +13,19 @@
 use crate::decompress::decompressor;
 use crate::decompress::wave::{self, Done};
 use crate::device::Device;
+use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::pinned::Slot;
 use crate::route::{DecompressedBy, Route, Share, explain, takes};
 use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
 use zarrow::{Array, Part, ReadOptions, Selection, Strided, Values, WriteOptions};
-use zarrow_array::{IndexStep, shape};
+use zarrow_array::{DataType, IndexStep, shape};
 
 /// Bytes of a part, where chunks are smaller.
 const PART_NBYTES: usize = 16 << 20;
 
-/// Reads `selection` of `array` to `device`, or into `out`, which is on it and whose elements may lie apart.
+/// Reads `selection` of an array, or of a field of its elements, to `device`, or into `out`, which is on it and whose elements may lie apart.
 ///
 /// The result may be used in [`Device::stream`]; another stream waits for it (`Device::order`).
 ///
@@ -41,15 +42,16 @@ const PART_NBYTES: usize = 16 << 20;
 /// println!("{:?} at {:#x}", tensor.shape(), tensor.address());
 /// # Ok::<(), zarrow_cuda::Error>(())
 /// ```
-pub fn read(
-    array: &Array,
+pub fn read<'a>(
+    elements: impl Into<Elements<'a>>,
     selection: &Selection,
     device: &'static Device,
     out: Option<&DeviceTensor>,
     options: &ReadOptions<'_>,
 ) -> Result<DeviceTensor> {
-    let result = place_for(array, selection, device, out)?;
-    read_by_parts(array, selection, &result, options)?;
+    let elements = elements.into();
+    let result = place_for(elements, selection, device, out)?;
+    read_by_parts(elements, selection, &result, options)?;
     Ok(result)
 }
 
@@ -60,68 +62,79 @@ pub fn read(
 /// # Errors
 /// As [`read`]; [`Error::Unsupported`] where the device is asked for, and can decompress nothing of it;
 /// [`Error::Unavailable`] where nobody decompresses there; and what the decompressor answers.
-pub fn read_routed(
-    array: &Array,
+pub fn read_routed<'a>(
+    elements: impl Into<Elements<'a>>,
     selection: &Selection,
     device: &'static Device,
     out: Option<&DeviceTensor>,
     route: Route,
     options: &ReadOptions<'_>,
 ) -> Result<(DeviceTensor, Done)> {
-    let result = place_for(array, selection, device, out)?;
-    let by_device = match route {
-        Route::Host => None,
-        Route::Device => {
+    let elements = elements.into();
+    let result = place_for(elements, selection, device, out)?;
+    let by_device = match (route, elements) {
+        (Route::Device, Elements::Whole(array)) => {
             takes(array, selection, usize::MAX).map_err(Error::Unsupported)?;
-            Some((decompressor()?, Share::all(array)))
+            Some((array, decompressor()?, Share::all(array)))
         }
-        Route::Auto => {
+        (Route::Device, Elements::Field(_)) => {
+            let text = "fields of structures are gathered by the host, as decompress=\"host\" says";
+            return Err(Error::Unsupported(text.to_owned()));
+        }
+        (Route::Auto, Elements::Whole(array)) => {
             let share = Share::of(array, &explain(array, selection, Some(device)));
-            decompressor().ok().zip(share)
+            decompressor().ok().zip(share).map(|(decompressor, share)| (array, decompressor, share))
         }
+        (Route::Host, _) | (Route::Auto, Elements::Field(_)) => None,
     };
-    if let Some((decompressor, share)) = by_device {
+    if let Some((array, decompressor, share)) = by_device {
         match wave::read(array, selection, &result, decompressor, &share, options) {
-            Ok(done) if done.failed_frames == 0 => return Ok((result, done)),
+            Ok(done) if done.failed_frames == 0 && !done.is_replaced => return Ok((result, done)),
             Ok(_) => {}
             // The array's own errors are those of the host too. What the device cannot do, it can where that is not asked for.
             Err(error) if route == Route::Device || matches!(error, Error::Zarr(_)) => return Err(error),
             Err(_) => {}
         }
     }
-    read_by_parts(array, selection, &result, options)?;
+    read_by_parts(elements, selection, &result, options)?;
     Ok((result, Done::default()))
 }
 
 /// The memory of a read's result.
 fn place_for(
-    array: &Array,
+    elements: Elements<'_>,
     selection: &Selection,
     device: &'static Device,
     out: Option<&DeviceTensor>,
 ) -> Result<DeviceTensor> {
     let extents = selection.shape();
     match out {
-        Some(out) => check_place(array, &extents, device, out).map(|()| out.clone()),
-        None => DeviceTensor::empty(device, &extents, array.data_type().clone()),
+        Some(out) => check_place(elements.data_type(), &extents, device, out).map(|()| out.clone()),
+        None => DeviceTensor::empty(device, &extents, elements.data_type().clone()),
     }
 }
 
 /// Steps 1 to 4.
 fn read_by_parts(
-    array: &Array,
+    elements: Elements<'_>,
     selection: &Selection,
     result: &DeviceTensor,
     options: &ReadOptions<'_>,
 ) -> Result<()> {
     let item_size = result.item_size();
+    let array = elements.array();
     let unit = array.chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
     let parts = selection.parts(&unit, item_size, PART_NBYTES);
-    parts.iter().try_for_each(|part| read_part(array, part, result, options))
+    parts.iter().try_for_each(|part| read_part(elements, part, result, options))
 }
 
 /// Steps 2 and 3 for one part.
-fn read_part(array: &Array, part: &Part, result: &DeviceTensor, options: &ReadOptions<'_>) -> Result<()> {
+fn read_part(
+    elements: Elements<'_>,
+    part: &Part,
+    result: &DeviceTensor,
+    options: &ReadOptions<'_>,
+) -> Result<()> {
     let device = result.device();
     let extents = part.selection.shape();
     let nbytes = shape::nbytes(&extents, result.item_size())?;
@@ -130,7 +143,7 @@ fn read_part(array: &Array, part: &Part, result: &DeviceTensor, options: &ReadOp
     let strides = c_byte_strides(&extents, result.item_size())?;
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
     // SAFETY: the slot has these bytes and is this read's alone; C strides give each position its own place.
-    unsafe { array.read_strided(&part.selection, memory, options)? };
+    unsafe { elements.read_strided(&part.selection, memory, options)? };
     send(&mut slot, &place_of(result, &part.start, &extents)?)
 }
 
@@ -160,12 +173,17 @@ pub fn read_many(
     let extents = selection.shape();
     let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
     for (array, _) in items {
-        check_place(array, &batch, out.device(), out)?;
+        check_place(array.data_type(), &batch, out.device(), out)?;
     }
     let item_nbytes = shape::nbytes(&extents, out.item_size())?;
     if item_nbytes > PART_NBYTES {
         return items.iter().enumerate().try_for_each(|(number, (array, selection))| {
-            read_by_parts(array, selection, &rows_of(out, number, 1)?.reshape(&signed(&extents))?, options)
+            read_by_parts(
+                Elements::Whole(array),
+                selection,
+                &rows_of(out, number, 1)?.reshape(&signed(&extents))?,
+                options,
+            )
         });
     }
     let device = out.device();
@@ -207,11 +225,11 @@ pub fn read_many_routed(
     let extents = selection.shape();
     let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
     for (array, _) in items {
-        check_place(array, &batch, device, out)?;
+        check_place(array.data_type(), &batch, device, out)?;
     }
     items.iter().enumerate().try_fold(Done::default(), |done, (number, (array, selection))| {
         let place = rows_of(out, number, 1)?.reshape(&signed(&extents))?;
-        let (_, more) = read_routed(array, selection, device, Some(&place), route, options)?;
+        let (_, more) = read_routed(*array, selection, device, Some(&place), route, options)?;
         Ok(done + more)
     })
 }
@@ -220,10 +238,10 @@ pub fn read_many_routed(
 fn send(slot: &mut Slot, place: &DeviceTensor) -> Result<()> {
     let (device, nbytes) = (place.device(), place.nbytes());
     if place.is_c_contiguous() {
-        return device.copy_beside(place, |stream| slot.send(place.address(), nbytes, stream));
+        return device.copy_beside(place, |stream| slot.send(0..nbytes, place.address(), stream));
     }
     let staging = DeviceTensor::empty(device, &place.extents(), place.dtype().clone())?;
-    device.copy_beside(&staging, |stream| slot.send(staging.address(), nbytes, stream))?;
+    device.copy_beside(&staging, |stream| slot.send(0..nbytes, staging.address(), stream))?;
     place.assign(&staging)
 }
 
@@ -280,14 +298,14 @@ pub fn in_stream<T>(device: &'static Device, stream: Stream, work: impl FnOnce()
     outcome
 }
 
-fn check_place(array: &Array, extents: &[u64], device: &Device, out: &DeviceTensor) -> Result<()> {
+fn check_place(dtype: &DataType, extents: &[u64], device: &Device, out: &DeviceTensor) -> Result<()> {
     if out.device().ordinal() != device.ordinal() {
         return Err(Error::OtherDevice { expected: device.to_string(), found: out.device().to_string() });
     }
     out.check_writable()?;
-    if out.dtype() != array.data_type() {
-        let (expected, found) = (array.data_type(), out.dtype());
-        return Err(Error::Unsupported(format!("expected out= with elements of {expected}, got {found}")));
+    if out.dtype() != dtype {
+        let text = format!("expected out= with elements of {dtype}, got {}", out.dtype());
+        return Err(Error::Unsupported(text));
     }
     if out.extents() != extents {
         let text = format!("expected out= of shape {extents:?}, got {:?}", out.shape());

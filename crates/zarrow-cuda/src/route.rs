@@ -254,9 +254,6 @@ pub(crate) fn takes(array: &Array, selection: &Selection, largest_frame: usize) 
             "the selection has a list of positions, and only slices and integers are placed by the device",
         );
     }
-    if array.store().remote().is_some() {
-        return no("the array is in a store that is not local");
-    }
     let Some(Compressor { name, .. }) = Compressor::of(array) else {
         return no("the chunks are not compressed, or by several codecs");
     };

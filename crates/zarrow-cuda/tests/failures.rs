@@ -4,28 +4,13 @@
 #[path = "device/software.rs"]
 mod software;
 
-use software::{device, library};
-use std::ffi::CString;
+use software::{device, fail};
 use std::sync::Arc;
 use zarrow::store::MemoryStore;
 use zarrow::{
     Array, ArrayBuilder, Existing, Number, OpenOptions, ReadOptions, Selection, WriteOptions, create_array,
 };
 use zarrow_cuda::{DeviceTensor, Error, Event, read, write};
-
-/// Makes calls of the driver fail from now on, as `ZARROW_SOFTWARE_DEVICE_FAIL` says it; nothing for an empty text.
-fn fail(calls: &str) {
-    let path = CString::new(library().to_str().unwrap()).unwrap();
-    let calls = CString::new(calls).unwrap();
-    // SAFETY: the library is loaded, and its function reads a text that ends with NUL.
-    unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-        let function = libc::dlsym(handle, c"zarrow_device_fail".as_ptr());
-        assert!(!function.is_null());
-        let set: unsafe extern "C" fn(*const libc::c_char) = std::mem::transmute(function);
-        set(calls.as_ptr());
-    }
-}
 
 fn array() -> Array {
     let metadata = ArrayBuilder::new([64, 48], Number::Float32).chunk_shape([16, 16]).build().unwrap();

@@ -83,3 +83,18 @@ pub fn counters() -> Counters {
         live_nbytes,
     }
 }
+
+/// Makes calls of the driver fail from now on, as `ZARROW_SOFTWARE_DEVICE_FAIL` says it; nothing for an empty text.
+#[allow(dead_code, reason = "each test uses some")]
+pub fn fail(calls: &str) {
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let calls = std::ffi::CString::new(calls).unwrap();
+    // SAFETY: the library is loaded, and its function reads a text that ends with NUL.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        let function = libc::dlsym(handle, c"zarrow_device_fail".as_ptr());
+        assert!(!function.is_null());
+        let set: unsafe extern "C" fn(*const libc::c_char) = std::mem::transmute(function);
+        set(calls.as_ptr());
+    }
+}

@@ -63,14 +63,24 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// The format of frames that `compressor` makes of whole chunks; `None` for others, and for Blosc, which has blocks.
+    /// How the frames of a chunk of `compressor` may be compressed; none where no device decompresses them.
+    #[must_use]
+    pub fn formats(compressor: &str) -> &'static [Format] {
+        match compressor {
+            "zstd" => &[Format::Zstd],
+            "lz4" => &[Format::Lz4],
+            // nvCOMP's own gzip says nothing of what it verifies: the header is read here, the checksum is verified here.
+            "gzip" | "zlib" => &[Format::Deflate],
+            "blosc" => &[Format::Lz4, Format::Zstd, Format::Deflate],
+            _ => &[],
+        }
+    }
+
+    /// The one format of frames that are whole chunks; `None` for others, and for Blosc, which has blocks.
     #[must_use]
     pub fn format_of(compressor: &str) -> Option<Format> {
-        match compressor {
-            "zstd" => Some(Format::Zstd),
-            "lz4" => Some(Format::Lz4),
-            // nvCOMP's own gzip says nothing of what it verifies: the header is read here, the checksum is verified here.
-            "gzip" | "zlib" => Some(Format::Deflate),
+        match Frames::formats(compressor) {
+            [one] => Some(*one),
             _ => None,
         }
     }

@@ -29,34 +29,40 @@ impl Waves<'_> {
         let guarded_count = wave.frames.iter().filter(|frame| frame.checksum.is_some()).count();
         let boxes = guards + guarded_count * size_of::<Guarded>();
         let total = boxes + (wave.pieces.len() + wave.moves.len()) * size_of::<Piece>();
+        let bodies = wave.bodies.iter().map(|body| body.memory());
+        let bodies: Vec<Arc<DeviceMemory>> = zarrow_array::allocation::try_collected(bodies)?;
         let staging = Arc::new(DeviceMemory::new(device, total)?);
         let decompressed = DeviceMemory::new(device, wave.decompressed)?;
         let answers = DeviceMemory::new(device, wave.frames.len() * ANSWER_NBYTES)?;
         // Frames of one format stand together.
         wave.frames.sort_by_key(|frame| frame.format as u8);
         let moves = std::mem::take(&mut wave.moves);
-        let (pointer, room) = wave.slot.ready()?;
+        // The lists stand behind the bytes, or in a slot of their own where these had more frames than there is room for.
+        let (mut pointer, room) = wave.slot.ready()?;
+        let (mut own, mut start) = (None, lists);
         if total > room {
-            return Err(Error::Unsupported(format!("a slot of {room} bytes has no room for {total}")));
+            let slot = own.insert(device.idle.take(device, (total - lists).max(ANSWER_SLOT_NBYTES))?);
+            (pointer, start) = (slot.ready()?.0, 0);
         }
-        // SAFETY: the lists lie behind the chunks' bytes in the slot, which is this wave's alone.
+        // SAFETY: the slot has so many bytes there, behind those of the chunks, and is this wave's alone.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
-                pointer.as_ptr().add(lists).cast::<MaybeUninit<u8>>(),
+                pointer.as_ptr().add(start).cast::<MaybeUninit<u8>>(),
                 total - lists,
             )
         };
-        let (list, rest) = bytes.split_at_mut(guards - lists);
-        let (guard_list, rest) = rest.split_at_mut(boxes - guards);
-        let address_of = |origin: Origin| match origin {
+        let address = |origin: Origin| match origin {
             Origin::Slot(at) => staging.address() + at as u64,
+            Origin::Body(number, at) => bodies[number].address() + at as u64,
             Origin::Decompressed(at) => decompressed.address() + at as u64,
             Origin::Fill => 0,
         };
+        let (list, rest) = bytes.split_at_mut(guards - lists);
+        let (guard_list, rest) = rest.split_at_mut(boxes - guards);
         let column = wave.frames.len() * 8;
         for (number, frame) in wave.frames.iter().enumerate() {
             let words = [
-                address_of(frame.source),
+                address(frame.source),
                 frame.source_nbytes as u64,
                 decompressed.address() + frame.destination as u64,
                 frame.destination_nbytes as u64,
@@ -84,8 +90,8 @@ impl Waves<'_> {
         }
         let moved = moves.iter().map(|bytes| match *bytes {
             Move::Copy { source, destination, nbytes } => Piece {
-                source: address_of(Origin::Slot(source)),
-                destination: address_of(Origin::Decompressed(destination)),
+                source: address(source),
+                destination: address(Origin::Decompressed(destination)),
                 count: nbytes as u64,
                 shape: [nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
                 source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
@@ -94,25 +100,29 @@ impl Waves<'_> {
                 ..Piece::none()
             },
             Move::Patch { place, value } => Piece {
-                destination: address_of(Origin::Slot(place)),
+                destination: address(place),
                 count: 1,
                 shuffle: Shuffle::Fill,
                 fill: [value; 16],
                 ..Piece::none()
             },
         });
-        let placed =
-            wave.pieces.iter().map(|(origin, piece)| Piece { source: address_of(*origin), ..*piece });
+        let placed = wave.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
         for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(moved.chain(placed)) {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
         let mut timed = Vec::new();
-        device.copy_beside(&staging, |stream| {
+        device.copy_beside(&(bodies.clone(), Arc::clone(&staging)), |stream| {
             let timer = Timer::start(device, stream);
-            wave.slot.send(staging.address(), total, stream)?;
+            let filled = if own.is_some() { wave.used } else { total };
+            wave.slot.send(0..filled, staging.address(), stream)?;
+            if let Some(slot) = &mut own {
+                slot.send(0..total - lists, staging.address() + lists as u64, stream)?;
+            }
             timed.extend(timer.stop(Timing::Copy { nbytes: total as u64 }));
-            Ok(())
+            let mut each = wave.bodies.iter().zip(&bodies);
+            each.try_for_each(|(body, memory)| body.send(memory.address(), stream))
         })?;
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
