@@ -68,8 +68,8 @@ async def read_async(
     mask
         Which values mean that an element is missing, as for `read`.
     device, stream, decompress
-        Read to a GPU, as for `read`. As there, the result may be used in `stream` when the `await` ends. Without
-        `stream`, that is the current stream of the task's thread, for an `out` of PyTorch or CuPy.
+        Read to a GPU, as for `read`. As there, the result may be used in `stream` when the `await` ends.
+        Without `stream`, that is the current stream of the task's thread, for an `out` of PyTorch or CuPy.
 
     Returns
     -------

@@ -74,7 +74,7 @@ def test_each_byte_of_a_remote_store_crosses_once(
 def test_reads_are_awaited(tmp_path: Path, url: str, values: Any, is_remote: bool) -> None:
     array = stored(tmp_path, values)
     array = zarrow.open(url) if is_remote else array
-    out = zarrow.gpu.zeros((53, 37), dtype="f4").T
+    out = zarrow.gpu.asarray(np.zeros((53, 37), "f4")).T
 
     async def reads() -> list[Any]:
         many = [array.read_async(np.s_[row, ::-3], device="cuda:0", stream=1) for row in range(20)]
@@ -92,7 +92,7 @@ def test_reads_are_awaited(tmp_path: Path, url: str, values: Any, is_remote: boo
 def test_a_task_that_is_cancelled_stops_its_read(tmp_path: Path, url: str, values: Any) -> None:
     stored(tmp_path, values)
     array = zarrow.open(url)
-    out = zarrow.gpu.full(values.shape, -1, dtype="f4")
+    out = zarrow.gpu.asarray(np.full(values.shape, -1, "f4"))
 
     async def cancelled() -> None:
         task = asyncio.ensure_future(array.read_async(device="cuda:0", out=out))
