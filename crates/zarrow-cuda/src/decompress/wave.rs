@@ -423,6 +423,11 @@ impl Waves<'_> {
 /// Bytes of a slot for answers.
 const ANSWER_SLOT_NBYTES: usize = 256 << 10;
 
+/// Bytes of the largest frame of a chunk.
+fn largest(frames: &ChunkFrames) -> u64 {
+    frames.frames.iter().map(|frame| frame.destination.len() as u64).max().unwrap_or(0)
+}
+
 fn count_of(count: usize) -> Result<u32> {
     u32::try_from(count).map_err(|_| Error::Unsupported("a wave of too many boxes".to_owned()))
 }
@@ -440,7 +445,7 @@ impl ChunkSink for Waves<'_> {
         let is_aligned =
             |frame: &ChunkFrame| frame.is_copy || (frame.source.start + lead).is_multiple_of(alignment);
         let frames = frames.filter(|frames| frames.frames.iter().all(is_aligned));
-        let frames = frames.filter(|_| self.share.is_next_on_device());
+        let frames = frames.filter(|frames| self.share.is_next_on_device(largest(frames)));
         if chunk.compressor.is_some() {
             self.measured.stored(chunk.decoded_nbytes, chunk.bytes.len());
         }
