@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::rates::Rates;
 use crate::split::{Alike, Split, split};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zarrow::{Array, AxisSelection, DataType, Selection, num_threads};
 
 /// About how many bytes a block of Blosc has, where the metadata do not say it.
@@ -138,28 +138,47 @@ impl fmt::Display for Milliseconds {
 #[derive(Debug)]
 pub(crate) struct Share {
     format: Format,
-    largest_frame: usize,
-    on_device: u64,
+    on_device: AtomicU64,
     chunks: u64,
     taken: AtomicU64,
+    /// What the share follows from, until the first chunk shows how large its frames are; `None` for all of them.
+    assumed: Option<Assumed>,
+    is_known: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Assumed {
+    alike: Alike,
+    rates: Rates,
+    threads: usize,
 }
 
 impl Share {
     /// All of them, however large.
     pub(crate) fn all(array: &Array) -> Share {
-        Share::new(array, usize::MAX, 1, 1)
+        let format = Compressor::of(array).and_then(|compressor| compressor.format);
+        Share::new(format.unwrap_or(Format::Zstd), 1, 1)
     }
 
     /// Those of an explanation; `None` for none.
     pub(crate) fn of(array: &Array, explanation: &Explanation) -> Option<Share> {
-        let split = explanation.split.as_ref().filter(|split| split.on_device > 0)?;
-        Some(Share::new(array, LARGEST_FRAME, split.on_device, explanation.chunks))
+        let (split, rates) = (explanation.split.filter(|split| split.on_device > 0)?, explanation.rates?);
+        let compressor = Compressor::of(array)?;
+        let Explanation { chunks, chunk_nbytes: nbytes, threads, .. } = *explanation;
+        let alike = Alike { chunks, nbytes, largest_frame: compressor.largest_frame(nbytes) };
+        let share = Share::new(compressor.format?, split.on_device, chunks);
+        Some(Share { assumed: Some(Assumed { alike, rates, threads }), ..share })
     }
 
-    fn new(array: &Array, largest_frame: usize, on_device: u64, chunks: u64) -> Share {
-        let format = Compressor::of(array).and_then(|compressor| compressor.format);
-        let format = format.unwrap_or(Format::Zstd);
-        Share { format, largest_frame, on_device, chunks, taken: AtomicU64::new(0) }
+    fn new(format: Format, on_device: u64, chunks: u64) -> Share {
+        Share {
+            format,
+            on_device: AtomicU64::new(on_device),
+            chunks,
+            taken: AtomicU64::new(0),
+            assumed: None,
+            is_known: AtomicBool::new(false),
+        }
     }
 
     /// The format of the frames, as the metadata say.
@@ -167,15 +186,24 @@ impl Share {
         self.format
     }
 
-    /// The most bytes that the device decompresses a frame to.
+    /// The most bytes that the device decompresses a frame to: any where it is asked for.
     pub(crate) fn largest_frame(&self) -> usize {
-        self.largest_frame
+        self.assumed.as_ref().map_or(usize::MAX, |_| LARGEST_FRAME)
     }
 
-    /// Whether the next chunk goes to the device.
-    pub(crate) fn is_next_on_device(&self) -> bool {
+    /// Whether the next chunk goes to the device, whose largest frame has so many bytes. The first one says what was assumed of
+    /// all: the blocks of Blosc are known from a chunk alone.
+    pub(crate) fn is_next_on_device(&self, largest_frame: u64) -> bool {
+        if let Some(Assumed { alike, rates, threads }) = &self.assumed
+            && !self.is_known.swap(true, Ordering::Relaxed)
+            && largest_frame != alike.largest_frame
+        {
+            let known = split(&[Alike { largest_frame, ..*alike }], rates, *threads);
+            self.on_device.store(known.on_device, Ordering::Relaxed);
+        }
         let number = u128::from(self.taken.fetch_add(1, Ordering::Relaxed));
-        let before = |number: u128| number * u128::from(self.on_device) / u128::from(self.chunks.max(1));
+        let on_device = u128::from(self.on_device.load(Ordering::Relaxed));
+        let before = |number: u128| number * on_device / u128::from(self.chunks.max(1));
         before(number + 1) > before(number)
     }
 }
@@ -273,4 +301,43 @@ pub(crate) fn takes(array: &Array, selection: &Selection, largest_frame: usize) 
         return no("the elements are filtered, or structures in the other byte order");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rates::Mean;
+
+    fn taken(share: &Share, chunks: usize, largest_frame: u64) -> usize {
+        (0..chunks).filter(|_| share.is_next_on_device(largest_frame)).count()
+    }
+
+    #[test]
+    fn a_share_is_spread_evenly() {
+        let share = Share::new(Format::Zstd, 3, 8);
+        assert_eq!((taken(&share, 4, 1), taken(&share, 4, 1)), (1, 2));
+        assert_eq!(taken(&share, 80, 1), 30);
+        assert_eq!(taken(&Share::new(Format::Zstd, 1, 1), 100, 1), 100);
+        assert_eq!(taken(&Share::new(Format::Zstd, 0, 5), 100, 1), 0);
+    }
+
+    #[test]
+    fn the_first_chunk_says_how_large_its_frames_are() {
+        let mean = Mean::estimate;
+        let rates = Rates {
+            device: mean(1e9),
+            device_frame: mean(1e5),
+            link: mean(1e12),
+            host_thread: mean(1e8),
+            ratio: mean(2.0),
+        };
+        let alike = Alike { chunks: 100, nbytes: 1 << 20, largest_frame: 1 << 10 };
+        let share = || {
+            let share = Share::new(Format::Lz4, split(&[alike], &rates, 1).on_device, 100);
+            Share { assumed: Some(Assumed { alike, rates, threads: 1 }), ..share }
+        };
+        assert!(taken(&share(), 100, 1 << 10) > 80, "as it was assumed");
+        // A block of a megabyte would take the device ten seconds.
+        assert_eq!(taken(&share(), 100, 1 << 20), 0);
+    }
 }

@@ -36,25 +36,31 @@ impl Planned {
     }
 }
 
+/// Bytes that the largest frame of a chunk decodes to.
+fn largest(frames: &Frames) -> u64 {
+    frames.frames.iter().map(|frame| frame.destination.len() as u64).max().unwrap_or(0)
+}
+
 impl Waves<'_> {
-    /// Whether the device is to take a chunk: it may, as its compressor tells, and it is the next one of its share.
-    fn is_for_device(&self, chunk: &StoredChunk<'_>) -> bool {
-        let may_take = chunk.compressor.is_some_and(|name| {
-            let is_small = name == "blosc" || chunk.decoded_nbytes <= self.share.largest_frame();
-            is_small && Frames::formats(name).iter().any(|format| self.decompressor.takes(*format))
-        });
-        chunk.is_raw || may_take && self.share.is_next_on_device()
+    /// Whether the device may take a chunk, as its compressor tells.
+    fn may_take(&self, chunk: &StoredChunk<'_>) -> bool {
+        chunk.is_raw
+            || chunk.compressor.is_some_and(|name| {
+                let is_small = name == "blosc" || chunk.decoded_nbytes <= self.share.largest_frame();
+                is_small && Frames::formats(name).iter().any(|format| self.decompressor.takes(*format))
+            })
     }
 
     /// What is to be done with a chunk whose stored bytes are `bytes`; `None` where the host is to decode it.
     fn plan(&self, chunk: &StoredChunk<'_>, bytes: &[u8]) -> Result<Option<Planned>> {
-        let largest = self.share.largest_frame();
-        let frames = chunk.compressor.and_then(|name| Frames::of(name, bytes, chunk.decoded_nbytes, largest));
+        let most = self.share.largest_frame();
+        let frames = chunk.compressor.and_then(|name| Frames::of(name, bytes, chunk.decoded_nbytes, most));
         let alignment = frames.as_ref().map_or(1, |frames| self.decompressor.source_alignment(frames.format));
         // A frame is patched where it is, or copied, and never both: one launch does all of that in any order.
         let can_move =
             |frames: &Frames| alignment == 1 || frames.frames.iter().all(|frame| frame.patch.is_none());
         let frames = frames.filter(|frames| self.decompressor.takes(frames.format) && can_move(frames));
+        let frames = frames.filter(|frames| self.share.is_next_on_device(largest(frames)));
         if frames.is_none() && !chunk.is_raw {
             return Ok(None);
         }
@@ -144,7 +150,7 @@ impl ChunkSink for Waves<'_> {
         if chunk.compressor.is_some() {
             self.measured.stored(chunk.decoded_nbytes, chunk.stored_nbytes);
         }
-        if !self.is_for_device(chunk) {
+        if !self.may_take(chunk) {
             return self.decode_here(chunk, None);
         }
         if self.take_landed(chunk)? { Ok(()) } else { self.take_loaded(chunk) }
