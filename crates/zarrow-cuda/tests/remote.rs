@@ -14,18 +14,23 @@ mod simulated;
 #[path = "device/software.rs"]
 mod software;
 
+use crate::decompressor::install;
 use arrays::{Kind, SHAPE, bytes, kinds, sharded, written, zstd};
-use decompressor::install;
 use serde_json::json;
 use simulated::{Manner, SimulatedStore};
 use software::{counters, device, fail};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use zarrow::store::MemoryStore;
+use zarrow::metadata::CodecMetadata;
 use zarrow::store::remote::{FetchPolicy, RemoteAdapter};
-use zarrow::{Array, Error as ZarrError, Index, OpenOptions, ReadOptions, Selection};
-use zarrow_cuda::decompress::wave::Done;
-use zarrow_cuda::{Error, Result, Route, read_routed};
+use zarrow::store::{MemoryStore, Store};
+use zarrow::{
+    Array, ArrayBuilder, Error as ZarrError, Existing, Index, Number, OpenOptions, ReadOptions, Selection,
+    Values, create_array,
+};
+use zarrow_cuda::decompress::decompressor;
+use zarrow_cuda::decompress::wave::{self, Done};
+use zarrow_cuda::{DeviceTensor, Error, Result, Route, read_routed};
 
 /// One test at a time, since they count what crosses the border, and make calls fail.
 fn alone() -> MutexGuard<'static, ()> {
@@ -123,6 +128,94 @@ fn each_stored_byte_crosses_once_and_none_comes_back() {
     }
 }
 
+/// What was written to an array in memory.
+fn dumped(store: &MemoryStore) -> BTreeMap<String, Vec<u8>> {
+    let (mut values, mut keys) = (BTreeMap::new(), vec![String::new()]);
+    while let Some(prefix) = keys.pop() {
+        for name in store.list(&prefix).unwrap() {
+            let key = zarrow::store::join(&prefix, &name);
+            match store.get(&key, u64::MAX).unwrap() {
+                Some(value) => drop(values.insert(key, value)),
+                None => keys.push(key),
+            }
+        }
+    }
+    values
+}
+
+/// The bodies of shards whose inner chunks go to the waves of several threads.
+#[test]
+fn a_body_of_many_inner_chunks_crosses_once() {
+    let _alone = alone();
+    let shape = [6 << 10, 1 << 10];
+    let codec =
+        |settings: serde_json::Value| CodecMetadata::new("zstd", settings.as_object().unwrap().clone());
+    let metadata = ArrayBuilder::new(shape, Number::UInt32)
+        .chunk_shape([128, 128])
+        .shard_shape([1 << 10, 1 << 10])
+        .compressors([codec(json!({"level": 1, "checksum": false}))])
+        .build()
+        .unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let array =
+        create_array(Arc::clone(&store) as _, "", metadata, Existing::Refuse, &OpenOptions::default());
+    // 24 MiB of words that do not shrink.
+    let elements: Vec<u32> = (0..shape[0] * shape[1])
+        .map(|at| (at as u32).wrapping_mul(2_654_435_761).rotate_left(at as u32 % 31) ^ at as u32)
+        .collect();
+    array.unwrap().write(.., &Values::slice(&elements, &shape).unwrap()).unwrap();
+    let values = dumped(&store);
+    let stored: usize = values.values().map(Vec::len).sum();
+    zarrow::set_num_threads(4);
+    let (store, array) = remote(&[&values], manner(8));
+    let before = counters();
+    let all = Selection::all(&shape);
+    let (tensor, done) =
+        read_routed(&array, &all, device(0), None, Route::Device, &ReadOptions::default()).unwrap();
+    let after = counters();
+    zarrow::set_num_threads(0);
+    assert_eq!((done.on_device, done.landed, done.failed_frames), (384, 384, 0));
+    let crossed = after.to_device_pinned - before.to_device_pinned;
+    assert!(crossed < stored as u64 + (1 << 20), "{crossed} of {stored}");
+    assert_eq!(words(&tensor.to_host().unwrap()), elements);
+    store.settle();
+}
+
+/// Chunks that are not compressed are placed from where their bodies lie, but for those that do not begin where their
+/// elements could.
+#[test]
+fn raw_bodies_are_placed() {
+    let _alone = alone();
+    for (is_checked, landed) in [(false, 16), (true, 8)] {
+        let compressors =
+            if is_checked { vec![CodecMetadata::new("crc32c", Default::default())] } else { vec![] };
+        let metadata = ArrayBuilder::new([48, 10], Number::UInt64)
+            .chunk_shape([3, 10])
+            .shard_shape([48, 10])
+            .compressors(compressors)
+            .build()
+            .unwrap();
+        let store = Arc::new(MemoryStore::default());
+        let array =
+            create_array(Arc::clone(&store) as _, "", metadata, Existing::Refuse, &OpenOptions::default());
+        let elements: Vec<u64> = (0..480).map(|at| at * 0x0123_4567_89ab).collect();
+        array.unwrap().write(.., &Values::slice(&elements, &[48, 10]).unwrap()).unwrap();
+        let (store, array) = remote(&[&dumped(&store)], manner(2));
+        let slice =
+            |start, stop, step| Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) };
+        let some = Selection::new(&[48, 10], &[slice(0, 46, 1), slice(9, 0, -2)]).unwrap();
+        let out = DeviceTensor::empty(device(0), &some.shape(), Number::UInt64.into()).unwrap();
+        let decompressor = decompressor().unwrap();
+        let done = wave::read(&array, &some, &out, decompressor, &ReadOptions::default()).unwrap();
+        assert_eq!((done.on_host, done.landed), (16, landed));
+        let expected = array.read(&some).unwrap().into_tensor().unwrap();
+        let found = out.to_host().unwrap();
+        // SAFETY: nobody writes to it.
+        assert_eq!(unsafe { found.bytes() }.unwrap(), expected.bytes());
+        store.settle();
+    }
+}
+
 #[test]
 fn raw_chunks_cross_as_elements() {
     let _alone = alone();
@@ -193,8 +286,14 @@ fn values_that_are_replaced_are_of_one_version() {
         for seed in 0..40 {
             let policy = FetchPolicy { split_nbytes: 300, merged_nbytes: 300, ..FetchPolicy::default() };
             let (store, array) = remote(&[&old, &new], Manner { changes: 40, policy, ..manner(seed) });
-            let (found, done) = read(&array, &all, Route::Device).unwrap();
+            // Elements that nobody writes are seen.
+            let out = DeviceTensor::empty(device(0), &SHAPE, Number::UInt32.into()).unwrap();
+            out.fill(&u32::MAX.to_ne_bytes()).unwrap();
+            let options = ReadOptions::default();
+            let read = read_routed(&array, &all, device(0), Some(&out), Route::Device, &options);
+            let (found, done) = (words(&out.to_host().unwrap()), read.unwrap().1);
             store.settle();
+            assert!(!found.contains(&u32::MAX), "{}, seed {seed}", kind.name);
             // A read that began anew has decompressed nothing on the device.
             again += u64::from(done.on_device == 0);
             let mut versions = BTreeMap::new();
