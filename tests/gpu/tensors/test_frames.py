@@ -1,4 +1,4 @@
-"""Arrays of zarr-python and numcodecs, in every format that a device decompresses, beside reads to the host."""
+"""Arrays of zarr-python and numcodecs, in every format that a device decompresses, beside the host."""
 
 from __future__ import annotations
 
