@@ -23,6 +23,7 @@ PEERS := build/peers-$(call key,bench)
 DATA := build/data-$(call key,demo)
 NVRTC := build/nvrtc-$(call key,nvrtc)
 NVCOMP := build/nvcomp-$(call key,nvcomp)
+NVCOMP5 := build/nvcomp-$(call key,nvcomp5)
 BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
@@ -176,12 +177,33 @@ $(NVRTC)/ready: requirements/nvrtc.lock | $(VENV)/ready
 	$(PIP_INSTALL) --no-deps --no-compile --target $(NVRTC) --requirement requirements/nvrtc.lock
 	@touch $@
 
-# As the compiler's: loaded, and never imported.
-$(NVCOMP)/ready: requirements/nvcomp.lock | $(VENV)/ready
-	$(call step,nvCOMP in $(NVCOMP))
-	rm -rf $(NVCOMP)
-	$(PIP_INSTALL) --no-deps --no-compile --target $(NVCOMP) --requirement requirements/nvcomp.lock
+# As the compiler's: loaded, and never imported. Of both major versions, for their headers and their tables of functions.
+define NVCOMP_FOLDER
+$(1)/ready: requirements/$(2).lock | $(VENV)/ready
+	$$(call step,nvCOMP in $(1))
+	rm -rf $(1)
+	$(PIP_INSTALL) --no-deps --no-compile --target $(1) --requirement $$<
+	@touch $$@
+endef
+$(eval $(call NVCOMP_FOLDER,$(NVCOMP),nvcomp))
+$(eval $(call NVCOMP_FOLDER,$(NVCOMP5),nvcomp5))
+
+# The library in software, of each major version: NVIDIA's headers, and the decompressors of the host.
+SOFTWARE_NVCOMP := build/software-nvcomp/libnvcomp.so
+HOST_DECOMPRESSORS := target/release/examples/libsoftware_nvcomp.a
+
+$(HOST_DECOMPRESSORS): $(CUDA)/software_nvcomp/decompress.rs Cargo.lock | tools
+	cargo build $(CARGO_FLAGS) --example software_nvcomp
 	@touch $@
+
+define SOFTWARE_NVCOMP_LIBRARY
+$(SOFTWARE_NVCOMP).$(1): $(CUDA)/software_nvcomp/nvcomp.cpp $(HOST_DECOMPRESSORS) $(2)/ready
+	@mkdir -p $$(@D)
+	$(CXX) $(CXXFLAGS_OF_DEVICE) -isystem $(2)/nvidia/libnvcomp/include -shared $$< $(HOST_DECOMPRESSORS) \
+	  -Wl,--exclude-libs,ALL -Wl,--gc-sections -ldl -o $$@
+endef
+$(eval $(call SOFTWARE_NVCOMP_LIBRARY,6,$(NVCOMP)))
+$(eval $(call SOFTWARE_NVCOMP_LIBRARY,5,$(NVCOMP5)))
 
 ptx: $(NVRTC)/ready ## crates/zarrow-cuda/ptx/zarrow.ptx, compiled anew from the kernels
 	$(call step,PTX)
@@ -193,19 +215,24 @@ KERNEL_TESTS := $(BIN)/pytest --quiet --confcutdir tests/gpu tests/gpu/kernels
 UNDER_ASAN = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 
-test-kernels: $(NVRTC)/ready $(NVCOMP)/ready $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN) ## the CUDA kernels and the software device, with sanitizers too; the PTX
+test-kernels: $(NVRTC)/ready $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN) ## the CUDA kernels and the software device, with sanitizers too; the PTX
 	$(call step,kernels)
 	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) ZARROW_NVRTC=$(CURDIR)/$(NVRTC) $(KERNEL_TESTS) tests/gpu/test_ptx.py
 	$(call step,the table of nvCOMP)
-	ZARROW_NVCOMP=$(CURDIR)/$(NVCOMP)/nvidia/libnvcomp/lib64/libnvcomp.so.6 \
-	  cargo test $(CARGO_FLAGS) --lib the_library_tells -- --ignored
+	for library in $(NVCOMP)/nvidia/libnvcomp/lib64/libnvcomp.so.6 $(NVCOMP5)/nvidia/libnvcomp/lib64/libnvcomp.so.5 \
+	  $(SOFTWARE_NVCOMP).6 $(SOFTWARE_NVCOMP).5; do \
+	  ZARROW_NVCOMP=$(CURDIR)/$$library cargo test $(CARGO_FLAGS) --lib the_library_tells -- --ignored; \
+	done
+	$(call step,reads through the older table)
+	ZARROW_NVCOMP=$(CURDIR)/$(SOFTWARE_NVCOMP).5 cargo test $(CARGO_FLAGS) --test device -- decompressed batches
 	$(call step,kernels under AddressSanitizer)
 	$(UNDER_ASAN) ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE_ASAN) $(KERNEL_TESTS)
 
 # In a process of their own: which driver there is, is found out once.
-test-device: wheel $(SOFTWARE_DEVICE) ## tensors on a GPU and zarr-python's buffers there, on the software device
+test-device: wheel $(SOFTWARE_DEVICE) $(SOFTWARE_NVCOMP).6 ## tensors on a GPU and zarr-python's buffers there, on the software device
 	$(call step,tensors on a device)
-	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) $(BIN)/pytest -m gpu tests/gpu/tensors
+	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) ZARROW_NVCOMP=$(CURDIR)/$(SOFTWARE_NVCOMP).6 \
+	  $(BIN)/pytest -m gpu tests/gpu/tensors
 
 # What `make test-torch` and `make demo` have downloaded is used where it is there.
 GPU_LIBRARIES = $(NVCOMP)$(if $(wildcard $(TORCH)/ready),:$(TORCH))
@@ -310,10 +337,10 @@ IN_TEST_TOO = annotated-types numpy packaging pygments threadpoolctl typing-exte
 
 lock: ## the lock files anew, from requirements/*.in
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	for name in test torch demo bench stores nvrtc nvcomp; do \
+	for name in test torch demo bench stores nvrtc nvcomp nvcomp5; do \
 	  build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy requires-python --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    $$(case $$name in (demo|stores|nvrtc|nvcomp) echo --no-deps;; esac) \
+	    $$(case $$name in (demo|stores|nvrtc|nvcomp|nvcomp5) echo --no-deps;; esac) \
 	    $$(case $$name in (torch|bench) echo --constraints requirements/test.lock;; esac) \
 	    $$([ $$name != bench ] || echo $(foreach name,$(IN_TEST_TOO),--no-emit-package $(name))) \
 	    --upgrade requirements/$$name.in --output-file requirements/$$name.lock; \

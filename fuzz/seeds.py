@@ -78,18 +78,35 @@ def chunks() -> list[tuple[int, bytes]]:
     ]
 
 
-def frames() -> list[tuple[int, bytes]]:
-    """Frames of Blosc, and what is written with each of its compressors."""
-    raw = NUMBERS.tobytes()
-    made = [
-        numcodecs.Blosc(name, level, shuffle, block, typesize=size).encode(raw)
+def blosc_frames() -> list[bytes]:
+    """Frames of Blosc, in blocks of several sizes."""
+    return [
+        bytes(numcodecs.Blosc(name, level, shuffle, block, typesize=size).encode(NUMBERS.tobytes()))
         for name in numcodecs.blosc.list_compressors()
         for shuffle in (0, 1, 2)
         for level, block, size in ((5, 0, 4), (1, 256, 8), (9, 500, 12), (0, 0, 4))
     ]
+
+
+def frames() -> list[tuple[int, bytes]]:
+    """Chunks of each compressor whose frames a device decompresses, behind the bytes that they decode to."""
+    raw = NUMBERS.tobytes()
+    size = struct.pack("<I", len(raw))
+    named = bytearray(gzip(raw))
+    named[3], named[10:10] = 0b1110, b"\2\0exname\0xx"
+    made = [
+        *((0, zstd(raw)), (0, zstd_checked(raw)), (1, lz4(raw)), (3, gzip(raw)), (3, bytes(named))),
+        *((4, zlib(raw)), (5, bz2(raw)), *((2, frame) for frame in blosc_frames())),
+    ]
+    return [(number, size + bytes(frame)) for number, frame in made]
+
+
+def bloscs() -> list[tuple[int, bytes]]:
+    """Frames of Blosc, and what is written with each of its compressors."""
+    raw = NUMBERS.tobytes()
     settings = [bytes([128 + number, 5, 4, 16]) for number in range(15)]
     return [
-        *((0, bytes(frame)) for frame in made),
+        *((0, frame) for frame in blosc_frames()),
         *((setting[0], setting[1:] + raw) for setting in settings),
     ]
 
@@ -279,7 +296,8 @@ def main(folder: Path) -> None:
     """Write all seeds."""
     targets = {
         "chunk": chunks,
-        "blosc": frames,
+        "blosc": bloscs,
+        "frames": frames,
         "shard": shards,
         "vlen": strings,
         "filter": filtered,

@@ -37,7 +37,7 @@ def test_a_read_is_that_of_read(array: zarrow.Array, values: np.ndarray) -> None
         np.testing.assert_array_equal(found.numpy(), values[selection])
 
 
-@pytest.mark.parametrize("options", [{"order": "F"}, {"mmap": True}, {"device": "cuda:0"}])
+@pytest.mark.parametrize("options", [{"order": "F"}, {"mmap": True}])
 def test_options_of_read_alone_say_what_to_type(array: zarrow.Array, options: dict[str, Any]) -> None:
     [name] = options
     with pytest.raises(TypeError, match=rf"no {name}=: type await asyncio.to_thread\(array.read, "):

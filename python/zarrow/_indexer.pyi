@@ -37,7 +37,13 @@ class Indexer:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its array."""
     def read(
-        self, selection: _Index | None = None, *, out: Any = None, device: Any = None, stream: Any = None
+        self,
+        selection: _Index | None = None,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+        decompress: Literal["host", "device", "auto"] | None = None,
     ) -> Any:
         """Read a selection; all of the array if none is given.
 
@@ -51,8 +57,9 @@ class Indexer:
             name fields of structures, as `Array.__getitem__` says.
         out
             Memory to read into instead: what `Array.read` says of its `out` holds here.
-        device, stream
-            A GPU to read to, and the stream in which the result is used: as in `Array.read`.
+        device, stream, decompress
+            A GPU to read to, the stream in which the result is used, and where chunks are decompressed: as in
+            `Array.read`. The `"device"` takes slices and integers, and no lists of positions.
 
         Returns
         -------

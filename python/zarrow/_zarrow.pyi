@@ -321,6 +321,7 @@ def read_many(
     out: Any = None,
     device: Any = None,
     stream: Any = None,
+    decompress: Literal["host", "device", "auto"] | None = None,
 ) -> Any:
     """Read many selections at once, each chunk that they need decoded once.
 
@@ -336,9 +337,8 @@ def read_many(
     out
         Memory to read into instead, of shape `(len(items), ...)`: what `Array.read` says of its `out` holds
         here. If `items` is empty it is not looked at.
-    device, stream
-        A GPU to read to, and the stream in which the result is used: as in `Array.read`. Items that differ in
-        shape or type are read one after the other there.
+    device, stream, decompress
+        A GPU to read to, as in `Array.read`. Items that it decompresses, or that differ, are read in turn.
 
     Returns
     -------

@@ -43,11 +43,19 @@ def add_to_class() -> None:
 
 
 async def read_async(
-    self: Array, selection: _Index = ..., *, out: Any = None, mask: Any = None, **options: Any
+    self: Array,
+    selection: _Index = ...,
+    *,
+    out: Any = None,
+    mask: Any = None,
+    device: Any = None,
+    stream: Any = None,
+    decompress: Any = None,
+    **options: Any,
 ) -> Any:
-    """Read a selection, as `read` does with `out` and `mask`, and await it.
+    """Read a selection, as `read` does with the same arguments, and await it.
 
-    For `order`, `mmap` and `device` type `await asyncio.to_thread(array.read, selection, order="F")`. Read
+    For `order` and `mmap` type `await asyncio.to_thread(array.read, selection, order="F")`. Read
     `array.oindex`, `array.vindex` and `array.blocks` in a thread too.
 
     Parameters
@@ -59,10 +67,13 @@ async def read_async(
         cancelled.
     mask
         Which values mean that an element is missing, as for `read`.
+    device, stream, decompress
+        Read to a GPU, as for `read`. As there, the result may be used in `stream` when the `await` ends.
+        Without `stream`, that is the current stream of the task's thread, for an `out` of PyTorch or CuPy.
 
     Returns
     -------
-    Tensor, MaskedTensor, Variable or MaskedVariable, in new memory; `out`, if it is given.
+    Tensor, MaskedTensor, Variable, MaskedVariable or gpu.DeviceTensor, in new memory; `out`, if it is given.
 
     Raises
     ------
@@ -85,8 +96,16 @@ async def read_async(
     if options:
         name = next(iter(options))
         raise TypeError(
-            f"Array.read_async() takes out= and mask=, and no {name}=: "
+            f"Array.read_async() takes no {name}=: "
             f"type await asyncio.to_thread(array.read, selection, {name}=...)"
+        )
+    if any(option is not None for option in (device, stream, decompress)) or _is_on_device(out):
+        if stream is None:
+            stream = _current_stream(out)
+        return await _in_thread(
+            lambda: self.read(
+                selection, out=out, mask=mask, device=device, stream=stream, decompress=decompress
+            )
         )
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
@@ -99,6 +118,29 @@ async def read_async(
     read = _read_detached(self, selection, out, mask, told)
     decoded = await _awaited(future, read.cancel)
     return decoded if out is None else out
+
+
+def _is_on_device(out: Any) -> bool:
+    """Whether `out` is memory of a GPU."""
+    if (device := getattr(out, "__dlpack_device__", None)) is not None:
+        # CUDA's own memory, and what CUDA shares with the CPU.
+        return device()[0] in (2, 13)
+    return hasattr(out, "__cuda_array_interface__")
+
+
+def _current_stream(out: Any) -> Any:
+    """Give the current stream of the library that `out` is of, in this thread: another thread has another."""
+    match type(out).__module__.partition(".")[0]:
+        case "torch" if _is_on_device(out):
+            from torch.cuda import current_stream
+
+            return current_stream(out.device)
+        case "cupy":
+            from cupy.cuda import get_current_stream
+
+            return get_current_stream()
+        case _:
+            return None
 
 
 async def write_async(self: Array, selection: _Index, value: Any, **options: Any) -> None:

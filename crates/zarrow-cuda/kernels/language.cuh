@@ -43,6 +43,9 @@ INLINE u32 piece_step() { return gridDim.y; }
 
 // Sets bits that other threads may set too.
 INLINE void set_bits(u64 address, u32 bits) { atomicOr(at<u32>(address), bits); }
+// Flips bits, and adds to a number, beside other threads that do.
+INLINE void flip_bits(u64 address, u32 bits) { atomicXor(at<u32>(address), bits); }
+INLINE void add_to(u64 address, u64 number) { atomicAdd(at<u64>(address), number); }
 
 // Bits of a number as another type.
 INLINE u32 bits_of(float value) { return __float_as_uint(value); }

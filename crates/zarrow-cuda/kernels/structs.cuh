@@ -146,3 +146,30 @@ FIELD_AT(Gather, shape, 64);
 FIELD_AT(Gather, source_stride, 128);
 FIELD_AT(Gather, destination_stride, 192);
 FIELD_AT(Gather, rank, 256);
+
+// Which checksum guards a frame.
+enum ChecksumKind : u32 {
+    // Its low 32 bits.
+    CHECKSUM_XXH64 = 0,
+    CHECKSUM_CRC32 = 1,
+    CHECKSUM_ADLER32 = 2,
+};
+
+// What the status of a frame becomes whose checksum is another.
+enum { CHECKSUM_MISMATCH = 4 };
+
+// A decompressed frame, and the checksum that it should have.
+struct Guarded {
+    u64 source;
+    u64 nbytes;
+    // Where its status is, a `u32`.
+    u64 status;
+    // What threads have found so far; zeros at first.
+    u64 state[4];
+    u32 kind;
+    u32 expected;
+};
+enum { GUARDED_STATE = 24 };
+static_assert(sizeof(Guarded) == 64, "the Rust mirror has this size");
+FIELD_AT(Guarded, state, GUARDED_STATE);
+FIELD_AT(Guarded, kind, 56);

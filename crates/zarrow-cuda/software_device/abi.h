@@ -128,6 +128,7 @@ enum CUmemPool_attribute : int {
 constexpr uintptr_t CU_STREAM_LEGACY = 1;
 constexpr uintptr_t CU_STREAM_PER_THREAD = 2;
 constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
+constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
 
 // An exported function of the driver.
 #define CUDA_API extern "C" __attribute__((visibility("default"))) CUresult

@@ -21,7 +21,7 @@ CUDA_API cuEventCreate(void** handle, unsigned flags) {
         // Blocking wait, no timing, interprocess.
         require(handle && flags < 8, CUDA_ERROR_INVALID_VALUE);
         auto held = lock();
-        context.events.push_back(std::make_shared<Event>(context));
+        context.events.push_back(std::make_shared<Event>(context, (flags & CU_EVENT_DISABLE_TIMING) == 0));
         counters[LIVE_EVENTS]++;
         *handle = context.events.back().get();
     });
@@ -43,6 +43,7 @@ CUDA_API cuEventRecord(void* handle, void* stream) {
         const auto event = Event::of(held, handle);
         require(&event->context == &context, CUDA_ERROR_INVALID_HANDLE);
         event->last = Stream::submit(held, Stream::of(held, context, stream), nullptr);
+        event->is_recorded = true;
     });
 }
 
@@ -62,5 +63,20 @@ CUDA_API cuEventSynchronize(void* handle) {
         wait(held, {event->last});
         event->context.synchronized(held);
         event->context.check();
+    });
+}
+
+CUDA_API cuEventElapsedTime(float* milliseconds, void* start, void* end) {
+    return call("cuEventElapsedTime", [&] {
+        require(milliseconds, CUDA_ERROR_INVALID_VALUE);
+        auto held = lock();
+        const auto first = Event::of(held, start), second = Event::of(held, end);
+        require(&first->context == &second->context, CUDA_ERROR_INVALID_HANDLE);
+        for (const auto& event : {first, second}) {
+            require(event->has_time && event->is_recorded, CUDA_ERROR_INVALID_HANDLE);
+            event->context.check();
+            require(event->last->is_done, CUDA_ERROR_NOT_READY);
+        }
+        *milliseconds = std::chrono::duration<float, std::milli>(second->last->time - first->last->time).count();
     });
 }

@@ -9,8 +9,11 @@ namespace software_device {
 
 struct Event {
     Context& context;
+    // Whether it keeps the time.
+    const bool has_time;
+    bool is_recorded = false;
     // The operation of the last record. An event that was never recorded is done.
-    SignalPtr last = std::make_shared<Signal>(Signal{true});
+    SignalPtr last = std::make_shared<Signal>(Signal{true, {}});
 
     // The event of a handle.
     static std::shared_ptr<Event> of(const Lock&, void* handle);

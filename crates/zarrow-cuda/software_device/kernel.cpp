@@ -62,7 +62,8 @@ const Kernel* Kernel::find(const std::string& name) {
     static const std::vector<Kernel>* kernels = new std::vector<Kernel>{
         FOR_EACH_SIZE(zarrow_place), FOR_EACH_SIZE(zarrow_copy), FOR_EACH_SIZE(zarrow_gather),
         NAMED(zarrow_cast),          NAMED(zarrow_differs),      NAMED(zarrow_equal),
-        NAMED(zarrow_nonzero),
+        NAMED(zarrow_nonzero),       NAMED(zarrow_checksum_lanes), NAMED(zarrow_checksum_parts),
+        NAMED(zarrow_checksum_verify),
     };
     for (const Kernel& kernel : *kernels) {
         if (kernel.name == name) return &kernel;

@@ -32,6 +32,8 @@ INLINE u32 first_piece() { return software_device::kernel_thread.block[1]; }
 INLINE u32 piece_step() { return software_device::kernel_thread.grid_shape[1]; }
 
 INLINE void set_bits(u64 address, u32 bits) { std::atomic_ref<u32>(*at<u32>(address)).fetch_or(bits); }
+INLINE void flip_bits(u64 address, u32 bits) { std::atomic_ref<u32>(*at<u32>(address)).fetch_xor(bits); }
+INLINE void add_to(u64 address, u64 number) { std::atomic_ref<u64>(*at<u64>(address)).fetch_add(number); }
 
 INLINE u32 bits_of(float value) { return std::bit_cast<u32>(value); }
 INLINE u64 bits_of(double value) { return std::bit_cast<u64>(value); }

@@ -59,3 +59,27 @@ CUDA_API cuLaunchKernel(
         });
     });
 }
+
+// A kernel of another library, such as the software nvCOMP: `run` when the stream comes to it, then `drop`. What `run` answers
+// is what becomes of the context.
+CUDA_API zarrow_device_launch(void* stream, CUresult (*run)(void*), void (*drop)(void*), void* data) {
+    const std::shared_ptr<void> held_data(data, drop);
+    return call_in_context("zarrow_device_launch", [&](Context& context) {
+        auto held = lock();
+        counters[LAUNCHES]++;
+        Stream::submit(held, Stream::of(held, context, stream), [&context, run, held_data] {
+            kernel_thread = {&context, {}, {}, {1, 1, 1}, {1, 1, 1}};
+            if (const CUresult code = run(held_data.get()); code != CUDA_SUCCESS) fail(code);
+        });
+    });
+}
+
+// Where memory that such a kernel uses stands on the host.
+CUDA_API zarrow_device_reach(uint64_t address, size_t nbytes, size_t alignment, void** memory) {
+    try {
+        *memory = reach(address, nbytes, alignment);
+        return CUDA_SUCCESS;
+    } catch (const Error& error) {
+        return error.code;
+    }
+}

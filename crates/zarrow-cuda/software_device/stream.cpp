@@ -88,6 +88,7 @@ void Stream::work() {
         operation.run = nullptr;
         held.lock();
         operation.done->is_done = true;
+        operation.done->time = std::chrono::steady_clock::now();
         Driver::get().changed.notify_all();
     }
 }

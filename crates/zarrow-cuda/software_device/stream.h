@@ -9,6 +9,7 @@
 // 4. In a context in which something went wrong, operations are passed over.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -21,9 +22,10 @@ namespace software_device {
 
 struct Context;
 
-// Whether an operation is done.
+// Whether an operation is done, and since when.
 struct Signal {
     bool is_done = false;
+    std::chrono::steady_clock::time_point time = {};
 };
 using SignalPtr = std::shared_ptr<Signal>;
 
@@ -52,7 +54,7 @@ struct Stream {
     // The last operation that was submitted, and what a next one would wait for (step 2).
     std::vector<SignalPtr> before(const Lock&) const;
 
-    SignalPtr last = std::make_shared<Signal>(Signal{true});
+    SignalPtr last = std::make_shared<Signal>(Signal{true, {}});
     // No more operations come.
     bool is_closed = false;
 

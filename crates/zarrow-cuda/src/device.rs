@@ -3,6 +3,7 @@
 //! Work on memory of ours is given to one stream of the device, `stream`, so that it is in order without anybody waiting.
 //! The parts of a read go to others, its [lanes](crate::lanes), beside that one; events order the two.
 
+use crate::decompress::Format;
 use crate::driver::Driver;
 use crate::driver::functions::{Context, MemoryPool, MemoryPoolProperties, Ordinal};
 use crate::error::{Error, Result};
@@ -10,6 +11,7 @@ use crate::kernel::Kernels;
 use crate::lanes::{MAX_LANES, NBYTES_OF_LANE};
 use crate::memory::Unused;
 use crate::pinned::Idle;
+use crate::rates::{Measured, Rates};
 use crate::release;
 use crate::stream::{Event, Stream};
 use std::ffi::{CStr, c_int, c_void};
@@ -66,6 +68,7 @@ pub struct Device {
     pub(crate) unused: Mutex<Vec<Unused>>,
     /// What the pool keeps, unless a read is under way; and how many are.
     kept_nbytes: Mutex<(u64, usize)>,
+    pub(crate) measured: Measured,
 }
 
 // SAFETY: contexts, streams and pools of the driver may be used by any thread.
@@ -150,6 +153,7 @@ impl Device {
             idle: Idle::default(),
             unused: Mutex::default(),
             kept_nbytes: Mutex::new((KEPT_NBYTES, 0)),
+            measured: Measured::default(),
         })
     }
 
@@ -185,6 +189,17 @@ impl Device {
     /// The stream in which memory is freed that other libraries have used.
     pub(crate) fn freeing(&self) -> Stream {
         self.freeing
+    }
+
+    /// How fast frames of a format are decompressed here and on the host, as far as reads have measured it.
+    #[must_use]
+    pub fn rates(&self, format: Format) -> Rates {
+        self.measured.of(format)
+    }
+
+    /// Sets them, for a machine that is known. Reads go on measuring.
+    pub fn set_rates(&self, format: Format, rates: Rates) {
+        self.measured.set(format, rates);
     }
 
     pub(crate) fn pool(&self) -> Option<MemoryPool> {

@@ -14,9 +14,11 @@
 //! }
 //! ```
 
+mod bodies;
 pub mod decompress;
 mod device;
 mod driver;
+mod elements;
 mod error;
 pub mod export;
 mod foreign;
@@ -24,18 +26,24 @@ pub mod import;
 mod kernel;
 mod lanes;
 mod memory;
+mod meter;
 mod pinned;
+mod rates;
 mod read;
 mod release;
 mod route;
+mod split;
 mod stream;
 mod tensor;
 
 pub use device::{Device, release_memory};
+pub use elements::Elements;
 pub use error::{Error, Result};
 pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;
-pub use read::{in_stream, read, read_many, read_routed, write};
-pub use route::{Explanation, Route, explain};
+pub use rates::{Mean, Rates};
+pub use read::{in_stream, read, read_many, read_many_routed, read_routed, write};
+pub use route::{DecompressedBy, Explanation, Route, Share, explain};
+pub use split::{Alike, Split, split};
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;

@@ -1,6 +1,6 @@
 //! Memory of the host that a device copies from by itself: the slots that a read goes through.
 //!
-//! Pinning pages takes milliseconds, so that slots are kept for later: at most [`KEPT_NBYTES`] for a device, given back by
+//! Pinning pages takes milliseconds, so that slots are kept for later: as many as all threads use at once, given back by
 //! [`Device::release_memory`]. A slot remembers the last copy from it; whoever takes it waits for that first.
 
 use crate::device::{Current, Device};
@@ -10,14 +10,22 @@ use crate::error::{Error, Result};
 use crate::stream::{Event, Stream};
 use std::ffi::c_void;
 use std::fmt;
+use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
+use zarrow::num_threads;
 use zarrow_array::fork::{Mutex, generation};
 
 /// How many slots copies use before a reader waits for one of them: it fills the next slots meanwhile.
 const MAX_BUSY: usize = 3;
 
-/// The most pinned memory that a device keeps for later.
+/// How many times larger a slot may be than it has to.
+const MOST_TIMES: usize = 4;
+
+/// The least pinned memory that a device keeps for later; more where all threads fill slots that are larger.
 const KEPT_NBYTES: usize = 256 << 20;
+
+/// Bytes of a slot of which not every thread has one.
+const LARGE_NBYTES: usize = 32 << 20;
 
 /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts. It is not write-combined, since decoders read what they wrote.
 const PORTABLE: u32 = 1;
@@ -89,7 +97,9 @@ impl Idle {
     pub(crate) fn take(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
         let found = {
             let mut idle = self.0.lock();
-            let fitting = idle.iter().enumerate().filter(|(_, pinned)| pinned.nbytes >= nbytes);
+            // Large slots are left to those who need them.
+            let fits = |pinned: &Pinned| pinned.nbytes >= nbytes && pinned.nbytes / MOST_TIMES <= nbytes;
+            let fitting = idle.iter().enumerate().filter(|(_, pinned)| fits(pinned));
             let (free, busy): (Vec<_>, Vec<_>) = fitting.partition(|(_, pinned)| !pinned.is_busy());
             let smallest = free.into_iter().min_by_key(|(_, pinned)| pinned.nbytes);
             let first = busy.first().filter(|_| busy.len() >= MAX_BUSY).copied();
@@ -102,6 +112,13 @@ impl Idle {
         Ok(Slot { pinned: Some(pinned) })
     }
 
+    /// As [`take`](Idle::take), for those who cannot wait: a slot that no copy uses any more.
+    pub(crate) fn take_ready(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
+        let slot = self.take(device, nbytes)?;
+        let is_busy = slot.pinned.as_ref().is_some_and(Pinned::is_busy);
+        if is_busy { Ok(Slot { pinned: Some(Pinned::new(device, nbytes)?) }) } else { Ok(slot) }
+    }
+
     /// Frees all of them.
     pub(crate) fn release(&self) {
         let idle = std::mem::take(&mut *self.0.lock());
@@ -112,7 +129,8 @@ impl Idle {
         let kept = {
             let mut idle = self.0.lock();
             let held: usize = idle.iter().map(|pinned| pinned.nbytes).sum();
-            if !pinned.lost && held.saturating_add(pinned.nbytes) <= KEPT_NBYTES {
+            let used = (num_threads() + MAX_BUSY + 2).saturating_mul(pinned.nbytes.min(LARGE_NBYTES));
+            if !pinned.lost && held.saturating_add(pinned.nbytes) <= KEPT_NBYTES.max(used) {
                 idle.push(pinned);
                 None
             } else {
@@ -141,17 +159,17 @@ impl Slot {
         Ok((pinned.pointer, pinned.nbytes))
     }
 
-    /// Copies the first `nbytes` bytes to the device, in `stream`. The caller does not wait.
-    pub(crate) fn send(&mut self, to: Address, nbytes: usize, stream: Stream) -> Result<()> {
-        self.copy(nbytes, stream, |current, pointer| {
+    /// Copies these of its bytes to the device, in `stream`. The caller does not wait.
+    pub(crate) fn send(&mut self, bytes: Range<usize>, to: Address, stream: Stream) -> Result<()> {
+        self.copy(&bytes, stream, |current, pointer| {
             // SAFETY: the slot has these bytes, and keeps them until the event of this copy.
-            unsafe { current.driver.copy_to_device(to, pointer.cast_const(), nbytes, stream.handle()) }
+            unsafe { current.driver.copy_to_device(to, pointer.cast_const(), bytes.len(), stream.handle()) }
         })
     }
 
     /// Copies `nbytes` bytes from the device, in `stream`. The caller does not wait: [`ready`](Slot::ready) does.
     pub(crate) fn receive(&mut self, from: Address, nbytes: usize, stream: Stream) -> Result<()> {
-        self.copy(nbytes, stream, |current, pointer| {
+        self.copy(&(0..nbytes), stream, |current, pointer| {
             // SAFETY: as in `send`.
             unsafe { current.driver.copy_to_host(pointer, from, nbytes, stream.handle()) }
         })
@@ -159,19 +177,21 @@ impl Slot {
 
     fn copy(
         &mut self,
-        nbytes: usize,
+        bytes: &Range<usize>,
         stream: Stream,
         submit: impl FnOnce(&Current, *mut c_void) -> Result<()>,
     ) -> Result<()> {
-        let Some(pinned) = self.pinned.as_mut().filter(|pinned| nbytes <= pinned.nbytes) else {
-            return Err(Error::Unsupported(format!("a slot has no {nbytes} bytes")));
+        let Some(pinned) = self.pinned.as_mut().filter(|pinned| bytes.end <= pinned.nbytes) else {
+            return Err(Error::Unsupported(format!("a slot has no {} bytes", bytes.end)));
         };
-        if nbytes == 0 {
+        if bytes.is_empty() {
             return Ok(());
         }
         let current = pinned.device.enter()?;
         pinned.lost = true;
-        submit(&current, pinned.pointer.as_ptr().cast())?;
+        // SAFETY: the range lies in the memory.
+        let start = unsafe { pinned.pointer.add(bytes.start) };
+        submit(&current, start.as_ptr().cast())?;
         pinned.last = Some(Event::record(pinned.device, stream)?);
         pinned.lost = false;
         Ok(())

@@ -13,24 +13,25 @@
 use crate::decompress::decompressor;
 use crate::decompress::wave::{self, Done};
 use crate::device::Device;
+use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::lanes::Lanes;
 use crate::pinned::Slot;
-use crate::route::{Route, explain, takes};
+use crate::route::{DecompressedBy, Route, Share, explain, takes};
 use crate::stream::Stream;
 use crate::tensor::DeviceTensor;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, Values, WriteOptions, num_threads};
-use zarrow_array::{IndexStep, shape};
+use zarrow_array::{DataType, IndexStep, shape};
 
 /// Bytes of the slots that the callers of one read fill at once, where chunks are smaller.
 const FILLED_NBYTES: usize = 512 << 20;
 /// Bytes of a part, where chunks are smaller.
 const PART_NBYTES: usize = 16 << 20;
 
-/// Reads `selection` of `array` to `device`, or into `out`, which is on it and whose elements may lie apart.
+/// Reads `selection` of an array, or of a field of its elements, to `device`, or into `out`, which is on it and whose elements may lie apart.
 ///
 /// The result may be used in [`Device::stream`]; another stream waits for it (`Device::order`).
 ///
@@ -47,15 +48,16 @@ const PART_NBYTES: usize = 16 << 20;
 /// println!("{:?} at {:#x}", tensor.shape(), tensor.address());
 /// # Ok::<(), zarrow_cuda::Error>(())
 /// ```
-pub fn read(
-    array: &Array,
+pub fn read<'a>(
+    elements: impl Into<Elements<'a>>,
     selection: &Selection,
     device: &'static Device,
     out: Option<&DeviceTensor>,
     options: &ReadOptions<'_>,
 ) -> Result<DeviceTensor> {
-    let result = place_for(array, selection, device, out)?;
-    read_by_parts(array, selection, &result, options)?;
+    let elements = elements.into();
+    let result = place_for(elements, selection, device, out)?;
+    read_by_parts(elements, selection, &result, options)?;
     Ok(result)
 }
 
@@ -66,48 +68,55 @@ pub fn read(
 /// # Errors
 /// As [`read`]; [`Error::Unsupported`] where the device is asked for, and can decompress nothing of it;
 /// [`Error::Unavailable`] where nobody decompresses there; and what the decompressor answers.
-pub fn read_routed(
-    array: &Array,
+pub fn read_routed<'a>(
+    elements: impl Into<Elements<'a>>,
     selection: &Selection,
     device: &'static Device,
     out: Option<&DeviceTensor>,
     route: Route,
     options: &ReadOptions<'_>,
 ) -> Result<(DeviceTensor, Done)> {
-    let result = place_for(array, selection, device, out)?;
-    let by_device = match route {
-        Route::Host => None,
-        Route::Device => {
-            takes(array, selection).map_err(Error::Unsupported)?;
-            Some(decompressor()?)
+    let elements = elements.into();
+    let result = place_for(elements, selection, device, out)?;
+    let by_device = match (route, elements) {
+        (Route::Device, Elements::Whole(array)) => {
+            takes(array, selection, usize::MAX).map_err(Error::Unsupported)?;
+            Some((array, decompressor()?, Share::all(array)))
         }
-        Route::Auto if explain(array, selection).route == Route::Device => decompressor().ok(),
-        Route::Auto => None,
+        (Route::Device, Elements::Field(_)) => {
+            let text = "fields of structures are gathered by the host, as decompress=\"host\" says";
+            return Err(Error::Unsupported(text.to_owned()));
+        }
+        (Route::Auto, Elements::Whole(array)) => {
+            let share = Share::of(array, &explain(array, selection, Some(device)));
+            decompressor().ok().zip(share).map(|(decompressor, share)| (array, decompressor, share))
+        }
+        (Route::Host, _) | (Route::Auto, Elements::Field(_)) => None,
     };
-    if let Some(decompressor) = by_device {
-        match wave::read(array, selection, &result, decompressor, options) {
-            Ok(done) if done.failed_frames == 0 => return Ok((result, done)),
+    if let Some((array, decompressor, share)) = by_device {
+        match wave::read(array, selection, &result, decompressor, &share, options) {
+            Ok(done) if done.failed_frames == 0 && !done.is_replaced => return Ok((result, done)),
             Ok(_) => {}
             // The array's own errors are those of the host too. What the device cannot do, it can where that is not asked for.
             Err(error) if route == Route::Device || matches!(error, Error::Zarr(_)) => return Err(error),
             Err(_) => {}
         }
     }
-    read_by_parts(array, selection, &result, options)?;
+    read_by_parts(elements, selection, &result, options)?;
     Ok((result, Done::default()))
 }
 
 /// The memory of a read's result.
 fn place_for(
-    array: &Array,
+    elements: Elements<'_>,
     selection: &Selection,
     device: &'static Device,
     out: Option<&DeviceTensor>,
 ) -> Result<DeviceTensor> {
     let extents = selection.shape();
     match out {
-        Some(out) => check_place(array, &extents, device, out).map(|()| out.clone()),
-        None => DeviceTensor::empty(device, &extents, array.data_type().clone()),
+        Some(out) => check_place(elements.data_type(), &extents, device, out).map(|()| out.clone()),
+        None => DeviceTensor::empty(device, &extents, elements.data_type().clone()),
     }
 }
 
@@ -116,12 +125,13 @@ fn place_for(
 /// Several callers take the parts in turns: so threads that have nothing left to do of one part begin with the next, and chunks
 /// so large that a part has few of them are decoded on all threads.
 fn read_by_parts(
-    array: &Array,
+    elements: Elements<'_>,
     selection: &Selection,
     result: &DeviceTensor,
     options: &ReadOptions<'_>,
 ) -> Result<()> {
     let item_size = result.item_size();
+    let array = elements.array();
     let unit = array.chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
     let parts = selection.parts(&unit, item_size, PART_NBYTES);
     let lanes = Lanes::new(result)?;
@@ -135,7 +145,7 @@ fn read_by_parts(
             // A part of few chunks may be read without asking.
             let read = match cancel() {
                 true => Err(zarrow::Error::from(ErrorKind::Interrupted).into()),
-                false => read_part(array, part, result, &lanes, &options),
+                false => read_part(elements, part, result, &lanes, &options),
             };
             read.inspect_err(|_| is_stopped.store(true, Ordering::Relaxed))?;
         }
@@ -180,7 +190,7 @@ fn first_cause(own: Result<()>, other: Result<()>) -> Result<()> {
 
 /// Steps 2 and 3 for one part.
 fn read_part(
-    array: &Array,
+    elements: Elements<'_>,
     part: &Part,
     result: &DeviceTensor,
     lanes: &Lanes<'_>,
@@ -194,7 +204,7 @@ fn read_part(
     let strides = c_byte_strides(&extents, result.item_size())?;
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
     // SAFETY: the slot has these bytes and is this read's alone; C strides give each position its own place.
-    unsafe { array.read_strided(&part.selection, memory, options)? };
+    unsafe { elements.read_strided(&part.selection, memory, options)? };
     send(&mut slot, &place_of(result, &part.start, &extents)?, lanes)
 }
 
@@ -224,12 +234,17 @@ pub fn read_many(
     let extents = selection.shape();
     let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
     for (array, _) in items {
-        check_place(array, &batch, out.device(), out)?;
+        check_place(array.data_type(), &batch, out.device(), out)?;
     }
     let item_nbytes = shape::nbytes(&extents, out.item_size())?;
     if item_nbytes > PART_NBYTES {
         return items.iter().enumerate().try_for_each(|(number, (array, selection))| {
-            read_by_parts(array, selection, &rows_of(out, number, 1)?.reshape(&signed(&extents))?, options)
+            read_by_parts(
+                Elements::Whole(array),
+                selection,
+                &rows_of(out, number, 1)?.reshape(&signed(&extents))?,
+                options,
+            )
         });
     }
     let device = out.device();
@@ -249,14 +264,46 @@ pub fn read_many(
     lanes.finish()
 }
 
+/// As [`read_many`], with chunks decompressed where `route` says; and how many were decompressed where. The items that a device
+/// decompresses for are read one after the other, so that a chunk that several of them need is decompressed for each.
+/// [`Route::Auto`] goes there if that is likely to be faster for every item.
+///
+/// # Errors
+/// As [`read_many`] and [`read_routed`].
+pub fn read_many_routed(
+    items: &[(&Array, &Selection)],
+    out: &DeviceTensor,
+    route: Route,
+    options: &ReadOptions<'_>,
+) -> Result<Done> {
+    let device = out.device();
+    let by_host = |(array, selection): &(&Array, &Selection)| {
+        explain(array, selection, Some(device)).decompressed_by == DecompressedBy::Host
+    };
+    let Some((_, selection)) = items.first() else { return Ok(Done::default()) };
+    if route == Route::Host || route == Route::Auto && items.iter().any(by_host) {
+        return read_many(items, out, options).map(|()| Done::default());
+    }
+    let extents = selection.shape();
+    let batch: Vec<u64> = [&[items.len() as u64][..], &extents].concat();
+    for (array, _) in items {
+        check_place(array.data_type(), &batch, device, out)?;
+    }
+    items.iter().enumerate().try_fold(Done::default(), |done, (number, (array, selection))| {
+        let place = rows_of(out, number, 1)?.reshape(&signed(&extents))?;
+        let (_, more) = read_routed(*array, selection, device, Some(&place), route, options)?;
+        Ok(done + more)
+    })
+}
+
 /// Step 3: has a slot, whose elements lie in C order, copied to their place.
 fn send(slot: &mut Slot, place: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> {
     let (stream, nbytes) = (lanes.next()?, place.nbytes());
     if place.is_c_contiguous() {
-        return slot.send(place.address(), nbytes, stream);
+        return slot.send(0..nbytes, place.address(), stream);
     }
     let staging = DeviceTensor::empty_in(place.device(), &place.extents(), place.dtype().clone(), stream)?;
-    slot.send(staging.address(), nbytes, stream)?;
+    slot.send(0..nbytes, staging.address(), stream)?;
     place.assign_in(&staging, stream)
 }
 
@@ -313,14 +360,14 @@ pub fn in_stream<T>(device: &'static Device, stream: Stream, work: impl FnOnce()
     outcome
 }
 
-fn check_place(array: &Array, extents: &[u64], device: &Device, out: &DeviceTensor) -> Result<()> {
+fn check_place(dtype: &DataType, extents: &[u64], device: &Device, out: &DeviceTensor) -> Result<()> {
     if out.device().ordinal() != device.ordinal() {
         return Err(Error::OtherDevice { expected: device.to_string(), found: out.device().to_string() });
     }
     out.check_writable()?;
-    if out.dtype() != array.data_type() {
-        let (expected, found) = (array.data_type(), out.dtype());
-        return Err(Error::Unsupported(format!("expected out= with elements of {expected}, got {found}")));
+    if out.dtype() != dtype {
+        let text = format!("expected out= with elements of {dtype}, got {}", out.dtype());
+        return Err(Error::Unsupported(text));
     }
     if out.extents() != extents {
         let text = format!("expected out= of shape {extents:?}, got {:?}", out.shape());

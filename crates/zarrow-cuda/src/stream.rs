@@ -83,8 +83,10 @@ unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
 
-/// `CU_EVENT_BLOCKING_SYNC` and `CU_EVENT_DISABLE_TIMING`: a thread that waits sleeps, since others decode meanwhile.
-const SLEEPING: u32 = 1 | 2;
+/// `CU_EVENT_BLOCKING_SYNC`: a thread that waits sleeps, since others decode meanwhile.
+const SLEEPING: u32 = 1;
+/// `CU_EVENT_DISABLE_TIMING`.
+const WITHOUT_TIMING: u32 = 2;
 
 impl Event {
     /// The point that `stream`, of `device`, has reached when all that was given to it so far is done.
@@ -92,12 +94,32 @@ impl Event {
     /// # Errors
     /// What the driver answers.
     pub fn record(device: &'static Device, stream: Stream) -> Result<Event> {
+        Event::with_flags(device, stream, SLEEPING | WITHOUT_TIMING)
+    }
+
+    /// As [`record`](Event::record), with the time at which the stream was there.
+    pub(crate) fn record_time(device: &'static Device, stream: Stream) -> Result<Event> {
+        Event::with_flags(device, stream, SLEEPING)
+    }
+
+    /// Seconds from `earlier` to this, both recorded with their time and reached.
+    pub(crate) fn seconds_since(&self, earlier: &Event) -> Result<f64> {
+        let current = self.device.enter()?;
+        let mut milliseconds = 0f32;
+        // SAFETY: the events are alive, and the number lives through the call.
+        unsafe {
+            current.driver.event_elapsed_time(&raw mut milliseconds, earlier.handle, self.handle)?;
+        }
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+
+    fn with_flags(device: &'static Device, stream: Stream, flags: u32) -> Result<Event> {
         let current = device.enter()?;
         let mut event = Event { handle: null_mut(), device };
         // SAFETY: the handle is written to a place that lives through the call, and recorded in a stream that the
         // caller has; a stream that does not exist is an error of the driver's.
         unsafe {
-            current.driver.event_create(&raw mut event.handle, SLEEPING)?;
+            current.driver.event_create(&raw mut event.handle, flags)?;
             current.driver.event_record(event.handle, stream.handle())?;
         }
         Ok(event)

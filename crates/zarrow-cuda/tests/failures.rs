@@ -1,36 +1,32 @@
 //! Each function of the driver fails, once at each of its calls: an error, and the device goes on.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "device/decompressor.rs"]
+mod decompressor;
 #[path = "device/software.rs"]
 mod software;
 
-use software::{device, library};
-use std::ffi::CString;
+use software::{device, fail};
 use std::sync::Arc;
+use zarrow::metadata::CodecMetadata;
 use zarrow::store::MemoryStore;
 use zarrow::{
     Array, ArrayBuilder, Existing, Number, OpenOptions, ReadOptions, Selection, WriteOptions, create_array,
 };
-use zarrow_cuda::{DeviceTensor, Error, Event, read, write};
-
-/// Makes calls of the driver fail from now on, as `ZARROW_SOFTWARE_DEVICE_FAIL` says it; nothing for an empty text.
-fn fail(calls: &str) {
-    let path = CString::new(library().to_str().unwrap()).unwrap();
-    let calls = CString::new(calls).unwrap();
-    // SAFETY: the library is loaded, and its function reads a text that ends with NUL.
-    unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-        let function = libc::dlsym(handle, c"zarrow_device_fail".as_ptr());
-        assert!(!function.is_null());
-        let set: unsafe extern "C" fn(*const libc::c_char) = std::mem::transmute(function);
-        set(calls.as_ptr());
-    }
-}
+use zarrow_cuda::{DeviceTensor, Error, Event, Route, read, read_routed, write};
 
 fn array() -> Array {
-    let metadata = ArrayBuilder::new([64, 48], Number::Float32).chunk_shape([16, 16]).build().unwrap();
+    decompressor::install();
+    // Its streams are copied to where they are aligned, and its checksums are verified.
+    let gzip = CodecMetadata::new("gzip", serde_json::json!({ "level": 1 }).as_object().unwrap().clone());
+    let builder = ArrayBuilder::new([64, 48], Number::Float32).chunk_shape([16, 16]).compressors([gzip]);
     let store = Arc::new(MemoryStore::default());
-    create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap()
+    let array =
+        create_array(store, "", builder.build().unwrap(), Existing::Refuse, &OpenOptions::default()).unwrap();
+    let ones: Vec<u8> = (0..64 * 48).flat_map(|number| (number as f32).to_ne_bytes()).collect();
+    let values = zarrow::Values::contiguous(&ones, Number::Float32.into(), &[64, 48]).unwrap();
+    array.write_with(Selection::all(&[64, 48]), &values, &WriteOptions::default()).unwrap();
+    array
 }
 
 /// Everything that can be done, and whether it was.
@@ -42,6 +38,7 @@ fn everything(array: &Array) -> Result<(), Error> {
     let out = whole.transpose(&[1, 0])?;
     read(array, &all, device, Some(&out), &ReadOptions::default())?;
     let tensor = read(array, &all, device, None, &ReadOptions::default())?;
+    read_routed(array, &all, device, Some(&out), Route::Device, &ReadOptions::default())?;
     tensor.astype(&Number::Int16.into())?.copy()?;
     tensor.all_equal(&out, true)?;
     tensor.equal(&out)?.all()?;
@@ -75,6 +72,7 @@ fn every_failure_is_an_error_and_the_device_goes_on() {
         "cuStreamSynchronize",
         "cuMemPoolTrimTo",
         "cuMemGetInfo_v2",
+        "zarrow_device_launch",
     ];
     let mut failed = 0;
     for function in functions {
@@ -88,6 +86,10 @@ fn every_failure_is_an_error_and_the_device_goes_on() {
         }
         everything(&array).unwrap_or_else(|error| panic!("after failures of {function}: {error}"));
     }
+    // What only measures fails nothing.
+    fail("cuEventElapsedTime:1:801");
+    everything(&array).unwrap();
+    fail("");
     assert!(failed > 60, "{failed} calls failed");
 }
 

@@ -160,7 +160,7 @@ impl Array {
     }
 
     /// Hands the chunks of `selection` to `sink` as they are stored, each once, with what of it is wanted: for memory that
-    /// this engine does not write, such as a device's. Nothing is copied.
+    /// this engine does not write, such as a device's. Each stored byte is copied once, to memory of the sink's.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for arrays and selections that [`hands_over`](Array::hands_over) does not take, and for
@@ -182,8 +182,7 @@ impl Array {
     }
 
     /// Whether [`read_stored`](Array::read_stored) can read `selection`: the elements have a fixed size and lie in their chunks side by
-    /// side (whatever compresses these), the positions on each axis are evenly spaced, and the store is a local one.
-    /// Values of a store elsewhere may be replaced while they are read, and be handed over twice then.
+    /// side (whatever compresses these), and the positions on each axis are evenly spaced.
     #[must_use]
     pub fn hands_over(&self, selection: &Selection) -> bool {
         let mut chain = self.chain();
@@ -193,10 +192,7 @@ impl Array {
         let is_plain =
             matches!(&chain.array_to_bytes, ArrayToBytes::Bytes { swap } if !matches!(swap, Swap::Fields(_)));
         let is_even = |axis: &AxisSelection| matches!(axis, AxisSelection::Even { .. });
-        is_plain
-            && chain.has_fixed_elements()
-            && self.store().remote().is_none()
-            && selection.axes().iter().all(is_even)
+        is_plain && chain.has_fixed_elements() && selection.axes().iter().all(is_even)
     }
 
     /// Maps `selection` from the files that hold it, where they hold plain elements that lie as a tensor's do; `None`

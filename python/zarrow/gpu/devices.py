@@ -117,12 +117,13 @@ def asarray(x: Any, device: Any = None) -> Tensor:
     return Tensor._of(x, device)
 
 
-def explain(array: Array, selection: Any = None) -> dict[str, Any]:
+def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str, Any]:
     """Say where `array.read(selection, device=..., decompress="auto")` would decompress, and why.
 
     A GPU decompresses each frame with one block of threads, slower than a core of the CPU does, and has
-    hundreds of them. So it is worth it for many small frames: hundreds of chunks, or blosc, whose blocks are
-    frames. Nothing is read.
+    hundreds of them. So it gets many small frames: hundreds of chunks, or blosc, whose blocks are frames.
+    How many of the chunks each side gets follows from rates. They begin as estimates, and reads that
+    decompress on that GPU replace them by what they measure. Nothing is read.
 
     Parameters
     ----------
@@ -130,12 +131,24 @@ def explain(array: Array, selection: Any = None) -> dict[str, Any]:
         An array.
     selection
         As for `Array.read`; all of the array by default.
+    device
+        Whose rates count: `"cuda:0"`, a number or a `torch.device`; the first device by default, and
+        estimates where there is none.
 
     Returns
     -------
     dict
-        `decompress` (`"host"` or `"device"`), `why` (a sentence), `compressor`, `chunks` (at most as many are
-        touched), `chunk_nbytes` (decoded) and `frames` (about as many).
+        `decompress` (`"host"`, `"device"` or `"both"`), `why` (a sentence), `compressor`, `chunks` (at most
+        as many are touched), `chunk_nbytes` (decoded), `frames` (about as many), `threads` (of the CPU);
+        `chunks_on_device` and `chunks_on_host`; `seconds`, and `seconds_on_device` and `seconds_on_host` if
+        one side did all, which are None where only the CPU can; `rates`, in decoded bytes a second:
+        `device` (of hundreds of frames), `device_frame` (of one), `link` (of a copy), `host_thread`, and
+        `ratio` (of decoded to stored bytes); `measured`, the names of those rates that are not estimates.
+
+    Raises
+    ------
+    DeviceError
+        There is no such device.
 
     Examples
     --------
@@ -144,7 +157,7 @@ def explain(array: Array, selection: Any = None) -> dict[str, Any]:
     >>> zarrow.gpu.explain(temperature)["decompress"]
     'host'
     """
-    return Tensor._explain(array, selection)
+    return Tensor._explain(array, selection, device)
 
 
 def _nvcomp_libraries() -> list[str]:

@@ -89,6 +89,19 @@ class Gather(ctypes.Structure):
     ]
 
 
+class Guarded(ctypes.Structure):
+    """A decompressed frame, and the checksum that it should have."""
+
+    _fields_ = [
+        ("source", ctypes.c_uint64),
+        ("nbytes", ctypes.c_uint64),
+        ("status", ctypes.c_uint64),
+        ("state", ctypes.c_uint64 * 4),
+        ("kind", ctypes.c_uint32),
+        ("expected", ctypes.c_uint32),
+    ]
+
+
 def lengths(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
     """A shape."""
     return Lengths(*numbers)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,6 +167,25 @@ def test_a_missing_wait_between_streams_is_seen(driver: Driver) -> None:
     driver("cuStreamSynchronize", second)
     assert set(target) == {2}
     driver("cuEventQuery", event)
+
+
+def test_time_between_events_is_that_of_the_stream(driver: Driver) -> None:
+    on = stream(driver)
+    start, end, untimed = (driver.made("cuEventCreate", ctypes.c_uint(flags)) for flags in (0, 0, 2))
+    milliseconds = ctypes.c_float(-1)
+    elapsed = ("cuEventElapsedTime", ctypes.byref(milliseconds))
+    assert code_of(driver, *elapsed, start, end) == 400, "never recorded"
+    driver("cuEventRecord", start, on)
+    with held(driver, on):
+        for event in (end, untimed):
+            driver("cuEventRecord", event, on)
+        assert code_of(driver, *elapsed, start, end) == 600, "not reached"
+        driver("cuEventSynchronize", start)
+        time.sleep(0.02)
+    driver("cuStreamSynchronize", on)
+    driver(*elapsed, start, end)
+    assert milliseconds.value >= 19
+    assert code_of(driver, *elapsed, start, untimed) == 400, "without its time"
 
 
 def test_pinned_memory_is_read_when_the_stream_comes_to_it(driver: Driver) -> None:

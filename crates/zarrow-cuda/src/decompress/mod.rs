@@ -5,17 +5,19 @@
 //! 2. A [`wave`] is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of what to do. One
 //!    copy brings all of it to the device, which decompresses its frames in one batch and places the elements in another.
 //! 3. The [`Decompressor`] is who decompresses: [`nvcomp`], where the user has it.
-//! 4. At the end each frame says whether it was whole. One that was not makes the read begin anew on the host, which gives
+//! 4. The device verifies the [`checksums`] of what it decompressed, where frames have them.
+//! 5. At the end each frame says whether it was whole. One that was not makes the read begin anew on the host, which gives
 //!    the error that any other read gives, or the elements.
 
+pub mod checksums;
 pub mod frames;
 pub mod nvcomp;
 pub mod wave;
 
+use crate::device::Device;
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
-use zarrow_array::fork::OnceCell;
 
 /// How frames are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,11 +27,38 @@ pub enum Format {
     Zstd,
     /// LZ4 blocks.
     Lz4,
+    /// DEFLATE streams (RFC 1951), without a header or a checksum.
+    Deflate,
+    /// Members of gzip (RFC 1952), one each.
+    Gzip,
+    /// Snappy blocks.
+    Snappy,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 2] = [Format::Zstd, Format::Lz4];
+    pub const ALL: [Format; 5] = [Format::Zstd, Format::Lz4, Format::Deflate, Format::Gzip, Format::Snappy];
+
+    /// The most bytes that a frame decodes to, for nvCOMP to take it. Zarr's LZ4 says its size in 31 bits.
+    #[must_use]
+    pub fn largest_frame(self) -> u64 {
+        match self {
+            Format::Zstd | Format::Lz4 | Format::Snappy => (1 << 31) - 1,
+            Format::Deflate | Format::Gzip => (1 << 32) - 1,
+        }
+    }
+
+    /// As messages name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Zstd => "zstd",
+            Format::Lz4 => "lz4",
+            Format::Deflate => "deflate",
+            Format::Gzip => "gzip",
+            Format::Snappy => "snappy",
+        }
+    }
 }
 
 /// Frames on a device, to be decompressed there. Every address is of the device; each list has `count` entries.
@@ -62,34 +91,30 @@ pub trait Decompressor: Send + Sync {
     /// Whether it decompresses frames of this format.
     fn takes(&self, format: Format) -> bool;
 
-    /// Bytes of memory of the device that a batch needs beside its frames, aligned to 256.
+    /// What the address of each frame of this format is a multiple of.
+    fn source_alignment(&self, format: Format) -> usize;
+
+    /// Bytes of memory of the device, which is current, that a batch needs beside its frames, aligned to 256.
     ///
     /// # Errors
     /// What the library answers.
     fn temporary_nbytes(&self, frames: &Frames) -> Result<usize>;
 
-    /// Gives the batch to `stream`, of the device that is current. The caller does not wait.
+    /// Gives the batch to a stream of a device. The caller does not wait.
     ///
     /// # Errors
     /// What the library answers. What is wrong with a frame is told in its status.
     ///
     /// # Safety
-    /// The lists, the frames that they name, and the `temporary_nbytes` bytes at `temporary` lie in memory of the current
+    /// The lists, the frames that they name, and the `temporary_nbytes` bytes at `temporary` lie in memory of that
     /// device. It stays allocated until the stream has finished the batch.
     unsafe fn decompress(
         &self,
         frames: &Frames,
         temporary: Address,
         temporary_nbytes: usize,
-        stream: Stream,
+        stream: (&'static Device, Stream),
     ) -> Result<()>;
-}
-
-static DECOMPRESSOR: OnceCell<Box<dyn Decompressor>> = OnceCell::new();
-
-/// Sets who decompresses, instead of nvCOMP. The first call decides.
-pub fn set_decompressor(decompressor: impl Decompressor + 'static) {
-    DECOMPRESSOR.set(Box::new(decompressor));
 }
 
 /// Who decompresses in this process.
@@ -97,10 +122,7 @@ pub fn set_decompressor(decompressor: impl Decompressor + 'static) {
 /// # Errors
 /// [`Error::Unavailable`] where there is nobody, with the reason.
 pub fn decompressor() -> Result<&'static dyn Decompressor> {
-    match DECOMPRESSOR.get() {
-        Some(decompressor) => Ok(&**decompressor),
-        None => nvcomp::Nvcomp::get().map(|nvcomp| nvcomp as &dyn Decompressor).map_err(|reason| {
-            Error::Unavailable { what: "nvCOMP, which decompresses on the device,", reason }
-        }),
-    }
+    nvcomp::Nvcomp::get()
+        .map(|nvcomp| nvcomp as &dyn Decompressor)
+        .map_err(|reason| Error::Unavailable { what: "nvCOMP, which decompresses on the device,", reason })
 }

@@ -4,9 +4,11 @@
 //! Its functions for batches have the same signature in versions 5 and 6, but for the one that tells how much memory a batch
 //! needs. Options are 64 bytes, which are zero for the defaults.
 //!
-//! Source: the headers of nvCOMP 5.3 and 6.0.
+//! Source: the headers of nvCOMP 5.3 and 6.0. `software_nvcomp` defines these functions below the headers themselves, so that a
+//! compiler compares names, types and sizes.
 
 use super::{Decompressor, Format, Frames};
+use crate::device::Device;
 use crate::driver::functions::{Address, StreamHandle};
 use crate::driver::library::Library;
 use crate::error::{Error, Result};
@@ -81,7 +83,7 @@ enum TemporarySize {
 /// The functions for one format.
 #[derive(Debug, Clone, Copy)]
 struct Functions {
-    alignments: GetAlignments,
+    alignments: Alignments,
     temporary_size: TemporarySize,
     decompress: Decompress,
 }
@@ -90,8 +92,8 @@ struct Functions {
 #[derive(Debug)]
 pub struct Nvcomp {
     version: u32,
-    zstd: Functions,
-    lz4: Functions,
+    /// Those of each format, in the order of [`Format::ALL`]; `None` where the library lacks some.
+    formats: [Option<Functions>; Format::ALL.len()],
 }
 
 impl Nvcomp {
@@ -139,21 +141,12 @@ impl Nvcomp {
         if status != 0 || !(5..=6).contains(&major) {
             return Err(format!("nvCOMP of version {} is neither 5 nor 6", properties.version));
         }
-        let functions = |format: &str| {
-            let name = |function: &str| format!("nvcompBatched{format}{function}");
-            // SAFETY: the library declares functions of these names so, by the headers of both versions.
-            unsafe {
-                Ok::<_, String>(Functions {
-                    alignments: find(library, &name("DecompressGetRequiredAlignments"))?,
-                    temporary_size: match find(library, &name("DecompressGetTempSizeAsync")) {
-                        Ok(function) => TemporarySize::Version5(function),
-                        Err(_) => TemporarySize::Version6(find(library, &name("DecompressGetTempSize"))?),
-                    },
-                    decompress: find(library, &name("DecompressAsync"))?,
-                })
-            }
-        };
-        Ok(Nvcomp { version: properties.version, zstd: functions("Zstd")?, lz4: functions("LZ4")? })
+        let formats = Format::ALL.map(|format| Functions::find(library, format));
+        match &formats {
+            // The error of the first says what is missing of all.
+            [Err(reason), ..] if formats.iter().all(|found| found.is_err()) => Err(reason.clone()),
+            _ => Ok(Nvcomp { version: properties.version, formats: formats.map(|found| found.ok()) }),
+        }
     }
 
     /// Its version, as it tells it.
@@ -162,22 +155,51 @@ impl Nvcomp {
         self.version
     }
 
-    fn functions(&self, format: Format) -> &Functions {
-        match format {
-            Format::Zstd => &self.zstd,
-            Format::Lz4 => &self.lz4,
-        }
+    fn functions(&self, format: Format) -> Result<&Functions> {
+        let found = Format::ALL.iter().zip(&self.formats).find(|(known, _)| **known == format);
+        found.and_then(|(_, functions)| functions.as_ref()).ok_or_else(|| {
+            Error::Unsupported(format!("this version of nvCOMP decompresses no {}", format.name()))
+        })
     }
 
     /// How frames and memory have to be aligned.
     ///
     /// # Errors
-    /// What the library answers.
+    /// [`Error::Unsupported`] where the library does not decompress the format.
     pub fn alignments(&self, format: Format) -> Result<Alignments> {
+        self.functions(format).map(|functions| functions.alignments)
+    }
+}
+
+impl Functions {
+    fn find(library: &Library, format: Format) -> std::result::Result<Functions, String> {
+        let name = |function: &str| {
+            let format = match format {
+                Format::Zstd => "Zstd",
+                Format::Lz4 => "LZ4",
+                Format::Deflate => "Deflate",
+                Format::Gzip => "Gzip",
+                Format::Snappy => "Snappy",
+            };
+            format!("nvcompBatched{format}{function}")
+        };
         let mut alignments = Alignments::default();
-        // SAFETY: the struct lives through the call.
-        let status = unsafe { (self.functions(format).alignments)(DEFAULTS, &raw mut alignments) };
-        check("DecompressGetRequiredAlignments", status).map(|()| alignments)
+        // SAFETY: the library declares functions of these names so, by the headers of both versions. The struct lives through
+        // the call.
+        let (functions, status) = unsafe {
+            let alignments_of: GetAlignments = find(library, &name("DecompressGetRequiredAlignments"))?;
+            let status = alignments_of(DEFAULTS, &raw mut alignments);
+            let temporary_size = match find(library, &name("DecompressGetTempSizeAsync")) {
+                Ok(function) => TemporarySize::Version5(function),
+                Err(_) => TemporarySize::Version6(find(library, &name("DecompressGetTempSize"))?),
+            };
+            let decompress = find(library, &name("DecompressAsync"))?;
+            (Functions { alignments, temporary_size, decompress }, status)
+        };
+        if status != 0 {
+            return Err(format!("{}: error {status}", name("DecompressGetRequiredAlignments")));
+        }
+        Ok(functions)
     }
 }
 
@@ -204,16 +226,21 @@ fn check(function: &'static str, status: c_int) -> Result<()> {
 }
 
 impl Decompressor for Nvcomp {
-    fn takes(&self, _format: Format) -> bool {
-        true
+    fn takes(&self, format: Format) -> bool {
+        self.functions(format).is_ok()
+    }
+
+    fn source_alignment(&self, format: Format) -> usize {
+        self.functions(format).map_or(1, |functions| functions.alignments.input.max(1))
     }
 
     fn temporary_nbytes(&self, frames: &Frames) -> Result<usize> {
         let Frames { format, count, largest, total, .. } = *frames;
+        let functions = self.functions(format)?;
         let mut nbytes = 0;
         // SAFETY: the number lives through the call; no stream is used on the host's side of it.
         let status = unsafe {
-            match self.functions(format).temporary_size {
+            match functions.temporary_size {
                 TemporarySize::Version5(function) => {
                     function(count, largest, DEFAULTS, &raw mut nbytes, total)
                 }
@@ -230,11 +257,13 @@ impl Decompressor for Nvcomp {
         frames: &Frames,
         temporary: Address,
         temporary_nbytes: usize,
-        stream: Stream,
+        (device, stream): (&'static Device, Stream),
     ) -> Result<()> {
-        // SAFETY: the caller's contract.
+        let functions = self.functions(frames.format)?;
+        let _current = device.enter()?;
+        // SAFETY: the caller's contract; the device's context is current.
         let status = unsafe {
-            (self.functions(frames.format).decompress)(
+            (functions.decompress)(
                 frames.sources,
                 frames.source_nbytes,
                 frames.destination_nbytes,
@@ -269,11 +298,12 @@ mod tests {
         let name = std::env::var(LIBRARY_VARIABLE).unwrap();
         let nvcomp = Nvcomp::of(&Library::open(&name).unwrap()).unwrap();
         for format in Format::ALL {
+            assert!(nvcomp.takes(format));
             let alignments = nvcomp.alignments(format).unwrap();
-            assert!(
-                alignments.input <= 16 && alignments.output <= 16 && alignments.temporary <= 256,
-                "{alignments:?}"
-            );
+            // What the software library asks for too.
+            let input = if format == Format::Deflate { 4 } else { 1 };
+            let temporary = if format == Format::Zstd { 8 } else { 1 };
+            assert_eq!(alignments, Alignments { input, output: 1, temporary }, "{format:?}");
             let frames = Frames {
                 format,
                 count: 64,
@@ -287,7 +317,7 @@ mod tests {
                 total: 64 << 20,
             };
             let nbytes = nvcomp.temporary_nbytes(&frames).unwrap();
-            // zstd asks for some three times what it decompresses, LZ4 for nothing.
+            // zstd asks for some three times what it decompresses, the others for nothing.
             let expected = if format == Format::Zstd { 64 << 20..512 << 20 } else { 0..1 << 20 };
             assert!(expected.contains(&nbytes), "{format:?}: {nbytes}");
         }

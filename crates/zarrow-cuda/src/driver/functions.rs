@@ -118,6 +118,8 @@ functions! {
     event_destroy = "cuEventDestroy_v2" (event: EventHandle);
     event_record = "cuEventRecord" (event: EventHandle, stream: StreamHandle);
     event_query = "cuEventQuery" (event: EventHandle);
+    event_elapsed_time = "cuEventElapsedTime"
+        (milliseconds: *mut f32, start: EventHandle, end: EventHandle);
     event_synchronize = "cuEventSynchronize" (event: EventHandle);
     pool_create = "cuMemPoolCreate" (pool: *mut MemoryPool, properties: *const MemoryPoolProperties);
     pool_set_attribute = "cuMemPoolSetAttribute" (pool: MemoryPool, attribute: c_int, value: *mut c_void);

@@ -21,6 +21,11 @@ const BLOCK: u64 = 256;
 /// The most blocks of a launch: each thread then takes several elements.
 const MAX_BLOCKS: u64 = 1 << 16;
 
+/// Lanes of XXH64, each of which a thread computes.
+const CHECKSUM_LANES: u64 = 4;
+/// Bytes of a part of a frame whose checksum a thread computes, where that is not XXH64.
+const CHECKSUM_PART_NBYTES: u64 = 1024;
+
 /// The kernels that come in five widths of an element, by the exponent of two.
 type Widths = [Function; 5];
 
@@ -34,6 +39,9 @@ pub struct Kernels {
     differs: Function,
     equal: Function,
     nonzero: Function,
+    checksum_lanes: Function,
+    checksum_parts: Function,
+    checksum_verify: Function,
 }
 
 // SAFETY: functions of a module may be launched by any thread; the module is never unloaded.
@@ -70,6 +78,9 @@ impl Kernels {
             differs: find("zarrow_differs".to_owned())?,
             equal: find("zarrow_equal".to_owned())?,
             nonzero: find("zarrow_nonzero".to_owned())?,
+            checksum_lanes: find("zarrow_checksum_lanes".to_owned())?,
+            checksum_parts: find("zarrow_checksum_parts".to_owned())?,
+            checksum_verify: find("zarrow_checksum_verify".to_owned())?,
         })
     }
 }
@@ -148,6 +159,44 @@ impl Device {
             let arguments = [argument(elements), argument(&flag)];
             self.launch(self.stream(), self.kernels()?.nonzero, (elements.count, 1), &arguments)
         }
+    }
+
+    /// The lanes of XXH64 of those of the `count` frames in the list at `frames` that it guards.
+    pub(crate) unsafe fn launch_checksum_lanes(
+        &self,
+        stream: Stream,
+        frames: Address,
+        count: u32,
+    ) -> Result<()> {
+        let (function, lanes) = (self.kernels()?.checksum_lanes, u64::from(count) * CHECKSUM_LANES);
+        // SAFETY: the kernel takes an address and a number; the caller's contract.
+        unsafe { self.launch(stream, function, (lanes, 1), &[argument(&frames), argument(&count)]) }
+    }
+
+    /// The parts of the other checksums, of frames of at most `greatest` bytes.
+    pub(crate) unsafe fn launch_checksum_parts(
+        &self,
+        stream: Stream,
+        frames: Address,
+        count: u32,
+        greatest: u64,
+    ) -> Result<()> {
+        let parts = greatest.div_ceil(CHECKSUM_PART_NBYTES).max(1);
+        let function = self.kernels()?.checksum_parts;
+        // SAFETY: the kernel takes an address and a number; the caller's contract.
+        unsafe { self.launch(stream, function, (parts, count), &[argument(&frames), argument(&count)]) }
+    }
+
+    /// Finishes the checksums, and changes the status of each frame that has another than it should have.
+    pub(crate) unsafe fn launch_checksum_verify(
+        &self,
+        stream: Stream,
+        frames: Address,
+        count: u32,
+    ) -> Result<()> {
+        let function = self.kernels()?.checksum_verify;
+        // SAFETY: the kernel takes an address and a number; the caller's contract.
+        unsafe { self.launch(stream, function, (count.into(), 1), &[argument(&frames), argument(&count)]) }
     }
 
     /// `size` is how many elements there are in a row, and how many rows.

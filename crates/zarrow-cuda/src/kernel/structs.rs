@@ -180,6 +180,45 @@ const _: () = assert!(
         && offset_of!(Gather, rank) == 256
 );
 
+/// Which checksum guards a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ChecksumKind {
+    /// The low 32 bits of XXH64, which zstd has.
+    Xxh64 = 0,
+    /// CRC-32, which gzip has.
+    Crc32 = 1,
+    /// Adler-32, which zlib has.
+    Adler32 = 2,
+}
+
+/// A decompressed frame, and the checksum that it should have.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Guarded {
+    pub source: Address,
+    pub nbytes: u64,
+    /// Where the status of the frame is, which the kernel changes where the checksum is another.
+    pub status: Address,
+    /// What the kernels find; zeros at first.
+    pub state: [u64; 4],
+    pub kind: ChecksumKind,
+    pub expected: u32,
+}
+
+const _: () = assert!(
+    size_of::<Guarded>() == 64 && offset_of!(Guarded, state) == 24 && offset_of!(Guarded, kind) == 56
+);
+
+impl Guarded {
+    /// Its bytes, as the kernels read them.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the struct has no padding: its fields fill it (see the assertion above).
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Guarded>()) }
+    }
+}
+
 impl Piece {
     /// Its bytes, as the kernels read them.
     #[must_use]

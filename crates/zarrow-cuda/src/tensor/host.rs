@@ -111,5 +111,5 @@ fn upload(device: &'static Device, part: &SharedTensor, to: u64) -> Result<()> {
         let bytes = std::slice::from_raw_parts_mut(pointer.as_ptr().cast::<MaybeUninit<u8>>(), nbytes);
         part.copy_into(bytes)?;
     }
-    slot.send(to, nbytes, device.stream())
+    slot.send(0..nbytes, to, device.stream())
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod arrays;
+mod batches;
+mod checksums;
 mod decompressed;
 mod decompressor;
 mod exchange;

@@ -17,19 +17,24 @@ pub fn device(ordinal: usize) -> &'static Device {
 pub fn library() -> &'static PathBuf {
     static LIBRARY: OnceCell<PathBuf> = OnceCell::new();
     LIBRARY.get_or_make(|| {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-        let target = "build/software-device/libcuda.so.1";
-        create_dir_all(root.join("build")).unwrap();
-        // One at a time: tests of several threads and processes come here.
-        let lock = File::create(root.join("build/software-device.lock")).unwrap();
-        lock.lock().unwrap();
-        let made = Command::new("make").args(["--silent", "-C"]).arg(&root).arg(target).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let library = root.join(target);
+        let library = built("build/software-device/libcuda.so.1");
         // SAFETY: tests name the driver before they use it, and nothing else reads or changes this variable.
         unsafe { std::env::set_var("ZARROW_CUDA_DRIVER", &library) };
         library
     })
+}
+
+/// A file that the Makefile makes.
+#[allow(dead_code, reason = "each test uses some")]
+pub fn built(target: &str) -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    create_dir_all(root.join("build")).unwrap();
+    // One at a time: tests of several threads and processes come here.
+    let lock = File::create(root.join("build/software-device.lock")).unwrap();
+    lock.lock().unwrap();
+    let made = Command::new("make").args(["--silent", "-C"]).arg(&root).arg(target).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    root.join(target)
 }
 
 /// What the software driver counts, by the order in which it counts them.
@@ -76,5 +81,20 @@ pub fn counters() -> Counters {
         launches,
         live_allocations,
         live_nbytes,
+    }
+}
+
+/// Makes calls of the driver fail from now on, as `ZARROW_SOFTWARE_DEVICE_FAIL` says it; nothing for an empty text.
+#[allow(dead_code, reason = "each test uses some")]
+pub fn fail(calls: &str) {
+    let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
+    let calls = std::ffi::CString::new(calls).unwrap();
+    // SAFETY: the library is loaded, and its function reads a text that ends with NUL.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        let function = libc::dlsym(handle, c"zarrow_device_fail".as_ptr());
+        assert!(!function.is_null());
+        let set: unsafe extern "C" fn(*const libc::c_char) = std::mem::transmute(function);
+        set(calls.as_ptr());
     }
 }

@@ -1,13 +1,14 @@
 //! Where chunks are decompressed: `decompress=`, and what a read would do.
 
+use super::arguments;
 use crate::index::advanced::Indexing;
 use crate::node::array::Array;
 use crate::python::importing::import;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyEllipsis};
+use pyo3::types::{PyDict, PyEllipsis, PyList};
 use zarrow_cuda::decompress::nvcomp;
-use zarrow_cuda::{Route, explain};
+use zarrow_cuda::{Device, Rates, Route, explain};
 
 /// The route of `decompress=`.
 pub fn route(py: Python<'_>, decompress: Option<&str>) -> PyResult<Route> {
@@ -36,19 +37,48 @@ fn find_library(py: Python<'_>) -> PyResult<()> {
 pub fn explained<'py>(
     array: &Bound<'py, Array>,
     selection: Option<Bound<'py, PyAny>>,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = array.py();
     find_library(py)?;
+    let device = match device {
+        Some(_) => Some(arguments::cuda_device(py, device)?),
+        None => Device::get(0).ok(),
+    };
     let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
     let selection = array.get().selection(&index, Indexing::Plain)?;
     let inner = array.get().inner();
-    let explanation = py.detach(|| explain(&inner, &selection));
+    let explanation = py.detach(|| explain(&inner, &selection, device));
+    let split = explanation.split;
     let answer = PyDict::new(py);
-    answer.set_item("decompress", if explanation.route == Route::Device { "device" } else { "host" })?;
+    answer.set_item("decompress", explanation.decompressed_by.to_string())?;
     answer.set_item("why", explanation.why)?;
     answer.set_item("compressor", explanation.compressor)?;
     answer.set_item("chunks", explanation.chunks)?;
     answer.set_item("chunk_nbytes", explanation.chunk_nbytes)?;
     answer.set_item("frames", explanation.frames)?;
+    answer.set_item("threads", explanation.threads)?;
+    answer.set_item("chunks_on_device", split.map_or(0, |split| split.on_device))?;
+    answer.set_item("chunks_on_host", split.map_or(explanation.chunks, |split| split.on_host))?;
+    answer.set_item("seconds", split.map(|split| split.seconds))?;
+    answer.set_item("seconds_on_device", split.map(|split| split.device_seconds))?;
+    answer.set_item("seconds_on_host", split.map(|split| split.host_seconds))?;
+    let (rates, measured) = (PyDict::new(py), PyList::empty(py));
+    if let Some(Rates { device, device_frame, link, host_thread, ratio }) = explanation.rates {
+        for (name, mean) in [
+            ("device", device),
+            ("device_frame", device_frame),
+            ("link", link),
+            ("host_thread", host_thread),
+            ("ratio", ratio),
+        ] {
+            rates.set_item(name, mean.value)?;
+            if mean.is_measured {
+                measured.append(name)?;
+            }
+        }
+    }
+    answer.set_item("rates", rates)?;
+    answer.set_item("measured", measured)?;
     Ok(answer)
 }

@@ -15,7 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 use zarrow::{Array, Selection};
-use zarrow_cuda::{Device, Route, Stream, in_stream};
+use zarrow_array::DataType;
+use zarrow_cuda::{Device, Elements, Route, Stream, in_stream};
 
 /// Where a read goes.
 pub struct Destination<'py> {
@@ -36,13 +37,14 @@ struct Order {
 impl Order {
     fn run<T>(self, work: impl FnOnce() -> zarrow_cuda::Result<T>) -> zarrow_cuda::Result<T> {
         let outcome = match self.stream {
-            Some(stream) => in_stream(self.device, stream, work)?,
-            None => work()?,
+            Some(stream) => in_stream(self.device, stream, work),
+            None => work(),
         };
         if self.waits {
+            // After an error too: what was given to the device still writes to `out`.
             self.device.synchronize()?;
         }
-        Ok(outcome)
+        outcome
     }
 }
 
@@ -119,18 +121,17 @@ impl<'py> Destination<'py> {
         elements: &ElementPart,
         selection: &Selection,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let ElementPart::Whole(array) = elements else {
-            let message = "fields of structures are read to the CPU: read without device=, and hand the result to \
-                           zarrow.gpu.asarray()";
-            return Err(unsupported(py, message));
+        check_layout(py, elements.data_type())?;
+        let elements = match elements {
+            ElementPart::Whole(array) => Elements::Whole(array),
+            ElementPart::Field(field) => Elements::Field(field),
         };
-        check_layout(py, array)?;
         let out = self.out.as_ref().map(|(_, tensor)| tensor);
         let (order, route) = (self.order, self.route);
         let tensor = interruptible_with(py, |interrupt| {
             order.run(|| {
                 let options = interrupt.into();
-                let read = zarrow_cuda::read_routed(array, selection, order.device, out, route, &options)?;
+                let read = zarrow_cuda::read_routed(elements, selection, order.device, out, route, &options)?;
                 Ok(read.0)
             })
         })?;
@@ -144,7 +145,7 @@ impl<'py> Destination<'py> {
         items: &[(Arc<Array>, Selection)],
     ) -> PyResult<Bound<'py, PyAny>> {
         for (array, _) in items {
-            check_layout(py, array)?;
+            check_layout(py, array.data_type())?;
         }
         let alike =
             |(array, selection): &(Arc<Array>, Selection)| (array.data_type().clone(), selection.shape());
@@ -163,7 +164,7 @@ impl<'py> Destination<'py> {
             let text = "out= is for items of one type and shape: read these without it";
             return Err(PyValueError::new_err(text));
         }
-        let (order, out) = (self.order, self.out.as_ref().map(|(_, tensor)| tensor));
+        let (order, route, out) = (self.order, self.route, self.out.as_ref().map(|(_, tensor)| tensor));
         let batch = interruptible_with(py, |interrupt| {
             order.run(|| {
                 if let Some((dtype, shape)) = stacked {
@@ -174,11 +175,14 @@ impl<'py> Destination<'py> {
                     };
                     let items: Vec<_> =
                         items.iter().map(|(array, selection)| (&**array, selection)).collect();
-                    zarrow_cuda::read_many(&items, &batch, &interrupt.into())?;
+                    zarrow_cuda::read_many_routed(&items, &batch, route, &interrupt.into())?;
                     return Ok(vec![batch]);
                 }
                 let read = |(array, selection): &(Arc<Array>, Selection)| {
-                    zarrow_cuda::read(array, selection, order.device, None, &interrupt.into())
+                    let options = interrupt.into();
+                    let read =
+                        zarrow_cuda::read_routed(&**array, selection, order.device, None, route, &options);
+                    read.map(|(tensor, _)| tensor)
                 };
                 items.iter().map(read).collect()
             })
@@ -198,12 +202,9 @@ impl<'py> Destination<'py> {
 }
 
 /// Refuses layouts that a device has none of.
-fn check_layout(py: Python<'_>, array: &Array) -> PyResult<()> {
-    let dtype = array.data_type();
+fn check_layout(py: Python<'_>, dtype: &DataType) -> PyResult<()> {
     let how = match dtype {
-        zarrow_array::DataType::Optional(_) => {
-            "read without device=, and hand .data and .mask to zarrow.gpu.asarray()"
-        }
+        DataType::Optional(_) => "read without device=, and hand .data and .mask to zarrow.gpu.asarray()",
         _ if dtype.item_size().is_none() => "read without device=",
         _ => return Ok(()),
     };

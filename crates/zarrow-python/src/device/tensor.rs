@@ -222,12 +222,13 @@ impl DeviceTensor {
 
     /// What `decompress="auto"` would do.
     #[staticmethod]
-    #[pyo3(signature = (array, selection = None))]
+    #[pyo3(signature = (array, selection = None, device = None))]
     fn _explain<'py>(
         array: &Bound<'py, Array>,
         selection: Option<Bound<'py, PyAny>>,
+        device: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        decompress::explained(array, selection)
+        decompress::explained(array, selection, device)
     }
 
     /// Waits until a device is done.

@@ -57,16 +57,17 @@ fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList
 
 #[doc = help!("read_many")]
 #[pyfunction]
-#[pyo3(signature = (items, *, out = None, device = None, stream = None))]
+#[pyo3(signature = (items, *, out = None, device = None, stream = None, decompress = None))]
 pub fn read_many<'py>(
     py: Python<'py>,
     items: Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
     device: Option<Bound<'py, PyAny>>,
     stream: Option<Bound<'py, PyAny>>,
+    decompress: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let arguments =
-        Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress: None };
+        Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
     let place = Destination::of(&arguments)?;
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
     for item in items.try_iter()? {

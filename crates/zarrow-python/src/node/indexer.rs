@@ -55,7 +55,7 @@ impl Indexer {
     }
 
     #[doc = help!("Indexer.read")]
-    #[pyo3(signature = (selection = None, *, out = None, device = None, stream = None))]
+    #[pyo3(signature = (selection = None, *, out = None, device = None, stream = None, decompress = None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -63,13 +63,10 @@ impl Indexer {
         out: Option<Bound<'py, PyAny>>,
         device: Option<Bound<'py, PyAny>>,
         stream: Option<Bound<'py, PyAny>>,
+        decompress: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let arguments = Arguments {
-            device: device.as_ref(),
-            out: out.as_ref(),
-            stream: stream.as_ref(),
-            decompress: None,
-        };
+        let arguments =
+            Arguments { device: device.as_ref(), out: out.as_ref(), stream: stream.as_ref(), decompress };
         let place = Destination::of(&arguments)?;
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         self.array.get().read_by(&index, self.kind, out, place)

@@ -1,17 +1,20 @@
 //! Chunks that are handed over as they are stored, for memory that this engine does not write: a device's.
 //!
 //! The read is the same as any other (its plan, its threads, shards and their indexes, checksums, limits), up to where the
-//! elements of one chunk would be decoded. There the chunk goes to a [`ChunkSink`], with what of it is wanted and with a
-//! way to decode it here.
+//! elements of one chunk would be decoded. There the chunk goes to a [`ChunkSink`], with what of it is wanted. The sink says
+//! where the stored bytes are read to, or the elements decoded.
 
-use crate::codec::{ArrayToBytes, BytesToBytes, Output, Swap, decode, decode_checksums};
-use crate::error::{ErrorKind, Result};
+use crate::codec::{ArrayToBytes, BytesToBytes, Codecs, Output, Swap, decode, decode_checksums};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk::Chunk;
 use crate::exec::input::Input;
 use crate::exec::part::AxisPart;
+use crate::exec::staged::BodyAlloc;
 use crate::exec::worker::Worker;
+use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 use zarrow_array::shape;
 
 /// What is wanted along one axis of a chunk: positions `start + k × step` go to `place + k`, or `place - k`.
@@ -32,7 +35,12 @@ pub struct ChunkAxis {
     pub reversed: bool,
 }
 
-/// One chunk as it is stored, its checksums checked.
+/// One chunk that is stored, before its bytes are read.
+///
+/// 1. A sink that takes the chunk as it is stored has the bytes [loaded](StoredChunk::load) to memory of its own, where each
+///    is copied once; those of a remote store may have [landed](StoredChunk::landed) there already.
+/// 2. Then it looks at them. A chunk that it cannot use after all is [decoded](StoredChunk::decode) from there.
+/// 3. Of a chunk that it cannot use anyway, as its compressor tells, it has the elements decoded alone.
 #[non_exhaustive]
 pub struct StoredChunk<'a> {
     /// What of it is wanted, along each axis in the order in which they are stored.
@@ -43,12 +51,105 @@ pub struct StoredChunk<'a> {
     pub compressor: Option<&'a str>,
     /// Whether the bytes are those of the elements, in C order.
     pub is_raw: bool,
-    /// The stored bytes.
-    pub bytes: &'a [u8],
+    /// Bytes that are stored, checksums included.
+    pub stored_nbytes: usize,
     /// Bytes of all its elements.
     pub decoded_nbytes: usize,
     /// Bytes of the words whose order is to be reversed; 0 for none.
     pub word_nbytes: usize,
+    chain: &'a [BytesToBytes],
+    input: Input<'a>,
+    worker: &'a mut Worker,
+}
+
+/// Stored bytes that have landed in memory of the sink's own.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct LandedChunk<'a> {
+    /// What the sink gave with the memory.
+    pub owner: &'a Arc<dyn Any + Send + Sync>,
+    /// Where in that memory the bytes begin.
+    pub offset: usize,
+    /// The bytes without their checksums, which are right.
+    pub bytes: &'a [u8],
+}
+
+impl fmt::Debug for LandedChunk<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (offset, nbytes) = (self.offset, self.bytes.len());
+        formatter
+            .debug_struct("LandedChunk")
+            .field("offset", &offset)
+            .field("nbytes", &nbytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> StoredChunk<'a> {
+    /// The stored bytes, where they are in memory of the sink's [own](ChunkSink::bodies). Their checksums are verified.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, with the codec.
+    pub fn landed(&self) -> Result<Option<LandedChunk<'a>>> {
+        let Some((memory, stored)) = self.input.lent() else { return Ok(None) };
+        let bytes = self.verify(stored)?;
+        let Some(offset) = memory.offset_of(bytes) else { return Ok(None) };
+        Ok(Some(LandedChunk { owner: memory.owner(), offset, bytes }))
+    }
+
+    /// Reads the stored bytes to `memory`, which has as many, and verifies their checksums there. Gives the bytes without
+    /// these, and where in `memory` they begin.
+    ///
+    /// # Errors
+    /// As any read; what is wrong with the bytes, with the codec.
+    pub fn load<'m>(&self, memory: &'m mut [MaybeUninit<u8>]) -> Result<(usize, &'m [u8])> {
+        let stored: &'m [u8] = self.input.read(0, memory)?;
+        let bytes = self.verify(stored)?;
+        // They are a part of what is stored.
+        Ok((bytes.as_ptr().addr() - stored.as_ptr().addr(), bytes))
+    }
+
+    /// Decodes the chunk into memory of exactly its elements' bytes, in the byte order in which they are stored: from
+    /// the `bytes` that were loaded, or have landed; `None` for those of a chunk that was not.
+    ///
+    /// # Errors
+    /// As any read.
+    pub fn decode(&mut self, bytes: Option<&[u8]>, memory: &mut [MaybeUninit<u8>]) -> Result<()> {
+        let Worker { codecs, encoded, .. } = &mut *self.worker;
+        let stored = match bytes {
+            Some(bytes) => return decoded(compressors(self.chain), bytes, memory, codecs),
+            None => self.input.load(self.stored_nbytes, encoded)?,
+        };
+        let (chain, bytes) = decode_checksums(self.chain, stored)?;
+        decoded(chain, bytes, memory, codecs)
+    }
+
+    /// The stored bytes without their checksums, which are verified.
+    fn verify<'b>(&self, stored: &'b [u8]) -> Result<&'b [u8]> {
+        let (chain, bytes) = decode_checksums(self.chain, stored)?;
+        if chain.is_empty() && bytes.len() != self.decoded_nbytes {
+            let (expected, actual) = (self.decoded_nbytes as u64, bytes.len() as u64);
+            return Err(Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
+        }
+        Ok(bytes)
+    }
+}
+
+fn decoded(
+    chain: &[BytesToBytes],
+    bytes: &[u8],
+    memory: &mut [MaybeUninit<u8>],
+    codecs: &mut Codecs,
+) -> Result<()> {
+    decode(chain, bytes, Output::Exact(memory), codecs).map_err(|error| error.in_codec("bytes"))
+}
+
+/// The chain without the checksums at its end.
+fn compressors(chain: &[BytesToBytes]) -> &[BytesToBytes] {
+    match chain {
+        [inner @ .., BytesToBytes::Checksum(_)] => compressors(inner),
+        _ => chain,
+    }
 }
 
 impl fmt::Debug for StoredChunk<'_> {
@@ -58,27 +159,33 @@ impl fmt::Debug for StoredChunk<'_> {
             .field("axes", &self.axes)
             .field("shape", &self.shape)
             .field("compressor", &self.compressor)
-            .field("nbytes", &self.bytes.len())
+            .field("nbytes", &self.stored_nbytes)
             .finish_non_exhaustive()
     }
 }
 
-/// Decodes a chunk into memory of exactly its elements' bytes, in the byte order in which they are stored.
-pub type DecodeChunk<'a> = dyn FnMut(&mut [MaybeUninit<u8>]) -> Result<()> + 'a;
-
 /// Where chunks go that are not decoded here. Many threads hand them over at once.
 pub trait ChunkSink: Send + Sync {
-    /// Takes a chunk. `decode` decodes it here, for a sink that does not.
+    /// Takes a chunk.
     ///
     /// # Errors
     /// Any [`ErrorKind`]; the read ends with it.
-    fn take(&self, chunk: &StoredChunk<'_>, decode: &mut DecodeChunk<'_>) -> Result<()>;
+    fn take(&self, chunk: &mut StoredChunk<'_>) -> Result<()>;
 
     /// Takes what is wanted of a chunk that is not stored: each element is `value`, in the machine's byte order.
     ///
     /// # Errors
     /// As [`take`](ChunkSink::take).
     fn fill(&self, axes: &[ChunkAxis], value: &[u8]) -> Result<()>;
+
+    /// Where the bodies of a remote store land; `None` for ordinary memory.
+    fn bodies(&self) -> Option<Arc<dyn BodyAlloc>> {
+        None
+    }
+
+    /// Is told that a value of a remote store was replaced of which something was taken already. The read ends with an error
+    /// then: what was taken is of another version than what would be.
+    fn is_replaced(&self) {}
 }
 
 /// What is wanted, as a sink is told.
@@ -118,35 +225,35 @@ impl Chunk<'_> {
             Swap::Fields(_) => return Err(internal("structures in the other byte order").into()),
         };
         let decoded_nbytes = shape::nbytes(self.shape, self.chain.item_size().unwrap_or(0))?;
-        let Worker { codecs, encoded, .. } = worker;
-        let stored = input.load(self.encoded_limit()?, encoded)?;
-        let limit = self.chain.ratio_limit(stored.len());
-        let (chain, bytes) = decode_checksums(&self.chain.bytes_to_bytes, stored)?;
-        if chain.is_empty() && bytes.len() != decoded_nbytes {
-            let (expected, actual) = (decoded_nbytes as u64, bytes.len() as u64);
-            return Err(crate::Error::from(ErrorKind::WrongSize { expected, actual }).in_codec("bytes"));
-        }
-        if !chain.is_empty() && decoded_nbytes > limit {
+        let axes = axes_of(part)?;
+        let kept = self.slot.and_then(|slot| slot.get());
+        let (chain, input) = match &kept {
+            // The elements are in memory from an earlier read.
+            Some(elements) => (&[][..], Input::of_bytes(elements)),
+            None => (&self.chain.bytes_to_bytes[..], input.within(self.encoded_limit()?)?),
+        };
+        let stored_nbytes = usize::try_from(input.nbytes()?).unwrap_or(usize::MAX);
+        let (limit, compressors) = (self.chain.ratio_limit(stored_nbytes), compressors(chain));
+        if !compressors.is_empty() && decoded_nbytes > limit {
             let what = "the decoded size of a chunk for its few stored bytes (DecodeLimits.max_ratio)";
             let (actual, limit) = (decoded_nbytes as u64, limit as u64);
             return Err(ErrorKind::Limit { what, actual, limit }.into());
         }
-        let compressor = match chain {
+        let compressor = match compressors {
             [BytesToBytes::Compressor { name, .. }] => Some(*name),
             _ => None,
         };
-        let axes = axes_of(part)?;
-        let chunk = StoredChunk {
+        sink.take(&mut StoredChunk {
             axes: &axes,
             shape: self.shape,
             compressor,
-            is_raw: chain.is_empty(),
-            bytes,
+            is_raw: compressors.is_empty(),
+            stored_nbytes,
             decoded_nbytes,
             word_nbytes,
-        };
-        sink.take(&chunk, &mut |memory| {
-            decode(chain, bytes, Output::Exact(memory), codecs).map_err(|error| error.in_codec("bytes"))
+            chain,
+            input,
+            worker,
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::codec::Scratch;
 use crate::error::{ErrorKind, Result};
 use crate::exec::range::Cuts;
-use crate::exec::staged::Bodies;
+use crate::exec::staged::{Bodies, BodyMemory};
 use crate::store::Value;
 use std::mem::MaybeUninit;
 
@@ -13,6 +13,8 @@ pub struct Input<'a> {
     bytes: EncodedBytes<'a>,
     /// `None` for a whole value that nobody asked yet.
     nbytes: Option<u64>,
+    /// The memory of an allocator's that the bytes lie in, if they do.
+    lent: Option<&'a BodyMemory>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,20 +36,22 @@ impl<'a> Input<'a> {
     pub fn of_value(value: &'a dyn Value) -> Input<'a> {
         match value.bytes() {
             Some(bytes) => Input::of_bytes(bytes),
-            None => Input { bytes: EncodedBytes::Value { value, offset: 0 }, nbytes: None },
+            None => Input { bytes: EncodedBytes::Value { value, offset: 0 }, nbytes: None, lent: None },
         }
     }
 
     /// Bytes in memory.
     pub fn of_bytes(bytes: &'a [u8]) -> Input<'a> {
-        Input { bytes: EncodedBytes::Bytes(bytes), nbytes: Some(bytes.len() as u64) }
+        Input { bytes: EncodedBytes::Bytes(bytes), nbytes: Some(bytes.len() as u64), lent: None }
     }
 
     /// So many bytes of a value from `offset` on, of which what will be read has landed.
     pub fn of_bodies(bodies: &'a Bodies, offset: u64, nbytes: u64) -> Input<'a> {
         match bodies.run(offset..offset.saturating_add(nbytes)) {
-            Some(bytes) => Input::of_bytes(bytes),
-            None => Input { bytes: EncodedBytes::Bodies { bodies, offset }, nbytes: Some(nbytes) },
+            Some((bytes, lent)) => Input { lent, ..Input::of_bytes(bytes) },
+            None => {
+                Input { bytes: EncodedBytes::Bodies { bodies, offset }, nbytes: Some(nbytes), lent: None }
+            }
         }
     }
 
@@ -102,6 +106,11 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// The bytes, where they lie in memory of an allocator's.
+    pub fn lent(&self) -> Option<(&'a BodyMemory, &'a [u8])> {
+        Some((self.lent?, self.bytes()?))
+    }
+
     /// A range of these bytes, which are [`measured`](Input::measured).
     ///
     /// # Errors
@@ -122,7 +131,7 @@ impl<'a> Input<'a> {
                 return Ok(Input::of_bodies(bodies, start.saturating_add(offset), length));
             }
         };
-        Ok(Input { bytes, nbytes: Some(length) })
+        Ok(Input { bytes, nbytes: Some(length), ..*self })
     }
 
     /// Reads from `offset` on to fill all of `memory`.

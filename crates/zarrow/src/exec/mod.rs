@@ -36,9 +36,10 @@ mod worker;
 mod write;
 
 pub use batch::Batch;
-pub use chunk_sink::{ChunkAxis, ChunkSink, DecodeChunk, StoredChunk};
+pub use chunk_sink::{ChunkAxis, ChunkSink, LandedChunk, StoredChunk};
 pub use idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
+pub use staged::{BodyAlloc, BodyMemory};
 pub use write::Values;
 
 pub(crate) use batch::{Item, read_each, read_into as read_many_into, read_many};

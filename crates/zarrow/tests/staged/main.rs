@@ -6,6 +6,7 @@
 mod archive;
 mod arrays;
 mod detached;
+mod handed_over;
 mod simulated;
 mod whole_shards;
 

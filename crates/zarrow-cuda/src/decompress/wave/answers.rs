@@ -1,6 +1,7 @@
 //! What the device answers of a wave: step 4 of [`wave`](super).
 
 use crate::error::Result;
+use crate::meter::Timed;
 use crate::pinned::Slot;
 
 /// Bytes of the answer for a frame: those written (64 bits), and its status (32 bits).
@@ -10,6 +11,7 @@ pub(super) const ANSWER_NBYTES: usize = 8 + 4;
 pub(super) struct Submitted {
     pub(super) slot: Slot,
     pub(super) expected: Vec<u64>,
+    pub(super) timed: Vec<Timed>,
 }
 
 impl Submitted {

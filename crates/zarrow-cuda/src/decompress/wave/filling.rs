@@ -1,46 +1,92 @@
 //! Filling a slot: steps 1 and 2 of [`wave`](super).
 
 use super::Waves;
+use super::chunks::Planned;
+use crate::bodies::PinnedBody;
 use crate::decompress::Format;
-use crate::decompress::frames::Frames as ChunkFrames;
+use crate::decompress::checksums::Checksum;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::kernel::structs::{Piece, Shuffle};
-use crate::kernel::width;
+use crate::kernel::structs::{Guarded, Piece};
 use crate::pinned::Slot;
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering;
-use zarrow::{ChunkAxis, ChunkSink, DecodeChunk, StoredChunk};
+use std::sync::Arc;
 use zarrow_array::allocation::Grow;
 
 /// Bytes of a slot: of stored chunks and of the lists.
 const SLOT_NBYTES: usize = 16 << 20;
 /// The most bytes that a wave decompresses to, where chunks are smaller: zstd needs three times as many beside them.
-const DECODED_NBYTES: usize = 64 << 20;
+pub(crate) const DECODED_NBYTES: usize = 64 << 20;
 /// How stored and decoded chunks are aligned.
-pub(super) const ALIGNMENT: usize = 256;
-/// Bytes that a frame has in the lists.
+pub(crate) const ALIGNMENT: usize = 256;
+/// Bytes that a frame has in the list of frames.
 pub(super) const FRAME_NBYTES: usize = 4 * 8;
+/// Bytes that a frame has in all lists at most: it may be guarded by a checksum, too.
+const LISTED_NBYTES: usize = FRAME_NBYTES + size_of::<Guarded>();
 
-/// Where a box of elements comes from.
+/// Where a frame or a box of elements comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Origin {
     /// The slot's bytes from here on.
     Slot(usize),
+    /// The bytes of a body, by its number in the wave, from here on.
+    Body(usize, usize),
     /// The decompressed bytes from here on.
     Decompressed(usize),
     /// Nowhere: it is filled.
     Fill,
 }
 
-/// A frame: where it lies in the slot, and where among the decompressed bytes.
+impl Origin {
+    /// So many bytes later.
+    fn later(self, nbytes: usize) -> Origin {
+        match self {
+            Origin::Slot(at) => Origin::Slot(at + nbytes),
+            Origin::Body(number, at) => Origin::Body(number, at + nbytes),
+            Origin::Decompressed(at) => Origin::Decompressed(at + nbytes),
+            Origin::Fill => Origin::Fill,
+        }
+    }
+
+    /// Whether it is aligned to so many bytes, as all memory of a wave is where it begins.
+    fn is_aligned(self, alignment: usize) -> bool {
+        match self {
+            Origin::Slot(at) | Origin::Body(_, at) | Origin::Decompressed(at) => at.is_multiple_of(alignment),
+            Origin::Fill => true,
+        }
+    }
+}
+
+/// A frame: where it lies, and where among the decompressed bytes it goes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaveFrame {
     pub(super) format: Format,
-    pub(super) source: usize,
+    pub(super) source: Origin,
     pub(super) source_nbytes: usize,
     pub(super) destination: usize,
     pub(super) destination_nbytes: usize,
+    pub(super) checksum: Option<Checksum>,
+}
+
+/// Bytes that the device moves before it decompresses.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Move {
+    /// Bytes that go to a place among the decompressed ones: stored as they are, or a frame that is not aligned.
+    Copy { source: Origin, destination: usize, nbytes: usize },
+    /// A byte that becomes another, on the device alone.
+    Patch { place: Origin, value: u8 },
+}
+
+/// What a wave has to have room for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Room {
+    /// Bytes of the slot.
+    pub(super) nbytes: usize,
+    /// Frames and boxes, as far as they are known.
+    pub(super) frames: usize,
+    pub(super) pieces: usize,
+    /// Bytes that are decompressed.
+    pub(super) decompressed: usize,
 }
 
 /// A slot that is filled.
@@ -49,9 +95,9 @@ pub(super) struct Wave {
     pub(super) room: usize,
     pub(super) used: usize,
     pub(super) decompressed: usize,
+    pub(super) bodies: Vec<Arc<PinnedBody>>,
     pub(super) frames: Vec<WaveFrame>,
-    /// Stored bytes that are decoded as they are, as boxes of bytes, and the places among the decompressed ones.
-    pub(super) copies: Vec<(usize, usize, usize)>,
+    pub(super) moves: Vec<Move>,
     pub(super) pieces: Vec<(Origin, Piece)>,
 }
 
@@ -59,23 +105,28 @@ impl Wave {
     fn new(device: &'static Device, nbytes: usize) -> Result<Wave> {
         let mut slot = device.idle.take(device, nbytes.max(SLOT_NBYTES))?;
         let (_, room) = slot.ready()?;
-        let (frames, copies, pieces) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Wave { slot, room, used: 0, decompressed: 0, frames, copies, pieces })
+        let (bodies, frames, moves, pieces) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Ok(Wave { slot, room, used: 0, decompressed: 0, bodies, frames, moves, pieces })
     }
 
-    /// Bytes of the slot with `nbytes` more, and with the lists of so many more frames and boxes.
-    fn with(&self, nbytes: usize, frames: usize, pieces: usize) -> usize {
-        let boxes = self.pieces.len() + self.copies.len() + pieces + frames;
-        (self.used + nbytes).next_multiple_of(ALIGNMENT)
-            + (self.frames.len() + frames) * FRAME_NBYTES
-            + (boxes + 2) * size_of::<Piece>()
+    /// Whether it has this room, and behind it that for the lists, as far as they are known.
+    fn has(&self, room: Room) -> bool {
+        let lists = Room {
+            frames: self.frames.len() + room.frames,
+            pieces: self.pieces.len() + self.moves.len() + room.pieces,
+            ..room
+        };
+        let used = (self.used.next_multiple_of(ALIGNMENT) + room.nbytes).next_multiple_of(ALIGNMENT);
+        let is_small =
+            self.decompressed == 0 || self.decompressed.saturating_add(room.decompressed) <= DECODED_NBYTES;
+        is_small && used.saturating_add(lists.lists_nbytes()) <= self.room
     }
 
     /// Memory of the slot for `nbytes` more, and where it begins.
-    fn memory(&mut self, nbytes: usize) -> Result<(usize, &mut [MaybeUninit<u8>])> {
+    pub(super) fn memory(&mut self, nbytes: usize) -> Result<(usize, &mut [MaybeUninit<u8>])> {
         let (pointer, room) = self.slot.ready()?;
         let start = self.used.next_multiple_of(ALIGNMENT);
-        if start + nbytes > room {
+        if start.saturating_add(nbytes) > room {
             return Err(Error::Unsupported(format!("a slot of {room} bytes has no room for {nbytes}")));
         }
         self.used = start + nbytes;
@@ -85,116 +136,92 @@ impl Wave {
         };
         Ok((start, memory))
     }
+
+    /// The number of a body in this wave.
+    pub(super) fn number_of(&mut self, body: &Arc<PinnedBody>) -> Result<usize> {
+        if !self.bodies.last().is_some_and(|last| Arc::ptr_eq(last, body)) {
+            self.bodies.try_push(Arc::clone(body))?;
+        }
+        Ok(self.bodies.len() - 1)
+    }
+
+    /// Adds a stored chunk whose bytes begin at `origin`.
+    pub(super) fn add(&mut self, chunk: &Planned, origin: Origin) -> Result<()> {
+        let elements = match &chunk.frames {
+            None => origin,
+            Some(frames) => {
+                let decompressed = self.decompressed.next_multiple_of(ALIGNMENT);
+                self.decompressed = decompressed + chunk.decoded_nbytes;
+                for frame in &frames.frames {
+                    let (source, nbytes) = (origin.later(frame.source.start), frame.source.len());
+                    let destination = decompressed + frame.destination.start;
+                    if frame.is_copy {
+                        self.moves.try_push(Move::Copy { source, destination, nbytes })?;
+                        continue;
+                    }
+                    if let Some((at, value)) = frame.patch {
+                        self.moves.try_push(Move::Patch { place: origin.later(at), value })?;
+                    }
+                    let source = self.aligned(source, nbytes, chunk.alignment)?;
+                    self.frames.try_push(WaveFrame {
+                        format: frames.format,
+                        source,
+                        source_nbytes: nbytes,
+                        destination,
+                        destination_nbytes: frame.destination.len(),
+                        checksum: frame.checksum,
+                    })?;
+                }
+                Origin::Decompressed(decompressed)
+            }
+        };
+        chunk.pieces.iter().try_for_each(|piece| Ok(self.pieces.try_push((elements, *piece))?))
+    }
+
+    /// Where a frame is that lies at `source`: there, or where it is copied to, since it is not aligned there.
+    fn aligned(&mut self, source: Origin, nbytes: usize, alignment: usize) -> Result<Origin> {
+        if source.is_aligned(alignment) {
+            return Ok(source);
+        }
+        let destination = self.decompressed.next_multiple_of(alignment);
+        self.decompressed = destination + nbytes;
+        self.moves.try_push(Move::Copy { source, destination, nbytes })?;
+        Ok(Origin::Decompressed(destination))
+    }
+}
+
+impl Room {
+    /// Bytes of the lists.
+    pub(super) fn lists_nbytes(self) -> usize {
+        self.frames
+            .saturating_mul(LISTED_NBYTES)
+            .saturating_add(self.pieces.saturating_mul(size_of::<Piece>()))
+    }
 }
 
 impl Waves<'_> {
-    /// Has `work` fill a wave that takes `nbytes` more bytes, so many frames, and boxes for `pieces`.
-    fn fill_wave(
+    /// Has `work` fill a wave that has this room.
+    pub(super) fn fill_wave<T>(
         &self,
-        needed: (usize, usize, usize, usize),
-        work: impl FnOnce(&mut Wave) -> zarrow::Result<Result<()>>,
-    ) -> zarrow::Result<()> {
-        let (nbytes, frames, pieces, decompressed) = needed;
+        room: Room,
+        work: impl FnOnce(&mut Wave) -> zarrow::Result<T>,
+    ) -> zarrow::Result<T> {
         let device = self.result.device();
         let taken = self.idle.lock().pop();
         let take = || {
-            let is_room = |wave: &Wave| {
-                let fits = wave.with(nbytes, frames, pieces) <= wave.room;
-                fits && (wave.decompressed == 0 || wave.decompressed + decompressed <= DECODED_NBYTES)
-            };
             let wave = match taken {
-                Some(wave) if is_room(&wave) => return Ok(wave),
+                Some(wave) if wave.has(room) => return Ok(wave),
                 other => other,
             };
             // The next slot is taken first, so that it is another than the one whose copy is to begin.
-            let lists = frames * FRAME_NBYTES + (frames + pieces + 4) * size_of::<Piece>() + 2 * ALIGNMENT;
-            let next = Wave::new(device, nbytes.saturating_add(lists))?;
+            let nbytes = room.nbytes.saturating_add(room.lists_nbytes()).saturating_add(2 * ALIGNMENT);
+            let next = Wave::new(device, nbytes)?;
             wave.map_or(Ok(()), |full| self.submit(full))?;
             Ok(next)
         };
         let mut wave = take().map_err(|error| self.stop(error))?;
-        work(&mut wave)?.map_err(|error| self.stop(error))?;
+        let done = work(&mut wave)?;
         self.idle.lock().push(wave);
-        Ok(())
-    }
-}
-
-impl ChunkSink for Waves<'_> {
-    fn take(&self, chunk: &StoredChunk<'_>, decode: &mut DecodeChunk<'_>) -> zarrow::Result<()> {
-        let frames =
-            chunk.compressor.and_then(|name| ChunkFrames::of(name, chunk.bytes, chunk.decoded_nbytes));
-        let frames = frames.filter(|frames| self.decompressor.takes(frames.format));
-        let template = Piece {
-            decoded_nbytes: chunk.decoded_nbytes as u64,
-            word_nbytes: chunk.word_nbytes as u32,
-            ..Piece::none()
-        };
-        match frames {
-            Some(ChunkFrames { format, frames, shuffle, element_nbytes, block_nbytes }) => {
-                let template = Piece { shuffle, element_nbytes, block_nbytes, ..template };
-                let pieces =
-                    self.pieces(chunk.axes, chunk.shape, &template).map_err(|error| self.stop(error))?;
-                let needed = (chunk.bytes.len(), frames.len(), pieces.len(), chunk.decoded_nbytes);
-                self.on_device.fetch_add(1, Ordering::Relaxed);
-                self.fill_wave(needed, |wave| {
-                    let mut add = || {
-                        let (start, memory) = wave.memory(chunk.bytes.len())?;
-                        memory.write_copy_of_slice(chunk.bytes);
-                        let decompressed = wave.decompressed.next_multiple_of(ALIGNMENT);
-                        wave.decompressed = decompressed + chunk.decoded_nbytes;
-                        for frame in &frames {
-                            let source = start + frame.source.start;
-                            let destination = decompressed + frame.destination.start;
-                            if frame.is_copy {
-                                wave.copies.try_push((source, destination, frame.destination.len()))?;
-                                continue;
-                            }
-                            wave.frames.try_push(WaveFrame {
-                                format,
-                                source,
-                                source_nbytes: frame.source.len(),
-                                destination,
-                                destination_nbytes: frame.destination.len(),
-                            })?;
-                        }
-                        let origin = Origin::Decompressed(decompressed);
-                        pieces.iter().try_for_each(|piece| Ok(wave.pieces.try_push((origin, *piece))?))
-                    };
-                    Ok(add())
-                })
-            }
-            None => {
-                let pieces =
-                    self.pieces(chunk.axes, chunk.shape, &template).map_err(|error| self.stop(error))?;
-                let needed = (chunk.decoded_nbytes, 0, pieces.len(), 0);
-                self.on_host.fetch_add(1, Ordering::Relaxed);
-                self.fill_wave(needed, |wave| {
-                    let (start, memory) = match wave.memory(chunk.decoded_nbytes) {
-                        Ok(memory) => memory,
-                        Err(error) => return Ok(Err(error)),
-                    };
-                    decode(memory)?;
-                    let add = |piece: &Piece| Ok(wave.pieces.try_push((Origin::Slot(start), *piece))?);
-                    Ok(pieces.iter().try_for_each(add))
-                })
-            }
-        }
-    }
-
-    fn fill(&self, axes: &[ChunkAxis], value: &[u8]) -> zarrow::Result<()> {
-        let width = width(self.result.item_size());
-        self.filled.fetch_add(1, Ordering::Relaxed);
-        // The value is filled word by word where a kernel has no width for it.
-        for (number, word) in value.chunks_exact(width).enumerate() {
-            let mut fill = [0; 16];
-            fill[..width].copy_from_slice(word);
-            let template = Piece { shuffle: Shuffle::Fill, fill, ..Piece::none() };
-            let pieces =
-                self.fill_pieces(axes, &template, number * width).map_err(|error| self.stop(error))?;
-            self.fill_wave((0, 0, pieces.len(), 0), |wave| {
-                Ok(pieces.iter().try_for_each(|piece| Ok(wave.pieces.try_push((Origin::Fill, *piece))?)))
-            })?;
-        }
-        Ok(())
+        Ok(done)
     }
 }

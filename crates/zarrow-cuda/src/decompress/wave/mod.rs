@@ -1,27 +1,36 @@
 //! Waves: pinned slots full of stored chunks, which the device decompresses and places.
 //!
-//! 1. A thread of the read that is handed a chunk takes a wave that nobody has, and copies the chunk's stored bytes to its
-//!    slot; that is the only copy on the host. A chunk that the host is to decode is decoded straight to the slot.
+//! 1. A thread of the read that is handed a chunk takes a wave that nobody has, and has the chunk's stored bytes read to its
+//!    slot; that is the only copy on the host. Those of a remote store have landed in pinned memory, and stay there
+//!    ([`bodies`](crate::bodies)). A chunk that the host is to decode is decoded straight to the slot.
 //! 2. When the slot is full, or holds enough to decompress, what is to be done is listed behind the bytes: the frames, and the
 //!    boxes of elements with their places. The addresses are known, since the memory of the device has been taken.
-//! 3. The wave goes to a [lane](crate::lanes): its slot is copied beside what the device still does for others. Then pieces
-//!    that are stored as they are go to their place among the decompressed ones; frames are decompressed in one batch for each format;
-//!    one launch undoes the shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
+//! 3. The wave goes to a [lane](crate::lanes): its slot and bodies are copied beside what the device still does for others.
+//!    Then pieces that are stored as they are go to their place among the decompressed ones, and frames that are not aligned to
+//!    an aligned one; frames are decompressed in one batch for each format; their checksums are verified; one launch undoes the
+//!    shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
 //!    boxes that are filled.
 //! 4. The statuses of all frames are copied back, and looked at when the last wave is done.
 
 mod answers;
 mod boxes;
+mod chunks;
 mod filling;
 mod submission;
+
+pub(crate) use self::filling::{ALIGNMENT, DECODED_NBYTES};
 
 use self::answers::Submitted;
 use self::filling::Wave;
 use super::Decompressor;
+use crate::bodies::PinnedBodies;
 use crate::error::{Error, Result};
 use crate::lanes::Lanes;
+use crate::meter::Meter;
+use crate::route::Share;
 use crate::tensor::DeviceTensor;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zarrow::{Array, ErrorKind, ReadOptions, Selection};
 use zarrow_array::fork::Mutex;
 
@@ -33,15 +42,34 @@ pub struct Done {
     pub on_device: u64,
     /// Chunks that the host decoded.
     pub on_host: u64,
+    /// Chunks whose bytes the store had brought to pinned memory.
+    pub landed: u64,
     /// Chunks that are not stored.
     pub filled: u64,
     /// Frames that the device could not decompress, or decompressed to another size.
     pub failed_frames: u64,
+    /// Whether a value of a remote store was replaced when something of it had been handed over; then the read ended there.
+    pub is_replaced: bool,
 }
 
-/// Reads `selection` to `result`, decompressing on the device.
+impl std::ops::Add for Done {
+    type Output = Done;
+
+    fn add(self, more: Done) -> Done {
+        Done {
+            on_device: self.on_device + more.on_device,
+            on_host: self.on_host + more.on_host,
+            landed: self.landed + more.landed,
+            filled: self.filled + more.filled,
+            failed_frames: self.failed_frames + more.failed_frames,
+            is_replaced: self.is_replaced || more.is_replaced,
+        }
+    }
+}
+
+/// Reads `selection` to `result`, decompressing on the device the chunks of its `share`.
 ///
-/// Where frames failed, some elements have no meaning: the read is to be done anew on the host.
+/// Where frames failed, or a value was replaced meanwhile, some elements have no meaning: the read is to be done anew on the host.
 ///
 /// # Errors
 /// As [`Array::read_stored`], and what the driver and the decompressor answer.
@@ -50,24 +78,38 @@ pub fn read(
     selection: &Selection,
     result: &DeviceTensor,
     decompressor: &dyn Decompressor,
+    share: &Share,
     options: &ReadOptions<'_>,
 ) -> Result<Done> {
     let waves = Waves {
         result,
         lanes: Lanes::new(result)?,
         decompressor,
+        share,
+        measured: Meter::default(),
+        bodies: Arc::new(PinnedBodies::new(result.device())),
+        is_replaced: AtomicBool::new(false),
         idle: Mutex::default(),
         submitted: Mutex::default(),
         error: Mutex::default(),
         on_device: AtomicU64::new(0),
         on_host: AtomicU64::new(0),
+        landed: AtomicU64::new(0),
         filled: AtomicU64::new(0),
     };
     let outcome = array.read_stored(selection, &waves, options);
     if let Some(error) = waves.error.lock().take() {
         return Err(error);
     }
-    outcome?;
+    match outcome {
+        Err(error)
+            if waves.is_replaced.load(Ordering::Relaxed)
+                && !matches!(error.kind(), ErrorKind::Interrupted) =>
+        {
+            return Ok(Done { is_replaced: true, ..Done::default() });
+        }
+        outcome => outcome?,
+    }
     let last = std::mem::take(&mut *waves.idle.lock());
     for wave in last {
         waves.submit(wave)?;
@@ -76,12 +118,16 @@ pub fn read(
     let mut failed_frames = 0;
     for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
         failed_frames += submitted.failed()?;
+        submitted.timed.iter().for_each(|timed| timed.measure(result.device()));
     }
+    waves.measured.measure(share.format(), result.device());
     let done = Done {
         on_device: waves.on_device.load(Ordering::Relaxed),
         on_host: waves.on_host.load(Ordering::Relaxed),
+        landed: waves.landed.load(Ordering::Relaxed),
         filled: waves.filled.load(Ordering::Relaxed),
         failed_frames,
+        is_replaced: false,
     };
     waves.lanes.finish().map(|()| done)
 }
@@ -91,12 +137,17 @@ struct Waves<'a> {
     result: &'a DeviceTensor,
     lanes: Lanes<'a>,
     decompressor: &'a dyn Decompressor,
+    share: &'a Share,
+    measured: Meter,
+    bodies: Arc<PinnedBodies>,
+    is_replaced: AtomicBool,
     idle: Mutex<Vec<Wave>>,
     submitted: Mutex<Vec<Submitted>>,
     /// What stopped the read, in the words of this crate.
     error: Mutex<Option<Error>>,
     on_device: AtomicU64,
     on_host: AtomicU64,
+    landed: AtomicU64,
     filled: AtomicU64,
 }
 

@@ -2,15 +2,17 @@
 
 use super::Waves;
 use super::answers::{ANSWER_NBYTES, Submitted};
-use super::filling::{ALIGNMENT, FRAME_NBYTES, Origin, Wave, WaveFrame};
-use crate::decompress::{Format, Frames};
+use super::filling::{ALIGNMENT, FRAME_NBYTES, Move, Origin, Wave, WaveFrame};
+use crate::decompress::{Format, Frames, checksums};
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
-use crate::kernel::structs::Piece;
+use crate::kernel::structs::{Guarded, Piece, Shuffle};
 use crate::kernel::width;
 use crate::memory::DeviceMemory;
+use crate::meter::{Timed, Timer, Timing};
 use crate::stream::Stream;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 /// Bytes of a slot for answers.
 const ANSWER_SLOT_NBYTES: usize = 256 << 10;
@@ -23,31 +25,45 @@ impl Waves<'_> {
         let device = self.result.device();
         let item_width = width(self.result.item_size());
         let lists = wave.used.next_multiple_of(ALIGNMENT);
-        let boxes = lists + wave.frames.len() * FRAME_NBYTES;
-        let total = boxes + (wave.pieces.len() + wave.copies.len()) * size_of::<Piece>();
+        let guards = lists + wave.frames.len() * FRAME_NBYTES;
+        let guarded_count = wave.frames.iter().filter(|frame| frame.checksum.is_some()).count();
+        let boxes = guards + guarded_count * size_of::<Guarded>();
+        let total = boxes + (wave.pieces.len() + wave.moves.len()) * size_of::<Piece>();
         let lane = self.lanes.next()?;
+        let bodies = wave.bodies.iter().map(|body| body.on_device(lane));
+        let bodies: Vec<Arc<DeviceMemory>> = zarrow_array::allocation::try_collected(bodies)?;
         let staging = DeviceMemory::new_in(device, total, lane)?;
         let decompressed = DeviceMemory::new_in(device, wave.decompressed, lane)?;
         let answers = DeviceMemory::new_in(device, wave.frames.len() * ANSWER_NBYTES, lane)?;
         // Frames of one format stand together.
         wave.frames.sort_by_key(|frame| frame.format as u8);
-        let copies = std::mem::take(&mut wave.copies);
-        let (pointer, room) = wave.slot.ready()?;
+        let moves = std::mem::take(&mut wave.moves);
+        // The lists stand behind the bytes, or in a slot of their own where these had more frames than there is room for.
+        let (mut pointer, room) = wave.slot.ready()?;
+        let (mut own, mut start) = (None, lists);
         if total > room {
-            return Err(Error::Unsupported(format!("a slot of {room} bytes has no room for {total}")));
+            let slot = own.insert(device.idle.take(device, (total - lists).max(ANSWER_SLOT_NBYTES))?);
+            (pointer, start) = (slot.ready()?.0, 0);
         }
-        // SAFETY: the lists lie behind the chunks' bytes in the slot, which is this wave's alone.
+        // SAFETY: the slot has so many bytes there, behind those of the chunks, and is this wave's alone.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
-                pointer.as_ptr().add(lists).cast::<MaybeUninit<u8>>(),
+                pointer.as_ptr().add(start).cast::<MaybeUninit<u8>>(),
                 total - lists,
             )
         };
-        let (list, rest) = bytes.split_at_mut(boxes - lists);
+        let address = |origin: Origin| match origin {
+            Origin::Slot(at) => staging.address() + at as u64,
+            Origin::Body(number, at) => bodies[number].address() + at as u64,
+            Origin::Decompressed(at) => decompressed.address() + at as u64,
+            Origin::Fill => 0,
+        };
+        let (list, rest) = bytes.split_at_mut(guards - lists);
+        let (guard_list, rest) = rest.split_at_mut(boxes - guards);
         let column = wave.frames.len() * 8;
         for (number, frame) in wave.frames.iter().enumerate() {
             let words = [
-                staging.address() + frame.source as u64,
+                address(frame.source),
                 frame.source_nbytes as u64,
                 decompressed.address() + frame.destination as u64,
                 frame.destination_nbytes as u64,
@@ -57,35 +73,70 @@ impl Waves<'_> {
                 list[at..at + 8].write_copy_of_slice(&word.to_ne_bytes());
             }
         }
-        let copied = copies.iter().map(|(source, destination, nbytes)| Piece {
-            source: staging.address() + *source as u64,
-            destination: decompressed.address() + *destination as u64,
-            count: *nbytes as u64,
-            shape: [*nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
-            source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
-            destination_stride: [1, 0, 0, 0, 0, 0, 0, 0],
-            rank: 1,
-            ..Piece::none()
+        let statuses = answers.address() + column as u64;
+        let guarded = wave.frames.iter().enumerate().filter_map(|(number, frame)| {
+            let checksum = frame.checksum?;
+            Some(Guarded {
+                source: decompressed.address() + frame.destination as u64,
+                nbytes: frame.destination_nbytes as u64,
+                status: statuses + number as u64 * 4,
+                state: [0; 4],
+                kind: checksum.kind,
+                expected: checksum.expected,
+            })
         });
-        let placed = wave.pieces.iter().map(|(origin, piece)| match origin {
-            Origin::Slot(at) => Piece { source: staging.address() + *at as u64, ..*piece },
-            Origin::Decompressed(at) => Piece { source: decompressed.address() + *at as u64, ..*piece },
-            Origin::Fill => *piece,
+        let guarded: Vec<Guarded> = zarrow_array::allocation::collected(guarded)?;
+        for (place, frame) in guard_list.chunks_exact_mut(size_of::<Guarded>()).zip(&guarded) {
+            place.write_copy_of_slice(frame.bytes());
+        }
+        let moved = moves.iter().map(|bytes| match *bytes {
+            Move::Copy { source, destination, nbytes } => Piece {
+                source: address(source),
+                destination: address(Origin::Decompressed(destination)),
+                count: nbytes as u64,
+                shape: [nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
+                source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
+                destination_stride: [1, 0, 0, 0, 0, 0, 0, 0],
+                rank: 1,
+                ..Piece::none()
+            },
+            Move::Patch { place, value } => Piece {
+                destination: address(place),
+                count: 1,
+                shuffle: Shuffle::Fill,
+                fill: [value; 16],
+                ..Piece::none()
+            },
         });
-        for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(copied.chain(placed)) {
+        let placed = wave.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
+        for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(moved.chain(placed)) {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
-        wave.slot.send(staging.address(), total, lane)?;
+        let mut timed = Vec::new();
+        let timer = Timer::start(device, lane);
+        let filled = if own.is_some() { wave.used } else { total };
+        wave.slot.send(0..filled, staging.address(), lane)?;
+        if let Some(slot) = &mut own {
+            slot.send(0..total - lists, staging.address() + lists as u64, lane)?;
+        }
+        timed.extend(timer.stop(Timing::Copy { nbytes: total as u64 }));
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
-        let greatest = copies.iter().map(|(.., nbytes)| *nbytes as u64).max().unwrap_or(0);
+        let greatest = moves.iter().map(|bytes| match bytes {
+            Move::Copy { nbytes, .. } => *nbytes as u64,
+            Move::Patch { .. } => 1,
+        });
+        let greatest = greatest.max().unwrap_or(0);
         // SAFETY: the lists were written above and come first in the lane; what they name lies in memory that is freed
         // in its order, and in the result, whose places were computed within its layout.
         unsafe {
-            device.launch_place(lane, 1, piece_list, count_of(copies.len())?, greatest)?;
-            self.decompress(lane, &wave.frames, list, answers.address())?;
-            let first = piece_list + (copies.len() * size_of::<Piece>()) as u64;
+            device.launch_place(lane, 1, piece_list, count_of(moves.len())?, greatest)?;
+            self.decompress(lane, &wave.frames, list, answers.address(), &mut timed)?;
+            if !guarded.is_empty() {
+                checksums::verify((device, lane), &guarded, staging.address() + guards as u64)?;
+            }
+            let first = piece_list + (moves.len() * size_of::<Piece>()) as u64;
             let greatest = wave.pieces.iter().map(|(_, piece)| piece.count).max().unwrap_or(0);
             device.launch_place(lane, item_width, first, count_of(wave.pieces.len())?, greatest)?;
         }
@@ -98,7 +149,7 @@ impl Waves<'_> {
         slot.receive(answers.address(), nbytes, lane)?;
         let expected = wave.frames.iter().map(|frame| frame.destination_nbytes as u64);
         let expected = zarrow_array::allocation::collected(expected)?;
-        self.submitted.lock().push(Submitted { slot, expected });
+        self.submitted.lock().push(Submitted { slot, expected, timed });
         Ok(())
     }
 
@@ -113,6 +164,7 @@ impl Waves<'_> {
         frames: &[WaveFrame],
         list: Address,
         answers: Address,
+        timed: &mut Vec<Timed>,
     ) -> Result<()> {
         let (device, column) = (self.result.device(), (frames.len() * 8) as u64);
         let mut start = 0;
@@ -130,13 +182,23 @@ impl Waves<'_> {
                 largest: group.iter().map(|frame| frame.destination_nbytes).max().unwrap_or(0),
                 total: group.iter().map(|frame| frame.destination_nbytes).sum(),
             };
-            let temporary = DeviceMemory::new_in(device, self.decompressor.temporary_nbytes(&batch)?, lane)?;
-            let _current = device.enter()?;
+            let nbytes = {
+                let _current = device.enter()?;
+                self.decompressor.temporary_nbytes(&batch)?
+            };
+            let temporary = DeviceMemory::new_in(device, nbytes, lane)?;
+            let timer = Timer::start(device, lane);
             // SAFETY: the caller's contract; temporary memory is freed in the order of the lane.
             unsafe {
                 let (address, nbytes) = (temporary.address(), temporary.nbytes());
-                self.decompressor.decompress(&batch, address, nbytes, lane)?;
+                self.decompressor.decompress(&batch, address, nbytes, (device, lane))?;
             }
+            timed.extend(timer.stop(Timing::Batch {
+                format: batch.format,
+                frames: batch.count as u64,
+                largest: batch.largest as u64,
+                total: batch.total as u64,
+            }));
             start += group.len();
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The bytes of a value that have landed, in one piece or several.
 
+use crate::exec::staged::body_memory::{BodyBytes, BodyMemory};
 use crate::store::remote::Body;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
@@ -31,19 +32,19 @@ impl Drop for InFlight {
 /// A body, which counts as in flight until nobody has it any more.
 #[derive(Debug)]
 pub struct Landed {
-    body: Body,
+    body: Body<BodyBytes>,
     _in_flight: InFlight,
 }
 
 impl Landed {
     /// A body whose bytes are counted in `sum`.
-    pub fn new(body: Body, sum: &Arc<AtomicU64>) -> Landed {
+    pub fn new(body: Body<BodyBytes>, sum: &Arc<AtomicU64>) -> Landed {
         let _in_flight = InFlight::new(body.bytes.len() as u64, sum);
         Landed { body, _in_flight }
     }
 
     /// The bytes, and where they lie.
-    pub fn body(&self) -> &Body {
+    pub fn body(&self) -> &Body<BodyBytes> {
         &self.body
     }
 
@@ -84,9 +85,9 @@ impl Bodies {
         self.pieces.insert(at, landed);
     }
 
-    /// The bytes in `range`, where they lie in one piece.
-    pub fn run(&self, range: Range<u64>) -> Option<&[u8]> {
-        self.pieces.iter().find_map(|piece| piece.get(&range))
+    /// The bytes in `range`, where they lie in one piece, and the memory of an allocator's that they lie in, if they do.
+    pub fn run(&self, range: Range<u64>) -> Option<(&[u8], Option<&BodyMemory>)> {
+        self.pieces.iter().find_map(|piece| Some((piece.get(&range)?, piece.body.bytes.lent())))
     }
 
     /// Copies the bytes from `offset` on to `memory`, as far as they are there without a gap.
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     fn landed(start: u64, bytes: &[u8], in_flight: &Arc<AtomicU64>) -> Arc<Landed> {
-        let body = Body { start, bytes: bytes.to_vec(), nbytes: None, version: None };
+        let body = Body { start, bytes: BodyBytes::Heap(bytes.to_vec()), nbytes: None, version: None };
         Arc::new(Landed::new(body, in_flight))
     }
 
@@ -124,8 +125,8 @@ mod tests {
         bodies.add(landed(14, b"efgh", &in_flight));
         bodies.add(landed(10, b"abcd", &in_flight));
         bodies.add(landed(30, b"z", &in_flight));
-        assert_eq!(bodies.run(11..14), Some(&b"bcd"[..]));
-        assert_eq!(bodies.run(11..15), None, "it lies in two pieces");
+        assert_eq!(bodies.run(11..14).map(|run| run.0), Some(&b"bcd"[..]));
+        assert!(bodies.run(11..15).is_none(), "it lies in two pieces");
         let mut memory = [MaybeUninit::uninit(); 6];
         assert_eq!(bodies.copy(11, &mut memory), b"bcdefg");
         assert_eq!(bodies.copy(15, &mut memory), b"fgh", "the rest is not there");

@@ -4,6 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::batch::Item;
 use crate::exec::chunk::{Chunk, Slot};
 use crate::exec::chunk_list::ChunkList;
+use crate::exec::chunk_sink::ChunkSink;
 use crate::exec::input::Input;
 use crate::exec::job::Checkpoint;
 use crate::exec::output_claim::OutputClaim;
@@ -12,13 +13,14 @@ use crate::exec::pool::{self, OpenJob};
 use crate::exec::read::Reader;
 use crate::exec::sink::Sink;
 use crate::exec::staged::bodies::{InFlight, Landed};
+use crate::exec::staged::body_memory::BodyFrames;
 use crate::exec::staged::kept::slot;
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan, Split};
 use crate::exec::staged::state::{Arrival, Inbox, Next, Pending, Ready, State, Told, Work};
 use crate::exec::worker::Worker;
 use crate::store::remote::{
-    Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestHandle, Span,
+    Collector, FetchPolicy, Fetched, Receiver, RemoteStore, Request, RequestClass, RequestHandle, Span,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -103,6 +105,14 @@ impl<'p, 'i> Staged<'p, 'i> {
             self.inbox.job.finish();
         }
         Ok(())
+    }
+
+    /// The sink that chunks are handed over to, if they are.
+    fn chunk_sink(&self) -> Option<&'p dyn ChunkSink> {
+        match self.items.first()?.1 {
+            Sink::Chunks(sink) => Some(*sink),
+            _ => None,
+        }
     }
 
     fn reader(&self, item: usize) -> Reader<'p> {
@@ -190,7 +200,8 @@ impl<'p, 'i> Staged<'p, 'i> {
 
     /// Plans the chunk `number`, and queues that it begins.
     fn open(&self, number: u64) -> Result<()> {
-        let plan = ObjectPlan::new(self.list, number, |item| self.reader(item));
+        let is_handed_over = self.chunk_sink().is_some();
+        let plan = ObjectPlan::new(self.list, number, |item| self.reader(item), is_handed_over);
         let mut state = self.state.lock();
         state.opening -= 1;
         let plan = Arc::new(plan?);
@@ -217,7 +228,11 @@ impl<'p, 'i> Staged<'p, 'i> {
         let done = Box::new(move |answer| told.tell(answer));
         let receiver: Box<dyn Receiver> = match frames {
             Some(frames) => Box::new(Collector::to(frames, fetch.limit, done)),
-            None => Box::new(Collector::new(fetch.limit, done)),
+            None => {
+                let of_chunk = self.chunk_sink().filter(|_| fetch.class == RequestClass::Chunk);
+                let frames = BodyFrames::new(of_chunk.and_then(ChunkSink::bodies));
+                Box::new(Collector::to(frames, fetch.limit, done))
+            }
         };
         let handle = self.store(&plan)?.submit(request, receiver);
         let late = match self.state.lock().requests.get_mut(&number) {
@@ -326,10 +341,12 @@ impl<'p, 'i> Staged<'p, 'i> {
     fn restart(&self, mut state: zarrow_array::fork::MutexGuard<'_, State<'p>>, object: u64) -> Result<()> {
         let Some(open) = state.open.get(&object) else { return Ok(()) };
         let plan = Arc::clone(&open.plan);
-        // What was gathered of elements of no fixed size is not taken back.
-        let is_gathered = open.has_placed && plan.is_variable();
-        if open.attempt + 1 >= ATTEMPTS || is_gathered {
+        // What was gathered of elements of no fixed size is not taken back, nor is what was handed over.
+        let sink = self.chunk_sink().filter(|_| open.has_placed);
+        let is_kept = open.has_placed && plan.is_variable() || sink.is_some();
+        if open.attempt + 1 >= ATTEMPTS || is_kept {
             drop(state);
+            sink.inspect(|sink| sink.is_replaced());
             let error = std::io::Error::other("the value was replaced while it was read: read again");
             return Err(Self::place(&plan, error.into()));
         }

@@ -8,6 +8,7 @@
 //!    memory goes.
 
 use crate::error::{ErrorKind, Result};
+use crate::exec::staged::body_memory::BodyBytes;
 use crate::store::remote::Frames;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -112,6 +113,8 @@ impl Open {
 }
 
 impl Frames for LandingFrames {
+    type Bytes = BodyBytes;
+
     fn begin(&mut self, start: u64, _expected: u64) -> Result<()> {
         if let Some(open) = &mut *self.0.lock() {
             (open.at, open.placed) = (start, 0);
@@ -127,8 +130,8 @@ impl Frames for LandingFrames {
         Ok(())
     }
 
-    fn into_bytes(self) -> Vec<u8> {
-        Vec::new()
+    fn into_bytes(self) -> BodyBytes {
+        BodyBytes::Heap(Vec::new())
     }
 }
 

@@ -35,6 +35,8 @@ pub struct ObjectPlan<'p> {
     pub pieces: Pieces<'p>,
     /// Of a shard, the inner chunks that each piece touches.
     pub inner: Vec<ChunkParts<'p>>,
+    /// Whether chunks are handed over as they are stored, and so fetched whole.
+    pub is_handed_over: bool,
 }
 
 /// A unit of decoding: a chunk, or an inner chunk of a shard. It is decoded when all that it waits for has landed.
@@ -140,6 +142,7 @@ impl<'p> ObjectPlan<'p> {
         list: &'p ChunkList<'_>,
         number: u64,
         reader: impl Fn(usize) -> Reader<'p>,
+        is_handed_over: bool,
     ) -> Result<ObjectPlan<'p>> {
         let (chunk_index, pieces) = list.get(number)?;
         let reader = reader(pieces.first().map_or(0, |(item, _)| *item));
@@ -152,7 +155,7 @@ impl<'p> ObjectPlan<'p> {
             }
             None => Vec::new(),
         };
-        Ok(ObjectPlan { chunk_index, key, reader, shape, pieces, inner })
+        Ok(ObjectPlan { chunk_index, key, reader, shape, pieces, inner, is_handed_over })
     }
 
     /// How it begins: a shard with its index.
@@ -194,6 +197,7 @@ impl<'p> ObjectPlan<'p> {
                 let (leaves, fetches) = (one(leaf)?, one(fetch)?);
                 return Ok(Beginning::Leaf(Split { leaves, fetches, ..Split::default() }));
             }
+            Need::Ranges(_, nbytes) if self.is_handed_over => (one(0..nbytes)?, nbytes),
             Need::Ranges(ranges, nbytes) => (ranges, nbytes),
         };
         let wanted = allocation::collected(ranges.into_iter().map(|range| (range, 0)))?;
@@ -331,6 +335,7 @@ impl<'p> ObjectPlan<'p> {
         // An index may claim anything: what decoding would refuse is refused before it is fetched.
         let actual = range.end - range.start;
         match inner.need(&parts, &shape)? {
+            Need::Ranges(_, expected) if expected == actual && self.is_handed_over => add(range.clone()),
             Need::Ranges(ranges, expected) if expected == actual => {
                 ranges.into_iter().try_for_each(|own| add(range.start + own.start..range.start + own.end))
             }

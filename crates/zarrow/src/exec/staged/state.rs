@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::exec::pool::OpenJob;
 use crate::exec::staged::bodies::{InFlight, Landed};
+use crate::exec::staged::body_memory::BodyBytes;
 use crate::exec::staged::landing::{Landing, LandingFrames};
 use crate::exec::staged::object::{Fetch, Leaf, Object, ObjectPlan};
 use crate::store::remote::{Fetched, ObjectVersion, Request, RequestHandle};
@@ -85,7 +86,7 @@ pub struct Arrival {
     /// Its number.
     pub request: u64,
     /// The answer; `None` where the store dropped the request without one.
-    pub answer: Option<Result<Fetched>>,
+    pub answer: Option<Result<Fetched<BodyBytes>>>,
 }
 
 /// Where receivers leave what has come. It knows nothing of the read.
@@ -120,7 +121,7 @@ impl Told {
     }
 
     /// Tells the answer.
-    pub fn tell(mut self, answer: Result<Fetched>) {
+    pub fn tell(mut self, answer: Result<Fetched<BodyBytes>>) {
         self.is_told = true;
         self.inbox.tell(Arrival { request: self.request, answer: Some(answer) });
     }

@@ -7,11 +7,11 @@ use zarrow_array::allocation::Grow;
 
 /// Bytes of one version of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub struct Body<B = Vec<u8>> {
     /// Where the first of them lies in the value.
     pub start: u64,
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: B,
     /// How many bytes the value has, where that is known.
     pub nbytes: Option<u64>,
     /// The version, where the store tells versions apart.
@@ -20,9 +20,9 @@ pub struct Body {
 
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fetched {
+pub enum Fetched<B = Vec<u8>> {
     /// These bytes.
-    Body(Body),
+    Body(Body<B>),
     /// Nothing is under the key.
     Missing,
     /// The value is of another version than the request asked for.
@@ -46,6 +46,9 @@ pub fn fetch(
 
 /// Where the frames of an answer go.
 pub(crate) trait Frames: Send {
+    /// The bytes that were gathered.
+    type Bytes;
+
     /// The answer begins, for the first time or anew, with the byte at `start` of the value; so many are expected at most.
     ///
     /// # Errors
@@ -59,10 +62,12 @@ pub(crate) trait Frames: Send {
     fn add(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// The bytes, where they were gathered.
-    fn into_bytes(self) -> Vec<u8>;
+    fn into_bytes(self) -> Self::Bytes;
 }
 
 impl Frames for Vec<u8> {
+    type Bytes = Vec<u8>;
+
     fn begin(&mut self, _start: u64, expected: u64) -> Result<()> {
         self.clear();
         // At once, so that nothing is moved when more comes.
@@ -81,14 +86,14 @@ impl Frames for Vec<u8> {
 }
 
 /// Hands frames on, and makes a [`Body`] of what was gathered.
-pub(crate) struct Collector<F> {
+pub(crate) struct Collector<F: Frames> {
     limit: u64,
     head: Option<Head>,
     frames: F,
     /// Bytes that came since the head.
     came: u64,
     stopped: Option<Stopped>,
-    done: OnDone<Fetched>,
+    done: OnDone<Fetched<F::Bytes>>,
 }
 
 /// Why a collector wanted no more.
@@ -106,7 +111,7 @@ impl Collector<Vec<u8>> {
 
 impl<F: Frames> Collector<F> {
     /// Hands `limit` bytes at most to `frames`, and tells `done`.
-    pub fn to(frames: F, limit: u64, done: OnDone<Fetched>) -> Collector<F> {
+    pub fn to(frames: F, limit: u64, done: OnDone<Fetched<F::Bytes>>) -> Collector<F> {
         Collector { limit, head: None, frames, came: 0, stopped: None, done }
     }
 

@@ -1,0 +1,148 @@
+//! Pinned memory that the bodies of a remote store land in, and from which the device copies them.
+//!
+//! 1. A body is a range of a *page*, a slot of pinned memory. A page is shared by many bodies, so that no memory is pinned
+//!    for one request; a body that is larger than others has a page of its own. Nobody waits for a page: where there is
+//!    none, bodies are in ordinary memory.
+//! 2. The first wave that needs a body has all of it copied to the device, once. Other waves find it there. A body of which
+//!    the host decodes all chunks is not copied.
+//! 3. A page goes back to the ring when none of its bodies is left. Its slot remembers the last copy from it.
+
+use crate::decompress::wave::ALIGNMENT;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::memory::DeviceMemory;
+use crate::pinned::Slot;
+use crate::stream::{Event, Stream};
+use std::fmt;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use zarrow::{BodyAlloc, BodyMemory};
+use zarrow_array::fork::{Mutex, ProcessMutex};
+
+/// Bytes of a page, where bodies are not larger.
+const PAGE_NBYTES: usize = 16 << 20;
+
+/// The most bytes of pages that a read has: twice what is in flight, since a body that comes late keeps its page.
+const MOST_NBYTES: usize = 384 << 20;
+
+/// The pages of a read.
+pub(crate) struct PinnedBodies {
+    device: &'static Device,
+    /// The page that is being filled, and where the next body begins there.
+    current: Mutex<Option<(Arc<Page>, usize)>>,
+    /// Bytes of all pages.
+    nbytes: Arc<AtomicUsize>,
+}
+
+struct Page {
+    slot: ProcessMutex<Slot>,
+    pointer: NonNull<u8>,
+    room: usize,
+    nbytes: Arc<AtomicUsize>,
+}
+
+// SAFETY: the memory is given out by ranges, each to one body.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.nbytes.fetch_sub(self.room, Ordering::Relaxed);
+    }
+}
+
+impl PinnedBodies {
+    /// No pages yet.
+    pub(crate) fn new(device: &'static Device) -> PinnedBodies {
+        PinnedBodies { device, current: Mutex::default(), nbytes: Arc::default() }
+    }
+
+    /// A page with room for `nbytes` bytes, if it may be had without a wait.
+    fn page(&self, nbytes: usize) -> Option<Arc<Page>> {
+        let nbytes = nbytes.checked_next_multiple_of(PAGE_NBYTES)?;
+        if self.nbytes.load(Ordering::Relaxed).checked_add(nbytes)? > MOST_NBYTES {
+            return None;
+        }
+        let mut slot = self.device.idle.take_ready(self.device, nbytes).ok()?;
+        let (pointer, room) = slot.ready().ok()?;
+        self.nbytes.fetch_add(room, Ordering::Relaxed);
+        let nbytes = Arc::clone(&self.nbytes);
+        Some(Arc::new(Page { slot: ProcessMutex::new(slot), pointer, room, nbytes }))
+    }
+
+    /// A page, and where on it the next `nbytes` bytes are free (step 1).
+    fn place(&self, nbytes: usize) -> Option<(Arc<Page>, usize)> {
+        let nbytes = nbytes.checked_next_multiple_of(ALIGNMENT)?;
+        if let Some((page, next)) = &mut *self.current.lock()
+            && nbytes <= page.room - *next
+        {
+            let start = *next;
+            *next += nbytes;
+            return Some((Arc::clone(page), start));
+        }
+        // Without the lock, since pinning takes milliseconds.
+        let page = self.page(nbytes)?;
+        let full = if nbytes < PAGE_NBYTES {
+            self.current.lock().replace((Arc::clone(&page), nbytes))
+        } else {
+            None
+        };
+        drop(full);
+        Some((page, 0))
+    }
+}
+
+impl BodyAlloc for PinnedBodies {
+    fn body(&self, nbytes: usize) -> Option<BodyMemory> {
+        let (page, start) = self.place(nbytes)?;
+        // SAFETY: the range lies in the page.
+        let pointer = unsafe { page.pointer.add(start) };
+        let bytes = start..start + nbytes;
+        let body = Arc::new(PinnedBody { device: self.device, page, bytes, sent: ProcessMutex::default() });
+        // SAFETY: the range is given out once, the body keeps the page, and the device only reads from it, after the body
+        // has landed.
+        Some(unsafe { BodyMemory::new(pointer, nbytes, body) })
+    }
+}
+
+/// A body in pinned memory.
+pub(crate) struct PinnedBody {
+    device: &'static Device,
+    page: Arc<Page>,
+    bytes: Range<usize>,
+    sent: ProcessMutex<Option<Sent>>,
+}
+
+/// A body on the device, from the moment on at which it was copied there.
+struct Sent {
+    memory: Arc<DeviceMemory>,
+    copied: Event,
+}
+
+impl PinnedBody {
+    /// The memory of the device that has the body: what `lane` is given later finds it there. The first lane copies it
+    /// (step 2).
+    pub(crate) fn on_device(&self, lane: Stream) -> Result<Arc<DeviceMemory>> {
+        let mut sent = self.sent.lock().map_err(|_| Error::Forked)?;
+        if let Some(Sent { memory, copied }) = &*sent {
+            copied.hold_back(lane)?;
+            memory.is_used_in(lane);
+            return Ok(Arc::clone(memory));
+        }
+        let memory = Arc::new(DeviceMemory::new_in(self.device, self.bytes.len(), lane)?);
+        let mut slot = self.page.slot.lock().map_err(|_| Error::Forked)?;
+        slot.send(self.bytes.clone(), memory.address(), lane)?;
+        let copied = Event::record(self.device, lane)?;
+        *sent = Some(Sent { memory: Arc::clone(&memory), copied });
+        Ok(memory)
+    }
+}
+
+impl fmt::Debug for PinnedBody {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PinnedBody").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! Taking chunks to waves: step 1 of [`wave`](super).
+
+use super::Waves;
+use super::filling::{Origin, Room};
+use crate::bodies::PinnedBody;
+use crate::decompress::frames::Frames;
+use crate::error::Result;
+use crate::kernel::structs::{Piece, Shuffle};
+use crate::kernel::width;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use zarrow::{BodyAlloc, ChunkAxis, ChunkSink, StoredChunk};
+
+/// A stored chunk whose headers were read.
+pub(super) struct Planned {
+    /// Its frames; `None` where it is stored as its elements are.
+    pub(super) frames: Option<Frames>,
+    /// Where its elements go.
+    pub(super) pieces: Vec<Piece>,
+    /// What the place of each frame is a multiple of.
+    pub(super) alignment: usize,
+    /// Bytes of its elements.
+    pub(super) decoded_nbytes: usize,
+}
+
+impl Planned {
+    /// The room that it takes, its stored bytes aside.
+    fn room(&self) -> Room {
+        let frames = self.frames.as_ref();
+        Room {
+            nbytes: 0,
+            frames: frames.map_or(0, |frames| frames.frames.len()),
+            pieces: self.pieces.len(),
+            decompressed: frames.map_or(0, |_| self.decoded_nbytes),
+        }
+    }
+}
+
+/// Bytes that the largest frame of a chunk decodes to.
+fn largest(frames: &Frames) -> u64 {
+    frames.frames.iter().map(|frame| frame.destination.len() as u64).max().unwrap_or(0)
+}
+
+impl Waves<'_> {
+    /// Whether the device may take a chunk, as its compressor tells.
+    fn may_take(&self, chunk: &StoredChunk<'_>) -> bool {
+        chunk.is_raw
+            || chunk.compressor.is_some_and(|name| {
+                let is_small = name == "blosc" || chunk.decoded_nbytes <= self.share.largest_frame();
+                is_small && Frames::formats(name).iter().any(|format| self.decompressor.takes(*format))
+            })
+    }
+
+    /// What is to be done with a chunk whose stored bytes are `bytes`; `None` where the host is to decode it.
+    fn plan(&self, chunk: &StoredChunk<'_>, bytes: &[u8]) -> Result<Option<Planned>> {
+        let most = self.share.largest_frame();
+        let frames = chunk.compressor.and_then(|name| Frames::of(name, bytes, chunk.decoded_nbytes, most));
+        let alignment = frames.as_ref().map_or(1, |frames| self.decompressor.source_alignment(frames.format));
+        // A frame is patched where it is, or copied, and never both: one launch does all of that in any order.
+        let can_move =
+            |frames: &Frames| alignment == 1 || frames.frames.iter().all(|frame| frame.patch.is_none());
+        let frames = frames.filter(|frames| self.decompressor.takes(frames.format) && can_move(frames));
+        let frames = frames.filter(|frames| self.share.is_next_on_device(largest(frames)));
+        if frames.is_none() && !chunk.is_raw {
+            return Ok(None);
+        }
+        let template = match &frames {
+            None => self.template(chunk),
+            Some(Frames { shuffle, element_nbytes, block_nbytes, .. }) => Piece {
+                shuffle: *shuffle,
+                element_nbytes: *element_nbytes,
+                block_nbytes: *block_nbytes,
+                ..self.template(chunk)
+            },
+        };
+        let pieces = self.pieces(chunk.axes, chunk.shape, &template)?;
+        let counted = if frames.is_some() { &self.on_device } else { &self.on_host };
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Planned { frames, pieces, alignment, decoded_nbytes: chunk.decoded_nbytes }))
+    }
+
+    /// The boxes of a chunk, without their places.
+    fn template(&self, chunk: &StoredChunk<'_>) -> Piece {
+        Piece {
+            decoded_nbytes: chunk.decoded_nbytes as u64,
+            word_nbytes: chunk.word_nbytes as u32,
+            ..Piece::none()
+        }
+    }
+
+    /// Has the host decode a chunk straight to a slot: from `bytes`, where they were loaded or have landed.
+    fn decode_here(&self, chunk: &mut StoredChunk<'_>, bytes: Option<&[u8]>) -> zarrow::Result<()> {
+        let pieces = self.pieces(chunk.axes, chunk.shape, &self.template(chunk));
+        let pieces = pieces.map_err(|error| self.stop(error))?;
+        let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: chunk.decoded_nbytes };
+        self.on_host.fetch_add(1, Ordering::Relaxed);
+        self.fill_wave(Room { nbytes: chunk.decoded_nbytes, ..planned.room() }, |wave| {
+            let (start, memory) = wave.memory(chunk.decoded_nbytes).map_err(|error| self.stop(error))?;
+            let decoded_nbytes = chunk.decoded_nbytes;
+            self.measured.timed(decoded_nbytes, || chunk.decode(bytes, memory))?;
+            wave.add(&planned, Origin::Slot(start)).map_err(|error| self.stop(error))
+        })
+    }
+
+    /// Takes a chunk whose stored bytes are in pinned memory already. Whether it could.
+    fn take_landed(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<bool> {
+        let Some(landed) = chunk.landed()? else { return Ok(false) };
+        let Ok(body) = Arc::downcast::<PinnedBody>(Arc::clone(landed.owner)) else { return Ok(false) };
+        // Kernels read elements at multiples of their words.
+        if chunk.is_raw && landed.offset % width(self.result.item_size()) != 0 {
+            return Ok(false);
+        }
+        self.landed.fetch_add(1, Ordering::Relaxed);
+        let Some(planned) = self.plan(chunk, landed.bytes).map_err(|error| self.stop(error))? else {
+            return self.decode_here(chunk, Some(landed.bytes)).map(|()| true);
+        };
+        self.fill_wave(planned.room(), |wave| {
+            let add = wave.number_of(&body);
+            let added = add.and_then(|number| wave.add(&planned, Origin::Body(number, landed.offset)));
+            added.map_err(|error| self.stop(error))
+        })?;
+        Ok(true)
+    }
+
+    /// Takes a chunk whose stored bytes are read to a slot.
+    fn take_loaded(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<()> {
+        let nbytes = chunk.stored_nbytes;
+        let decompressed = if chunk.is_raw { 0 } else { chunk.decoded_nbytes };
+        self.fill_wave(Room { nbytes, frames: 1, pieces: 1, decompressed }, |wave| {
+            let used = wave.used;
+            let (start, memory) = wave.memory(nbytes).map_err(|error| self.stop(error))?;
+            let (offset, bytes) = chunk.load(memory)?;
+            match self.plan(chunk, bytes).map_err(|error| self.stop(error))? {
+                Some(planned) => {
+                    wave.add(&planned, Origin::Slot(start + offset)).map_err(|error| self.stop(error))
+                }
+                None => {
+                    self.decode_here(chunk, Some(bytes))?;
+                    // The next chunk takes the place.
+                    wave.used = used;
+                    Ok(())
+                }
+            }
+        })
+    }
+}
+
+impl ChunkSink for Waves<'_> {
+    fn take(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<()> {
+        if chunk.compressor.is_some() {
+            self.measured.stored(chunk.decoded_nbytes, chunk.stored_nbytes);
+        }
+        if !self.may_take(chunk) {
+            return self.decode_here(chunk, None);
+        }
+        if self.take_landed(chunk)? { Ok(()) } else { self.take_loaded(chunk) }
+    }
+
+    fn fill(&self, axes: &[ChunkAxis], value: &[u8]) -> zarrow::Result<()> {
+        let width = width(self.result.item_size());
+        self.filled.fetch_add(1, Ordering::Relaxed);
+        // The value is filled word by word where a kernel has no width for it.
+        for (number, word) in value.chunks_exact(width).enumerate() {
+            let mut fill = [0; 16];
+            fill[..width].copy_from_slice(word);
+            let template = Piece { shuffle: Shuffle::Fill, fill, ..Piece::none() };
+            let pieces = self.fill_pieces(axes, &template, number * width);
+            let pieces = pieces.map_err(|error| self.stop(error))?;
+            let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: 0 };
+            self.fill_wave(planned.room(), |wave| {
+                wave.add(&planned, Origin::Fill).map_err(|error| self.stop(error))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn bodies(&self) -> Option<Arc<dyn BodyAlloc>> {
+        Some(Arc::clone(&self.bodies) as _)
+    }
+
+    fn is_replaced(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
+    }
+}

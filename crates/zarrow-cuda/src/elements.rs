@@ -1,0 +1,64 @@
+//! What of an array's elements is read to a device: all of each, or a field.
+
+use zarrow::{Array, ArrayField, ReadOptions, Selection, Strided};
+use zarrow_array::DataType;
+
+/// The elements that are read.
+#[derive(Debug, Clone, Copy)]
+pub enum Elements<'a> {
+    /// All of each element of an array.
+    Whole(&'a Array),
+    /// One field of each, or several.
+    Field(&'a ArrayField),
+}
+
+impl<'a> From<&'a Array> for Elements<'a> {
+    fn from(array: &'a Array) -> Elements<'a> {
+        Elements::Whole(array)
+    }
+}
+
+impl<'a> From<&'a ArrayField> for Elements<'a> {
+    fn from(field: &'a ArrayField) -> Elements<'a> {
+        Elements::Field(field)
+    }
+}
+
+impl<'a> Elements<'a> {
+    /// The array.
+    #[must_use]
+    pub fn array(self) -> &'a Array {
+        match self {
+            Elements::Whole(array) => array,
+            Elements::Field(field) => field.array(),
+        }
+    }
+
+    /// Their type.
+    #[must_use]
+    pub fn data_type(self) -> &'a DataType {
+        match self {
+            Elements::Whole(array) => array.data_type(),
+            Elements::Field(field) => field.data_type(),
+        }
+    }
+
+    /// As [`Array::read_strided`].
+    ///
+    /// # Safety
+    /// As [`Array::read_strided`].
+    pub(crate) unsafe fn read_strided(
+        self,
+        selection: &Selection,
+        out: Strided,
+        options: &ReadOptions<'_>,
+    ) -> zarrow::Result<()> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self {
+                Elements::Whole(array) => array.read_strided(selection, out, options),
+                Elements::Field(field) => field.read_strided(selection, out, options),
+            }
+        }
+    }
+}

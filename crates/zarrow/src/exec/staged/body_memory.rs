@@ -1,0 +1,214 @@
+//! The memory that bodies land in: ours, or that of a sink which takes them from there, such as memory that a device copies
+//! from by itself.
+//!
+//! 1. An allocator is asked when the head of an answer tells how many bytes are to come. It does not wait.
+//! 2. Frames are copied there, each byte once. Where the allocator has no memory, or more comes than was told, the body is in ours.
+//! 3. The memory belongs to the body, and goes back when nobody has that any more: after the read too, where a request was
+//!    given up and the store has not dropped it yet.
+
+use crate::error::Result;
+use crate::store::remote::Frames;
+use std::any::Any;
+use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use zarrow_array::allocation::Grow;
+
+/// Who has memory for bodies. It is asked on threads of a store, which do not wait.
+pub trait BodyAlloc: Send + Sync {
+    /// Memory for `nbytes` bytes; `None` where there is none.
+    fn body(&self, nbytes: usize) -> Option<BodyMemory>;
+}
+
+/// Memory for a body, and who it goes back to.
+pub struct BodyMemory {
+    pointer: NonNull<u8>,
+    nbytes: usize,
+    owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: nobody else writes to the memory as long as this is there, as `new` demands, and what it gives is read alone.
+unsafe impl Send for BodyMemory {}
+// SAFETY: as above.
+unsafe impl Sync for BodyMemory {}
+
+impl BodyMemory {
+    /// So many bytes at `pointer`, which `owner` keeps. Whoever takes the body finds the owner there.
+    ///
+    /// # Safety
+    /// As long as this is there, the memory is there, and nobody else writes to it. Once the body has landed, it may be read.
+    #[must_use]
+    pub unsafe fn new(pointer: NonNull<u8>, nbytes: usize, owner: Arc<dyn Any + Send + Sync>) -> BodyMemory {
+        BodyMemory { pointer, nbytes, owner }
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn owner(&self) -> &Arc<dyn Any + Send + Sync> {
+        &self.owner
+    }
+
+    /// Where in it `bytes` begin, if they lie in it.
+    pub(crate) fn offset_of(&self, bytes: &[u8]) -> Option<usize> {
+        let offset = bytes.as_ptr().addr().checked_sub(self.pointer.addr().get())?;
+        (offset.checked_add(bytes.len())? <= self.nbytes).then_some(offset)
+    }
+}
+
+impl fmt::Debug for BodyMemory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("BodyMemory").field("nbytes", &self.nbytes).finish_non_exhaustive()
+    }
+}
+
+/// The bytes of a body.
+#[derive(Debug)]
+pub enum BodyBytes {
+    /// In ordinary memory.
+    Heap(Vec<u8>),
+    /// So many from the start of memory of an allocator's.
+    Lent(BodyMemory, usize),
+}
+
+impl BodyBytes {
+    /// The memory of an allocator's, where they lie there.
+    pub fn lent(&self) -> Option<&BodyMemory> {
+        match self {
+            BodyBytes::Heap(_) => None,
+            BodyBytes::Lent(memory, _) => Some(memory),
+        }
+    }
+}
+
+impl Deref for BodyBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            BodyBytes::Heap(bytes) => bytes,
+            // SAFETY: so many bytes were copied there, and nobody writes to the memory but this body.
+            BodyBytes::Lent(memory, filled) => unsafe {
+                std::slice::from_raw_parts(memory.pointer.as_ptr().cast_const(), *filled)
+            },
+        }
+    }
+}
+
+/// Gathers the frames of an answer in a body.
+pub struct BodyFrames {
+    alloc: Option<Arc<dyn BodyAlloc>>,
+    bytes: BodyBytes,
+}
+
+impl BodyFrames {
+    /// What gathers frames in memory of this allocator, if there is one.
+    pub fn new(alloc: Option<Arc<dyn BodyAlloc>>) -> BodyFrames {
+        BodyFrames { alloc, bytes: BodyBytes::Heap(Vec::new()) }
+    }
+}
+
+impl Frames for BodyFrames {
+    type Bytes = BodyBytes;
+
+    fn begin(&mut self, _start: u64, expected: u64) -> Result<()> {
+        let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+        match &mut self.bytes {
+            // The answer begins anew, and fits.
+            BodyBytes::Lent(memory, filled) if expected <= memory.nbytes => {
+                *filled = 0;
+                return Ok(());
+            }
+            BodyBytes::Heap(bytes) => bytes.clear(),
+            BodyBytes::Lent(..) => self.bytes = BodyBytes::Heap(Vec::new()),
+        }
+        // Step 1.
+        let lent = self.alloc.as_ref().filter(|_| expected > 0).and_then(|alloc| alloc.body(expected));
+        if let Some(memory) = lent.filter(|memory| expected <= memory.nbytes) {
+            self.bytes = BodyBytes::Lent(memory, 0);
+            return Ok(());
+        }
+        match &mut self.bytes {
+            // At once, so that nothing is moved when more comes.
+            BodyBytes::Heap(bytes) => Ok(bytes.make_room(expected)?),
+            BodyBytes::Lent(..) => Ok(()),
+        }
+    }
+
+    fn add(&mut self, frame: &[u8]) -> Result<()> {
+        match &mut self.bytes {
+            BodyBytes::Lent(memory, filled) if frame.len() <= memory.nbytes - *filled => {
+                // SAFETY: so many bytes are free behind those that are filled, and nobody else uses the memory.
+                unsafe {
+                    memory
+                        .pointer
+                        .add(*filled)
+                        .copy_from_nonoverlapping(NonNull::from(frame).cast::<u8>(), frame.len());
+                }
+                *filled += frame.len();
+                return Ok(());
+            }
+            BodyBytes::Lent(_, filled) => {
+                // Step 2.
+                let mut bytes: Vec<u8> = Vec::new();
+                bytes.make_room(filled.saturating_add(frame.len()))?;
+                bytes.extend_from_slice(&self.bytes);
+                self.bytes = BodyBytes::Heap(bytes);
+            }
+            BodyBytes::Heap(_) => {}
+        }
+        if let BodyBytes::Heap(bytes) = &mut self.bytes {
+            bytes.make_room(frame.len())?;
+            bytes.extend_from_slice(frame);
+        }
+        Ok(())
+    }
+
+    fn into_bytes(self) -> BodyBytes {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Memory of the test's, of which each piece is there once.
+    struct Lender(usize, AtomicUsize);
+
+    impl BodyAlloc for Lender {
+        fn body(&self, nbytes: usize) -> Option<BodyMemory> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            let mut memory = vec![0u8; nbytes];
+            let pointer = NonNull::new(memory.as_mut_ptr())?;
+            let owner = Arc::new(memory);
+            // SAFETY: the owner keeps the memory, and touches it no more.
+            (nbytes <= self.0).then(|| unsafe { BodyMemory::new(pointer, nbytes, owner) })
+        }
+    }
+
+    #[test]
+    fn bodies_land_in_lent_memory_as_long_as_they_fit() {
+        let lender = Arc::new(Lender(8, AtomicUsize::new(0)));
+        let gather = |expected: u64, frames: &[&[u8]]| {
+            let mut body = BodyFrames::new(Some(Arc::clone(&lender) as _));
+            body.begin(3, expected).unwrap();
+            frames.iter().for_each(|frame| body.add(frame).unwrap());
+            // Once more, as far as it fits.
+            body.begin(3, expected.min(6)).unwrap();
+            frames.iter().for_each(|frame| body.add(frame).unwrap());
+            body.into_bytes()
+        };
+        let body = gather(6, &[b"abc", b"", b"def"]);
+        assert_eq!((&*body, body.lent().unwrap().offset_of(&body[2..])), (&b"abcdef"[..], Some(2)));
+        assert_eq!(body.lent().unwrap().offset_of(b"abc"), None);
+        assert_eq!(lender.1.load(Ordering::Relaxed), 1, "an answer that begins anew has its memory");
+        let body = gather(2, &[b"abc", b"def"]);
+        assert_eq!((&*body, body.lent().is_none()), (&b"abcdef"[..], true), "more than was told");
+        let body = gather(100, &[b"abc"]);
+        assert_eq!(&*body, b"abc", "no memory at first");
+        let body = gather(0, &[b"abc"]);
+        assert_eq!((&*body, body.lent().is_none()), (&b"abc"[..], true), "nobody told how many");
+    }
+}
