@@ -107,7 +107,9 @@ pub(crate) fn read(
         failed_frames += submitted.failed()?;
         submitted.timed.iter().for_each(|timed| timed.measure(result.device()));
     }
-    waves.measured.measure(share.format(), result.device());
+    if let Some(format) = share.format() {
+        waves.measured.measure(format, result.device());
+    }
     Ok(Done {
         on_device: waves.on_device.load(Ordering::Relaxed),
         on_host: waves.on_host.load(Ordering::Relaxed),
