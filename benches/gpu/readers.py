@@ -31,15 +31,15 @@ def needs(*packages: str) -> None:
         raise MissingError("CuPy has no GPU here")
 
 
-def zarrow_reader(decompress: Literal["host", "device"]) -> Reader:
-    """Read by zarrow, decompressing on the host or on the device."""
+def zarrow_reader(decompress: Literal["host", "device", "auto"]) -> Reader:
+    """Read by zarrow, decompressing on the host, on the device, or on both by what was measured."""
 
     def read(path: Path) -> object:
         tensor = zarrow.open_array(path).read(device="cuda:0", decompress=decompress)
         zarrow.gpu.synchronize("cuda:0")
         return tensor
 
-    if decompress == "device" and zarrow.gpu.devices._nvcomp_libraries() == []:
+    if decompress != "host" and zarrow.gpu.devices._nvcomp_libraries() == []:
         raise MissingError("nvidia-libnvcomp is not installed")
     return read
 
@@ -197,6 +197,7 @@ def all_readers(nbytes: int, with_cufile: bool = False) -> dict[str, Reader | Mi
     makers: dict[str, Callable[[], Reader]] = {
         "zarrow": lambda: zarrow_reader("host"),
         "zarrow, decompressed on the device": lambda: zarrow_reader("device"),
+        "zarrow, split by its rates": lambda: zarrow_reader("auto"),
         "zarr-python + zarrow.gpu": zarr_python_with_our_buffers,
         "zarr-python + zarr.buffer.gpu": zarr_python_with_cupy,
         "zarr-python + kvikio": kvikio_store,

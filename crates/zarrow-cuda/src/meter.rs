@@ -44,16 +44,54 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    /// Has the device's rates know how long it took, when it is done.
-    pub(crate) fn measure(&self, device: &Device) {
-        let Ok(seconds) = self.end.seconds_since(&self.start) else { return };
-        match self.timing {
-            Timing::Batch { format, frames, largest, total } => {
-                device.measured.batch(format, frames, largest, total, seconds);
+    /// From when to when it ran, in seconds after `first`.
+    fn span(&self, first: &Event) -> Option<(f64, f64)> {
+        Some((self.start.seconds_since(first).ok()?, self.end.seconds_since(first).ok()?))
+    }
+}
+
+/// Has the rates of `device` know how long the batches and the copies of a read took, all of which are done.
+///
+/// Lanes run beside each other: what counts is the time in which at least one of them was at such work, for all that they did.
+pub(crate) fn measure(timed: &[Timed], device: &Device) {
+    let Some(first) = timed.first().map(|timed| &timed.start) else { return };
+    let seconds = |wanted: &dyn Fn(&Timing) -> bool| {
+        let spans = timed.iter().filter(|timed| wanted(&timed.timing)).map(|timed| timed.span(first));
+        spans.collect::<Option<Vec<_>>>().map(covered)
+    };
+    for format in Format::ALL {
+        let is_of =
+            |timing: &Timing| matches!(timing, Timing::Batch { format: other, .. } if *other == format);
+        let (mut frames, mut largest, mut total) = (0, 0, 0);
+        for timed in timed {
+            if let Timing::Batch { format: other, frames: count, largest: most, total: nbytes } = timed.timing
+                && other == format
+            {
+                (frames, largest, total) = (frames + count, most.max(largest), total + nbytes);
             }
-            Timing::Copy { nbytes } => device.measured.copy(nbytes, seconds),
+        }
+        if let Some(seconds) = seconds(&is_of).filter(|_| frames > 0) {
+            device.measured.batch(format, frames, largest, total, seconds);
         }
     }
+    let copied = timed.iter().map(|timed| match timed.timing {
+        Timing::Copy { nbytes } => nbytes,
+        Timing::Batch { .. } => 0,
+    });
+    if let Some(seconds) = seconds(&|timing| matches!(timing, Timing::Copy { .. })) {
+        device.measured.copy(copied.sum(), seconds);
+    }
+}
+
+/// How much time lies in at least one of the spans.
+fn covered(mut spans: Vec<(f64, f64)>) -> f64 {
+    spans.sort_by(|one, next| one.0.total_cmp(&next.0));
+    let (mut sum, mut until) = (0.0, f64::NEG_INFINITY);
+    for (start, end) in spans {
+        sum += (end - start.max(until)).max(0.0);
+        until = until.max(end);
+    }
+    sum
 }
 
 /// What the threads of the host did of a read.
@@ -87,5 +125,16 @@ impl Meter {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         device.measured.host(format, of(&self.decoded_nbytes), of(&self.nanoseconds) as f64 / 1e9);
         device.measured.stored(format, of(&self.nbytes), of(&self.stored_nbytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_lanes_share_counts_once() {
+        assert_eq!(covered(Vec::new()), 0.0);
+        assert_eq!(covered(vec![(1.0, 3.0), (-1.0, 0.0), (2.0, 2.5), (2.5, 4.0), (6.0, 7.0)]), 5.0);
     }
 }

@@ -137,7 +137,7 @@ impl fmt::Display for Milliseconds {
 /// Which chunks of a read go to the device: evenly spread, so that both sides have work all the time (step 3).
 #[derive(Debug)]
 pub struct Share {
-    format: Format,
+    format: Option<Format>,
     on_device: AtomicU64,
     chunks: u64,
     taken: AtomicU64,
@@ -158,7 +158,7 @@ impl Share {
     #[must_use]
     pub fn all(array: &Array) -> Share {
         let format = Compressor::of(array).and_then(|compressor| compressor.format);
-        Share::new(format.unwrap_or(Format::Zstd), 1, 1)
+        Share::new(format, 1, 1)
     }
 
     /// Those of an explanation; `None` for none.
@@ -167,11 +167,11 @@ impl Share {
         let compressor = Compressor::of(array)?;
         let Explanation { chunks, chunk_nbytes: nbytes, threads, .. } = *explanation;
         let alike = Alike { chunks, nbytes, largest_frame: compressor.largest_frame(nbytes) };
-        let share = Share::new(compressor.format?, split.on_device, chunks);
+        let share = Share::new(compressor.format, split.on_device, chunks);
         Some(Share { assumed: Some(Assumed { alike, rates, threads }), ..share })
     }
 
-    fn new(format: Format, on_device: u64, chunks: u64) -> Share {
+    fn new(format: Option<Format>, on_device: u64, chunks: u64) -> Share {
         Share {
             format,
             on_device: AtomicU64::new(on_device),
@@ -182,8 +182,8 @@ impl Share {
         }
     }
 
-    /// The format of the frames, as the metadata say.
-    pub(crate) fn format(&self) -> Format {
+    /// The format of the frames, as the metadata say; `None` for one that the device does not decompress.
+    pub(crate) fn format(&self) -> Option<Format> {
         self.format
     }
 
@@ -315,11 +315,11 @@ mod tests {
 
     #[test]
     fn a_share_is_spread_evenly() {
-        let share = Share::new(Format::Zstd, 3, 8);
+        let share = Share::new(Some(Format::Zstd), 3, 8);
         assert_eq!((taken(&share, 4, 1), taken(&share, 4, 1)), (1, 2));
         assert_eq!(taken(&share, 80, 1), 30);
-        assert_eq!(taken(&Share::new(Format::Zstd, 1, 1), 100, 1), 100);
-        assert_eq!(taken(&Share::new(Format::Zstd, 0, 5), 100, 1), 0);
+        assert_eq!(taken(&Share::new(Some(Format::Zstd), 1, 1), 100, 1), 100);
+        assert_eq!(taken(&Share::new(Some(Format::Zstd), 0, 5), 100, 1), 0);
     }
 
     #[test]
@@ -334,7 +334,7 @@ mod tests {
         };
         let alike = Alike { chunks: 100, nbytes: 1 << 20, largest_frame: 1 << 10 };
         let share = || {
-            let share = Share::new(Format::Lz4, split(&[alike], &rates, 1).on_device, 100);
+            let share = Share::new(Some(Format::Lz4), split(&[alike], &rates, 1).on_device, 100);
             Share { assumed: Some(Assumed { alike, rates, threads: 1 }), ..share }
         };
         assert!(taken(&share(), 100, 1 << 10) > 80, "as it was assumed");

@@ -26,7 +26,10 @@ static PATHS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Adds a path where the library may be, before it is first used.
 pub fn add_path(path: &str) {
-    PATHS.lock().push(path.to_owned());
+    let mut paths = PATHS.lock();
+    if !paths.iter().any(|known| known == path) {
+        paths.push(path.to_owned());
+    }
 }
 
 /// `nvcompBatched…DecompressOpts_t`.

@@ -26,7 +26,7 @@ use super::Decompressor;
 use crate::bodies::PinnedBodies;
 use crate::error::{Error, Result};
 use crate::lanes::Lanes;
-use crate::meter::Meter;
+use crate::meter::{self, Meter};
 use crate::route::Share;
 use crate::tensor::DeviceTensor;
 use std::sync::Arc;
@@ -115,12 +115,15 @@ pub fn read(
         waves.submit(wave)?;
     }
     // Step 4.
-    let mut failed_frames = 0;
+    let (mut failed_frames, mut timed) = (0, Vec::new());
     for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
         failed_frames += submitted.failed()?;
-        submitted.timed.iter().for_each(|timed| timed.measure(result.device()));
+        timed.append(&mut submitted.timed);
     }
-    waves.measured.measure(share.format(), result.device());
+    if let Some(format) = share.format() {
+        waves.measured.measure(format, result.device());
+    }
+    meter::measure(&timed, result.device());
     let done = Done {
         on_device: waves.on_device.load(Ordering::Relaxed),
         on_host: waves.on_host.load(Ordering::Relaxed),
