@@ -256,7 +256,7 @@ endif
 
 bench-gpu: wheel $(PEERS)/ready $(NVCOMP)/ready ## speed on this machine's GPU beside other readers: ROWS="raw zstd", FLAGS="--mib 4096 --threads 1 16 --cufile"
 	$(call step,benchmarks of the GPU)
-	@PYTHONPATH=$(PEERS):$(GPU_LIBRARIES) $(BIN)/python -m benches.gpu $(FLAGS) $(ROWS)
+	@PYTHONPATH=$(PEERS):$(GPU_LIBRARIES) $(BIN)/python -m benches.gpu $(ROWS) $(FLAGS)
 
 architecture: ## the lists of files in docs/architecture.md, written anew
 	$(PYTHON) tests/architecture.py

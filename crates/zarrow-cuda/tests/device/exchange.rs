@@ -1,9 +1,10 @@
 //! Tensors handed over by DLPack and taken back, in streams of others.
 
 use crate::software::device;
+use std::ffi::c_void;
 use zarrow_array::{IndexStep, Number};
 use zarrow_cuda::import::Interface;
-use zarrow_cuda::{DeviceTensor, Error, Stream, export, import};
+use zarrow_cuda::{DeviceTensor, Error, Event, Stream, export, import};
 use zarrow_dlpack::{DLDevice, DLDeviceType, Foreign, Owned};
 
 fn filled(value: u8) -> DeviceTensor {
@@ -76,6 +77,23 @@ fn another_stream_sees_what_was_done_before() {
         // SAFETY: nobody writes to it.
         assert!(unsafe { host.bytes() }.unwrap().iter().all(|byte| *byte == round));
     }
+}
+
+#[test]
+fn our_stream_waits_for_events_of_others() {
+    let device = device(0);
+    for round in 0..40u8 {
+        let (tensor, source) = (filled(0), filled(round));
+        // As another library, whose stream comes after ours and has an event at its end.
+        device.order(device.stream(), Stream::LEGACY).unwrap();
+        let event = Event::record(device, Stream::LEGACY).unwrap();
+        // SAFETY: the event is alive, and so is its handle there.
+        unsafe { device.wait_for(*event.as_ptr().cast::<*mut c_void>()) }.unwrap();
+        tensor.assign(&source).unwrap();
+        assert!(tensor.all_equal(&source, false).unwrap() && event.is_reached().unwrap());
+    }
+    // SAFETY: the driver refuses what is no event of its own.
+    assert!(unsafe { device.wait_for(std::ptr::null_mut()) }.is_err());
 }
 
 #[test]
