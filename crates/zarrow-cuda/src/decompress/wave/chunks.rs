@@ -56,10 +56,7 @@ impl Waves<'_> {
         let most = self.share.largest_frame();
         let frames = chunk.compressor.and_then(|name| Frames::of(name, bytes, chunk.decoded_nbytes, most));
         let alignment = frames.as_ref().map_or(1, |frames| self.decompressor.source_alignment(frames.format));
-        // A frame is patched where it is, or copied, and never both: one launch does all of that in any order.
-        let can_move =
-            |frames: &Frames| alignment == 1 || frames.frames.iter().all(|frame| frame.patch.is_none());
-        let frames = frames.filter(|frames| self.decompressor.takes(frames.format) && can_move(frames));
+        let frames = frames.filter(|frames| self.decompressor.takes(frames.format));
         let frames = frames.filter(|frames| self.share.is_next_on_device(largest(frames)));
         if frames.is_none() && !chunk.is_raw {
             return Ok(None);

@@ -68,13 +68,12 @@ pub(super) struct WaveFrame {
     pub(super) checksum: Option<Checksum>,
 }
 
-/// Bytes that the device moves before it decompresses.
+/// Bytes that go to a place among the decompressed ones: stored as they are, or a frame that cannot stay where it is.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Move {
-    /// Bytes that go to a place among the decompressed ones: stored as they are, or a frame that is not aligned.
-    Copy { source: Origin, destination: usize, nbytes: usize },
-    /// A byte that becomes another, on the device alone.
-    Patch { place: Origin, value: u8 },
+pub(super) struct Copied {
+    pub(super) source: Origin,
+    pub(super) destination: usize,
+    pub(super) nbytes: usize,
 }
 
 /// What a wave has to have room for.
@@ -97,7 +96,10 @@ pub(super) struct Wave {
     pub(super) decompressed: usize,
     pub(super) bodies: Vec<Arc<PinnedBody>>,
     pub(super) frames: Vec<WaveFrame>,
-    pub(super) moves: Vec<Move>,
+    /// What is copied before frames are decompressed.
+    pub(super) copies: Vec<Copied>,
+    /// Bytes that become others, on the device alone, when all is copied.
+    pub(super) patches: Vec<(Origin, u8)>,
     pub(super) pieces: Vec<(Origin, Piece)>,
 }
 
@@ -105,15 +107,16 @@ impl Wave {
     fn new(device: &'static Device, nbytes: usize) -> Result<Wave> {
         let mut slot = device.idle.take(device, nbytes.max(SLOT_NBYTES))?;
         let (_, room) = slot.ready()?;
-        let (bodies, frames, moves, pieces) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Ok(Wave { slot, room, used: 0, decompressed: 0, bodies, frames, moves, pieces })
+        let (bodies, frames, pieces) = (Vec::new(), Vec::new(), Vec::new());
+        let (copies, patches) = (Vec::new(), Vec::new());
+        Ok(Wave { slot, room, used: 0, decompressed: 0, bodies, frames, copies, patches, pieces })
     }
 
     /// Whether it has this room, and behind it that for the lists, as far as they are known.
     fn has(&self, room: Room) -> bool {
         let lists = Room {
             frames: self.frames.len() + room.frames,
-            pieces: self.pieces.len() + self.moves.len() + room.pieces,
+            pieces: self.pieces.len() + self.copies.len() + self.patches.len() + room.pieces,
             ..room
         };
         let used = (self.used.next_multiple_of(ALIGNMENT) + room.nbytes).next_multiple_of(ALIGNMENT);
@@ -156,13 +159,18 @@ impl Wave {
                     let (source, nbytes) = (origin.later(frame.source.start), frame.source.len());
                     let destination = decompressed + frame.destination.start;
                     if frame.is_copy {
-                        self.moves.try_push(Move::Copy { source, destination, nbytes })?;
+                        self.copies.try_push(Copied { source, destination, nbytes })?;
                         continue;
                     }
+                    // A body is shared: ranges of it that a store names twice are read by others, too.
+                    let can_stay = frame.patch.is_none() || !matches!(source, Origin::Body(..));
+                    let source = match source.is_aligned(chunk.alignment) && can_stay {
+                        true => source,
+                        false => self.copied(source, nbytes, chunk.alignment)?,
+                    };
                     if let Some((at, value)) = frame.patch {
-                        self.moves.try_push(Move::Patch { place: origin.later(at), value })?;
+                        self.patches.try_push((source.later(at - frame.source.start), value))?;
                     }
-                    let source = self.aligned(source, nbytes, chunk.alignment)?;
                     self.frames.try_push(WaveFrame {
                         format: frames.format,
                         source,
@@ -178,14 +186,11 @@ impl Wave {
         chunk.pieces.iter().try_for_each(|piece| Ok(self.pieces.try_push((elements, *piece))?))
     }
 
-    /// Where a frame is that lies at `source`: there, or where it is copied to, since it is not aligned there.
-    fn aligned(&mut self, source: Origin, nbytes: usize, alignment: usize) -> Result<Origin> {
-        if source.is_aligned(alignment) {
-            return Ok(source);
-        }
+    /// Where a frame is copied to that lies at `source`.
+    fn copied(&mut self, source: Origin, nbytes: usize, alignment: usize) -> Result<Origin> {
         let destination = self.decompressed.next_multiple_of(alignment);
         self.decompressed = destination + nbytes;
-        self.moves.try_push(Move::Copy { source, destination, nbytes })?;
+        self.copies.try_push(Copied { source, destination, nbytes })?;
         Ok(Origin::Decompressed(destination))
     }
 }

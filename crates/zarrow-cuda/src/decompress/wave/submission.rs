@@ -2,7 +2,7 @@
 
 use super::Waves;
 use super::answers::{ANSWER_NBYTES, Submitted};
-use super::filling::{ALIGNMENT, FRAME_NBYTES, Move, Origin, Wave, WaveFrame};
+use super::filling::{ALIGNMENT, Copied, FRAME_NBYTES, Origin, Wave, WaveFrame};
 use crate::decompress::{Format, Frames, checksums};
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ impl Waves<'_> {
         let guards = lists + wave.frames.len() * FRAME_NBYTES;
         let guarded_count = wave.frames.iter().filter(|frame| frame.checksum.is_some()).count();
         let boxes = guards + guarded_count * size_of::<Guarded>();
-        let total = boxes + (wave.pieces.len() + wave.moves.len()) * size_of::<Piece>();
+        let total = boxes + (wave.pieces.len() + wave.copies.len() + wave.patches.len()) * size_of::<Piece>();
         let lane = self.lanes.next()?;
         let bodies = wave.bodies.iter().map(|body| body.on_device(lane));
         let bodies: Vec<Arc<DeviceMemory>> = zarrow_array::allocation::try_collected(bodies)?;
@@ -37,7 +37,7 @@ impl Waves<'_> {
         let answers = DeviceMemory::new_in(device, wave.frames.len() * ANSWER_NBYTES, lane)?;
         // Frames of one format stand together.
         wave.frames.sort_by_key(|frame| frame.format as u8);
-        let moves = std::mem::take(&mut wave.moves);
+        let (copies, patches) = (std::mem::take(&mut wave.copies), std::mem::take(&mut wave.patches));
         // The lists stand behind the bytes, or in a slot of their own where these had more frames than there is room for.
         let (mut pointer, room) = wave.slot.ready()?;
         let (mut own, mut start) = (None, lists);
@@ -89,27 +89,27 @@ impl Waves<'_> {
         for (place, frame) in guard_list.chunks_exact_mut(size_of::<Guarded>()).zip(&guarded) {
             place.write_copy_of_slice(frame.bytes());
         }
-        let moved = moves.iter().map(|bytes| match *bytes {
-            Move::Copy { source, destination, nbytes } => Piece {
-                source: address(source),
-                destination: address(Origin::Decompressed(destination)),
-                count: nbytes as u64,
-                shape: [nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
-                source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
-                destination_stride: [1, 0, 0, 0, 0, 0, 0, 0],
-                rank: 1,
-                ..Piece::none()
-            },
-            Move::Patch { place, value } => Piece {
-                destination: address(place),
-                count: 1,
-                shuffle: Shuffle::Fill,
-                fill: [value; 16],
-                ..Piece::none()
-            },
+        let copied = copies.iter().map(|Copied { source, destination, nbytes }| Piece {
+            source: address(*source),
+            destination: address(Origin::Decompressed(*destination)),
+            count: *nbytes as u64,
+            shape: [*nbytes as u64, 0, 0, 0, 0, 0, 0, 0],
+            source_stride: [1, 0, 0, 0, 0, 0, 0, 0],
+            destination_stride: [1, 0, 0, 0, 0, 0, 0, 0],
+            rank: 1,
+            ..Piece::none()
+        });
+        let patched = patches.iter().map(|(place, value)| Piece {
+            destination: address(*place),
+            count: 1,
+            shuffle: Shuffle::Fill,
+            fill: [*value; 16],
+            ..Piece::none()
         });
         let placed = wave.pieces.iter().map(|(origin, piece)| Piece { source: address(*origin), ..*piece });
-        for (place, piece) in rest.chunks_exact_mut(size_of::<Piece>()).zip(moved.chain(placed)) {
+        for (place, piece) in
+            rest.chunks_exact_mut(size_of::<Piece>()).zip(copied.chain(patched).chain(placed))
+        {
             place.write_copy_of_slice(piece.bytes());
         }
         // Step 3.
@@ -123,20 +123,18 @@ impl Waves<'_> {
         timed.extend(timer.stop(Timing::Copy { nbytes: total as u64 }));
         let list = staging.address() + lists as u64;
         let piece_list = staging.address() + boxes as u64;
-        let greatest = moves.iter().map(|bytes| match bytes {
-            Move::Copy { nbytes, .. } => *nbytes as u64,
-            Move::Patch { .. } => 1,
-        });
-        let greatest = greatest.max().unwrap_or(0);
+        let greatest = copies.iter().map(|copy| copy.nbytes as u64).max().unwrap_or(0);
+        let behind = |boxes: usize| piece_list + (boxes * size_of::<Piece>()) as u64;
         // SAFETY: the lists were written above and come first in the lane; what they name lies in memory that is freed
         // in its order, and in the result, whose places were computed within its layout.
         unsafe {
-            device.launch_place(lane, 1, piece_list, count_of(moves.len())?, greatest)?;
+            device.launch_place(lane, 1, piece_list, count_of(copies.len())?, greatest)?;
+            device.launch_place(lane, 1, behind(copies.len()), count_of(patches.len())?, 1)?;
             self.decompress(lane, &wave.frames, list, answers.address(), &mut timed)?;
             if !guarded.is_empty() {
                 checksums::verify((device, lane), &guarded, staging.address() + guards as u64)?;
             }
-            let first = piece_list + (moves.len() * size_of::<Piece>()) as u64;
+            let first = behind(copies.len() + patches.len());
             let greatest = wave.pieces.iter().map(|(_, piece)| piece.count).max().unwrap_or(0);
             device.launch_place(lane, item_width, first, count_of(wave.pieces.len())?, greatest)?;
         }
