@@ -91,11 +91,11 @@ impl Waves<'_> {
         let pieces = pieces.map_err(|error| self.stop(error))?;
         let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: chunk.decoded_nbytes };
         self.on_host.fetch_add(1, Ordering::Relaxed);
-        self.fill_wave(Room { nbytes: chunk.decoded_nbytes, ..planned.room() }, |wave| {
-            let (start, memory) = wave.memory(chunk.decoded_nbytes).map_err(|error| self.stop(error))?;
-            let decoded_nbytes = chunk.decoded_nbytes;
-            self.measured.timed(decoded_nbytes, || chunk.decode(bytes, memory))?;
-            wave.add(&planned, Origin::Slot(start)).map_err(|error| self.stop(error))
+        let decoded_nbytes = chunk.decoded_nbytes;
+        self.fill_wave(Room { nbytes: decoded_nbytes, ..planned.room() }, |filling| {
+            self.measured.timed(decoded_nbytes, || chunk.decode(bytes, filling.memory()))?;
+            let origin = Origin::Slot(filling.start());
+            filling.add(|wave| wave.add(&planned, origin)).map_err(|error| self.stop(error))
         })
     }
 
@@ -111,9 +111,11 @@ impl Waves<'_> {
         let Some(planned) = self.plan(chunk, landed.bytes).map_err(|error| self.stop(error))? else {
             return self.decode_here(chunk, Some(landed.bytes)).map(|()| true);
         };
-        self.fill_wave(planned.room(), |wave| {
-            let add = wave.number_of(&body);
-            let added = add.and_then(|number| wave.add(&planned, Origin::Body(number, landed.offset)));
+        self.fill_wave(planned.room(), |filling| {
+            let added = filling.add(|wave| {
+                let number = wave.number_of(&body)?;
+                wave.add(&planned, Origin::Body(number, landed.offset))
+            });
             added.map_err(|error| self.stop(error))
         })?;
         Ok(true)
@@ -123,21 +125,20 @@ impl Waves<'_> {
     fn take_loaded(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<()> {
         let nbytes = chunk.stored_nbytes;
         let decompressed = if chunk.is_raw { 0 } else { chunk.decoded_nbytes };
-        self.fill_wave(Room { nbytes, frames: 1, pieces: 1, decompressed }, |wave| {
-            let used = wave.used;
-            let (start, memory) = wave.memory(nbytes).map_err(|error| self.stop(error))?;
-            let (offset, bytes) = chunk.load(memory)?;
-            match self.plan(chunk, bytes).map_err(|error| self.stop(error))? {
+        self.fill_wave(Room { nbytes, frames: 1, pieces: 1, decompressed }, |filling| {
+            let (offset, bytes) = chunk.load(filling.memory())?;
+            let planned = self.plan(chunk, bytes).map_err(|error| self.stop(error))?;
+            let added = match planned {
                 Some(planned) => {
-                    wave.add(&planned, Origin::Slot(start + offset)).map_err(|error| self.stop(error))
+                    let origin = Origin::Slot(filling.start() + offset);
+                    filling.add(|wave| wave.add(&planned, origin))
                 }
                 None => {
                     self.decode_here(chunk, Some(bytes))?;
-                    // The next chunk takes the place.
-                    wave.used = used;
-                    Ok(())
+                    filling.leave()
                 }
-            }
+            };
+            added.map_err(|error| self.stop(error))
         })
     }
 }
@@ -164,8 +165,9 @@ impl ChunkSink for Waves<'_> {
             let pieces = self.fill_pieces(axes, &template, number * width);
             let pieces = pieces.map_err(|error| self.stop(error))?;
             let planned = Planned { frames: None, pieces, alignment: 1, decoded_nbytes: 0 };
-            self.fill_wave(planned.room(), |wave| {
-                wave.add(&planned, Origin::Fill).map_err(|error| self.stop(error))
+            self.fill_wave(planned.room(), |filling| {
+                let added = filling.add(|wave| wave.add(&planned, Origin::Fill));
+                added.map_err(|error| self.stop(error))
             })?;
         }
         Ok(())

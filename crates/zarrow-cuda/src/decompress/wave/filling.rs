@@ -10,8 +10,11 @@ use crate::error::{Error, Result};
 use crate::kernel::structs::{Guarded, Piece};
 use crate::pinned::Slot;
 use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use zarrow_array::allocation::Grow;
+use zarrow_array::fork::Mutex;
 
 /// Bytes of a slot: of stored chunks and of the lists.
 const SLOT_NBYTES: usize = 16 << 20;
@@ -101,6 +104,52 @@ pub(super) struct Wave {
     /// Bytes that become others, on the device alone, when all is copied.
     pub(super) patches: Vec<(Origin, u8)>,
     pub(super) pieces: Vec<(Origin, Piece)>,
+    /// Bytes of the slot that nothing is made of.
+    pub(super) unused: Vec<Range<usize>>,
+    /// Bytes that threads which still fill it will have decompressed.
+    promised: usize,
+}
+
+/// A wave that threads fill together, each its own bytes of the slot.
+pub(super) struct Shared {
+    /// `None` once it was given to the device.
+    wave: Option<Wave>,
+    /// How many threads fill it.
+    fillers: usize,
+    /// Whether no more threads may.
+    is_full: bool,
+}
+
+/// Bytes of a wave's slot that one thread fills.
+pub(super) struct Filling<'a> {
+    shared: &'a Mutex<Shared>,
+    start: usize,
+    memory: &'a mut [MaybeUninit<u8>],
+}
+
+impl Filling<'_> {
+    /// Where they begin in the slot.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The bytes.
+    pub(super) fn memory(&mut self) -> &mut [MaybeUninit<u8>] {
+        self.memory
+    }
+
+    /// Nothing was made of the bytes.
+    pub(super) fn leave(&self) -> Result<()> {
+        let range = self.start..self.start + self.memory.len();
+        self.add(|wave| Ok(wave.unused.try_push(range)?))
+    }
+
+    /// Adds to the lists of the wave.
+    pub(super) fn add(&self, add: impl FnOnce(&mut Wave) -> Result<()>) -> Result<()> {
+        let mut shared = self.shared.lock();
+        // It is there as long as somebody fills it.
+        shared.wave.as_mut().map_or_else(|| Err(Error::Forked), add)
+    }
 }
 
 impl Wave {
@@ -109,7 +158,8 @@ impl Wave {
         let (_, room) = slot.ready()?;
         let (bodies, frames, pieces) = (Vec::new(), Vec::new(), Vec::new());
         let (copies, patches) = (Vec::new(), Vec::new());
-        Ok(Wave { slot, room, used: 0, decompressed: 0, bodies, frames, copies, patches, pieces })
+        let (used, decompressed, promised, unused) = (0, 0, 0, Vec::new());
+        Ok(Wave { slot, room, used, decompressed, bodies, frames, copies, patches, pieces, unused, promised })
     }
 
     /// Whether it has this room, and behind it that for the lists, as far as they are known.
@@ -120,24 +170,31 @@ impl Wave {
             ..room
         };
         let used = (self.used.next_multiple_of(ALIGNMENT) + room.nbytes).next_multiple_of(ALIGNMENT);
-        let is_small =
-            self.decompressed == 0 || self.decompressed.saturating_add(room.decompressed) <= DECODED_NBYTES;
+        let decompressed = self.decompressed.saturating_add(self.promised);
+        let is_small = decompressed == 0 || decompressed.saturating_add(room.decompressed) <= DECODED_NBYTES;
         is_small && used.saturating_add(lists.lists_nbytes()) <= self.room
     }
 
-    /// Memory of the slot for `nbytes` more, and where it begins.
-    pub(super) fn memory(&mut self, nbytes: usize) -> Result<(usize, &mut [MaybeUninit<u8>])> {
-        let (pointer, room) = self.slot.ready()?;
+    /// Sets bytes of the slot aside: where they begin, and their address.
+    fn set_aside(&mut self, room: Room) -> Result<(usize, NonNull<u8>)> {
+        let (pointer, nbytes) = self.slot.ready()?;
         let start = self.used.next_multiple_of(ALIGNMENT);
-        if start.saturating_add(nbytes) > room {
-            return Err(Error::Unsupported(format!("a slot of {room} bytes has no room for {nbytes}")));
+        if start.saturating_add(room.nbytes) > nbytes {
+            let text = format!("a slot of {nbytes} bytes has no room for {}", room.nbytes);
+            return Err(Error::Unsupported(text));
         }
-        self.used = start + nbytes;
-        // SAFETY: the range lies in the slot, which is this wave's alone, and no copy uses it.
-        let memory = unsafe {
-            std::slice::from_raw_parts_mut(pointer.as_ptr().add(start).cast::<MaybeUninit<u8>>(), nbytes)
-        };
-        Ok((start, memory))
+        self.used = start + room.nbytes;
+        self.promised += room.decompressed;
+        // SAFETY: it lies in the slot.
+        Ok((start, unsafe { pointer.add(start) }))
+    }
+
+    /// The bytes of the slot before `end` of which something is made.
+    pub(super) fn used_ranges(&mut self, end: usize) -> Vec<Range<usize>> {
+        self.unused.sort_unstable_by_key(|range| range.start);
+        let starts = std::iter::once(0).chain(self.unused.iter().map(|range| range.end));
+        let ends = self.unused.iter().map(|range| range.start).chain([end]);
+        starts.zip(ends).map(|(start, end)| start..end).filter(|range| !range.is_empty()).collect()
     }
 
     /// The number of a body in this wave.
@@ -205,28 +262,77 @@ impl Room {
 }
 
 impl Waves<'_> {
-    /// Has `work` fill a wave that has this room.
+    /// Has `work` fill a wave that has this room, beside other threads. The last one gives a full wave to the device.
     pub(super) fn fill_wave<T>(
         &self,
         room: Room,
-        work: impl FnOnce(&mut Wave) -> zarrow::Result<T>,
+        work: impl FnOnce(&mut Filling<'_>) -> zarrow::Result<T>,
     ) -> zarrow::Result<T> {
-        let device = self.result.device();
-        let taken = self.idle.lock().pop();
-        let take = || {
-            let wave = match taken {
-                Some(wave) if wave.has(room) => return Ok(wave),
-                other => other,
-            };
-            // The next slot is taken first, so that it is another than the one whose copy is to begin.
-            let nbytes = room.nbytes.saturating_add(room.lists_nbytes()).saturating_add(2 * ALIGNMENT);
-            let next = Wave::new(device, nbytes)?;
-            wave.map_or(Ok(()), |full| self.submit(full))?;
-            Ok(next)
+        let (shared, start, pointer) = self.reserve(room).map_err(|error| self.stop(error))?;
+        // SAFETY: the bytes were set aside for this thread alone, in a slot that no copy uses before its threads have ended.
+        let memory = unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr().cast(), room.nbytes) };
+        let done = work(&mut Filling { shared: &shared, start, memory });
+        let full = {
+            let mut shared = shared.lock();
+            shared.fillers -= 1;
+            if let Some(wave) = &mut shared.wave {
+                wave.promised -= room.decompressed;
+            }
+            shared.take()
         };
-        let mut wave = take().map_err(|error| self.stop(error))?;
-        let done = work(&mut wave)?;
-        self.idle.lock().push(wave);
+        // A read that fails gives nothing more to the device.
+        let done = done?;
+        full.map_or(Ok(()), |wave| self.submit(wave)).map_err(|error| self.stop(error))?;
         Ok(done)
+    }
+
+    /// Bytes of the wave that is open, or of the next one.
+    fn reserve(&self, room: Room) -> Result<(Arc<Mutex<Shared>>, usize, NonNull<u8>)> {
+        let mut open = self.open.lock();
+        if let Some(shared) = &*open
+            && let Some(place) = shared.lock().reserve(room)?
+        {
+            return Ok((Arc::clone(shared), place.0, place.1));
+        }
+        // The next slot is taken before the copy of this one begins, so that it is another. Threads that come meanwhile need it
+        // as well.
+        let nbytes = room.nbytes.saturating_add(room.lists_nbytes()).saturating_add(2 * ALIGNMENT);
+        let mut next = Wave::new(self.result.device(), nbytes)?;
+        let (start, pointer) = next.set_aside(room)?;
+        let next = Arc::new(Mutex::new(Shared { wave: Some(next), fillers: 1, is_full: false }));
+        let before = open.replace(Arc::clone(&next));
+        drop(open);
+        if let Some(full) = before.and_then(|shared| shared.lock().close()) {
+            self.submit(full)?;
+        }
+        Ok((next, start, pointer))
+    }
+
+    /// Gives what is left to the device, when all threads have ended.
+    pub(super) fn submit_last(&self) -> Result<()> {
+        let last = self.open.lock().take();
+        let full = last.and_then(|shared| shared.lock().close());
+        full.map_or(Ok(()), |wave| self.submit(wave))
+    }
+}
+
+impl Shared {
+    /// Bytes of its slot, if it has the room.
+    fn reserve(&mut self, room: Room) -> Result<Option<(usize, NonNull<u8>)>> {
+        let Some(wave) = self.wave.as_mut().filter(|wave| wave.has(room)) else { return Ok(None) };
+        let place = wave.set_aside(room)?;
+        self.fillers += 1;
+        Ok(Some(place))
+    }
+
+    /// No more threads may fill it. The wave, if none does.
+    fn close(&mut self) -> Option<Wave> {
+        self.is_full = true;
+        self.take()
+    }
+
+    /// The wave, if it is full and nobody fills it.
+    fn take(&mut self) -> Option<Wave> {
+        if self.is_full && self.fillers == 0 { self.wave.take() } else { None }
     }
 }

@@ -1,9 +1,10 @@
 //! Waves: pinned slots full of stored chunks, which the device decompresses and places.
 //!
-//! 1. A thread of the read that is handed a chunk takes a wave that nobody has, and has the chunk's stored bytes read to its
-//!    slot; that is the only copy on the host. Those of a remote store have landed in pinned memory, and stay there
+//! 1. The threads of the read fill one wave together. A thread that is handed a chunk sets bytes of the slot aside, and has the
+//!    chunk's stored bytes read there; that is the only copy on the host. Those of a remote store have landed in pinned memory, and stay there
 //!    ([`bodies`](crate::bodies)). A chunk that the host is to decode is decoded straight to the slot.
-//! 2. When the slot is full, or holds enough to decompress, what is to be done is listed behind the bytes: the frames, and the
+//! 2. When the slot is full, or holds enough to decompress, the next one is taken. The last thread to fill the full one gives it
+//!    to the device: what is to be done is listed behind the bytes: the frames, and the
 //!    boxes of elements with their places. The addresses are known, since the memory of the device has been taken.
 //! 3. The wave goes to a [lane](crate::lanes): its slot and bodies are copied beside what the device still does for others.
 //!    Then pieces that are stored as they are go to their place among the decompressed ones, and frames that are not aligned to
@@ -21,7 +22,7 @@ mod submission;
 pub(crate) use self::filling::{ALIGNMENT, DECODED_NBYTES};
 
 use self::answers::Submitted;
-use self::filling::Wave;
+use self::filling::Shared;
 use super::Decompressor;
 use crate::bodies::PinnedBodies;
 use crate::error::{Error, Result};
@@ -89,7 +90,7 @@ pub fn read(
         measured: Meter::default(),
         bodies: Arc::new(PinnedBodies::new(result.device())),
         is_replaced: AtomicBool::new(false),
-        idle: Mutex::default(),
+        open: Mutex::default(),
         submitted: Mutex::default(),
         error: Mutex::default(),
         on_device: AtomicU64::new(0),
@@ -110,10 +111,7 @@ pub fn read(
         }
         outcome => outcome?,
     }
-    let last = std::mem::take(&mut *waves.idle.lock());
-    for wave in last {
-        waves.submit(wave)?;
-    }
+    waves.submit_last()?;
     // Step 4.
     let (mut failed_frames, mut timed) = (0, Vec::new());
     for mut submitted in std::mem::take(&mut *waves.submitted.lock()) {
@@ -144,7 +142,7 @@ struct Waves<'a> {
     measured: Meter,
     bodies: Arc<PinnedBodies>,
     is_replaced: AtomicBool,
-    idle: Mutex<Vec<Wave>>,
+    open: Mutex<Option<Arc<Mutex<Shared>>>>,
     submitted: Mutex<Vec<Submitted>>,
     /// What stopped the read, in the words of this crate.
     error: Mutex<Option<Error>>,

@@ -116,7 +116,9 @@ impl Waves<'_> {
         let mut timed = Vec::new();
         let timer = Timer::start(device, lane);
         let filled = if own.is_some() { wave.used } else { total };
-        wave.slot.send(0..filled, staging.address(), lane)?;
+        for used in wave.used_ranges(filled) {
+            wave.slot.send(used.clone(), staging.address() + used.start as u64, lane)?;
+        }
         if let Some(slot) = &mut own {
             slot.send(0..total - lists, staging.address() + lists as u64, lane)?;
         }
