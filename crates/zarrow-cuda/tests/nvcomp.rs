@@ -1,4 +1,4 @@
-//! The software nvCOMP is strict: what a GPU would read from nowhere, or from another device, breaks the context here.
+//! The software nvCOMP is strict: what a GPU would read from another device ends the context here, for all of the process.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 #[path = "device/decompressor.rs"]
@@ -43,10 +43,8 @@ fn what_is_no_memory_of_the_device_breaks_its_context() {
     place.fill(&[0]).unwrap();
     let address = place.address().to_ne_bytes();
     outcome(device(0), device(0), &address).unwrap();
-    let is_lost =
-        |error: &Error| matches!(error, Error::ContextLost { reason } if reason.contains("ILLEGAL_ADDRESS"));
     let error = outcome(device(1), device(0), &address).unwrap_err();
-    assert!(is_lost(&error), "lists of another device: {error}");
-    let error = outcome(device(0), device(0), &[0; 8]).unwrap_err();
-    assert!(is_lost(&error), "a frame that is nowhere: {error}");
+    let is_lost =
+        matches!(&error, Error::ContextLost { reason } if reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS"));
+    assert!(is_lost, "lists of another device: {error}");
 }
