@@ -1,4 +1,4 @@
-//! The software nvCOMP is strict: what a GPU would read from another device ends the context here, for all of the process.
+//! The software nvCOMP is strict: what a GPU would read from nowhere, or from another device, breaks the context here.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 #[path = "device/decompressor.rs"]
@@ -7,6 +7,7 @@ mod decompressor;
 mod software;
 
 use software::device;
+use std::process::Command;
 use zarrow_array::Number;
 use zarrow_cuda::decompress::{Format, Frames};
 use zarrow_cuda::{Device, DeviceTensor, Error};
@@ -36,15 +37,39 @@ fn outcome(device: &'static Device, owner: &'static Device, frame: &[u8; 8]) -> 
     device.synchronize()
 }
 
+/// Each breaks the context of its process, so that it has one of its own.
 #[test]
 fn what_is_no_memory_of_the_device_breaks_its_context() {
+    for name in ["lists_of_another_device", "a_frame_that_is_nowhere"] {
+        let alone = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", name])
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&alone.stdout);
+        assert!(alone.status.success() && told.contains("1 passed"), "{told}");
+    }
+}
+
+fn breaks(used: &'static Device, frame: impl FnOnce(u64) -> [u8; 8]) {
     decompressor::install();
     let place = DeviceTensor::empty(device(0), &[64], Number::UInt8.into()).unwrap();
     place.fill(&[0]).unwrap();
-    let address = place.address().to_ne_bytes();
-    outcome(device(0), device(0), &address).unwrap();
-    let error = outcome(device(1), device(0), &address).unwrap_err();
-    let is_lost =
-        matches!(&error, Error::ContextLost { reason } if reason.contains("CUDA_ERROR_ILLEGAL_ADDRESS"));
-    assert!(is_lost, "lists of another device: {error}");
+    let address = place.address();
+    outcome(device(0), device(0), &address.to_ne_bytes()).unwrap();
+    let error = outcome(used, device(0), &frame(address)).unwrap_err();
+    assert!(matches!(&error, Error::ContextLost { reason } if reason.contains("700")), "{error}");
+}
+
+#[test]
+#[ignore = "in a process of its own"]
+fn lists_of_another_device() {
+    decompressor::install();
+    breaks(device(1), u64::to_ne_bytes);
+}
+
+#[test]
+#[ignore = "in a process of its own"]
+fn a_frame_that_is_nowhere() {
+    decompressor::install();
+    breaks(device(0), |_| [0; 8]);
 }

@@ -181,6 +181,30 @@ fn a_body_of_many_inner_chunks_crosses_once() {
     store.settle();
 }
 
+/// Chunks that are read to a slot, and turn out to be the host's to decode, cross as elements alone.
+#[test]
+fn chunks_that_the_host_decodes_cross_as_elements() {
+    let _alone = alone();
+    let blosc = json!({"cname": "blosclz", "clevel": 1, "shuffle": "shuffle", "typesize": 4, "blocksize": 0});
+    let shape = [1 << 10, 1 << 10];
+    let metadata = ArrayBuilder::new(shape, Number::UInt32)
+        .chunk_shape([128, 128])
+        .compressors([CodecMetadata::new("blosc", blosc.as_object().unwrap().clone())])
+        .build()
+        .unwrap();
+    let store = Arc::new(MemoryStore::default());
+    let array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
+    // One byte of four is always the same, so that they shrink.
+    let elements: Vec<u32> = (0..1 << 20).map(|at: u32| at.wrapping_mul(2_654_435_761) >> 8).collect();
+    array.write(.., &Values::slice(&elements, &shape).unwrap()).unwrap();
+    let before = counters();
+    let (found, done) = read(&array, &Selection::all(&shape), Route::Device).unwrap();
+    let crossed = counters().to_device_pinned - before.to_device_pinned;
+    assert_eq!((done.on_device, done.on_host), (0, 64));
+    assert!(crossed < (4 << 20) + (256 << 10), "{crossed}");
+    assert_eq!(found, elements);
+}
+
 /// Chunks that are not compressed are placed from where their bodies lie, but for those that do not begin where their
 /// elements could.
 #[test]

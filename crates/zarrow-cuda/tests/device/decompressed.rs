@@ -163,6 +163,17 @@ fn several_waves_and_strided_memory() {
     assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
 }
 
+/// The lists of a chunk of many small frames, which fill a slot by their bytes already.
+#[test]
+fn lists_that_have_no_room_behind_their_chunks() {
+    install();
+    let array = array(&[10 << 9, 1 << 10], |builder| {
+        builder.chunk_shape([10 << 9, 1 << 10]).compressors([blosc("lz4", "shuffle", 4096)])
+    });
+    let done = check(&array, &Selection::all(array.shape())).unwrap();
+    assert_eq!((done.on_device, done.on_host), (1, 0));
+}
+
 #[test]
 fn frames_that_are_corrupt_give_the_hosts_error() {
     install();
