@@ -7,10 +7,9 @@
 //!    the host decodes all chunks is not copied.
 //! 3. A page goes back to the ring when none of its bodies is left. Its slot remembers the last copy from it.
 
-use crate::decompress::wave::ALIGNMENT;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::memory::DeviceMemory;
+use crate::memory::{ALIGNMENT, DeviceMemory};
 use crate::pinned::Slot;
 use crate::stream::{Event, Stream};
 use std::fmt;

@@ -3,12 +3,11 @@
 //! Work on memory of ours is given to one stream of the device, `stream`, so that it is in order without anybody waiting.
 //! The parts of a read go to others, its [lanes](crate::lanes), beside that one; events order the two.
 
-use crate::decompress::Format;
+use crate::decompress::format::Format;
 use crate::driver::Driver;
 use crate::driver::functions::{Context, MemoryPool, MemoryPoolProperties, Ordinal};
 use crate::error::{Error, Result};
 use crate::kernel::Kernels;
-use crate::lanes::{MAX_LANES, NBYTES_OF_LANE};
 use crate::memory::Unused;
 use crate::pinned::Idle;
 use crate::rates::{Measured, Rates};
@@ -25,6 +24,10 @@ use zarrow_dlpack::{DLDevice, DLDeviceType};
 const MAX_DEVICES: usize = 64;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`: what this thread does for itself does not end the capture of a graph in another thread.
 const RELAXED: c_int = 2;
+/// The most lanes of a device.
+pub(crate) const MAX_LANES: usize = 8;
+/// Bytes of a device for each of its lanes: a part of a compressed read takes some 300 MiB (zstd's temporary memory).
+const NBYTES_OF_LANE: usize = 4 << 30;
 /// `CU_STREAM_NON_BLOCKING`: the legacy default stream does not order ours.
 const NON_BLOCKING: u32 = 1;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.

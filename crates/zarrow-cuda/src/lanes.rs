@@ -7,17 +7,12 @@
 //! 3. Our stream goes on when the lanes have done their parts. Where it cannot be made to wait, the result's memory is
 //!    never freed, since a lane might still write to it.
 
-use crate::device::Device;
+use crate::device::{Device, MAX_LANES};
 use crate::error::Result;
 use crate::stream::{Event, Stream};
 use crate::tensor::DeviceTensor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use zarrow_array::fork::Mutex;
-
-/// The most lanes of a device.
-pub(crate) const MAX_LANES: usize = 8;
-/// Bytes of a device for each of its lanes: a part of a compressed read takes some 300 MiB (zstd's temporary memory).
-pub(crate) const NBYTES_OF_LANE: usize = 4 << 30;
 
 /// The lanes of one read, which writes to `result`.
 pub(crate) struct Lanes<'a> {

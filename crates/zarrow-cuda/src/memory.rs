@@ -19,6 +19,9 @@ use smallvec::SmallVec;
 use std::fmt;
 use zarrow_array::fork::{Mutex, OnceCell, generation};
 
+/// How the driver aligns memory of a device. What is put into one such memory is aligned alike.
+pub(crate) const ALIGNMENT: usize = 256;
+
 /// Frees memory that other libraries of the process keep for later.
 type Reclaim = Box<dyn Fn() + Send + Sync>;
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing waits for them, and nothing fails by them: what cannot be measured is not.
 
-use crate::decompress::Format;
+use crate::decompress::format::Format;
 use crate::device::Device;
 use crate::stream::{Event, Stream};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,7 +6,7 @@
 //! 3. The first measurement replaces the estimate. Each later one counts for a quarter, so that a rate follows the machine and
 //!    forgets an outlier.
 
-use crate::decompress::Format;
+use crate::decompress::format::Format;
 use zarrow_array::fork::Mutex;
 
 /// What the last measurement counts for.

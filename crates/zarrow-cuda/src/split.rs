@@ -6,7 +6,7 @@
 //!    take equally long is the best, and bisection finds it.
 //! 3. A split has to save a tenth against the better single route. Otherwise all goes that way.
 
-use crate::decompress::wave::DECODED_NBYTES;
+use crate::decompress::frames::BATCH_NBYTES;
 use crate::rates::Rates;
 
 /// What a split has to take at most, of the better single route.
@@ -99,7 +99,7 @@ impl Model {
                 largest_chunk = largest_chunk.max(alike.nbytes);
             }
         }
-        let batches = (there / DECODED_NBYTES as f64).ceil();
+        let batches = (there / BATCH_NBYTES as f64).ceil();
         let on_device = (there / device.value).max(batches * largest_frame as f64 / device_frame.value);
         let on_host = (here / self.threads).max(largest_chunk as f64) / host_thread.value;
         let crossing = (there / ratio.value.max(1.0) + here) / link.value;

@@ -10,56 +10,17 @@
 //!    the error that any other read gives, or the elements.
 
 pub mod checksums;
+pub(crate) mod format;
 pub mod frames;
 pub mod nvcomp;
 pub mod wave;
+
+pub use format::Format;
 
 use crate::device::Device;
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
-
-/// How frames are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// Zstandard frames (RFC 8878), one each.
-    Zstd,
-    /// LZ4 blocks.
-    Lz4,
-    /// DEFLATE streams (RFC 1951), without a header or a checksum.
-    Deflate,
-    /// Members of gzip (RFC 1952), one each.
-    Gzip,
-    /// Snappy blocks.
-    Snappy,
-}
-
-impl Format {
-    /// All of them.
-    pub const ALL: [Format; 5] = [Format::Zstd, Format::Lz4, Format::Deflate, Format::Gzip, Format::Snappy];
-
-    /// The most bytes that a frame decodes to, for nvCOMP to take it. Zarr's LZ4 says its size in 31 bits.
-    #[must_use]
-    pub fn largest_frame(self) -> u64 {
-        match self {
-            Format::Zstd | Format::Lz4 | Format::Snappy => (1 << 31) - 1,
-            Format::Deflate | Format::Gzip => (1 << 32) - 1,
-        }
-    }
-
-    /// As messages name it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Zstd => "zstd",
-            Format::Lz4 => "lz4",
-            Format::Deflate => "deflate",
-            Format::Gzip => "gzip",
-            Format::Snappy => "snappy",
-        }
-    }
-}
 
 /// Frames on a device, to be decompressed there. Every address is of the device; each list has `count` entries.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,8 @@
 //! Source: the headers of nvCOMP 5.3 and 6.0. `software_nvcomp` defines these functions below the headers themselves, so that a
 //! compiler compares names, types and sizes.
 
-use super::{Decompressor, Format, Frames};
+use super::format::Format;
+use super::{Decompressor, Frames};
 use crate::device::Device;
 use crate::driver::functions::{Address, StreamHandle};
 use crate::driver::library::Library;

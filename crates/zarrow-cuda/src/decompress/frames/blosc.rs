@@ -9,7 +9,7 @@
 //! Source: c-blosc 1.21, `README_CHUNK_FORMAT.rst`.
 
 use super::{Frame, Frames, deflate, zstd};
-use crate::decompress::Format;
+use crate::decompress::format::Format;
 use crate::kernel::structs::Shuffle;
 use zarrow_array::allocation::Grow;
 

@@ -13,14 +13,17 @@ mod deflate;
 mod lz4;
 mod zstd;
 
-use super::Format;
 use super::checksums::Checksum;
+use super::format::Format;
 use crate::kernel::structs::Shuffle;
 use std::ops::Range;
 
+/// The most bytes that a batch decompresses to, where chunks are smaller: zstd needs three times as many beside them.
+pub const BATCH_NBYTES: usize = 64 << 20;
+
 /// The most bytes that a frame decodes to, for a batch to have several. Larger ones are for reads that ask for the device;
 /// whether the host is faster with others is decided before, by `split`.
-pub const LARGEST_FRAME: usize = super::wave::DECODED_NBYTES;
+pub const LARGEST_FRAME: usize = BATCH_NBYTES;
 
 /// One frame: its range of the stored bytes, and the range of the elements' bytes that it decodes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Taking chunks to waves: step 1 of [`wave`](super).
 
 use super::Waves;
-use super::filling::{Origin, Room};
+use super::filling::Origin;
+use super::planned::{Planned, Room};
 use crate::bodies::PinnedBody;
 use crate::decompress::frames::Frames;
 use crate::error::Result;
@@ -10,31 +11,6 @@ use crate::kernel::width;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use zarrow::{BodyAlloc, ChunkAxis, ChunkSink, StoredChunk};
-
-/// A stored chunk whose headers were read.
-pub(super) struct Planned {
-    /// Its frames; `None` where it is stored as its elements are.
-    pub(super) frames: Option<Frames>,
-    /// Where its elements go.
-    pub(super) pieces: Vec<Piece>,
-    /// What the place of each frame is a multiple of.
-    pub(super) alignment: usize,
-    /// Bytes of its elements.
-    pub(super) decoded_nbytes: usize,
-}
-
-impl Planned {
-    /// The room that it takes, its stored bytes aside.
-    fn room(&self) -> Room {
-        let frames = self.frames.as_ref();
-        Room {
-            nbytes: 0,
-            frames: frames.map_or(0, |frames| frames.frames.len()),
-            pieces: self.pieces.len(),
-            decompressed: frames.map_or(0, |_| self.decoded_nbytes),
-        }
-    }
-}
 
 /// Bytes that the largest frame of a chunk decodes to.
 fn largest(frames: &Frames) -> u64 {

@@ -1,13 +1,15 @@
 //! Filling a slot: steps 1 and 2 of [`wave`](super).
 
 use super::Waves;
-use super::chunks::Planned;
+use super::planned::{Planned, Room};
 use crate::bodies::PinnedBody;
-use crate::decompress::Format;
 use crate::decompress::checksums::Checksum;
+use crate::decompress::format::Format;
+use crate::decompress::frames::BATCH_NBYTES;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::kernel::structs::{Guarded, Piece};
+use crate::kernel::structs::Piece;
+use crate::memory::ALIGNMENT;
 use crate::pinned::Slot;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -18,14 +20,6 @@ use zarrow_array::fork::Mutex;
 
 /// Bytes of a slot: of stored chunks and of the lists.
 const SLOT_NBYTES: usize = 16 << 20;
-/// The most bytes that a wave decompresses to, where chunks are smaller: zstd needs three times as many beside them.
-pub(crate) const DECODED_NBYTES: usize = 64 << 20;
-/// How stored and decoded chunks are aligned.
-pub(crate) const ALIGNMENT: usize = 256;
-/// Bytes that a frame has in the list of frames.
-pub(super) const FRAME_NBYTES: usize = 4 * 8;
-/// Bytes that a frame has in all lists at most: it may be guarded by a checksum, too.
-const LISTED_NBYTES: usize = FRAME_NBYTES + size_of::<Guarded>();
 
 /// Where a frame or a box of elements comes from.
 #[derive(Debug, Clone, Copy)]
@@ -77,18 +71,6 @@ pub(super) struct Copied {
     pub(super) source: Origin,
     pub(super) destination: usize,
     pub(super) nbytes: usize,
-}
-
-/// What a wave has to have room for.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Room {
-    /// Bytes of the slot.
-    pub(super) nbytes: usize,
-    /// Frames and boxes, as far as they are known.
-    pub(super) frames: usize,
-    pub(super) pieces: usize,
-    /// Bytes that are decompressed.
-    pub(super) decompressed: usize,
 }
 
 /// A slot that is filled.
@@ -171,7 +153,7 @@ impl Wave {
         };
         let used = (self.used.next_multiple_of(ALIGNMENT) + room.nbytes).next_multiple_of(ALIGNMENT);
         let decompressed = self.decompressed.saturating_add(self.promised);
-        let is_small = decompressed == 0 || decompressed.saturating_add(room.decompressed) <= DECODED_NBYTES;
+        let is_small = decompressed == 0 || decompressed.saturating_add(room.decompressed) <= BATCH_NBYTES;
         is_small && used.saturating_add(lists.lists_nbytes()) <= self.room
     }
 
@@ -249,15 +231,6 @@ impl Wave {
         self.decompressed = destination + nbytes;
         self.copies.try_push(Copied { source, destination, nbytes })?;
         Ok(Origin::Decompressed(destination))
-    }
-}
-
-impl Room {
-    /// Bytes of the lists.
-    pub(super) fn lists_nbytes(self) -> usize {
-        self.frames
-            .saturating_mul(LISTED_NBYTES)
-            .saturating_add(self.pieces.saturating_mul(size_of::<Piece>()))
     }
 }
 

@@ -17,9 +17,8 @@ mod answers;
 mod boxes;
 mod chunks;
 mod filling;
+mod planned;
 mod submission;
-
-pub(crate) use self::filling::{ALIGNMENT, DECODED_NBYTES};
 
 use self::answers::Submitted;
 use self::filling::Shared;

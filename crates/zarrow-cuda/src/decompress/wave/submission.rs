@@ -2,13 +2,15 @@
 
 use super::Waves;
 use super::answers::{ANSWER_NBYTES, Submitted};
-use super::filling::{ALIGNMENT, Copied, FRAME_NBYTES, Origin, Wave, WaveFrame};
-use crate::decompress::{Format, Frames, checksums};
+use super::filling::{Copied, Origin, Wave, WaveFrame};
+use super::planned::FRAME_NBYTES;
+use crate::decompress::format::Format;
+use crate::decompress::{Frames, checksums};
 use crate::driver::functions::Address;
 use crate::error::{Error, Result};
 use crate::kernel::structs::{Guarded, Piece, Shuffle};
 use crate::kernel::width;
-use crate::memory::DeviceMemory;
+use crate::memory::{ALIGNMENT, DeviceMemory};
 use crate::meter::{Timed, Timer, Timing};
 use crate::stream::Stream;
 use std::mem::MaybeUninit;
@@ -16,6 +18,7 @@ use std::sync::Arc;
 
 /// Bytes of a slot for answers.
 const ANSWER_SLOT_NBYTES: usize = 256 << 10;
+
 impl Waves<'_> {
     /// Steps 2 to 4.
     pub(super) fn submit(&self, mut wave: Wave) -> Result<()> {
