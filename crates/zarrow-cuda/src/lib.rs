@@ -35,6 +35,7 @@ mod route;
 mod split;
 mod stream;
 mod tensor;
+mod write;
 
 pub use device::{Device, release_memory};
 pub use elements::Elements;
@@ -42,8 +43,9 @@ pub use error::{Error, Result};
 pub use foreign::ForeignMemory;
 pub use memory::set_reclaim;
 pub use rates::{Mean, Rates};
-pub use read::{in_stream, read, read_many, read_many_routed, read_routed, write};
+pub use read::{in_stream, read, read_many, read_many_routed, read_routed};
 pub use route::{DecompressedBy, Explanation, Route, Share, explain};
 pub use split::{Alike, Split, split};
 pub use stream::{Event, Stream};
 pub use tensor::DeviceTensor;
+pub use write::write;

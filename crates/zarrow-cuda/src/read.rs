@@ -1,4 +1,4 @@
-//! Reading an array to a device, and writing one from there.
+//! Reading an array to a device.
 //!
 //! 1. The selection is cut along the chunks into parts that fit a slot of pinned memory (`Selection::parts`).
 //! 2. Each part is read and decoded into a slot, on all threads, by the same engine as a read to the host.
@@ -23,13 +23,13 @@ use crate::tensor::DeviceTensor;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
-use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, Values, WriteOptions, num_threads};
+use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, num_threads};
 use zarrow_array::{DataType, IndexStep, shape};
 
 /// Bytes of the slots that the callers of one read fill at once, where chunks are smaller.
 const FILLED_NBYTES: usize = 512 << 20;
 /// Bytes of a part, where chunks are smaller.
-const PART_NBYTES: usize = 16 << 20;
+pub(crate) const PART_NBYTES: usize = 16 << 20;
 
 /// Reads `selection` of an array, or of a field of its elements, to `device`, or into `out`, which is on it and whose elements may lie apart.
 ///
@@ -307,48 +307,6 @@ fn send(slot: &mut Slot, place: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> 
     place.assign_in(&staging, stream)
 }
 
-/// Writes `values`, which are broadcast, to `selection` of `array`.
-///
-/// The elements go to the host through pinned memory, one part at a time, while the part before is written.
-///
-/// # Errors
-/// [`Error::Array`] for values whose shape cannot be broadcast; [`Error::Zarr`] as [`Array::write_with`]; and what the
-/// driver answers. On an error some of the chunks may have been written.
-pub fn write(
-    array: &Array,
-    selection: &Selection,
-    values: &DeviceTensor,
-    options: &WriteOptions<'_>,
-) -> Result<()> {
-    let device = values.device();
-    let values = values.broadcast_to(&signed(&selection.shape()))?;
-    let unit = array.write_unit().unwrap_or_else(|| vec![1; array.shape().len()]);
-    let parts = selection.parts(&unit, values.item_size(), PART_NBYTES);
-    let fetch = |part: &Part| {
-        let extents = part.selection.shape();
-        let source = place_of(&values, &part.start, &extents)?.contiguous()?;
-        let mut slot = device.idle.take(device, source.nbytes().max(PART_NBYTES))?;
-        slot.ready()?;
-        slot.receive(source.address(), source.nbytes(), device.stream())?;
-        Ok::<_, Error>((slot, source.nbytes(), extents))
-    };
-    let mut next = parts.first().map(fetch).transpose()?;
-    for (number, part) in parts.iter().enumerate() {
-        let Some((mut slot, nbytes, extents)) = next.take() else { break };
-        next = parts.get(number + 1).map(fetch).transpose()?;
-        let (pointer, _) = slot.ready()?;
-        // SAFETY: the copy is done, so that all bytes have values, and nobody else has the slot.
-        let bytes = unsafe { std::slice::from_raw_parts(pointer.as_ptr().cast_const(), nbytes) };
-        let elements = Values::contiguous(bytes, values.dtype().clone(), &extents)?;
-        let elements = match values.dtype() == array.data_type() {
-            true => elements,
-            false => elements.cast(array.data_type())?,
-        };
-        array.write_with(&part.selection, &elements, options)?;
-    }
-    Ok(())
-}
-
 /// A result that goes on in the stream of the caller's, once what that stream has to do before is done.
 ///
 /// # Errors
@@ -377,7 +335,7 @@ fn check_place(dtype: &DataType, extents: &[u64], device: &Device, out: &DeviceT
 }
 
 /// The part of a tensor that begins at `start`.
-fn place_of(tensor: &DeviceTensor, start: &[u64], extents: &[u64]) -> Result<DeviceTensor> {
+pub(crate) fn place_of(tensor: &DeviceTensor, start: &[u64], extents: &[u64]) -> Result<DeviceTensor> {
     let fits = |number: &u64| i64::try_from(*number).unwrap_or(i64::MAX);
     let steps: Vec<IndexStep> = start
         .iter()
@@ -397,7 +355,7 @@ fn rows_of(tensor: &DeviceTensor, start: usize, count: usize) -> Result<DeviceTe
     place_of(tensor, &starts, &extents)
 }
 
-fn signed(extents: &[u64]) -> Vec<i64> {
+pub(crate) fn signed(extents: &[u64]) -> Vec<i64> {
     extents.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect()
 }
 
