@@ -2,11 +2,11 @@
 //!
 //! 1. The threads of the read fill one wave together. A thread that is handed a chunk sets bytes of the slot aside, and has the
 //!    chunk's stored bytes read there; that is the only copy on the host. Those of a remote store have landed in pinned memory, and stay there
-//!    ([`bodies`](crate::bodies)). A chunk that the host is to decode is decoded straight to the slot.
+//!    (`bodies.rs`). A chunk that the host is to decode is decoded straight to the slot.
 //! 2. When the slot is full, or holds enough to decompress, the next one is taken. The last thread to fill the full one gives it
 //!    to the device: what is to be done is listed behind the bytes: the frames, and the
 //!    boxes of elements with their places. The addresses are known, since the memory of the device has been taken.
-//! 3. The wave goes to a [lane](crate::lanes): its slot and bodies are copied beside what the device still does for others.
+//! 3. The wave goes to a lane (`lanes.rs`): its slot and bodies are copied beside what the device still does for others.
 //!    Then pieces that are stored as they are go to their place among the decompressed ones, and frames that are not aligned to
 //!    an aligned one; frames are decompressed in one batch for each format; their checksums are verified; one launch undoes the
 //!    shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
