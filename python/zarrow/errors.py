@@ -139,7 +139,10 @@ class DataTypeError(ExchangeError, TypeError):
 
 
 class DeviceError(ZarrowError, RuntimeError):
-    """A GPU cannot be used; `kind` is "unavailable", "no_device", "driver", "context_lost" or "forked"."""
+    """A GPU cannot be used.
+
+    `kind` is "unavailable", "no_device", "driver", "stream", "context_lost" or "forked".
+    """
 
 
 class UnsupportedError(ZarrowError, NotImplementedError):

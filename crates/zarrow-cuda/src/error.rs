@@ -56,6 +56,24 @@ pub enum Error {
     /// The operation has no meaning for these elements, or for this memory.
     #[error("{0}")]
     Unsupported(String),
+    /// Elements of another type than is expected, where nothing is cast.
+    #[error("expected {what} with elements of {expected}, got {found}: nothing is cast here")]
+    OtherType {
+        /// What has them.
+        what: &'static str,
+        /// The type that they should have.
+        expected: String,
+        /// Theirs.
+        found: String,
+    },
+    /// A stream that the driver does not know on this device.
+    #[error("invalid stream {number:#x}: it is not there any more, or it is of another device than {device}")]
+    InvalidStream {
+        /// Its handle.
+        number: usize,
+        /// The device.
+        device: String,
+    },
     /// Two tensors are on different devices.
     #[error("expected a tensor on {expected}, got one on {found}")]
     OtherDevice {

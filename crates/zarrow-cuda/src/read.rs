@@ -13,6 +13,7 @@
 use crate::decompress::decompressor;
 use crate::decompress::wave::{self, Done};
 use crate::device::Device;
+use crate::driver::status::INVALID_HANDLE;
 use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::lanes::Lanes;
@@ -312,7 +313,12 @@ fn send(slot: &mut Slot, place: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> 
 /// # Errors
 /// As `read`, and what the driver answers.
 pub fn in_stream<T>(device: &'static Device, stream: Stream, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    device.order(stream, device.stream())?;
+    device.order(stream, device.stream()).map_err(|error| match error {
+        Error::Driver { code: INVALID_HANDLE, .. } => {
+            Error::InvalidStream { number: stream.number(), device: device.to_string() }
+        }
+        other => other,
+    })?;
     let outcome = work();
     device.order(device.stream(), stream)?;
     outcome
@@ -324,8 +330,8 @@ fn check_place(dtype: &DataType, extents: &[u64], device: &Device, out: &DeviceT
     }
     out.check_writable()?;
     if out.dtype() != dtype {
-        let text = format!("expected out= with elements of {dtype}, got {}", out.dtype());
-        return Err(Error::Unsupported(text));
+        let (expected, found) = (dtype.to_string(), out.dtype().to_string());
+        return Err(Error::OtherType { what: "out=", expected, found });
     }
     if out.extents() != extents {
         let text = format!("expected out= of shape {extents:?}, got {:?}", out.shape());

@@ -12,6 +12,7 @@ import pytest
 import zarr
 
 import zarrow
+from zarrow.errors import DeviceError
 
 from .conftest import Border
 from .test_exchange import Described, Lender, our_stream
@@ -156,6 +157,19 @@ def test_streams(tmp_path: Path, values: Any) -> None:
     for stream in ("1", True, object()):
         with pytest.raises(TypeError, match="stream is"):
             array.read(device="cuda:0", stream=stream)
+    with pytest.raises(DeviceError, match="invalid stream 0x1000: it is not there any more") as caught:
+        array.read(device="cuda:0", stream=0x1000)
+    assert caught.value.kind == "stream"
+
+
+def test_positions_on_a_gpu_are_refused(tmp_path: Path, values: Any) -> None:
+    array = stored(tmp_path, values)
+    rows = zarrow.gpu.asarray(np.array([5, 1, 9]))
+    for index in (rows, zarrow.gpu.asarray(values[:, 0] > 0)):
+        for read in (array.read, array.oindex.read, array.vindex.read, array.__getitem__):
+            with pytest.raises(zarrow.IndexingError, match=r"on a GPU: type \.cpu\(\)"):
+                read(index)
+    assert np.array_equal(array.oindex.read(rows.cpu()), values[[5, 1, 9]])
 
 
 def test_many(tmp_path: Path, values: Any, border: Border) -> None:
@@ -213,8 +227,9 @@ def test_why_the_host_decompresses(tmp_path: Path, values: Any, options: Any, wh
     assert "list of positions" in zarrow.gpu.explain(array, [3, 1, 2])["why"]
     with pytest.raises(ValueError, match='decompress is "gpu"'):
         array.read(device="cuda:0", decompress="gpu")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="decompress= is for device="):
-        array.read(decompress="host")
+    with pytest.raises(ValueError, match=r"decompress=.device. is for device="):
+        array.read(decompress="device")
+    assert all(np.array_equal(array.read(decompress=way), values) for way in ("host", "auto"))
 
 
 @pytest.mark.parametrize("compressors", [None, "zstd"])
@@ -231,7 +246,9 @@ def test_fields_of_structures(tmp_path: Path, compressors: Any) -> None:
     assert array.read("a", out=out) is out and np.array_equal(out.cpu().numpy(), table["a"])
     some = array.read((["a", "c"], 5), device="cuda:0").cpu()
     assert some.numpy().tolist() == table[["a", "c"]][5].tolist()
-    with pytest.raises(zarrow.UnsupportedError, match="expected out= with elements of float64, got int32"):
+    with pytest.raises(
+        zarrow.errors.DataTypeError, match="expected out= with elements of float64, got int32"
+    ):
         array.read("b", out=out)
 
 

@@ -111,7 +111,7 @@ impl Nvcomp {
     }
 
     fn load() -> std::result::Result<Nvcomp, String> {
-        let named = std::env::var(LIBRARY_VARIABLE).ok();
+        let named = std::env::var(LIBRARY_VARIABLE).ok().filter(|name| !name.is_empty());
         let added = PATHS.lock().clone();
         let is_named = named.is_some();
         let names = named.into_iter().chain(added).chain(NAMES.map(str::to_owned));
@@ -125,7 +125,11 @@ impl Nvcomp {
                 break;
             }
         }
-        Err(format!("{}: install nvidia-libnvcomp-cu12 or nvidia-libnvcomp-cu13", reasons.join("; ")))
+        let advice = match is_named {
+            true => "ZARROW_NVCOMP names it",
+            false => "pip install nvidia-libnvcomp-cu13 (or -cu12)",
+        };
+        Err(format!("{}: {advice}", reasons.join("; ")))
     }
 
     /// The functions of `library`.

@@ -44,9 +44,12 @@ impl Driver {
 
     /// Steps 1 to 3.
     fn load() -> std::result::Result<Driver, String> {
-        let name = std::env::var(LIBRARY_VARIABLE).unwrap_or_else(|_| "libcuda.so.1".to_owned());
-        let library =
-            Library::open(&name).map_err(|reason| format!("no NVIDIA driver was found ({reason})"))?;
+        let named = std::env::var(LIBRARY_VARIABLE).ok().filter(|name| !name.is_empty());
+        let name = named.as_deref().unwrap_or("libcuda.so.1");
+        let library = Library::open(name).map_err(|reason| match &named {
+            Some(_) => format!("{LIBRARY_VARIABLE} names a library that cannot be loaded ({reason})"),
+            None => format!("no NVIDIA driver was found ({reason})"),
+        })?;
         let functions = Functions::find(&library)?;
         let driver = Driver { functions, generation: generation() };
         let words = |error: Error| error.to_string();

@@ -20,6 +20,8 @@ pub struct Status {
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 pub const OUT_OF_MEMORY: c_int = 2;
+/// `CUDA_ERROR_INVALID_HANDLE`.
+pub const INVALID_HANDLE: c_int = 400;
 /// `CUDA_ERROR_NOT_READY`: what a query answers while work is to do.
 pub const NOT_READY: c_int = 600;
 /// `CUDA_ERROR_LAUNCH_FAILED`.
@@ -46,7 +48,7 @@ const NAMES: &[(c_int, &str, &str)] = &[
     (218, "CUDA_ERROR_INVALID_PTX", "the driver cannot compile the kernels"),
     (214, "CUDA_ERROR_ECC_UNCORRECTABLE", "memory of the device has an error that cannot be corrected"),
     (222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the driver is too old for the kernels"),
-    (400, "CUDA_ERROR_INVALID_HANDLE", "a stream or an event is invalid"),
+    (INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "a stream or an event is invalid"),
     (600, "CUDA_ERROR_NOT_READY", "the work is not finished"),
     (700, "CUDA_ERROR_ILLEGAL_ADDRESS", "a kernel or a copy used memory that is not allocated"),
     (702, "CUDA_ERROR_LAUNCH_TIMEOUT", "a kernel took longer than the system lets it"),

@@ -82,10 +82,11 @@ impl<'py> Destination<'py> {
             _ if stream.is_some() => {
                 return refused("stream= is for device=\"cuda:0\", and for out= on a GPU");
             }
-            _ if decompress.is_some() => {
-                return refused("decompress= is for device=\"cuda:0\", and for out= on a GPU");
+            // On the CPU the host decompresses, as these say.
+            _ if decompress.is_none_or(|decompress| ["host", "auto"].contains(&decompress)) => {
+                return Ok(None);
             }
-            _ => return Ok(None),
+            _ => return refused("decompress=\"device\" is for device=\"cuda:0\", and for out= on a GPU"),
         };
         let given = stream.map(arguments::stream).transpose()?;
         let current = match (&given, &out) {

@@ -10,6 +10,7 @@
 //!
 //! Source: NumPy, "Advanced indexing"; zarr-python, `zarr.core.indexing`.
 
+use crate::device::tensor::DeviceTensor;
 use crate::export::numpy;
 use crate::index::basic::{index_of, indices};
 use crate::python::error::{Attempt, Raise, indexing};
@@ -213,6 +214,10 @@ impl<'py> Item<'py> {
         }
         let refused = || {
             let kind = item.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
+            if item.is_instance_of::<DeviceTensor>() {
+                let message = "positions and masks come from the CPU, and these are on a GPU: type .cpu()";
+                return indexing(py, message.to_owned());
+            }
             let message = "expected integers, slices, ... and arrays of integers or bools as indices";
             indexing(py, format!("{message}, got {kind}"))
         };

@@ -80,6 +80,8 @@ impl<T> Raise<T> for zarrow_cuda::Result<T> {
             Err(Error::ContextLost { .. }) => ("DeviceError", "context_lost"),
             Err(Error::OutOfMemory { .. }) => ("OutOfMemoryError", "out_of_memory"),
             Err(Error::Unsupported(_)) => ("UnsupportedError", "unsupported"),
+            Err(Error::OtherType { .. }) => ("DataTypeError", "data_type"),
+            Err(Error::InvalidStream { .. }) => ("DeviceError", "stream"),
             Err(Error::OtherDevice { .. }) => ("ExchangeError", "device"),
             Err(Error::ReadOnly) => ("ExchangeError", "read_only"),
             Err(_) => ("DeviceError", "driver"),
