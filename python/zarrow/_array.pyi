@@ -382,9 +382,9 @@ class Array:
             What `zarrow.asarray` takes: arrays of any library, on a GPU too, scalars, sequences, text;
             repeated to the shape of the selection by NumPy's rules. Other types are cast as `casting` says; a
             number of Python's, or a scalar of NumPy's, if the stored type has such a number (floats are
-            rounded). Text that the type would cut off is refused. Missing elements (masked, None) need an optional
-            type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the memory
-            during the call.
+            rounded). Text that the type would cut off is refused. Missing elements (masked, None) need an
+            optional type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the
+            memory during the call.
         casting
             Which casts are made, in NumPy's words. "same_kind", the default, casts floats to floats of any
             size, and integers to floats and integers; integers have to fit, and a float that becomes infinite
