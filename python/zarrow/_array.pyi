@@ -379,12 +379,12 @@ class Array:
             repeated, the last of its values stays, as in NumPy. If a field is written, the others of each
             element stay, so that its chunks count as covered in part.
         value
-            What `zarrow.asarray` takes: arrays of any library, scalars, sequences, text; repeated to the
-            shape of the selection by NumPy's rules. Other types are cast as `casting` says; a number of
-            Python's, or a scalar of NumPy's, if the stored type has such a number (floats are rounded).
-            Text that the type would cut off is refused. Missing elements (masked, None) need an optional
-            type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the memory
-            during the call.
+            What `zarrow.asarray` takes: arrays of any library, on a GPU too, scalars, sequences, text;
+            repeated to the shape of the selection by NumPy's rules. Other types are cast as `casting` says; a
+            number of Python's, or a scalar of NumPy's, if the stored type has such a number (floats are
+            rounded). Text that the type would cut off is refused. Missing elements (masked, None) need an
+            optional type, or an attribute `_FillValue`, whose value is stored. Nothing may write to the
+            memory during the call.
         casting
             Which casts are made, in NumPy's words. "same_kind", the default, casts floats to floats of any
             size, and integers to floats and integers; integers have to fit, and a float that becomes infinite

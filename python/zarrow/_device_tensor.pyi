@@ -159,8 +159,8 @@ class DeviceTensor:
         """Convert the elements, as NumPy's `astype` does.
 
         Complex numbers become real ones with NumPy's ComplexWarning. Floats that an integer type cannot hold,
-        and NaN, become what NumPy makes of them on x86-64, on every GPU, and without a warning: nothing is
-        looked at on the CPU.
+        and NaN, become on every GPU what NumPy on x86-64 makes of one such number. There is no warning, which
+        would have to wait for the GPU.
 
         Parameters
         ----------
@@ -307,7 +307,10 @@ class DeviceTensor:
         """DLPack: the device as (type, number); (2, 0) is the first CUDA device."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, version 3, with the stream to wait for.
+        """The CUDA array interface, version 3.
+
+        The call waits for all work that zarrow gave to the GPU, and `stream` is None: nothing is left to wait
+        for. Keep the tensor as long as the memory is used.
 
         Raises
         ------

@@ -73,7 +73,8 @@ async def read_async(
 
     Returns
     -------
-    Tensor, MaskedTensor, Variable, MaskedVariable or gpu.DeviceTensor, in new memory; `out`, if it is given.
+    Tensor, MaskedTensor, Variable, MaskedVariable or zarrow.gpu.Tensor
+        In new memory; or `out`, if it is given.
 
     Raises
     ------
@@ -144,7 +145,7 @@ def _current_stream(out: Any) -> Any:
 
 
 async def write_async(self: Array, selection: _Index, value: Any, **options: Any) -> None:
-    """Write to a selection, as `write` does with the same arguments, and await it.
+    """Write to a selection, as `write` does with the same arguments, and await it: from a GPU, too.
 
     A task that is cancelled goes on when the write has ended: some chunks may be written then, each whole.
 
@@ -247,6 +248,8 @@ async def open_async(store: Any, path: str = "", **options: Any) -> Array | Grou
 
 async def read_many_async(items: Iterable[tuple[Array, Any]], *, out: Any = None, **options: Any) -> Any:
     """Read many selections as one batch, as `read_many` does with the same arguments, and await it.
+
+    Also to a GPU: by `device`, `stream` and `decompress`, or to an `out` there.
 
     Raises
     ------

@@ -85,7 +85,7 @@ pub fn read_routed<'a>(
             Some((array, decompressor()?, Share::all(array)))
         }
         (Route::Device, Elements::Field(_)) => {
-            let text = "fields of structures are gathered by the host, as decompress=\"host\" says";
+            let text = "the host gathers fields of structures: decompress=\"host\" reads this";
             return Err(Error::Unsupported(text.to_owned()));
         }
         (Route::Auto, Elements::Whole(array)) => {

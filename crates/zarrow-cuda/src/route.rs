@@ -12,6 +12,7 @@ use crate::rates::Rates;
 use crate::split::{Alike, Split, split};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use zarrow::metadata::CodecMetadata;
 use zarrow::{Array, AxisSelection, DataType, Selection, num_threads};
 
 /// About how many bytes a block of Blosc has, where the metadata do not say it.
@@ -113,17 +114,29 @@ pub fn explain(array: &Array, selection: &Selection, device: Option<&'static Dev
         Split { on_device: 0, .. } => (DecompressedBy::Host, "the host decompresses all".to_owned()),
         Split { on_host: 0, .. } => (DecompressedBy::Device, "the device decompresses all".to_owned()),
         Split { on_device, seconds, .. } => {
-            let part = format!("the device decompresses {on_device}, together in {}", Milliseconds(seconds));
-            (DecompressedBy::Both, part)
+            let part = format!("the device decompresses {on_device} of them, and the host the rest");
+            (DecompressedBy::Both, format!("{part}, together in {}", Milliseconds(seconds)))
         }
     };
     let why = format!(
-        "{chunks} chunks, about {frames} frames of {largest_frame} bytes, would take the device {} and the host, on {threads} \
-         threads, {}: {outcome}",
+        "{} with about {} of {largest_frame} bytes would take the device {}, and {} of the host {}: {outcome}",
+        Counted(chunks, "chunk"),
+        Counted(frames, "frame"),
         Milliseconds(split.device_seconds),
+        Counted(threads as u64, "thread"),
         Milliseconds(split.host_seconds),
     );
     Explanation { decompressed_by, split: Some(split), rates: Some(rates), ..by_host(why) }
+}
+
+/// So many of what the noun names.
+struct Counted(u64, &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counted(count, noun) = self;
+        write!(formatter, "{count} {noun}{}", if *count == 1 { "" } else { "s" })
+    }
 }
 
 struct Milliseconds(f64);
@@ -232,6 +245,13 @@ fn chunk_nbytes(array: &Array) -> u64 {
     shape.iter().fold(item_size, |nbytes, extent| nbytes.saturating_mul(*extent))
 }
 
+/// What compresses the chunks that are decoded by themselves: checksums do not.
+fn compressors(array: &Array) -> Vec<CodecMetadata> {
+    let mut compressors = array.codec_stages().map(|stages| stages.compressors).unwrap_or_default();
+    compressors.retain(|codec| codec.name != "crc32c");
+    compressors
+}
+
 /// The one compressor of the chunks that are decoded by themselves.
 struct Compressor {
     name: String,
@@ -243,12 +263,8 @@ struct Compressor {
 
 impl Compressor {
     fn of(array: &Array) -> Option<Compressor> {
-        let stages = array.codec_stages().ok()?;
-        let mut compressors = stages.compressors.iter().filter(|codec| codec.name != "crc32c");
-        let only = compressors.next()?;
-        if compressors.next().is_some() {
-            return None;
-        }
+        let compressors = compressors(array);
+        let [only] = compressors.as_slice() else { return None };
         let setting = |name: &str| only.configuration.get(name);
         let name = only.name.trim_start_matches("numcodecs.").to_owned();
         let inside = match setting("cname").and_then(|cname| cname.as_str()) {
@@ -274,17 +290,21 @@ impl Compressor {
 /// # Errors
 /// Why it cannot, in a sentence.
 pub(crate) fn takes(array: &Array, selection: &Selection, largest_frame: usize) -> Result<(), String> {
-    let no = |why: &str| Err(format!("{why}: the host decompresses, as decompress=\"host\" says"));
+    let no = |why: &str| Err(format!("{why}: decompress=\"host\" reads this"));
     if array.data_type().item_size().is_none() || matches!(array.data_type(), DataType::Optional(_)) {
-        return no("elements of no fixed size, or that may be missing, have no layout on a device");
+        let why = "elements of no fixed size, or that may be missing, have no layout on a device: read without device=";
+        return Err(why.to_owned());
     }
     if selection.axes().iter().any(|axis| !matches!(axis, AxisSelection::Even { .. })) {
         return no(
-            "the selection has a list of positions, and only slices and integers are placed by the device",
+            "the selection has points, or a list of positions without a constant step, which the device does not place",
         );
     }
     let Some(Compressor { name, .. }) = Compressor::of(array) else {
-        return no("the chunks are not compressed, or by several codecs");
+        return match compressors(array).is_empty() {
+            true => no("the chunks are not compressed"),
+            false => no("several codecs compress the chunks, and the device undoes one"),
+        };
     };
     let format = Frames::format_of(&name);
     if format.is_none() && name != "blosc" {

@@ -18,7 +18,8 @@ def is_available() -> bool:
     -------
     bool
         False without a driver or a device, in a process that was forked after CUDA was used, and after a
-        failure on the device that the driver does not recover from.
+        failure on the device that the driver does not recover from. This call uses CUDA itself: processes
+        that are forked after it cannot use a GPU.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def why_unavailable() -> str | None:
     Returns
     -------
     str or None
-        The reason in the driver's words, and None if there is a GPU.
+        What is missing or failed, in a sentence; None if there is a GPU.
     """
     try:
         return None if device_count() else "this machine has no CUDA device"
@@ -95,7 +96,7 @@ def asarray(x: Any, device: Any = None) -> Tensor:
         The array; one in a store is read.
     device
         Where to: `"cuda:0"`, a number or a `torch.device`. By default the device that has the array, and for
-        one of the CPU the first device.
+        one of the CPU the first device. A tensor on another GPU is copied there.
 
     Returns
     -------

@@ -29,6 +29,8 @@ def enable(device: Any = "cuda:0") -> Enabled:
     Arrays of text, `array.vindex` and xarray do not work with it: zarr-python and xarray make arrays of NumPy
     there, which memory of a GPU refuses. Read those to the CPU, or points by zarrow's own `vindex.read`.
 
+    Without `with`, `zarr.config.reset()` ends it, and resets all other settings of zarr-python.
+
     Parameters
     ----------
     device

@@ -133,6 +133,7 @@ def test_a_route_is_explained(tmp_path: Path) -> None:
     told = zarrow.gpu.explain(few, device="cuda:1")
     assert (told["decompress"], told["chunks"], told["frames"]) == ("host", 1, 1)
     assert "the host decompresses all" in told["why"] and told["measured"] == []
+    assert told["why"].startswith("1 chunk with about 1 frame of 8000 bytes would take the device ")
     assert told["seconds"] == told["seconds_on_host"] < told["seconds_on_device"]
     many = zarrow.create_array(
         tmp_path / "many", shape=1 << 40, chunks=1 << 13, dtype="u8", compressors=[ZSTD]

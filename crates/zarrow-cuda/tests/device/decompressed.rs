@@ -269,6 +269,7 @@ fn the_route_is_explained() {
     assert!(why(vec![codec("bz2", json!({ "level": 1 }))]).contains("not bz2"));
     assert!(why(vec![blosc("blosclz", "shuffle", 0)]).contains("inside"));
     assert!(why(vec![]).contains("not compressed"));
+    assert!(why(vec![zstd(), zstd()]).contains("several codecs"));
 }
 
 fn reads_measure_what_they_do() {
