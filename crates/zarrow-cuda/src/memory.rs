@@ -130,6 +130,12 @@ impl DeviceMemory {
         }
     }
 
+    /// The streams in which others use it that are known to last, and whether there are others.
+    pub(crate) fn consumers(&self) -> (SmallVec<[Stream; 2]>, bool) {
+        let consumers = self.consumers.lock();
+        (consumers.streams.clone(), consumers.has_others)
+    }
+
     /// As [`is_used_in`](DeviceMemory::is_used_in), for a consumer that names no stream.
     pub fn is_used_anywhere(&self) {
         self.consumers.lock().has_others = true;

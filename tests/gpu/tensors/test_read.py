@@ -14,7 +14,7 @@ import zarr
 import zarrow
 from zarrow.errors import DeviceError
 
-from .conftest import Border
+from .conftest import Border, failing
 from .test_exchange import Described, Lender, our_stream
 
 CODECS: dict[str, Any] = {
@@ -160,6 +160,21 @@ def test_streams(tmp_path: Path, values: Any) -> None:
     with pytest.raises(DeviceError, match="invalid stream 0x1000: it is not there any more") as caught:
         array.read(device="cuda:0", stream=0x1000)
     assert caught.value.kind == "stream"
+
+
+def test_memory_that_another_library_has_is_written_after_it(tmp_path: Path, values: Any) -> None:
+    array, out = stored(tmp_path, values), zarrow.gpu.asarray(np.zeros_like(values))
+    with failing("cuCtxSynchronize"):
+        assert array.read(out=out) is out
+    capsule = out.__dlpack__(stream=1)
+    with failing("cuCtxSynchronize"):
+        assert array.read(out=out[:]) is not None, "the default stream is waited for by an event"
+    other = out.__dlpack__(stream=-1)
+    with failing("cuCtxSynchronize"), pytest.raises(DeviceError, match="cuCtxSynchronize"):
+        array.read(out=out)
+    array.read(out=out)
+    assert np.array_equal(out.cpu().numpy(), values)
+    del capsule, other
 
 
 def test_positions_on_a_gpu_are_refused(tmp_path: Path, values: Any) -> None:

@@ -203,6 +203,34 @@ impl DeviceTensor {
         }
     }
 
+    /// What libraries that were lent the memory have been given to do with it comes before what our stream does next. For
+    /// those whose streams are not known the caller waits.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn begin_after_consumers(&self) -> Result<()> {
+        let Owner::Own(memory) = &self.owner else { return Ok(()) };
+        let (streams, has_others) = memory.consumers();
+        if has_others {
+            self.device.synchronize_all()?;
+        }
+        streams.into_iter().try_for_each(|stream| self.device.order(stream, self.device.stream()))
+    }
+
+    /// What those libraries do with the memory from now on comes after what our stream was given. For those whose streams are
+    /// not known the caller waits.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn end_before_consumers(&self) -> Result<()> {
+        let Owner::Own(memory) = &self.owner else { return Ok(()) };
+        let (streams, has_others) = memory.consumers();
+        if has_others {
+            self.device.synchronize()?;
+        }
+        streams.into_iter().try_for_each(|stream| self.device.order(self.device.stream(), stream))
+    }
+
     /// A view by basic indexing, of the same memory.
     ///
     /// # Errors

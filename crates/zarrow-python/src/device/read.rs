@@ -3,7 +3,7 @@
 //! 1. `out` on a device says which; else `device` does. Without either the read goes to the host.
 //! 2. With `stream` the read begins when what was given to that stream is done, and what is given to it later begins when
 //!    the read is done. Without it, that is the current stream of the library that `out` is of; where that is not known, the
-//!    call waits for the device.
+//!    call waits for the device. A Tensor of ours waits for the libraries that it was handed to, and they for the read.
 
 use super::tensor::DeviceTensor;
 use super::{arguments, decompress, import};
@@ -35,10 +35,20 @@ struct Order {
 }
 
 impl Order {
-    fn run<T>(self, work: impl FnOnce() -> zarrow_cuda::Result<T>) -> zarrow_cuda::Result<T> {
-        let outcome = match self.stream {
-            Some(stream) => in_stream(self.device, stream, work),
-            None => work(),
+    fn run<T>(
+        self,
+        out: Option<&zarrow_cuda::DeviceTensor>,
+        work: impl FnOnce() -> zarrow_cuda::Result<T>,
+    ) -> zarrow_cuda::Result<T> {
+        let outcome = match (self.stream, out) {
+            (Some(stream), _) => in_stream(self.device, stream, work),
+            (None, Some(out)) => {
+                out.begin_after_consumers()?;
+                let outcome = work();
+                out.end_before_consumers()?;
+                outcome
+            }
+            (None, None) => work(),
         };
         if self.waits {
             // After an error too: what was given to the device still writes to `out`.
@@ -130,7 +140,7 @@ impl<'py> Destination<'py> {
         let out = self.out.as_ref().map(|(_, tensor)| tensor);
         let (order, route) = (self.order, self.route);
         let tensor = interruptible_with(py, |interrupt| {
-            order.run(|| {
+            order.run(out, || {
                 let options = interrupt.into();
                 let read = zarrow_cuda::read_routed(elements, selection, order.device, out, route, &options)?;
                 Ok(read.0)
@@ -167,7 +177,7 @@ impl<'py> Destination<'py> {
         }
         let (order, route, out) = (self.order, self.route, self.out.as_ref().map(|(_, tensor)| tensor));
         let batch = interruptible_with(py, |interrupt| {
-            order.run(|| {
+            order.run(out, || {
                 if let Some((dtype, shape)) = stacked {
                     let shape = [&[items.len() as u64][..], shape].concat();
                     let batch = match out {
