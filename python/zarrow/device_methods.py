@@ -11,7 +11,7 @@ import operator
 import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor, _help
@@ -56,6 +56,7 @@ def add_to_class() -> None:
         "__float__": lambda self: float(self.item()),
         "__copy__": lambda self: self.copy(),
         "__deepcopy__": _deepcopy,
+        "__array__": _array,
         "__array_function__": _array_function,
         "__getattr__": _getattr,
         "__array_ufunc__": _array_ufunc,
@@ -456,6 +457,16 @@ def _eq(self: Any, other: Any) -> Any:
 
 def _ne(self: Any, other: Any) -> Any:
     return _zarrow._import("zarrow.device_comparison").not_equal(self, other)
+
+
+def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+    message = "the memory is on a GPU: type .cpu() for a copy on the CPU"
+    if _zarrow._import("zarrow.gpu.enabling").is_enabled():
+        message += (
+            "; if zarr-python or xarray asked for it, read outside zarrow.gpu.enable(), or points by "
+            'zarrow.open(...).vindex.read(points, device="cuda:0")'
+        )
+    raise TypeError(message)
 
 
 def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -165,9 +165,20 @@ def test_comparisons(values: Any, border: Border) -> None:
         assert isinstance(ours, zarrow.gpu.Tensor) and same(ours, expected)
     nan = zarrow.gpu.asarray(np.array([np.nan, 0.0, -0.0]))
     assert same(nan == nan, [False, True, True]) and same(nan == 0.0, [False, True, True])
-    assert (tensor == "text") is False and (tensor == None) is False  # noqa: E711
     with pytest.raises(ValueError, match="broadcast"):
         tensor == np.zeros(7)  # noqa: B015
+
+
+@pytest.mark.parametrize("values", [["a", "bb"], [b"a", b"bb"], [1.0, 2.0]], ids=["U", "S", "f8"])
+@pytest.mark.parametrize("other", ["a", b"a", ["a"], np.array(["a", "bb"]), np.str_("a"), object()])
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+def test_text_is_compared_on_the_cpu(values: list[Any], other: Any, compare: Callable[..., Any]) -> None:
+    """One bool for all elements would be taken for a mask."""
+    tensor = zarrow.gpu.asarray(np.array(values))
+    with pytest.raises(UnsupportedError, match=r"does not compare text.*\.cpu\(\)"):
+        compare(tensor, other)
+    with pytest.raises(TypeError, match="type `tensor is None`"):
+        compare(tensor, None)
 
 
 @pytest.mark.parametrize(
