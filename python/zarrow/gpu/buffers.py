@@ -32,7 +32,6 @@ from zarrow.device_methods import is_on_device, on_device_of
 from zarrow.errors import UnsupportedError
 from zarrow.gpu.enabling import current_device
 
-
 # Modules of zarr-python that hand elements to numcodecs: of version 2, and of version 3 by numcodecs' names.
 OF_NUMCODECS = ("zarr.codecs._v2", "zarr.codecs.numcodecs._codecs")
 
