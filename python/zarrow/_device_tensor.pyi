@@ -101,7 +101,15 @@ class DeviceTensor:
     def __delitem__(self, index: _Index, /) -> NoReturn:
         """Refuse, with a ValueError that says what to type."""
     def __eq__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
-        """Compare element by element, to a tensor of bool on the device."""
+        """Compare element by element, to a tensor of bool on the device.
+
+        Raises
+        ------
+        TypeError
+            The other one is None: type `tensor is None`.
+        UnsupportedError
+            One of them is text or made of Python objects: compare on the CPU, with `.cpu()`.
+        """
     def __ne__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
         """Compare element by element, to a tensor of bool on the device."""
     __hash__: ClassVar[None]  # type: ignore[assignment]

@@ -3,7 +3,8 @@
 1. What comes from a store stays on the host until its elements are needed on the device: codecs of
    zarr-python decode there, and bytes that went to the device at once would come back for that.
 2. What a codec asks for by `as_numpy_array` is copied to the host only where the device has it alone.
-3. numcodecs reads memory of the CPU: it gets the elements there, to which writing takes them anyway.
+3. Some codecs of zarr-python compute with NumPy or numcodecs. They get the elements on the CPU, which they
+   come from, or where writing takes them anyway.
 4. A CuPy array is kept and given back as it is, since zarr-python knows its methods. Every other array is
    seen through a Tensor of the same memory.
 
@@ -32,8 +33,13 @@ from zarrow.device_methods import is_on_device, on_device_of
 from zarrow.errors import UnsupportedError
 from zarrow.gpu.enabling import current_device
 
-# Modules of zarr-python that hand elements to numcodecs: of version 2, and of version 3 by numcodecs' names.
-OF_NUMCODECS = ("zarr.codecs._v2", "zarr.codecs.numcodecs._codecs")
+# Modules of zarr-python whose codecs compute with NumPy, or with numcodecs.
+ON_THE_CPU = (
+    "zarr.codecs._v2",
+    "zarr.codecs.cast_value",
+    "zarr.codecs.numcodecs._codecs",
+    "zarr.codecs.scale_offset",
+)
 
 
 def _kept(array: Any) -> Any:
@@ -259,9 +265,9 @@ class NDBuffer(AbstractNDBuffer):
         Elements in the other byte order, which no tensor has, are shown as raw bytes, a `V` type of as many:
         codecs view them as bytes, and nothing takes them for numbers.
 
-        The codecs of zarr-python that hand elements to numcodecs get an array of NumPy (step 3).
+        Codecs of zarr-python that compute on the CPU get an array of NumPy (step 3).
         """
-        if sys._getframe(1).f_globals.get("__name__") in OF_NUMCODECS:
+        if sys._getframe(1).f_globals.get("__name__") in ON_THE_CPU:
             return self.as_numpy_array()
         return self._data if self._swapped is None else self._data.view(f"V{self._swapped.itemsize}")
 

@@ -39,6 +39,9 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "v2-fortran": {"compressors": numcodecs.Zstd(), "zarr_format": 2, "order": "F"},
 }
 
+if hasattr(zarr.codecs, "ScaleOffset"):
+    LAYOUTS["scale-offset"] = {"filters": zarr.codecs.ScaleOffset(offset=1.0, scale=2.0)}
+
 PIPELINES = [
     "zarr.core.codec_pipeline.BatchedCodecPipeline",
     "zarr.core.codec_pipeline.FusedCodecPipeline",
@@ -146,6 +149,22 @@ def test_parts_arrays_and_scalars_are_written(tmp_path: Path, layout: str) -> No
     expected[:, 63] = VALUES[:, 63]
     expected[np.ix_([1, 2], [30, 50])] = 5
     assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], expected)
+
+
+@pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3 specification")
+def test_codecs_of_numcodecs(tmp_path: Path, border: Border) -> None:
+    codecs = pytest.importorskip("zarr.codecs.numcodecs")
+    array = created(tmp_path / "a.zarr", filters=[codecs.Delta(dtype="f4")], compressors=[codecs.LZ4()])
+    tensor = zarrow.gpu.asarray(VALUES)
+    with zarrow.gpu.enable():
+        array[...] = tensor
+        array[3:20, 5:9] = 7
+        sent, back = border.to_device, border.to_host
+        tensor = array[...]
+    assert (border.to_device - sent, border.to_host) == (VALUES.nbytes, back)
+    expected = VALUES.copy()
+    expected[3:20, 5:9] = 7
+    assert np.array_equal(tensor.cpu().numpy(), expected)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
