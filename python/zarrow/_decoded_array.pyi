@@ -139,6 +139,21 @@ class DecodedArray:
         """Refuse, with a TypeError that says what can be written to."""
     def __delitem__(self, index: Any, /) -> NoReturn:
         """Refuse, with a ValueError that says what to type."""
+    def cpu(self) -> Self:
+        """Give the array itself, whose memory is the CPU's. Of a tensor on a GPU, `cpu` is a copy.
+
+        Returns
+        -------
+        DecodedArray
+            This array. Nothing is copied.
+
+        Examples
+        --------
+        >>> import zarrow
+        >>> tensor = zarrow.open("data.zarr")["temperature"][0]
+        >>> tensor.cpu() is tensor
+        True
+        """
     def copy(self, *arguments: Any, **options: Any) -> Any:
         """As `numpy.ndarray.copy`, or as that of `numpy.ma` if elements may be missing.
 

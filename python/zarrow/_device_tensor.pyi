@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from types import EllipsisType, SimpleNamespace
+from types import EllipsisType
 from typing import Any, ClassVar, Literal, NoReturn, SupportsIndex, TypeAlias, final
 
 import cupy as _cupy
@@ -13,6 +13,7 @@ from typing_extensions import CapsuleType
 
 from zarrow._array import Array
 from zarrow._tensor import Tensor
+from zarrow.device_methods import Flags
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike | DeviceTensor | None
 _Index: TypeAlias = _Part | tuple[_Part, ...]
@@ -68,8 +69,11 @@ class DeviceTensor:
     def readonly(self) -> bool:
         """Whether the memory may not be written to."""
     @property
-    def flags(self) -> SimpleNamespace:
-        """How the elements lie: `c_contiguous`, `f_contiguous`, `writeable` and `owndata`, as in NumPy."""
+    def flags(self) -> Flags:
+        """How the elements lie: `c_contiguous`, `f_contiguous`, `writeable` and `owndata`, as in NumPy.
+
+        NumPy's keys give the same: `flags["C_CONTIGUOUS"]`.
+        """
     @property
     def T(self) -> DeviceTensor:  # noqa: N802
         """The same memory with its axes reversed."""
@@ -97,7 +101,15 @@ class DeviceTensor:
     def __delitem__(self, index: _Index, /) -> NoReturn:
         """Refuse, with a ValueError that says what to type."""
     def __eq__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
-        """Compare element by element, to a tensor of bool on the device."""
+        """Compare element by element, to a tensor of bool on the device.
+
+        Raises
+        ------
+        TypeError
+            The other one is None: type `tensor is None`.
+        UnsupportedError
+            One of them is text or made of Python objects: compare on the CPU, with `.cpu()`.
+        """
     def __ne__(self, other: object, /) -> DeviceTensor:  # type: ignore[override]
         """Compare element by element, to a tensor of bool on the device."""
     __hash__: ClassVar[None]  # type: ignore[assignment]
@@ -146,11 +158,13 @@ class DeviceTensor:
         """Give all elements on one axis: the same memory where they lie in that order, else a copy."""
     def flatten(self, order: _Order = "C") -> DeviceTensor:
         """Copy all elements to one axis."""
-    def view(self, dtype: Any) -> DeviceTensor:
+    def view(self, dtype: Any, *shape: Any) -> DeviceTensor:
         """Give the same memory as elements of another type, as NumPy's `view` does.
 
         Raises
         ------
+        TypeError
+            A shape was given, as to PyTorch's `view`: that is `reshape` here.
         ShapeError
             The last axis has no whole number of such elements, or they do not lie side by side (a
             `ValueError`).

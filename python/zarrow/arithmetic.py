@@ -101,6 +101,7 @@ def add_to_classes() -> None:
         ("__str__", _text),
         ("__hash__", _hash),
         ("__round__", _round),
+        ("cpu", _cpu),
         ("item", _item),
     ):
         add_method(_zarrow.DecodedArray, name, function)
@@ -213,6 +214,11 @@ def _iterate(self: Any) -> Iterator[Any]:
 def _reversed(self: Any) -> Iterator[Any]:
     """Give one item of the first axis after the other, from the last on."""
     return (self[position] for position in range(len(self) - 1, -1, -1))
+
+
+def _cpu(self: Any) -> Any:
+    """Give the array itself: its memory is that of the CPU."""
+    return self
 
 
 def _hash(self: Any) -> int:

@@ -11,13 +11,22 @@ from typing import Any
 from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_methods import cast, on_device_of
+from zarrow.errors import UnsupportedError
 
 
 def equal(tensor: Any, other: Any) -> Any:
     """Compare element by element, as IEEE 754 says."""
     np = _zarrow._import("numpy")
-    if other is None or isinstance(other, str | bytes):
-        return NotImplemented
+    if other is None:
+        raise TypeError("None is compared by `is`: type `tensor is None`")
+    if not isinstance(other, int | float | complex) and not hasattr(other, "dtype"):
+        other = np.asarray(other)
+    kinds = tensor.dtype.kind, getattr(getattr(other, "dtype", None), "kind", "")
+    if any(kind in ("S", "U", "T", "O") for kind in kinds):
+        raise UnsupportedError(
+            "a GPU does not compare text and Python objects: type .cpu() for a copy on the CPU",
+            kind="unsupported",
+        )
     try:
         ours, theirs = _alike(np, tensor, other)
     except OverflowError:  # an integer of Python that no element can be
@@ -45,7 +54,7 @@ def _same(ours: Any, theirs: Any) -> Any:
 def not_equal(tensor: Any, other: Any) -> Any:
     """Compare element by element, the other way round."""
     same = equal(tensor, other)
-    return same if same is NotImplemented else same._equal(on_device_of(same, False))
+    return same._equal(on_device_of(same, False))
 
 
 def array_equal(tensor: Any, other: Any, equal_nan: bool = False) -> bool:

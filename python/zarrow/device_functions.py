@@ -43,6 +43,14 @@ def refused(name: str) -> TypeError:
     )
 
 
+def refuse_text(dtype: Any) -> None:
+    """Refuse elements of no fixed size, which zarr-python would put into a buffer."""
+    if getattr(dtype, "kind", "") in ("O", "T"):
+        raise TypeError(
+            "text and Python objects have no layout on a GPU: read and write them outside zarrow.gpu.enable()"
+        )
+
+
 def _of_device(values: Sequence[Any]) -> DeviceTensor:
     return next(value for value in values if isinstance(value, DeviceTensor))
 
@@ -122,8 +130,10 @@ def asarray(
     np = _zarrow._import("numpy")
     if dtype is None:
         dtype = a.dtype if hasattr(a, "dtype") else np.asarray(a).dtype
+    dtype = np.dtype(dtype)
+    refuse_text(dtype)
     # Tensors have the machine's byte order.
-    made = on_device_of(like, a, np.dtype(dtype).newbyteorder("="))
+    made = on_device_of(like, a, dtype.newbyteorder("="))
     given = made.astype(made.dtype, order or "K", copy=bool(copy))
     if copy is False and (given is not made or not is_on_device(a) or np.dtype(a.dtype) != made.dtype):
         raise ValueError("numpy would have to copy, and copy=False says not to")
@@ -204,8 +214,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 def array_equiv(a1: Any, a2: Any) -> bool:
     """Tell whether arrays are equal after they are broadcast."""
     tensor, other = (a1, a2) if isinstance(a1, DeviceTensor) else (a2, a1)
-    same = tensor == other
-    return bool(same is not False and same.all())
+    return bool((tensor == other).all())
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:

@@ -146,6 +146,7 @@ def _rows(tensor: Any, index: Any, is_read: bool) -> _Rows:
 
 def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
     """Step 1. Also tells whether `...`, of no axis maybe, stands between arrays."""
+    _refuse_fields(index)
     items: list[Any] = []
     masks: list[tuple[int, tuple[int, ...]]] = []
     for item in index if isinstance(index, tuple) else (index,):
@@ -182,6 +183,18 @@ def _whole(np: Any, tensor: Any, index: Any) -> tuple[list[Any], bool]:
         ahead = whole[: place if place <= at_end else place - 1 + missing]
         _check_mask(tensor, shape, sum(item is not None for item in ahead))
     return whole, is_split
+
+
+def _refuse_fields(index: Any) -> None:
+    """Refuse names, by which NumPy takes fields of structures."""
+    names = index if isinstance(index, list | tuple) else (index,)
+    name = next((item for item in names if isinstance(item, str)), None)
+    if name is not None:
+        raise IndexingError(
+            f"fields of structures are taken where they are stored: type array.read({name!r}, device=...), "
+            f"or .cpu()[{name!r}] for a copy on the CPU",
+            kind="index",
+        )
 
 
 def _check_mask(tensor: Any, shape: tuple[int, ...], axis: int) -> None:

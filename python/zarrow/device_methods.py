@@ -11,7 +11,7 @@ import operator
 import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from zarrow import _zarrow
 from zarrow._zarrow import DeviceTensor, _help
@@ -21,26 +21,28 @@ from zarrow.errors import DeviceError, ExchangeError, ShapeError, UnsupportedErr
 
 ORDERS = ("C", "F", "A", "K")
 ORDERED = ("lt", "le", "gt", "ge")
-# Functions of NumPy that have another name than their operator.
-UFUNCS = {
-    "abs": "absolute",
-    "and": "bitwise_and",
-    "floordiv": "floor_divide",
-    "ge": "greater_equal",
-    "gt": "greater",
-    "le": "less_equal",
-    "lshift": "left_shift",
-    "lt": "less",
-    "mod": "remainder",
-    "mul": "multiply",
-    "neg": "negative",
-    "or": "bitwise_or",
-    "pos": "positive",
-    "pow": "power",
-    "rshift": "right_shift",
-    "sub": "subtract",
-    "truediv": "true_divide",
-    "xor": "bitwise_xor",
+# Operators as they are written.
+SYMBOLS = {
+    "add": "+",
+    "and": "&",
+    "floordiv": "//",
+    "ge": ">=",
+    "gt": ">",
+    "invert": "~",
+    "le": "<=",
+    "lshift": "<<",
+    "lt": "<",
+    "matmul": "@",
+    "mod": "%",
+    "mul": "*",
+    "neg": "-",
+    "or": "|",
+    "pos": "+",
+    "pow": "**",
+    "rshift": ">>",
+    "sub": "-",
+    "truediv": "/",
+    "xor": "^",
 }
 
 
@@ -56,6 +58,7 @@ def add_to_class() -> None:
         "__float__": lambda self: float(self.item()),
         "__copy__": lambda self: self.copy(),
         "__deepcopy__": _deepcopy,
+        "__array__": _array,
         "__array_function__": _array_function,
         "__getattr__": _getattr,
         "__array_ufunc__": _array_ufunc,
@@ -202,8 +205,16 @@ def _is_column_major(tensor: Any, order: str | None) -> bool:
     return order == "F"
 
 
-def _flags(self: Any) -> SimpleNamespace:
-    return SimpleNamespace(
+class Flags(SimpleNamespace):
+    """How elements lie, by attribute and by NumPy's keys: `flags["C_CONTIGUOUS"]`, `flags["C"]`."""
+
+    def __getitem__(self, key: str, /) -> bool:
+        shortened = {name[0].upper(): name for name in vars(self)}
+        return bool(vars(self)[shortened.get(key, key.lower())])
+
+
+def _flags(self: Any) -> Flags:
+    return Flags(
         c_contiguous=is_c_contiguous(self),
         f_contiguous=is_f_contiguous(self),
         writeable=not self.readonly,
@@ -291,12 +302,16 @@ def flatten(self: Any, order: str = "C") -> Any:
     return reshape(self, -1 if self.size else 0, order=order, copy=True)
 
 
-def view(self: Any, dtype: Any) -> Any:
-    """Give the memory as another type.
+def view(self: Any, dtype: Any, *shape: Any) -> Any:
+    """Give the memory as another type. PyTorch's `view`, of a shape, is refused.
 
     Elements that are on the host still stay there; in the other byte order, which no tensor has, they are an
     array of NumPy's.
     """
+    extents = dtype if isinstance(dtype, list | tuple) else (dtype, *shape)
+    if shape or (extents and all(isinstance(extent, int) for extent in extents)):
+        shown = ", ".join(map(str, extents))
+        raise TypeError(f"view takes a type, .view(dtype): type .reshape({shown}) for another shape")
     on_host = self._on_host()
     if on_host is None:
         return self._reinterpret(dtype)
@@ -418,23 +433,26 @@ def _refused_binary(name: str) -> Callable[..., Any]:
     def method(self: Any, other: Any, /) -> Any:
         if is_on_device(other) and not isinstance(other, DeviceTensor):
             return NotImplemented  # a library that computes there may know tensors
-        raise _refused(name)
+        raise _refused(SYMBOLS[name], f"x.torch() {SYMBOLS[name]} y")
 
     return method
 
 
 def _refused_unary(name: str) -> Callable[..., Any]:
     def method(self: Any, /) -> Any:
-        raise _refused(name)
+        if name == "abs":
+            raise _refused("abs", "abs(x.torch())")
+        raise _refused(SYMBOLS[name], f"{SYMBOLS[name]}x.torch()")
 
     return method
 
 
-def _refused(name: str) -> TypeError:
-    """Say what to type for an operator, by the name of NumPy's function (step 3)."""
-    ufunc = UFUNCS.get(name, name)
-    refused: TypeError = _zarrow._import("zarrow.device_functions").refused(ufunc)
-    return refused
+def _refused(operator: str, instead: str) -> TypeError:
+    """Say what to type for an operator (step 3)."""
+    return TypeError(
+        f"zarrow does not run {operator} on a GPU: type {instead}, which shares the memory (or .cupy(), "
+        ".jax()); .cpu() is a copy on the CPU"
+    )
 
 
 def _deepcopy(self: Any, memo: Any) -> Any:
@@ -458,6 +476,16 @@ def _ne(self: Any, other: Any) -> Any:
     return _zarrow._import("zarrow.device_comparison").not_equal(self, other)
 
 
+def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+    message = "the memory is on a GPU: type .cpu() for a copy on the CPU"
+    if _zarrow._import("zarrow.gpu.enabling").is_enabled():
+        message += (
+            "; if zarr-python or xarray asked for it, read outside zarrow.gpu.enable(), or points by "
+            'zarrow.open(...).vindex.read(points, device="cuda:0")'
+        )
+    raise TypeError(message)
+
+
 def _array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     return _zarrow._import("zarrow.device_functions").answer(self, function, args, kwargs)
 
@@ -471,5 +499,6 @@ def _getattr(self: Any, name: str) -> Any:
     if name == "__cuda_array_interface__":
         message += f": it has no code for {self.dtype.name}: use DLPack, as .torch(), .cupy() and .jax() do"
     if not name.startswith("_"):
-        message += ": .torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
-    raise AttributeError(message, name=name, obj=self)
+        message += f": {_zarrow._import('zarrow.hints').of_device_tensor(name)}"
+    # Python would look for close names itself where it is given the object.
+    raise AttributeError(message, name=name)

@@ -1,8 +1,8 @@
 """Names that people know from other libraries and that are not here, each with what to type instead.
 
-1. `MODULE` has names of modules, `ARRAY`, `GROUP`, `DECODED` and `STREAM` those of what they give, and
-   `OPTIONS` parameters of a new array. What else there is in NumPy, PyTorch, JAX, pandas, polars and xarray,
-   `zarrow.hints` finds by asking them.
+1. `MODULE` has names of modules, `ARRAY`, `GROUP`, `DECODED`, `DEVICE` (tensors of a GPU) and `STREAM` those
+   of what they give, and `OPTIONS` parameters. What else there is in NumPy, PyTorch, JAX, pandas, polars and
+   xarray, `zarrow.hints` finds by asking them.
 2. In a text `{array}`, `{group}` and so on stand for what the name was looked for in. One that begins with
    `nothing:` says why there is nothing to type.
 """
@@ -12,6 +12,10 @@ from __future__ import annotations
 _XARRAY = "xarray.open_zarr(path), which reads by zarr-python"
 _DASK = "dask.array.from_zarr(path), which reads by zarr-python"
 _STORED = "nothing: what was written is stored when the call returns"
+
+_TO_GPU = 'array.read(selection, device="cuda") to read to a GPU, zarrow.gpu.asarray({tensor}) to copy there'
+_READ_TO_GPU = '{array}.read(selection, device="cuda")'
+_GRADIENTS = "x.torch().requires_grad_(), which has gradients"
 
 MODULE = {
     "AsyncArray": "await zarrow.open_async(store, path), whose arrays have read_async and write_async",
@@ -73,10 +77,12 @@ ARRAY = {
     "coords": _XARRAY,
     "delayed": _DASK,
     "digest": "hashlib.sha256({array}[...].tobytes()).digest()",
+    "cuda": _READ_TO_GPU,
     "dims": "{array}.dimension_names",
     "file": "zarrow.open({array}.store)",
     "fillvalue": "{array}.fill_value",
     "flush": _STORED,
+    "gpu": _READ_TO_GPU,
     "getitem": "{array}[selection], or await {array}.read_async(selection)",
     "getitem_async": "await {array}.read_async(selection)",
     "group": "zarrow.open({array}.store)",
@@ -100,7 +106,9 @@ ARRAY = {
     "setitem_async": "await {array}.write_async(selection, values)",
     "store_path": "{array}.store and {array}.path",
     "synchronizer": "nothing: threads and processes may write at once",
+    "to": _READ_TO_GPU + ", or {array}[...].astype(dtype)",
     "to_dask_array": _DASK,
+    "to_device": _READ_TO_GPU,
     "to_dataframe": "{array}.to_arrow().arrow().to_pandas()",
     "to_dataset": _XARRAY,
     "to_pandas": "{array}[...].arrow().to_pandas()",
@@ -119,6 +127,7 @@ GROUP = {
     "copy": '{group}["new"] = {group}["old"]',
     "create": '{group}.create_array("name", shape=..., dtype=...)',
     "create_hierarchy": "{group}.create_group and {group}.create_array",
+    "cuda": '{group}["name"].read(device="cuda")',
     "data_vars": "dict({group}.arrays())",
     "delete": 'del {group}["name"]',
     "df": "{group}.to_arrow().arrow().to_pandas(), or {group}.to_arrow().polars()",
@@ -127,6 +136,7 @@ GROUP = {
     "filename": "{group}.store",
     "flush": _STORED,
     "full_like": '{group}.full("name", array.shape, value, dtype=array.dtype)',
+    "gpu": '{group}["name"].read(device="cuda")',
     "getitem": '{group}["name"], or await zarrow.open_async({group}.store, "name")',
     "getitem_async": 'await zarrow.open_async({group}.store, "name")',
     "head": '{group}["name"][:5]',
@@ -146,6 +156,7 @@ GROUP = {
     "store_path": "{group}.store and {group}.path",
     "subgroups": "dict({group}.groups())",
     "synchronizer": "nothing: threads and processes may write at once",
+    "to": '{group}["name"].read(device="cuda")',
     "to_dataframe": "{group}.to_arrow().arrow().to_pandas()",
     "to_dataset": _XARRAY,
     "to_pandas": "{group}.to_arrow().arrow().to_pandas()",
@@ -170,8 +181,7 @@ DECODED = {
     "clone": "{tensor}.copy()",
     "compute": "nothing: the values are in memory",
     "contiguous": "numpy.ascontiguousarray({tensor})",
-    "cpu": "nothing: the memory is the CPU's; {tensor}.torch() is a torch.Tensor over it",
-    "cuda": "{tensor}.torch().cuda()",
+    "cuda": _TO_GPU + ", or {tensor}.torch().cuda()",
     "data_ptr": "{tensor}.numpy().ctypes.data",
     "detach": "{tensor}.torch(), which has no gradient",
     "dims": "array.dimension_names, of the Array that was read",
@@ -182,6 +192,7 @@ DECODED = {
     "fillna": "numpy.nan_to_num({tensor}, nan=value); of a MaskedTensor .filled(value)",
     "float": "{tensor}.astype('f4')",
     "groupby": "{tensor}.arrow().to_pandas().groupby(...)",
+    "gpu": _TO_GPU,
     "half": "{tensor}.astype('f2'), or {tensor}.torch().half()",
     "head": "{tensor}[:5]",
     "int": "{tensor}.astype('i4')",
@@ -204,7 +215,8 @@ DECODED = {
     "share_memory_": "{tensor}.torch().share_memory_()",
     "softmax": "{tensor}.torch().softmax(axis), or jax.nn.softmax({tensor})",
     "stride": "{tensor}.strides",
-    "to": "{tensor}.torch().to(...), or {tensor}.astype(dtype)",
+    "to": _TO_GPU + ", or {tensor}.torch().to(...), or {tensor}.astype(dtype)",
+    "to_device": _TO_GPU,
     "to_frame": "{tensor}.arrow().to_pandas().to_frame()",
     "to_list": "{tensor}.tolist()",
     "to_pandas": "{tensor}.arrow().to_pandas()",
@@ -215,6 +227,47 @@ DECODED = {
     "value_counts": "numpy.unique({tensor}, return_counts=True)",
     "values": "{tensor}.numpy()",
     "view": "{tensor}.reshape(shape), or {tensor}.numpy().view(dtype)",
+}
+
+# Of a tensor of a GPU.
+DEVICE = {
+    "arrow": "x.cpu().arrow()",
+    "asnumpy": "x.cpu().numpy()",
+    "backward": _GRADIENTS,
+    "bool": "x.astype('bool')",
+    "byte": "x.astype('u1')",
+    "bfloat16": "x.astype('bfloat16')",
+    "char": "x.astype('i1')",
+    "clone": "x.copy()",
+    "contiguous": "numpy.ascontiguousarray(x, like=x)",
+    "cuda": 'nothing: the memory is on a GPU; type zarrow.gpu.asarray(x, device="cuda:1") for another one',
+    "data_ptr": 'x.__cuda_array_interface__["data"][0]',
+    "detach": "x.torch(), which has no gradient",
+    "dim": "x.ndim",
+    "double": "x.astype('f8')",
+    "element_size": "x.itemsize",
+    "expand": "numpy.broadcast_to(x, shape)",
+    "float": "x.astype('f4')",
+    "get": "x.cpu().numpy()",
+    "gpu": 'nothing: the memory is on a GPU; type zarrow.gpu.asarray(x, device="cuda:1") for another one',
+    "half": "x.astype('f2')",
+    "int": "x.astype('i4')",
+    "is_contiguous": "x.flags.c_contiguous",
+    "is_cuda": "x.device",
+    "long": "x.astype('i8')",
+    "numel": "x.size",
+    "permute": "x.transpose(...)",
+    "requires_grad": _GRADIENTS,
+    "requires_grad_": _GRADIENTS,
+    "short": "x.astype('i2')",
+    "stride": "x.strides",
+    "to": 'zarrow.gpu.asarray(x, device="cuda:1") for another GPU, x.cpu() for the CPU, or x.astype(dtype)',
+    "to_device": 'zarrow.gpu.asarray(x, device="cuda:1") for another GPU, or x.cpu() for the CPU',
+    "to_numpy": "x.cpu().numpy()",
+    "tolist": "x.cpu().tolist()",
+    "type": "x.dtype, or x.astype(dtype)",
+    "unsqueeze": "x[None], or numpy.expand_dims(x, axis)",
+    "values": "x.cpu().numpy()",
 }
 
 STREAM = {
@@ -236,6 +289,7 @@ OPTIONS = {
     "compression": "compressors=...",
     "compression_opts": 'compressors={"name": "gzip", "configuration": {"level": 9}}',
     "coords": "nothing: an array has no coordinates, store them as arrays beside it",
+    "device": 'array.read(selection, device="cuda"): a GPU is named where an array is read',
     "dimension_separator": 'chunk_key_encoding={"name": "v2", "separator": "/"}',
     "dims": "dimension_names=...",
     "fillvalue": "fill_value=...",

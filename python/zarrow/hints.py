@@ -98,6 +98,23 @@ def _of_decoded(array: Any, name: str) -> str:
     return f"type {way}" if way else ""
 
 
+def of_device_tensor(name: str) -> str:
+    """Tell what to type for a name that a tensor of a GPU does not have."""
+    from zarrow.familiar_names import DECODED, DEVICE
+
+    np = _zarrow._import("numpy")
+    torch = sys.modules.get("torch")
+    if name in DEVICE:
+        return _to_type(DEVICE[name])
+    if name in METHODS or hasattr(np.ndarray, name):
+        return f"type x.torch().{name}, which shares the memory (or .cupy(), .jax()), or x.cpu().{name}"
+    if name in DECODED or hasattr(getattr(torch, "Tensor", None), name):
+        return f"type x.torch().{name}, which shares the memory"
+    if close := close_name(name, dir(_zarrow.DeviceTensor)):
+        return close
+    return ".torch(), .cupy() and .jax() share its memory and compute, .cpu() is a copy on the CPU"
+
+
 def _of_array(array: Any, name: str) -> str:
     from zarrow.familiar_names import ARRAY, DECODED
 

@@ -130,6 +130,7 @@ def open_array(
     return _open_or_create_array(store, path, mode, zarr_format, opening, options)
 
 
+@says_options
 def load(
     store: Store, path: str = "", *, storage_options: Mapping[str, Any] | None = None
 ) -> DecodedArray | dict[str, Any]:

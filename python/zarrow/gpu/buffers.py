@@ -3,7 +3,9 @@
 1. What comes from a store stays on the host until its elements are needed on the device: codecs of
    zarr-python decode there, and bytes that went to the device at once would come back for that.
 2. What a codec asks for by `as_numpy_array` is copied to the host only where the device has it alone.
-3. A CuPy array is kept and given back as it is, since zarr-python knows its methods. Every other array is
+3. Some codecs of zarr-python compute with NumPy or numcodecs. They get the elements on the CPU, which they
+   come from, or where writing takes them anyway.
+4. A CuPy array is kept and given back as it is, since zarr-python knows its methods. Every other array is
    seen through a Tensor of the same memory.
 
 Source: `zarr.abc.buffer` of zarr-python 3.1 to 3.4.
@@ -11,6 +13,7 @@ Source: `zarr.abc.buffer` of zarr-python 3.1 to 3.4.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any, Literal, Self
@@ -25,14 +28,22 @@ from zarr.registry import register_buffer, register_ndbuffer
 
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_comparison import all_equal
-from zarrow.device_functions import concatenate
+from zarrow.device_functions import concatenate, refuse_text
 from zarrow.device_methods import is_on_device, on_device_of
 from zarrow.errors import UnsupportedError
 from zarrow.gpu.enabling import current_device
 
+# Modules of zarr-python whose codecs compute with NumPy, or with numcodecs.
+ON_THE_CPU = (
+    "zarr.codecs._v2",
+    "zarr.codecs.cast_value",
+    "zarr.codecs.numcodecs._codecs",
+    "zarr.codecs.scale_offset",
+)
+
 
 def _kept(array: Any) -> Any:
-    """Give the array that a buffer holds for one on a device (step 3)."""
+    """Give the array that a buffer holds for one on a device (step 4)."""
     if isinstance(array, DeviceTensor) or type(array).__module__.partition(".")[0] == "cupy":
         return array
     return DeviceTensor._of(array)
@@ -67,11 +78,6 @@ def _uploaded(array: Any) -> Any:
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return DeviceTensor._of(array, current_device())
-
-
-def _refuse_objects(dtype: Any) -> None:
-    if dtype == np.dtype(object):
-        raise TypeError("Python objects are on the CPU: read arrays of them without zarrow.gpu's buffers")
 
 
 def _staged(array: Any) -> Any:
@@ -213,7 +219,7 @@ class NDBuffer(AbstractNDBuffer):
     """
 
     def __init__(self, array: Any) -> None:
-        _refuse_objects(getattr(array, "dtype", None))
+        refuse_text(getattr(array, "dtype", None))
         self._data: Any = _of(array)
         self._swapped: Any = None
 
@@ -232,8 +238,9 @@ class NDBuffer(AbstractNDBuffer):
     @classmethod
     def empty(cls, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C") -> Self:
         """Make a buffer whose elements have no values yet."""
-        dtype = np.dtype(dtype).newbyteorder("=")
-        _refuse_objects(dtype)
+        dtype = np.dtype(dtype)
+        refuse_text(dtype)
+        dtype = dtype.newbyteorder("=")
         return cls(DeviceTensor._empty(shape, dtype, current_device(), order == "F"))
 
     @classmethod
@@ -241,7 +248,7 @@ class NDBuffer(AbstractNDBuffer):
         """Make a buffer of an array: memory of the CPU is copied when the device needs it."""
         if not isinstance(ndarray_like, np.ndarray):
             return cls(ndarray_like)
-        if ndarray_like.dtype == object or not ndarray_like.dtype.isnative:
+        if ndarray_like.dtype.kind in "OT" or not ndarray_like.dtype.isnative:
             return cls.from_numpy_array(ndarray_like)
         return cls(DeviceTensor._staged(ndarray_like, current_device()))
 
@@ -249,7 +256,7 @@ class NDBuffer(AbstractNDBuffer):
     def from_numpy_array(cls, array_like: Any) -> Self:
         """Make a buffer of an array of the CPU, which is copied."""
         array = np.asarray(array_like)
-        _refuse_objects(array.dtype)
+        refuse_text(array.dtype)
         return cls(_uploaded(array))
 
     def as_ndarray_like(self) -> Any:
@@ -257,7 +264,11 @@ class NDBuffer(AbstractNDBuffer):
 
         Elements in the other byte order, which no tensor has, are shown as raw bytes, a `V` type of as many:
         codecs view them as bytes, and nothing takes them for numbers.
+
+        Codecs of zarr-python that compute on the CPU get an array of NumPy (step 3).
         """
+        if sys._getframe(1).f_globals.get("__name__") in ON_THE_CPU:
+            return self.as_numpy_array()
         return self._data if self._swapped is None else self._data.view(f"V{self._swapped.itemsize}")
 
     def as_numpy_array(self) -> Any:

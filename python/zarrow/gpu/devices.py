@@ -6,9 +6,10 @@ import importlib.util
 import pathlib
 from typing import Any
 
+from zarrow import _zarrow
 from zarrow._zarrow import Array
 from zarrow._zarrow import DeviceTensor as Tensor
-from zarrow.errors import DeviceError
+from zarrow.errors import DeviceError, IndexingError, UnsupportedError
 
 
 def is_available() -> bool:
@@ -107,6 +108,8 @@ def asarray(x: Any, device: Any = None) -> Tensor:
     ------
     DeviceError
         There is no such device.
+    TypeError
+        `x` is no array.
     UnsupportedError
         The elements have no layout on a device, as text has none.
     ExchangeError
@@ -115,7 +118,29 @@ def asarray(x: Any, device: Any = None) -> Tensor:
     if isinstance(x, Array):
         read: Tensor = x.read(device="cuda" if device is None else device)
         return read
-    return Tensor._of(x, device)
+    if x is None:
+        raise TypeError("None is no array: give zarrow.gpu.asarray an array, a number or a list of numbers")
+    try:
+        return Tensor._of(x, device)
+    except UnsupportedError:
+        if not Tensor._is_on_device(x):
+            _refuse_layout(_zarrow.asarray(x))
+        raise
+
+
+def _refuse_layout(array: Any) -> None:
+    """Refuse what has no layout on a device."""
+    if isinstance(array, _zarrow.MaskedTensor):
+        raise UnsupportedError(
+            "elements may be missing, and a tensor on a GPU has no mask: type "
+            "zarrow.asarray(x).filled(value), or copy .data and .mask of zarrow.asarray(x)",
+            kind="unsupported",
+        )
+    if isinstance(array, _zarrow.Variable | _zarrow.MaskedVariable):
+        raise UnsupportedError(
+            "text of any length has no layout on a GPU: type zarrow.asarray(x), which is on the CPU",
+            kind="unsupported",
+        )
 
 
 def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str, Any]:
@@ -150,6 +175,10 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     ------
     DeviceError
         There is no such device.
+    IndexingError
+        `selection` names a field of structures, or lies outside (an `IndexError`).
+    TypeError
+        `array` is no Array: that of another library, or a Group.
 
     Examples
     --------
@@ -158,6 +187,14 @@ def explain(array: Array, selection: Any = None, device: Any = None) -> dict[str
     >>> zarrow.gpu.explain(temperature)["decompress"]
     'host'
     """
+    if not isinstance(array, Array):
+        kind = f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
+        raise TypeError(f"expected an array of zarrow.open, found {kind}: type explain(zarrow.open(path))")
+    parts = selection if isinstance(selection, tuple | list) else (selection,)
+    if any(isinstance(part, str) for part in parts):
+        raise IndexingError(
+            "a field of structures is not explained: leave its name out; array.read takes it", kind="index"
+        )
     return Tensor._explain(array, selection, device)
 
 

@@ -1,23 +1,32 @@
 """Have zarr-python read to a GPU, and where its buffers are.
 
-The setting is one for the process, as those of `zarr.config` are: zarr-python reads on threads of its own.
+The settings are those of `zarr.config`, the device among them: they hold for the process, since zarr-python
+reads on threads of its own, and end together.
 """
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any, Self
 
 from zarrow._zarrow import DeviceTensor
 
-_device = "cuda:0"
-
 SETTINGS = {"buffer": "zarrow.gpu.Buffer", "ndbuffer": "zarrow.gpu.NDBuffer"}
+DEVICE = "zarrow.gpu.device"
 
 
-def current_device() -> str:
+def current_device() -> Any:
     """Give the device to which buffers go."""
-    return _device
+    import zarr
+
+    return zarr.config.get(DEVICE, "cuda:0")
+
+
+def is_enabled() -> bool:
+    """Tell whether zarr-python reads to a GPU by zarrow's buffers."""
+    zarr = sys.modules.get("zarr")
+    return zarr is not None and zarr.config.get("ndbuffer", None) == SETTINGS["ndbuffer"]
 
 
 def enable(device: Any = "cuda:0") -> Enabled:
@@ -26,8 +35,10 @@ def enable(device: Any = "cuda:0") -> Enabled:
     zarr-python decodes on the CPU. Bytes stay there until they are elements, so that each crosses to the GPU
     once; `array.read(selection, device="cuda:0")` of zarrow reads the same without zarr-python's detours.
 
-    Arrays of text, `array.vindex` and xarray do not work with it: zarr-python and xarray make arrays of NumPy
-    there, which memory of a GPU refuses. Read those to the CPU, or points by zarrow's own `vindex.read`.
+    Text, `array.vindex` and xarray do not work with it: zarr-python and xarray make arrays of NumPy there,
+    which memory of a GPU refuses. Read those outside, or points by zarrow's own `vindex.read`.
+
+    `zarr.config.reset()` ends it too, with all other settings of zarr-python.
 
     Without `with`, `zarr.config.reset()` ends it, and resets all other settings of zarr-python.
 
@@ -39,7 +50,7 @@ def enable(device: Any = "cuda:0") -> Enabled:
     Returns
     -------
     Enabled
-        A context manager, which sets back what was set before.
+        A context manager, which sets back what was set before. It may be entered again, and enables again.
 
     Raises
     ------
@@ -61,28 +72,35 @@ def enable(device: Any = "cuda:0") -> Enabled:
 
 
 class Enabled:
-    """What `enable` set, to be set back at the end of a `with` block."""
+    """What `enable` set, to be set back at the end of a `with` block.
+
+    It is set at once. A block sets it anew where what was set has a block already, or was set back.
+    """
 
     def __init__(self, device: Any) -> None:
         from zarrow import gpu
 
-        global _device
         gpu.Buffer  # noqa: B018  # registers the classes, or says that zarr-python is missing
+        # A tensor of no elements: it asks the driver for the device, and has the device's name.
+        self._device = DeviceTensor._empty((0,), "uint8", device).device
+        self._settings: list[Any] = []
+        self._blocks = 0
+        self._set()
+
+    def _set(self) -> None:
         import zarr
 
-        # A tensor of no elements: it asks the driver for the device, and has the device's name.
-        name = DeviceTensor._empty((0,), "uint8", device).device
-        self._before = _device
-        self._settings: Any = zarr.config.set(SETTINGS)
-        _device = name
+        self._settings.append(zarr.config.set({**SETTINGS, DEVICE: self._device}))
 
     def __enter__(self) -> Self:
-        self._settings.__enter__()
+        if self._blocks == len(self._settings):
+            self._set()
+        self._blocks += 1
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        global _device
-        _device = self._before
-        self._settings.__exit__(kind, error, trace)
+        self._blocks = max(self._blocks - 1, 0)
+        if self._settings:
+            self._settings.pop().__exit__(kind, error, trace)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -165,9 +167,20 @@ def test_comparisons(values: Any, border: Border) -> None:
         assert isinstance(ours, zarrow.gpu.Tensor) and same(ours, expected)
     nan = zarrow.gpu.asarray(np.array([np.nan, 0.0, -0.0]))
     assert same(nan == nan, [False, True, True]) and same(nan == 0.0, [False, True, True])
-    assert (tensor == "text") is False and (tensor == None) is False  # noqa: E711
     with pytest.raises(ValueError, match="broadcast"):
         tensor == np.zeros(7)  # noqa: B015
+
+
+@pytest.mark.parametrize("values", [["a", "bb"], [b"a", b"bb"], [1.0, 2.0]], ids=["U", "S", "f8"])
+@pytest.mark.parametrize("other", ["a", b"a", ["a"], np.array(["a", "bb"]), np.str_("a"), object()])
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+def test_text_is_compared_on_the_cpu(values: list[Any], other: Any, compare: Callable[..., Any]) -> None:
+    """One bool for all elements would be taken for a mask."""
+    tensor = zarrow.gpu.asarray(np.array(values))
+    with pytest.raises(UnsupportedError, match=r"does not compare text.*\.cpu\(\)"):
+        compare(tensor, other)
+    with pytest.raises(TypeError, match="type `tensor is None`"):
+        compare(tensor, None)
 
 
 @pytest.mark.parametrize(
@@ -180,13 +193,13 @@ def test_operators_that_compute_say_what_to_type(
     tensor = zarrow.gpu.asarray(values)
     other = tensor if other is None else other
     for sides in ((tensor, other), (other, tensor)):
-        with pytest.raises(TypeError, match=r"does not run on a GPU.*\.torch\(\)"):
+        with pytest.raises(TypeError, match=r"(does not|not) run .*on a GPU.*\.torch\(\)"):
             compute(*sides)
 
 
 @pytest.mark.parametrize("compute", [operator.neg, operator.pos, operator.invert, abs])
 def test_operators_of_one_tensor_say_what_to_type(values: Any, compute: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match=r"does not run on a GPU.*\.torch\(\)"):
+    with pytest.raises(TypeError, match=r"(does not|not) run .*on a GPU.*\.torch\(\)"):
         compute(zarrow.gpu.asarray(values))
 
 
@@ -421,3 +434,86 @@ def test_arrays_like_tensors_are_numpys(values: Any) -> None:
     tensor[0], tensor[[1, 2]] = np.ones((1, 1, 53)), np.ones((1, 2, 53))
     values[0], values[[1, 2]] = np.ones((1, 1, 53)), np.ones((1, 2, 53))
     assert same(tensor, values)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("x + 1", "does not run + on a GPU: type x.torch() + y"),
+        ("1 < x", "does not run > on a GPU: type x.torch() > y"),
+        ("~x", "does not run ~ on a GPU: type ~x.torch()"),
+        ("abs(x)", "does not run abs on a GPU: type abs(x.torch())"),
+        ("x.view(53, -1)", "type .reshape(53, -1)"),
+        ("x.view((53, -1))", "type .reshape(53, -1)"),
+        ("x.view(-1)", "type .reshape(-1)"),
+        ('x.to("cuda:1")', 'type zarrow.gpu.asarray(x, device="cuda:1")'),
+        ("x.cuda()", 'zarrow.gpu.asarray(x, device="cuda:1")'),
+        ("x.float()", "type x.astype('f4')"),
+        ("x.mean()", "type x.torch().mean"),
+        ("x.clone()", "type x.copy()"),
+        ("x.groupby(3)", "type x.torch().groupby"),
+        ("x.reshap(3)", "did you mean reshape?"),
+        ("x.nothing_like_it", ".cpu() is a copy on the CPU"),
+        ('x["field"]', "type array.read('field', device=...)"),
+        ('x[["field"]]', "type array.read('field', device=...)"),
+        ('x["field"] = 3', "type array.read('field', device=...)"),
+    ],
+)
+def test_habits_say_what_to_type(values: Any, code: str, expected: str) -> None:
+    with pytest.raises((TypeError, AttributeError, IndexError), match=re.escape(expected)):
+        exec(code, {"x": zarrow.gpu.asarray(values)})
+
+
+def test_flags_by_the_keys_of_numpy(values: Any) -> None:
+    tensor = zarrow.gpu.asarray(values)
+    for view, array in ((tensor, values), (tensor.T, values.T), (tensor[::2], values[::2])):
+        flags = view.flags
+        for key in ("C_CONTIGUOUS", "F_CONTIGUOUS", "C", "F"):
+            assert flags[key] is array.flags[key]
+    assert flags["WRITEABLE"] is True and flags["OWNDATA"] is flags["O"] is False
+    with pytest.raises(KeyError):
+        flags["CONTIGUOUS"]
+
+
+@pytest.mark.parametrize(
+    ("give", "error", "expected"),
+    [
+        (lambda: "abc", UnsupportedError, "text of any length .* type zarrow.asarray"),
+        (lambda: None, TypeError, "None is no array"),
+        (lambda: np.array([object()]), TypeError, "convert the values to one NumPy dtype"),
+        (lambda: zarrow.asarray(np.ma.array([1, 2], mask=[0, 1])), UnsupportedError, r"\.filled\(value\)"),
+        (lambda: pytest.importorskip("pyarrow").array([1, None]), UnsupportedError, r"\.filled\(value\)"),
+    ],
+    ids=["text", "None", "objects", "masked", "nulls"],
+)
+def test_what_has_no_layout_on_a_device(give: Callable[[], Any], error: Any, expected: str) -> None:
+    with pytest.raises(error, match=expected):
+        zarrow.gpu.asarray(give())
+
+
+def test_the_way_to_a_gpu(tmp_path: Path) -> None:
+    zarrow.save(tmp_path / "a.zarr", x=np.arange(4), pairs=np.array([(1, 2.0)], [("a", "i4"), ("b", "f8")]))
+    group = zarrow.open(tmp_path / "a.zarr")
+    for work in (
+        lambda: group["x"].cuda(),
+        lambda: group["x"].to("cuda"),
+        lambda: group["x"][:2].gpu(),
+        lambda: group["x"][:2].to("cuda"),
+        lambda: zarrow.load(tmp_path / "a.zarr", device="cuda"),  # type: ignore[call-arg]
+        lambda: zarrow.open(tmp_path / "a.zarr", device="cuda"),  # type: ignore[call-overload]
+    ):
+        with pytest.raises((AttributeError, TypeError), match=r'array\.read\(selection, device="cuda"\)'):
+            work()
+    with pytest.raises(AttributeError, match=r'group\["name"\]\.read\(device="cuda"\)'):
+        group.cuda()
+    with pytest.raises(TypeError, match=r"found zarrow\.Group: type explain\(zarrow\.open\(path\)\)"):
+        zarrow.gpu.explain(group)  # type: ignore[arg-type]
+    for selection in ("a", ("a", 0), ["a"]):
+        with pytest.raises(IndexError, match="leave its name out"):
+            zarrow.gpu.explain(group["pairs"], selection)
+    assert group["pairs"].read("a", device="cuda").cpu().tolist() == [1]
+
+
+def test_what_is_on_the_cpu_is_there_already() -> None:
+    for array in (zarrow.asarray(np.arange(4)), zarrow.asarray(["a", "b"]), zarrow.asarray([1, None])):
+        assert array.cpu() is array

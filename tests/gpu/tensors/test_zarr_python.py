@@ -39,6 +39,9 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "v2-fortran": {"compressors": numcodecs.Zstd(), "zarr_format": 2, "order": "F"},
 }
 
+if hasattr(zarr.codecs, "ScaleOffset"):
+    LAYOUTS["scale-offset"] = {"filters": zarr.codecs.ScaleOffset(offset=1.0, scale=2.0)}
+
 PIPELINES = [
     "zarr.core.codec_pipeline.BatchedCodecPipeline",
     "zarr.core.codec_pipeline.FusedCodecPipeline",
@@ -103,8 +106,11 @@ def test_lists_along_axes(tmp_path: Path) -> None:
 def test_points_are_refused_by_zarr_python_and_read_by_zarrow(tmp_path: Path) -> None:
     """zarr-python makes an array of NumPy of what it read (its issue 3640)."""
     array = written(tmp_path / "a.zarr", "zstd")
-    with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"\.cpu\(\)"):
+    with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"\.cpu\(\).*outside.*\.vindex\.read\("):
         array.vindex[[1, 2], [3, 4]]
+    tensor = zarrow.gpu.asarray(VALUES)
+    with pytest.raises(TypeError, match=r"\.cpu\(\) for a copy on the CPU$"):
+        np.asarray(tensor)
     points = zarrow.open(tmp_path / "a.zarr").vindex.read(([1, 2], [3, 4]), device="cuda:0")
     assert np.array_equal(points.cpu().numpy(), VALUES[[1, 2], [3, 4]])
 
@@ -116,10 +122,7 @@ def test_prototype_for_one_call(tmp_path: Path, layout: str) -> None:
     assert np.array_equal(tensor.cpu().numpy(), VALUES[3:7])
 
 
-WRITABLE = [name for name in LAYOUTS if not name.startswith("v2-") or name == "v2-raw"]
-
-
-@pytest.mark.parametrize("layout", WRITABLE)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_tensor_is_written(tmp_path: Path, layout: str, border: Border) -> None:
     array = created(tmp_path / "a.zarr", **LAYOUTS[layout])
     tensor = zarrow.gpu.asarray(VALUES)
@@ -133,7 +136,7 @@ def test_a_tensor_is_written(tmp_path: Path, layout: str, border: Border) -> Non
     assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], VALUES)
 
 
-@pytest.mark.parametrize("layout", WRITABLE)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_parts_arrays_and_scalars_are_written(tmp_path: Path, layout: str) -> None:
     array, expected = created(tmp_path / "a.zarr", **LAYOUTS[layout]), np.zeros(SHAPE, "f4")
     with zarrow.gpu.enable():
@@ -148,13 +151,36 @@ def test_parts_arrays_and_scalars_are_written(tmp_path: Path, layout: str) -> No
     assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], expected)
 
 
-def test_writing_compressed_version_2_says_what_to_type(tmp_path: Path) -> None:
-    """zarr-python hands the elements to numcodecs, which reads memory of the CPU."""
-    array = created(tmp_path / "a.zarr", **LAYOUTS["v2-zstd"])
-    with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"\.cpu\(\)"):
-        array[...] = zarrow.gpu.asarray(VALUES)
-    zarrow.open(tmp_path / "a.zarr")[...] = zarrow.gpu.asarray(-VALUES)
-    assert np.array_equal(zarr.open_array(tmp_path / "a.zarr")[...], -VALUES)
+@pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3 specification")
+def test_codecs_of_numcodecs(tmp_path: Path, border: Border) -> None:
+    codecs = pytest.importorskip("zarr.codecs.numcodecs")
+    array = created(tmp_path / "a.zarr", filters=[codecs.Delta(dtype="f4")], compressors=[codecs.LZ4()])
+    tensor = zarrow.gpu.asarray(VALUES)
+    with zarrow.gpu.enable():
+        array[...] = tensor
+        array[3:20, 5:9] = 7
+        sent, back = border.to_device, border.to_host
+        tensor = array[...]
+    assert (border.to_device - sent, border.to_host) == (VALUES.nbytes, back)
+    expected = VALUES.copy()
+    expected[3:20, 5:9] = 7
+    assert np.array_equal(tensor.cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_text_is_read_and_written_outside(tmp_path: Path, zarr_format: Any) -> None:
+    array = zarr.create_array(LocalStore(tmp_path / "a.zarr"), shape=2, dtype=str, zarr_format=zarr_format)
+    array[...] = np.array(["a", "b"])
+    for work in (
+        lambda: array[...],
+        lambda: array[0],
+        lambda: array.__setitem__(0, "c"),
+        lambda: array.__setitem__(..., np.array(["c", "d"])),
+        lambda: array.__setitem__(..., np.array(["c", "d"], object)),
+    ):
+        with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"text.*outside zarrow\.gpu\.enable\(\)"):
+            work()
+    assert array[...].tolist() == ["a", "b"]
 
 
 def test_chunks_of_the_fill_value_are_not_stored(tmp_path: Path) -> None:
@@ -208,6 +234,28 @@ def test_a_store_in_memory(border: Border) -> None:
         tensor = array[16:48]
     assert (border.to_device - sent, border.to_host) == (tensor.nbytes, back)
     assert np.array_equal(tensor.cpu().numpy(), VALUES[16:48])
+
+
+def test_resetting_the_settings_ends_it(tmp_path: Path) -> None:
+    array = written(tmp_path / "a.zarr", "zstd")
+    zarrow.gpu.enable("cuda:1")
+    assert array[...].device == "cuda:1"
+    zarr.config.reset()
+    assert isinstance(array[...], np.ndarray)
+    with zarr.config.set({"buffer": "zarrow.gpu.Buffer", "ndbuffer": "zarrow.gpu.NDBuffer"}):
+        assert array[...].device == "cuda:0"
+
+
+def test_enabling_is_entered_again(tmp_path: Path) -> None:
+    array = written(tmp_path / "a.zarr", "zstd")
+    enabled = zarrow.gpu.enable("cuda:1")
+    for _ in range(2):
+        with enabled:
+            assert array[...].device == "cuda:1"
+            with enabled, zarrow.gpu.enable("cuda:0"):
+                assert array[...].device == "cuda:0"
+            assert array[...].device == "cuda:1"
+        assert isinstance(array[...], np.ndarray)
 
 
 def test_the_device_is_looked_for_at_once(tmp_path: Path) -> None:
