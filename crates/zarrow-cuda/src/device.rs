@@ -274,7 +274,7 @@ impl Device {
     /// # Errors
     /// What the driver answers.
     pub fn release_memory(&'static self) -> Result<()> {
-        self.idle.release();
+        self.idle.release(self);
         self.give_back()
     }
 

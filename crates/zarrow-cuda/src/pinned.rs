@@ -1,13 +1,14 @@
 //! Memory of the host that a device copies from by itself: the slots that a read goes through.
 //!
 //! Pinning pages takes milliseconds, so that slots are kept for later: as many as all threads use at once, given back by
-//! [`Device::release_memory`]. A slot remembers the last copy from it; whoever takes it waits for that first.
+//! [`Device::release_memory`]. A slot remembers the last copies from it; whoever takes it waits for these first.
 
 use crate::device::{Current, Device};
 use crate::driver::functions::Address;
 use crate::driver::status::OUT_OF_MEMORY;
 use crate::error::{Error, Result};
 use crate::stream::{Event, Stream};
+use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::fmt;
 use std::ops::Range;
@@ -36,9 +37,9 @@ struct Pinned {
     pointer: NonNull<u8>,
     nbytes: usize,
     generation: u64,
-    /// The last copy from or to it.
-    last: Option<Event>,
-    /// Whether a copy may use it of which no event tells: it is never used again.
+    /// The last copy from or to it in each stream that has copied.
+    copies: SmallVec<[(Stream, Event); 1]>,
+    /// Whether a copy may use it of which no event tells: it is used again when the whole device was waited for.
     lost: bool,
 }
 
@@ -55,9 +56,14 @@ impl Pinned {
         let allocated = unsafe { current.driver.host_allocate(&raw mut pointer, nbytes.max(1), PORTABLE) };
         let out_of_memory = || Error::OutOfMemory { nbytes, place: "pinned memory of the host".to_owned() };
         match (allocated, NonNull::new(pointer.cast())) {
-            (Ok(()), Some(pointer)) => {
-                Ok(Pinned { device, pointer, nbytes, generation: generation(), last: None, lost: false })
-            }
+            (Ok(()), Some(pointer)) => Ok(Pinned {
+                device,
+                pointer,
+                nbytes,
+                generation: generation(),
+                copies: SmallVec::new(),
+                lost: false,
+            }),
             (Ok(()), None) | (Err(Error::Driver { code: OUT_OF_MEMORY, .. }), _) => Err(out_of_memory()),
             (Err(error), _) => Err(error),
         }
@@ -67,7 +73,7 @@ impl Pinned {
 impl Pinned {
     /// Whether a copy still uses it, or nobody can say.
     fn is_busy(&self) -> bool {
-        self.last.as_ref().is_some_and(|last| !last.is_reached().unwrap_or(false))
+        self.copies.iter().any(|(_, copy)| !copy.is_reached().unwrap_or(false))
     }
 }
 
@@ -77,7 +83,7 @@ impl Drop for Pinned {
             return;
         }
         // Memory that a copy still uses is not freed: a device that fails cannot say when it is done.
-        if self.last.take().is_some_and(|last| last.wait().is_err()) {
+        if self.copies.drain(..).any(|(_, copy)| copy.wait().is_err()) {
             return;
         }
         if let Ok(current) = self.device.enter() {
@@ -89,14 +95,19 @@ impl Drop for Pinned {
 
 /// The slots of a device that nobody has.
 #[derive(Default)]
-pub(crate) struct Idle(Mutex<Vec<Pinned>>);
+pub(crate) struct Idle {
+    slots: Mutex<Vec<Pinned>>,
+    /// Those of which nobody can say when their copies end.
+    lost: Mutex<Vec<Pinned>>,
+}
 
 impl Idle {
     /// A slot of at least `nbytes`: the smallest that no copy uses, or a new one. Where copies use [`MAX_BUSY`] already, it is
     /// the first of these, whose copy ends first.
     pub(crate) fn take(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
+        self.recover(device);
         let found = {
-            let mut idle = self.0.lock();
+            let mut idle = self.slots.lock();
             // Large slots are left to those who need them.
             let fits = |pinned: &Pinned| pinned.nbytes >= nbytes && pinned.nbytes / MOST_TIMES <= nbytes;
             let fitting = idle.iter().enumerate().filter(|(_, pinned)| fits(pinned));
@@ -120,17 +131,35 @@ impl Idle {
     }
 
     /// Frees all of them.
-    pub(crate) fn release(&self) {
-        let idle = std::mem::take(&mut *self.0.lock());
+    pub(crate) fn release(&self, device: &'static Device) {
+        self.recover(device);
+        let idle = std::mem::take(&mut *self.slots.lock());
         drop(idle);
     }
 
+    /// Frees the slots of which nobody can say when their copies end, once the device is done with everything.
+    fn recover(&self, device: &'static Device) {
+        let mut lost = std::mem::take(&mut *self.lost.lock());
+        if lost.is_empty() {
+            return;
+        }
+        if device.synchronize_all().is_ok() {
+            lost.iter_mut().for_each(|pinned| pinned.lost = false);
+        } else {
+            self.lost.lock().append(&mut lost);
+        }
+    }
+
     fn put(&self, pinned: Pinned) {
+        if pinned.lost {
+            self.lost.lock().push(pinned);
+            return;
+        }
         let kept = {
-            let mut idle = self.0.lock();
+            let mut idle = self.slots.lock();
             let held: usize = idle.iter().map(|pinned| pinned.nbytes).sum();
             let used = (num_threads() + MAX_BUSY + 2).saturating_mul(pinned.nbytes.min(LARGE_NBYTES));
-            if !pinned.lost && held.saturating_add(pinned.nbytes) <= KEPT_NBYTES.max(used) {
+            if held.saturating_add(pinned.nbytes) <= KEPT_NBYTES.max(used) {
                 idle.push(pinned);
                 None
             } else {
@@ -150,10 +179,10 @@ impl Slot {
     /// The memory, when no copy uses it any more.
     pub(crate) fn ready(&mut self) -> Result<(NonNull<u8>, usize)> {
         let Some(pinned) = &mut self.pinned else { return Ok((NonNull::dangling(), 0)) };
-        if let Some(last) = pinned.last.take() {
-            // Where nobody can say when the copy ends, the memory is never used again.
+        if !pinned.copies.is_empty() {
+            // Where nobody can say when a copy ends, the memory is not used before the whole device is done.
             pinned.lost = true;
-            last.wait()?;
+            pinned.copies.drain(..).try_for_each(|(_, copy)| copy.wait())?;
             pinned.lost = false;
         }
         Ok((pinned.pointer, pinned.nbytes))
@@ -192,7 +221,10 @@ impl Slot {
         // SAFETY: the range lies in the memory.
         let start = unsafe { pinned.pointer.add(bytes.start) };
         submit(&current, start.as_ptr().cast())?;
-        pinned.last = Some(Event::record(pinned.device, stream)?);
+        let copy = Event::record(pinned.device, stream)?;
+        // It comes after the copies before in the same stream.
+        pinned.copies.retain(|(other, _)| *other != stream);
+        pinned.copies.push((stream, copy));
         pinned.lost = false;
         Ok(())
     }

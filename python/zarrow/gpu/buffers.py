@@ -378,8 +378,8 @@ def _turned(tensor: Any) -> Any:
             kind="unsupported",
         )
     words = 2 if tensor.dtype.kind == "c" else 1
-    flat = tensor.reshape(-1 if tensor.size else 0)
     # For the view of bytes elements have to lie side by side, along one axis.
+    flat = tensor.ravel()
     flat = flat.view("uint8").reshape(-1 if tensor.size else 0, words, tensor.dtype.itemsize // words)
     return flat[:, :, ::-1].copy().reshape(-1 if tensor.size else 0).view(tensor.dtype).reshape(tensor.shape)
 

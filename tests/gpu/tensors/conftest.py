@@ -90,6 +90,11 @@ class Border:
         return int(self._counters()[8])
 
     @property
+    def live_pinned(self) -> int:
+        """Pinned memory of the host."""
+        return int(self._counters()[9])
+
+    @property
     def live_bytes(self) -> int:
         """What is allocated on devices."""
         zarrow.gpu.synchronize()

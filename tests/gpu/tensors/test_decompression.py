@@ -152,3 +152,24 @@ def test_reads_measure(tmp_path: Path) -> None:
     array = zarrow.create_array(tmp_path / "x", data=values, chunks=1 << 12, compressors=lz4)
     array.read(device="cuda:0", decompress="device")
     assert {"link", "ratio"} <= set(zarrow.gpu.explain(array, device="cuda:0")["measured"])
+
+
+def test_of_several_corrupt_chunks_the_host_names_one(tmp_path: Path) -> None:
+    """The device tells late that a checksum is wrong; the header of another chunk is looked at before."""
+    values = np.random.default_rng(1).integers(0, 40, 4096 * 8).astype("i4")
+    zstd = {"name": "zstd", "configuration": {"level": 1, "checksum": True}}
+    array = zarrow.create_array(tmp_path / "array", data=values, chunks=4096, compressors=[zstd])
+    for chunk, place in ((0, -1), (5, 0)):
+        path = tmp_path / "array" / "c" / str(chunk)
+        stored = bytearray(path.read_bytes())
+        stored[place] ^= 1
+        path.write_bytes(stored)
+    threads = zarrow.num_threads()
+    zarrow.set_num_threads(1)
+    try:
+        for options in ({}, {"device": "cuda:0"}, {"device": "cuda:0", "decompress": "device"}):
+            with pytest.raises(zarrow.ZarrowError, match="checksum") as caught:
+                array.read(**options)
+            assert caught.value.chunk == (0,)
+    finally:
+        zarrow.set_num_threads(threads)

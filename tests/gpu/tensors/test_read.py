@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -160,6 +161,19 @@ def test_streams(tmp_path: Path, values: Any) -> None:
     with pytest.raises(DeviceError, match="invalid stream 0x1000: it is not there any more") as caught:
         array.read(device="cuda:0", stream=0x1000)
     assert caught.value.kind == "stream"
+
+
+@pytest.mark.parametrize("function", ["cuMemcpyHtoDAsync_v2", "cuEventCreate", "cuEventRecord"])
+def test_pinned_memory_comes_back_after_failures(
+    tmp_path: Path, values: Any, border: Border, function: str
+) -> None:
+    array = stored(tmp_path, values)
+    for call in (1, 2, 3, 4):
+        with failing(function, call), contextlib.suppress(DeviceError):
+            array.read(device="cuda:0")
+    zarrow.gpu.release_memory()
+    assert border.live_pinned == 0
+    assert np.array_equal(array.read(device="cuda:0").cpu().numpy(), values)
 
 
 def test_memory_that_another_library_has_is_written_after_it(tmp_path: Path, values: Any) -> None:

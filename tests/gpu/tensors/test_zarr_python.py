@@ -304,3 +304,15 @@ def test_chunks_of_one_column() -> None:
         array = zarr.create_array(store, shape=(4, 3), dtype="u4", chunks=(2, 1))
         array[:] = expected
     assert np.array_equal(zarr.open_array(store)[:], expected)
+
+
+def test_elements_that_lie_apart_are_written_in_the_other_byte_order(tmp_path: Path) -> None:
+    import zarr.codecs
+
+    big = zarr.codecs.BytesCodec(endian="big")
+    array = zarr.create_array(
+        tmp_path / "big", shape=8, chunks=4, dtype="i2", compressors=None, serializer=big
+    )
+    with zarrow.gpu.enable():
+        array[...] = zarrow.gpu.asarray(np.arange(16, dtype="i2"))[::2]
+    assert np.array_equal(zarr.open_array(tmp_path / "big")[...], np.arange(0, 16, 2))
