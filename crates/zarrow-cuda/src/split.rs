@@ -7,6 +7,7 @@
 //! 3. A split has to save a tenth against the better single route. Otherwise all goes that way.
 
 use crate::decompress::frames::BATCH_NBYTES;
+use crate::device::MAX_LANES;
 use crate::rates::Rates;
 
 /// What a split has to take at most, of the better single route.
@@ -99,8 +100,9 @@ impl Model {
                 largest_chunk = largest_chunk.max(alike.nbytes);
             }
         }
-        let batches = (there / BATCH_NBYTES as f64).ceil();
-        let on_device = (there / device.value).max(batches * largest_frame as f64 / device_frame.value);
+        // As many batches as there are lanes are at work at once.
+        let rounds = (there / (BATCH_NBYTES * MAX_LANES) as f64).ceil();
+        let on_device = (there / device.value).max(rounds * largest_frame as f64 / device_frame.value);
         let on_host = (here / self.threads).max(largest_chunk as f64) / host_thread.value;
         let crossing = (there / ratio.value.max(1.0) + here) / link.value;
         (on_device, on_host.max(crossing))
