@@ -244,7 +244,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Refuses a name that no value would make an option.
+    /// Refuses the name of an unknown option, whatever its value is.
     fn check_known(&self, location: &Location, name: &str) -> Result<()> {
         let is_table = TABLES.contains(&name)
             || (name == "headers" && matches!(location.service, Service::Http { .. } | Service::Gcs { .. }));

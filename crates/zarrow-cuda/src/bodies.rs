@@ -1,11 +1,11 @@
 //! Pinned memory that the bodies of a remote store land in, and from which the device copies them.
 //!
-//! 1. A body is a range of a *page*, a slot of pinned memory. A page is shared by many bodies, so that no memory is pinned
-//!    for one request; a body that is larger than others has a page of its own. Nobody waits for a page: where there is
-//!    none, bodies are in ordinary memory.
+//! 1. A body is a range of a *page*, a slot of pinned memory. Many bodies share a page, since pinning takes
+//!    too long to do it for each request. A body that is larger than a page has one of its own. The threads of a store do
+//!    not wait for a page: where none is free, bodies go to ordinary memory.
 //! 2. The first wave that needs a body has all of it copied to the device, once. Other waves find it there. A body of which
 //!    the host decodes all chunks is not copied.
-//! 3. A page goes back to the ring when none of its bodies is left. Its slot remembers the last copy from it.
+//! 3. A page goes back to the ring when none of its bodies is left. Its slot waits for the copies from it, in every lane.
 
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -97,7 +97,7 @@ impl PinnedBodies {
 impl BodyAlloc for PinnedBodies {
     fn body(&self, nbytes: usize) -> Option<BodyMemory> {
         let (page, start) = self.place(nbytes)?;
-        // SAFETY: the range lies in the page.
+        // SAFETY: `place` has found room for the body from `start` on, within the page.
         let pointer = unsafe { page.pointer.add(start) };
         let bytes = start..start + nbytes;
         let body = Arc::new(PinnedBody { device: self.device, page, bytes, sent: ProcessMutex::default() });

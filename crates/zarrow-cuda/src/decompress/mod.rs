@@ -67,8 +67,8 @@ pub trait Decompressor: Send + Sync {
     /// What the library answers. What is wrong with a frame is told in its status.
     ///
     /// # Safety
-    /// The lists, the frames that they name, and the `temporary_nbytes` bytes at `temporary` lie in memory of that
-    /// device. It stays allocated until the stream has finished the batch.
+    /// All of this is memory of the device, and stays allocated until the stream has finished the batch: the lists, the frames
+    /// and destinations in them, and `temporary_nbytes` bytes at `temporary`.
     unsafe fn decompress(
         &self,
         frames: &Frames,

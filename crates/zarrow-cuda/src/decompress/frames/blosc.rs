@@ -1,7 +1,7 @@
 //! The blocks of a chunk of Blosc 1, and the pieces of a block.
 //!
-//! Those of LZ4, zstd and zlib are frames of the device, whatever the shuffle. Pieces that are stored as they are need
-//! nobody who decompresses. Left to the host:
+//! Those of LZ4, zstd and zlib are frames of the device, whatever the shuffle. Pieces that are stored as they are are
+//! copied. The host decodes:
 //! - BloscLZ, and snappy, which it refuses;
 //! - pieces that overlap so far that they are more bytes than the chunk has;
 //! - zstd with a checksum, which no writer makes there: the byte that is patched might be one of another piece too.

@@ -129,8 +129,9 @@ impl Filling<'_> {
     /// Adds to the lists of the wave.
     pub(super) fn add(&self, add: impl FnOnce(&mut Wave) -> Result<()>) -> Result<()> {
         let mut shared = self.shared.lock();
-        // It is there as long as somebody fills it.
-        shared.wave.as_mut().map_or_else(|| Err(Error::Forked), add)
+        let given =
+            || Err(Error::Unsupported("a wave was given to the device while it was filled".to_owned()));
+        shared.wave.as_mut().map_or_else(given, add)
     }
 }
 
@@ -167,7 +168,7 @@ impl Wave {
         }
         self.used = start + room.nbytes;
         self.promised += room.decompressed;
-        // SAFETY: it lies in the slot.
+        // SAFETY: `start` is at most `nbytes`, the length of the slot, as was checked above.
         Ok((start, unsafe { pointer.add(start) }))
     }
 
@@ -181,9 +182,11 @@ impl Wave {
 
     /// The number of a body in this wave.
     pub(super) fn number_of(&mut self, body: &Arc<PinnedBody>) -> Result<usize> {
-        if !self.bodies.last().is_some_and(|last| Arc::ptr_eq(last, body)) {
-            self.bodies.try_push(Arc::clone(body))?;
+        // Chunks of one body come one after the other, though those of other threads may stand between them.
+        if let Some(number) = self.bodies.iter().rposition(|other| Arc::ptr_eq(other, body)) {
+            return Ok(number);
         }
+        self.bodies.try_push(Arc::clone(body))?;
         Ok(self.bodies.len() - 1)
     }
 
@@ -225,7 +228,7 @@ impl Wave {
         chunk.pieces.iter().try_for_each(|piece| Ok(self.pieces.try_push((elements, *piece))?))
     }
 
-    /// Where a frame is copied to that lies at `source`.
+    /// Copies the frame at `source` among the decompressed bytes, and gives its new place.
     fn copied(&mut self, source: Origin, nbytes: usize, alignment: usize) -> Result<Origin> {
         let destination = self.decompressed.next_multiple_of(alignment);
         self.decompressed = destination + nbytes;
@@ -242,7 +245,8 @@ impl Waves<'_> {
         work: impl FnOnce(&mut Filling<'_>) -> zarrow::Result<T>,
     ) -> zarrow::Result<T> {
         let (shared, start, pointer) = self.reserve(room).map_err(|error| self.stop(error))?;
-        // SAFETY: the bytes were set aside for this thread alone, in a slot that no copy uses before its threads have ended.
+        // SAFETY: `set_aside` gives each range of the slot to one caller. The slot is copied from only when `fillers` is 0, and this
+        // caller counts until its work is done.
         let memory = unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr().cast(), room.nbytes) };
         let done = work(&mut Filling { shared: &shared, start, memory });
         let full = {

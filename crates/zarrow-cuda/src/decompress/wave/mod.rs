@@ -1,16 +1,15 @@
 //! Waves: pinned slots full of stored chunks, which the device decompresses and places.
 //!
 //! 1. The threads of the read fill one wave together. A thread that is handed a chunk sets bytes of the slot aside, and has the
-//!    chunk's stored bytes read there; that is the only copy on the host. Those of a remote store have landed in pinned memory, and stay there
-//!    (`bodies.rs`). A chunk that the host is to decode is decoded straight to the slot.
-//! 2. When the slot is full, or holds enough to decompress, the next one is taken. The last thread to fill the full one gives it
-//!    to the device: what is to be done is listed behind the bytes: the frames, and the
-//!    boxes of elements with their places. The addresses are known, since the memory of the device has been taken.
-//! 3. The wave goes to a lane (`lanes.rs`): its slot and bodies are copied beside what the device still does for others.
-//!    Then pieces that are stored as they are go to their place among the decompressed ones, and frames that are not aligned to
-//!    an aligned one; frames are decompressed in one batch for each format; their checksums are verified; one launch undoes the
-//!    shuffle and the byte order, crops, transposes and scatters all elements. Missing chunks are
-//!    boxes that are filled.
+//!    chunk's stored bytes read there: that is the only copy on the host. Chunks of a remote store have landed in pinned memory
+//!    already, and stay there (`bodies.rs`). A chunk that the host is to decode is decoded straight to the slot.
+//! 2. When the slot is full, or holds enough to decompress, the next one is taken. The last thread that fills the full wave
+//!    gives it to the device. It takes memory there, and lists the frames and the boxes of elements by their addresses, behind
+//!    the bytes or in a slot of their own.
+//! 3. The wave goes to a lane (`lanes.rs`): its slot and bodies are copied while the device still works on others. Then raw
+//!    pieces are copied to their place among the decompressed ones, and frames to an aligned one; frames are decompressed in one
+//!    batch for each format; their checksums are verified; one launch undoes the shuffle and the byte order, crops,
+//!    transposes and scatters all elements, and fills the boxes of missing chunks.
 //! 4. The statuses of all frames are copied back, and looked at when the last wave is done.
 
 mod answers;

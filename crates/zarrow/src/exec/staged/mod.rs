@@ -8,8 +8,8 @@
 //! 2. As many requests are in flight as the store likes, and as fit the memory that a read may have in flight. The indexes
 //!    of shards go first, the rest in turns over the objects. All ranges of a leaf are admitted at once, so that no leaf
 //!    waits for memory that other unfinished leaves have.
-//! 3. A receiver copies frames to a [body](bodies), in [memory](body_memory) of ours or of the sink's, or straight to their [places](landing) where elements lie in the result as
-//!    they are stored, and tells the job. It has nothing of the read but places that can be taken from it, so that a request
+//! 3. A receiver copies frames to a [body](bodies), in [memory](body_memory) of ours or of the sink's, or straight to their
+//!    [places](landing) where elements lie in the result as they are stored, and tells the job. It has nothing of the read but places that can be taken from it, so that a request
 //!    that is cancelled, or lost in a forked child, is nobody's concern.
 //! 4. A thread that takes a task handles what has landed, or decodes a leaf whose bytes are there by the same
 //!    [`Chunk::read`](super::chunk) as any other read. Each leaf is decoded once: its claims are made where it is.
