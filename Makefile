@@ -33,6 +33,11 @@ export PYO3_CONFIG_FILE := $(CURDIR)/crates/zarrow-python/pyo3-config.txt
 export PYO3_BUILD_EXTENSION_MODULE := 1
 CARGO_FLAGS := --release --workspace --locked
 
+# Each run of tests has a time limit and leaves no process behind: tests/in_time.py. In Python each test has one too
+# (`faulthandler_timeout` in pyproject.toml).
+IN_TIME := $(PYTHON) "$(CURDIR)/tests/in_time.py"
+CARGO_TEST := cargo --config "target.'cfg(all())'.runner = ['$(PYTHON)', '$(CURDIR)/tests/in_time.py', '900']" test
+
 step = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help tools wheel demo bench test soak architecture software-device ptx test-kernels test-device test-gpu bench-gpu data-types habits crates miri asan test-torch test-stores fuzz lint lock clean
@@ -58,7 +63,7 @@ $(VENV)/ready: requirements/test.lock | tools
 $(TORCH)/ready: requirements/torch.lock | $(VENV)/ready
 	$(call step,PyTorch in $(TORCH) (some gigabytes))
 	rm -rf $(TORCH) $(TORCH).part && mkdir -p $(TORCH).part
-	TMPDIR=$(CURDIR)/$(TORCH).part $(PIP_INSTALL) --no-deps --no-compile --target $(TORCH) --requirement requirements/torch.lock
+	TMPDIR="$(CURDIR)/$(TORCH).part" $(PIP_INSTALL) --no-deps --no-compile --target $(TORCH) --requirement requirements/torch.lock
 	@rm -rf $(TORCH).part && touch $@
 
 $(PEERS)/ready: requirements/bench.lock | $(VENV)/ready
@@ -115,12 +120,12 @@ lint: $(VENV)/ready ## formatting, lints, types and the rules of the architectur
 
 test: lint ## everything that must hold before a change lands
 	$(call step,Rust tests)
-	cargo test $(CARGO_FLAGS)
+	$(CARGO_TEST) $(CARGO_FLAGS)
 	@$(MAKE) --no-print-directory wheel
 	$(call step,stubtest)
 	$(BIN)/python tests/stubtest.py
 	$(call step,Python tests)
-	$(BIN)/pytest -m 'not torch and not stores and not kernels and not gpu'
+	$(IN_TIME) 3600 $(BIN)/pytest -m 'not torch and not stores and not kernels and not gpu'
 	@$(MAKE) --no-print-directory test-kernels test-device
 
 habits: ## docs/habits.md, written anew from the lines that the tests run
@@ -128,17 +133,17 @@ habits: ## docs/habits.md, written anew from the lines that the tests run
 
 data-types: wheel $(TORCH)/ready ## docs/data-types.md, written anew from what its cells prove
 	$(call step,data types)
-	cd tests && PYTHONPATH=$(CURDIR)/$(TORCH) ../$(BIN)/python -m data_types
+	cd tests && PYTHONPATH="$(CURDIR)/$(TORCH)" ../$(BIN)/python -m data_types
 
 test-torch: wheel $(TORCH)/ready ## the tests that need PyTorch
 	$(call step,PyTorch tests)
-	PYTHONPATH=$(TORCH) $(BIN)/pytest -m torch
+	PYTHONPATH=$(TORCH) $(IN_TIME) 1800 $(BIN)/pytest -m torch
 
 test-stores: wheel ## the stores in the cloud against real servers: s3s-fs, azurite, fake-gcs-server, nginx
 	$(call step,servers in build/stores)
 	cd tests && ../$(BIN)/python -m stores.install
 	$(call step,store tests)
-	$(BIN)/pytest -m stores
+	$(IN_TIME) 3600 $(BIN)/pytest -m stores
 
 # The driver of CUDA in software, in which the kernels run as C++ (crates/zarrow-cuda/software_device), plain and under
 # sanitizers. Contraction is off, as on the GPU: a multiplication and an addition are rounded each.
@@ -211,28 +216,28 @@ ptx: $(NVRTC)/ready ## crates/zarrow-cuda/ptx/zarrow.ptx, compiled anew from the
 
 # Python itself is not compiled for AddressSanitizer, whose library has to be loaded before any other. Python keeps memory
 # until it ends, so leaks are not looked for.
-KERNEL_TESTS := $(BIN)/pytest --quiet --confcutdir tests/gpu tests/gpu/kernels
+KERNEL_TESTS := $(IN_TIME) 1800 $(BIN)/pytest --quiet --confcutdir tests/gpu tests/gpu/kernels
 UNDER_ASAN = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 
 test-kernels: $(NVRTC)/ready $(SOFTWARE_NVCOMP).5 $(SOFTWARE_NVCOMP).6 $(SOFTWARE_DEVICE) $(SOFTWARE_DEVICE_ASAN) ## the CUDA kernels and the software device, with sanitizers too; the PTX
 	$(call step,kernels)
-	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) ZARROW_NVRTC=$(CURDIR)/$(NVRTC) $(KERNEL_TESTS) tests/gpu/test_ptx.py
+	ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE)" ZARROW_NVRTC="$(CURDIR)/$(NVRTC)" $(KERNEL_TESTS) tests/gpu/test_ptx.py
 	$(call step,the table of nvCOMP)
 	for library in $(NVCOMP)/nvidia/libnvcomp/lib64/libnvcomp.so.6 $(NVCOMP5)/nvidia/libnvcomp/lib64/libnvcomp.so.5 \
 	  $(SOFTWARE_NVCOMP).6 $(SOFTWARE_NVCOMP).5; do \
-	  ZARROW_NVCOMP=$(CURDIR)/$$library cargo test $(CARGO_FLAGS) --lib the_library_tells -- --ignored; \
+	  ZARROW_NVCOMP="$(CURDIR)/$$library" $(CARGO_TEST) $(CARGO_FLAGS) --lib the_library_tells -- --ignored; \
 	done
 	$(call step,reads through the older table)
-	ZARROW_NVCOMP=$(CURDIR)/$(SOFTWARE_NVCOMP).5 cargo test $(CARGO_FLAGS) --test device -- decompressed batches
+	ZARROW_NVCOMP="$(CURDIR)/$(SOFTWARE_NVCOMP).5" $(CARGO_TEST) $(CARGO_FLAGS) --test device -- decompressed batches
 	$(call step,kernels under AddressSanitizer)
-	$(UNDER_ASAN) ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE_ASAN) $(KERNEL_TESTS)
+	$(UNDER_ASAN) ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE_ASAN)" $(KERNEL_TESTS)
 
 # In a process of their own: which driver there is, is found out once.
 test-device: wheel $(SOFTWARE_DEVICE) $(SOFTWARE_NVCOMP).6 ## tensors on a GPU and zarr-python's buffers there, on the software device
 	$(call step,tensors on a device)
-	ZARROW_CUDA_DRIVER=$(CURDIR)/$(SOFTWARE_DEVICE) ZARROW_NVCOMP=$(CURDIR)/$(SOFTWARE_NVCOMP).6 \
-	  $(BIN)/pytest -m gpu tests/gpu/tensors
+	ZARROW_CUDA_DRIVER="$(CURDIR)/$(SOFTWARE_DEVICE)" ZARROW_NVCOMP="$(CURDIR)/$(SOFTWARE_NVCOMP).6" \
+	  $(IN_TIME) 1800 $(BIN)/pytest -m gpu tests/gpu/tensors
 
 # What `make test-torch` and `make demo` have downloaded is used where it is there.
 GPU_LIBRARIES = $(NVCOMP)$(if $(wildcard $(TORCH)/ready),:$(TORCH))
@@ -246,7 +251,7 @@ test-gpu: wheel $(NVCOMP)/ready ## the same, and the kernels, on this machine's 
 ifdef SANITIZER
 	$(call step,tensors on the GPU under compute-sanitizer)
 	@if [ -z "$(COMPUTE_SANITIZER)" ]; then echo "skipped: compute-sanitizer was not found (it comes with the CUDA toolkit)"; else \
-	  PYTHONPATH=$(GPU_LIBRARIES) $(COMPUTE_SANITIZER) --error-exitcode 9 $(BIN)/python -m pytest -m gpu $(SANITIZED); fi
+	  PYTHONPATH=$(GPU_LIBRARIES) $(COMPUTE_SANITIZER) --error-exitcode 9 $(BIN)/python -m pytest -o faulthandler_timeout=0 -m gpu $(SANITIZED); fi
 else
 	$(call step,tensors on the GPU)
 	PYTHONPATH=$(GPU_LIBRARIES) $(BIN)/pytest -m gpu tests/gpu/tensors
@@ -284,7 +289,7 @@ crates: tools ## what a Rust user gets: each feature tested and documented, each
 # Miri comes with nightly toolchains of rustup: it runs the tests on a machine that knows which pointer may reach what.
 # Random tests have few cases there, since it is some thousand times slower.
 MIRI := PROPTEST_CASES=8 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1 MIRIFLAGS=-Zmiri-disable-isolation \
-  CARGO_TARGET_DIR=$(CURDIR)/build/miri cargo +nightly miri test
+  CARGO_TARGET_DIR="$(CURDIR)/build/miri" cargo +nightly miri test
 
 miri: tools ## undefined behaviour in the unsafe code of zarrow-dlpack and zarrow-array
 	$(call step,Miri)
@@ -297,7 +302,7 @@ miri: tools ## undefined behaviour in the unsafe code of zarrow-dlpack and zarro
 # memory of its stack.
 CLANG := $(firstword $(foreach name,clang clang-14,$(if $(shell command -v $(name)),$(name))))
 ASAN := ASAN_OPTIONS=detect_odr_violation=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
-  CARGO_TARGET_DIR=$(CURDIR)/build/asan \
+  CARGO_TARGET_DIR="$(CURDIR)/build/asan" \
   $(if $(CLANG),CC=$(CLANG) CFLAGS=-fsanitize=address,CFLAGS=-fno-sanitize-address-use-after-scope)
 
 asan: tools ## memory that changes while it is written from or read into, under AddressSanitizer
@@ -311,7 +316,7 @@ FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 FUZZ := build/fuzz
 # AddressSanitizer is behind a flag that the stable compiler does not take without RUSTC_BOOTSTRAP. Clang makes the
 # decompressors in C tell the fuzzer their branches too; another compiler leaves them as they are.
-FUZZ_ENVIRONMENT := RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(CURDIR)/$(FUZZ)/target \
+FUZZ_ENVIRONMENT := RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$(CURDIR)/$(FUZZ)/target" \
   $(if $(shell command -v clang),CC=clang CFLAGS=-fsanitize=address$(comma)fuzzer-no-link)
 
 $(FUZZ)/bin/cargo-fuzz: | tools

@@ -1,10 +1,11 @@
-"""What several test files use, and the random cases: the same each time, or those of `ZARROW_TEST_SEED`."""
+"""Fixtures of several test files, a clean environment, and random cases (`ZARROW_TEST_SEED` draws others)."""
 
 from __future__ import annotations
 
 import functools
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -34,7 +35,18 @@ missing._has_warned = True
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the seed to Hypothesis before it looks for one."""
+    """Hand the seed to Hypothesis before it looks for one, and reset what a test would inherit.
+
+    - Signals: a script's background jobs ignore SIGINT and SIGQUIT, and so would every child of a test.
+    - Variables that send requests elsewhere than to a test's server, or with other credentials.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    services = ("AWS_", "GOOGLE_", "AZURE_", "ZARROW_NUM_THREADS")
+    for name in list(os.environ):
+        if name.startswith(services) or name.lower().endswith("_proxy"):
+            del os.environ[name]
     if SEED is not None:
         config.option.hypothesis_seed = int(SEED)
 

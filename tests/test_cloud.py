@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import pickle
 import signal
 import socket
@@ -30,8 +29,6 @@ KEY, SECRET = "AKIDOFTHETESTS", "a-very-secret/word+here"
 
 @pytest.fixture(autouse=True)
 def no_credentials_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))]:
-        monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -47,8 +46,6 @@ def endpoint() -> Iterator[str]:
 def s3(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., S3Store]:
     import boto3
 
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
     keys = {"access_key_id": "key", "secret_access_key": "secret"}
     client = boto3.client(
         "s3",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import subprocess
 import sys
 import tempfile
@@ -499,11 +500,13 @@ def test_what_is_written_over_may_not_be_broken(tmp_path):
 
 @pytest.fixture
 def public():
-    """A folder that every user may enter, which pytest's are not."""
+    """A folder that every user may enter, which pytest's are not, and what is created in it."""
+    before = os.umask(0o022)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         yield folder
+    os.umask(before)
 
 
 def test_a_folder_that_cannot_be_written(public):
