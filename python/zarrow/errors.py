@@ -91,7 +91,10 @@ class NodeTypeError(ZarrowError, TypeError):
 
 
 class StoreError(ZarrowError, OSError):
-    """The store could not be read or written; `kind` is "io", "write" or "no_space"."""
+    """The store could not be read or written; `kind` is "io", "write", "no_space" or "uncertain".
+
+    "uncertain" means that a write may or may not have been applied: read the array before you repeat it.
+    """
 
 
 class StorePermissionError(StoreError, PermissionError):

@@ -11,7 +11,6 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
-use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{Extensions, ObjectStore, RetryConfig};
 use std::io;
@@ -36,14 +35,10 @@ pub struct Connection {
 pub struct Client {
     pub store: Arc<dyn ObjectStore>,
     pub lister: Option<Lister>,
-    pub multipart: Option<Multipart>,
 }
 
 /// What lists page by page.
 pub struct Lister(pub Arc<dyn PaginatedListStore>);
-
-/// What takes a value in parts.
-pub struct Multipart(pub Arc<dyn MultipartStore>);
 
 impl std::fmt::Debug for Lister {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -51,18 +46,11 @@ impl std::fmt::Debug for Lister {
     }
 }
 
-impl std::fmt::Debug for Multipart {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Multipart")
-    }
-}
-
 impl Client {
-    fn new<S: ObjectStore + PaginatedListStore + MultipartStore>(store: S) -> Client {
+    fn new<S: ObjectStore + PaginatedListStore>(store: S) -> Client {
         let store = Arc::new(store);
         let lister = Some(Lister(Arc::clone(&store) as _));
-        let multipart = Some(Multipart(Arc::clone(&store) as _));
-        Client { store, lister, multipart }
+        Client { store, lister }
     }
 }
 
@@ -191,7 +179,7 @@ fn build(location: &Location, settings: &Settings, transport: Transport) -> obje
         Service::Http { url, .. } => {
             let builder = HttpBuilder::new().with_url(url.as_str()).with_retry(no_retries);
             let store = Arc::new(builder.with_http_connector(transport).build()?);
-            Client { store, lister: None, multipart: None }
+            Client { store, lister: None }
         }
     })
 }

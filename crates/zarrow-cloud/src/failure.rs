@@ -17,6 +17,8 @@ pub struct Failure {
     pub nbytes: Option<u64>,
     /// Whether the server's certificate is not one that is trusted.
     pub is_certificate_refused: bool,
+    /// Whether the request never left, since there was no connection.
+    pub is_unsent: bool,
     /// The region that the bucket is in, where it is not the one that was asked.
     pub region: Option<String>,
 }
@@ -24,8 +26,16 @@ pub struct Failure {
 impl Failure {
     pub fn new(kind: io::ErrorKind, text: impl Into<String>) -> Failure {
         let text = text.into();
-        let is_certificate_refused = false;
-        Failure { kind, status: None, code: None, text, nbytes: None, is_certificate_refused, region: None }
+        Failure {
+            kind,
+            status: None,
+            code: None,
+            text,
+            nbytes: None,
+            is_certificate_refused: false,
+            is_unsent: false,
+            region: None,
+        }
     }
 
     /// An answer whose status is an error.
@@ -56,6 +66,14 @@ impl Failure {
         matches!(self.status, Some(404 | 410))
             && !self.code.as_deref().is_some_and(|code| no_bucket.contains(&code))
             && !self.text.contains("bucket does not exist")
+    }
+
+    /// Whether the request certainly changed nothing: it never left, or the server refused it.
+    pub fn is_refusal(&self) -> bool {
+        let is_slow_down = self.code.as_deref() == Some("SlowDown");
+        self.is_unsent
+            || is_slow_down
+            || self.status.is_some_and(|status| (400..500).contains(&status) && status != 408)
     }
 
     /// The error of a caller who reads, or of one who writes.

@@ -132,7 +132,7 @@ async fn take(
     answer: GetResult,
     receiver: &mut dyn Receiver,
 ) -> Came {
-    let found = version::of_answer(&answer.meta, connection.has_generations());
+    let found = version::of_answer(&answer, connection.has_generations());
     // A server may not know `If-Match`: then its answer tells.
     if let Some(wanted) = &request.if_version
         && found.as_ref().map(version::e_tag) != Some(version::e_tag(wanted))

@@ -29,6 +29,7 @@ mod credentials;
 mod failure;
 mod fetch;
 mod hedge;
+mod heeding;
 mod listing;
 mod location;
 mod options;

@@ -1,6 +1,7 @@
 //! What lies below a prefix, page by page.
 
 use crate::connection::{Connection, Lister, of_client};
+use crate::heeding::is_probe;
 use crate::retry::Attempts;
 use object_store::list::PaginatedListOptions;
 use std::sync::Arc;
@@ -48,7 +49,8 @@ pub async fn list(
         // What marks a folder is a value of the folder's own name, and no key below it.
         let key = |path: &str| Some(path.strip_prefix(&below).and(path.strip_prefix(&root))?.to_owned());
         for object in &page.result.objects {
-            if let Some(key) = key(object.location.as_ref()) {
+            // Erasing lists all values, and takes what a killed process has left of them.
+            if let Some(key) = key(object.location.as_ref()).filter(|key| recursive || !is_probe(key)) {
                 listing.values.push(ListedValue { key, nbytes: object.size });
             }
         }

@@ -50,8 +50,8 @@ impl Attempts {
     pub fn again(&self, fault: Fault, failure: Failure) -> Option<Duration> {
         let TransportPolicy { retries, throttled_retries, first_pause, longest_pause, .. } = self.policy;
         let mut state = self.state.lock();
+        state.uncertain |= !failure.is_refusal();
         state.failure = Some(failure);
-        state.uncertain |= !matches!(fault, Fault::Throttled(_));
         let pause = |doublings: u32| {
             let pause = first_pause.saturating_mul(1 << doublings.min(16)).min(longest_pause);
             pause.mul_f64(1.0 - chance() / 2.0)
@@ -134,10 +134,14 @@ mod tests {
     fn a_server_gets_the_pause_that_it_asks_for() {
         let attempts = Attempts::new(TransportPolicy::default());
         let asked = Duration::from_secs(3);
-        assert_eq!(attempts.again(Fault::Throttled(Some(asked)), failure()), Some(asked));
+        let busy = || Failure::of_status(429, "");
+        assert_eq!(attempts.again(Fault::Throttled(Some(asked)), busy()), Some(asked));
         let longest = TransportPolicy::default().longest_pause;
-        assert_eq!(attempts.again(Fault::Throttled(Some(Duration::MAX)), failure()), Some(longest));
+        assert_eq!(attempts.again(Fault::Throttled(Some(Duration::MAX)), busy()), Some(longest));
         assert!(!attempts.is_uncertain());
+        // A proxy says so too, of a request that its server may have applied.
+        attempts.again(Fault::Throttled(None), Failure::of_status(503, ""));
+        assert!(attempts.is_uncertain());
         assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
         assert_eq!(retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), None);
     }

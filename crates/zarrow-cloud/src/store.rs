@@ -7,12 +7,13 @@
 
 use crate::connection::Connection;
 use crate::fetch::fetch;
+use crate::heeding;
 use crate::listing;
 use crate::location::{Location, Service};
 use crate::options::{Settings, StorageOptions};
 use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
-use crate::writer::{self, delete, put};
+use crate::writer::{delete, put};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -303,7 +304,7 @@ impl CloudStore {
 
 impl RemoteWriter for CloudStore {
     fn has_conditions(&self) -> bool {
-        writer::has_conditions(&self.shared.settings.lock(), &self.shared.location)
+        heeding::has_conditions(&self.shared.settings.lock(), &self.shared.location)
     }
 
     fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle {

@@ -114,6 +114,7 @@ impl Shared {
                     let host = request.uri().host().unwrap_or_default();
                     let failure = Failure {
                         is_certificate_refused: is_certificate_refused(&error),
+                        is_unsent: error.kind() == HttpErrorKind::Connect,
                         ..Failure::new(io_kind(&error), format!("{host}: {}", chain(&error)))
                     };
                     (is_worth_a_retry(&error).then_some(Fault::Connection), failure, Err(error))

@@ -3,12 +3,20 @@
 //! A strong ETag is a version everywhere. Google Cloud Storage takes the generation of an object as the condition of a put, which
 //! goes along behind a line break. A weak ETag, or none, tells no versions apart: then nothing is resumed, split or kept.
 
-use object_store::{ObjectMeta, UpdateVersion};
-use zarrow::store::remote::ObjectVersion;
+use object_store::{Attribute, Attributes, GetResult, UpdateVersion};
+use zarrow::store::remote::{ObjectVersion, WriteMark};
 
 /// The version of an answer; `None` where it has none that can be relied on.
-pub fn of_answer(meta: &ObjectMeta, has_generations: bool) -> Option<ObjectVersion> {
-    of_parts(meta.e_tag.as_deref(), meta.version.as_deref(), has_generations)
+pub fn of_answer(answer: &GetResult, has_generations: bool) -> Option<ObjectVersion> {
+    let meta = &answer.meta;
+    let version = of_parts(meta.e_tag.as_deref(), meta.version.as_deref(), has_generations)?;
+    let mark = Attribute::Metadata(WriteMark::NAME.into());
+    Some(version.written_by(answer.attributes.get(&mark).map(AsRef::as_ref)))
+}
+
+/// Returns the attributes that store a mark.
+pub fn attributes(mark: &WriteMark) -> Attributes {
+    Attributes::from_iter([(Attribute::Metadata(WriteMark::NAME.into()), mark.as_str().to_owned())])
 }
 
 /// The version of these parts.

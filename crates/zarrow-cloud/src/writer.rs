@@ -2,28 +2,27 @@
 //!
 //! 1. A value of up to 16 MiB is one put, and so is any with a condition. A larger one goes in parts, eight at a time, which nobody
 //!    sees before the last; where a part fails they are given up.
-//! 2. Where a try of a put failed so that nobody knows what became of it, and a later one meets a value that is there, that value may
-//!    be our own: it is read, and where it has our bytes the put is done.
-//! 3. A server that is not the service's own may take conditions and not heed them, which loses writes of others. So the first put
-//!    with a condition there is preceded by one that must be refused.
+//! 2. Each conditional put and each put in parts carries a [`WriteMark`]. If an answer was lost and the next attempt is
+//!    refused, the mark of the stored value tells whether the first one was applied. If it does not, that is an error.
+//! 3. A server that is not the service's own may ignore conditions, which loses writes of others. So the first put with a
+//!    condition there is preceded by puts that must be refused (`heeding`).
 
-use crate::connection::{Connection, Multipart};
+use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::location::{Location, Service};
-use crate::options::Settings;
-use crate::retry::Attempts;
+use crate::heeding;
+use crate::retry::{Attempts, Fault};
 use crate::version;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{
-    Error as ClientError, GetOptions, ObjectStore, PutMode, PutOptions, PutPayload, PutResult, UpdateVersion,
+    Error as ClientError, GetOptions, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult,
 };
 use std::io;
 use std::sync::Arc;
-use zarrow::store::remote::{Condition, ObjectVersion, Put};
-use zarrow::{ErrorKind, Result};
-use zarrow_array::fork::Mutex;
+use zarrow::Result;
+use zarrow::store::remote::{Applied, Condition, ObjectVersion, Put, WriteMark, uncertain};
 
 /// A larger value is sent in parts of this size.
 const PART_NBYTES: usize = 16 << 20;
@@ -31,51 +30,11 @@ const PART_NBYTES: usize = 16 << 20;
 /// Parts that are sent at once.
 const PARTS_AT_ONCE: usize = 8;
 
-/// Whether the servers that are not the service's own, with their buckets, heed conditions.
-static HEEDED: Mutex<Vec<(String, bool)>> = Mutex::new(Vec::new());
-
-/// Whether there are conditions, as far as the store's options say, and as is known of its server.
-pub fn has_conditions(settings: &Settings, location: &Location) -> bool {
-    let disabled = ["aws_conditional_put", "conditional_put"];
-    let is_disabled =
-        disabled.iter().any(|name| settings.config.get(*name).is_some_and(|value| value == "disabled"));
-    !is_disabled && own_server(settings, location).is_none_or(|place| heeded(&place) != Some(false))
-}
-
-/// The server and the bucket, where the server is not the service's own.
-fn own_server(settings: &Settings, location: &Location) -> Option<String> {
-    let (names, domain, bucket): (&[&str], _, _) = match &location.service {
-        Service::S3 { bucket } => {
-            (&["endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url"], ".amazonaws.com", bucket)
-        }
-        Service::Gcs { bucket } => (&["google_base_url", "base_url"], ".googleapis.com", bucket),
-        Service::Azure { container, .. } => {
-            (&["azure_storage_endpoint", "azure_endpoint", "endpoint"], ".core.windows.net", container)
-        }
-        Service::Http { .. } => return None,
-    };
-    let endpoint = names.iter().find_map(|name| settings.config.get(*name))?;
-    (!endpoint.contains(domain)).then(|| format!("{endpoint} {bucket}"))
-}
-
-/// A version that no value has.
-fn no_version(location: &Location) -> UpdateVersion {
-    let e_tag = match location.service {
-        Service::Azure { .. } => "\"0x1\"",
-        _ => "\"00000000000000000000000000000000\"",
-    };
-    let version = matches!(location.service, Service::Gcs { .. }).then(|| "1".to_owned());
-    UpdateVersion { e_tag: Some(e_tag.to_owned()), version }
-}
-
-fn heeded(place: &str) -> Option<bool> {
-    HEEDED.lock().iter().find(|(known, _)| known == place).map(|(_, heeded)| *heeded)
-}
-
 /// Puts a value.
 ///
 /// # Errors
-/// [`ErrorKind::Write`]; [`ErrorKind::Unsupported`] for a condition that the server does not heed.
+/// [`ErrorKind::Write`](zarrow::ErrorKind::Write); [`ErrorKind::Uncertain`](zarrow::ErrorKind::Uncertain);
+/// [`ErrorKind::Unsupported`](zarrow::ErrorKind::Unsupported) for a condition that the server ignores.
 pub async fn put(
     connection: &Connection,
     key: &str,
@@ -86,145 +45,124 @@ pub async fn put(
     let path = connection.path(key)?;
     let body: Vec<Bytes> = body.into_iter().filter(|part| !part.is_empty()).collect();
     let nbytes: usize = body.iter().map(Bytes::len).sum();
-    let mode = match &condition {
+    match condition {
+        Condition::Always if nbytes > PART_NBYTES => put_parts(connection, &path, body).await,
         Condition::Always => {
-            if nbytes > PART_NBYTES
-                && let Some(Multipart(store)) = &connection.client.multipart
-            {
-                let put = put_parts(&**store, &path, body).await;
-                return put
-                    .map(|put| Put::Done(version_of(connection, &put)))
-                    .map_err(|error| connection.error(&error, attempts, true));
-            }
-            PutMode::Overwrite
+            let put = send(connection, &path, &body, PutMode::Overwrite, None, attempts).await;
+            put.map(|put| Put::Done(version_of(connection, &put, None)))
+                .map_err(|error| connection.error(&error, attempts, true))
         }
-        Condition::IfAbsent => PutMode::Create,
-        Condition::IfVersion(version) => PutMode::Update(version::of_update(version)),
-    };
-    if condition != Condition::Always {
-        check_conditions(connection, &path, attempts).await?;
-    }
-    let options = PutOptions { mode, extensions: Connection::extensions(attempts), ..PutOptions::default() };
-    let payload = PutPayload::from_iter(body.iter().cloned());
-    let error = match connection.client.store.put_opts(&path, payload, options).await {
-        Ok(put) => return Ok(Put::Done(version_of(connection, &put))),
-        Err(error) => error,
-    };
-    let failure = attempts.take_failure();
-    let status = failure.as_ref().and_then(|failure| failure.status);
-    let is_conflict = matches!(status, Some(409 | 412))
-        || status == Some(404)
-            && matches!(condition, Condition::IfVersion(_))
-            && failure.as_ref().is_some_and(Failure::is_missing);
-    if condition != Condition::Always && is_conflict {
-        // Step 2.
-        if attempts.is_uncertain()
-            && let Some(version) = own_version(connection, &path, &body, attempts).await
-        {
-            return Ok(Put::Done(version));
+        condition => {
+            heeding::check(connection, &path).await?;
+            put_if(connection, &path, &body, &condition, attempts).await
         }
-        return Ok(Put::Conflict);
     }
-    if let Some(failure) = failure {
-        attempts.fail(failure);
-    }
-    Err(connection.error(&error, attempts, true))
 }
 
-fn version_of(connection: &Connection, put: &PutResult) -> Option<ObjectVersion> {
-    version::of_parts(put.e_tag.as_deref(), put.version.as_deref(), connection.has_generations())
-}
-
-/// The version of what is there, where that has these bytes.
-async fn own_version(
+async fn send(
     connection: &Connection,
     path: &Path,
     body: &[Bytes],
+    mode: PutMode,
+    mark: Option<&WriteMark>,
     attempts: &Arc<Attempts>,
-) -> Option<Option<ObjectVersion>> {
-    let options = GetOptions { extensions: Connection::extensions(attempts), ..GetOptions::default() };
-    let answer = connection.client.store.get_opts(path, options).await.ok()?;
-    if answer.meta.size != body.iter().map(|part| part.len() as u64).sum::<u64>() {
-        return None;
-    }
-    let version = version::of_answer(&answer.meta, connection.has_generations());
-    let mut expected = body.iter().flat_map(|part| part.iter());
-    let mut frames = answer.into_stream();
-    while let Some(frame) = frames.next().await {
-        if !frame.ok()?.iter().all(|byte| expected.next() == Some(byte)) {
-            return None;
-        }
-    }
-    expected.next().is_none().then_some(version)
-}
-
-/// Step 3, once for each place that is not the service's own.
-async fn check_conditions(connection: &Connection, path: &Path, attempts: &Arc<Attempts>) -> Result<()> {
-    let Some(place) = own_server(&connection.settings, &connection.location) else { return Ok(()) };
-    match heeded(&place) {
-        Some(true) => return Ok(()),
-        Some(false) => return Err(not_heeded()),
-        None => {}
-    }
-    let probe = match path.parent() {
-        Some(parent) => parent.join(".zarrow-probe"),
-        None => Path::from(".zarrow-probe"),
-    };
-    let options = PutOptions {
-        mode: PutMode::Update(no_version(&connection.location)),
-        extensions: Connection::extensions(attempts),
-        ..PutOptions::default()
-    };
-    let put = connection.client.store.put_opts(&probe, PutPayload::from_static(b"probe"), options).await;
-    let failure = attempts.take_failure();
-    match (put, failure.as_ref().and_then(|failure| failure.status)) {
-        (Err(_), Some(404 | 409 | 412)) => {
-            HEEDED.lock().push((place, true));
-            Ok(())
-        }
-        (Ok(_), _) | (Err(ClientError::NotImplemented { .. }), _) | (Err(_), Some(501)) => {
-            let mut paths = connection.client.store.delete_stream(stream::iter([Ok(probe)]).boxed());
-            while paths.next().await.is_some() {}
-            HEEDED.lock().push((place, false));
-            Err(not_heeded())
-        }
-        (Err(error), _) => {
-            if let Some(failure) = failure {
-                attempts.fail(failure);
-            }
-            Err(connection.error(&error, attempts, true))
-        }
-    }
-}
-
-fn not_heeded() -> zarrow::Error {
-    let text = "this server does not heed conditions of a put (If-Match, If-None-Match)";
-    zarrow::Error::from(ErrorKind::Unsupported(text.into())).with_hint(
-        "so two writers of one chunk would lose what one of them wrote: write whole chunks, or write elsewhere",
-    )
-}
-
-/// Step 1.
-async fn put_parts(
-    store: &dyn object_store::multipart::MultipartStore,
-    path: &Path,
-    body: Vec<Bytes>,
 ) -> object_store::Result<PutResult> {
-    let id = store.create_multipart(path).await?;
-    let send = async {
-        let parts = stream::iter(cut(body).into_iter().enumerate());
-        let parts = parts.map(|(number, part)| store.put_part(path, &id, number, part));
-        let parts: Vec<_> = parts.buffered(PARTS_AT_ONCE).try_collect().await?;
-        store.complete_multipart(path, &id, parts).await
-    };
-    match send.await {
-        Ok(put) => Ok(put),
-        Err(error) => {
-            // What was sent stays invisible where this fails too; the service's own rules then remove it.
-            let _ = store.abort_multipart(path, &id).await;
-            Err(error)
+    let attributes = mark.map(version::attributes).unwrap_or_default();
+    let extensions = Connection::extensions(attempts);
+    let options = PutOptions { mode, attributes, extensions, ..PutOptions::default() };
+    let payload = PutPayload::from_iter(body.iter().cloned());
+    connection.client.store.put_opts(path, payload, options).await
+}
+
+/// Step 2.
+async fn put_if(
+    connection: &Connection,
+    path: &Path,
+    body: &[Bytes],
+    condition: &Condition,
+    attempts: &Arc<Attempts>,
+) -> Result<Put> {
+    let mark = WriteMark::new(condition);
+    loop {
+        let mode = match condition {
+            Condition::IfVersion(version) => PutMode::Update(version::of_update(version)),
+            _ => PutMode::Create,
+        };
+        let error = match send(connection, path, body, mode, Some(&mark), attempts).await {
+            Ok(put) => return Ok(Put::Done(version_of(connection, &put, Some(&mark)))),
+            Err(error) => error,
+        };
+        let failure = attempts.take_failure().unwrap_or_else(|| crate::connection::of_client(&error));
+        let is_refused = matches!(failure.status, Some(409 | 412))
+            || failure.is_missing() && matches!(condition, Condition::IfVersion(_));
+        if !attempts.is_uncertain() {
+            if is_refused {
+                return Ok(Put::Conflict);
+            }
+            attempts.fail(failure.clone());
+            return Err(connection.failure_error(failure, true));
         }
+        let found = if is_refused { stored(connection, path).await } else { None };
+        let applied = found.as_ref().map_or(Applied::Unknown, |found| mark.is_applied(found.as_ref()));
+        match applied {
+            Applied::Yes => return Ok(Put::Done(found.flatten())),
+            Applied::No => return Ok(Put::Conflict),
+            Applied::NotYet => {
+                if let Some(pause) = attempts.again(Fault::Server, failure.clone()) {
+                    tokio::time::sleep(pause).await;
+                    continue;
+                }
+            }
+            Applied::Unknown => {}
+        }
+        return Err(uncertain(connection.settings.secrets.hide(&failure.text)));
     }
+}
+
+/// Returns the version of the stored value, if any; the outer `None` if the server does not tell.
+async fn stored(connection: &Connection, path: &Path) -> Option<Option<ObjectVersion>> {
+    let attempts = connection.attempts();
+    let extensions = Connection::extensions(&attempts);
+    let options = GetOptions { head: true, extensions, ..GetOptions::default() };
+    match connection.client.store.get_opts(path, options).await {
+        Ok(answer) => version::of_answer(&answer, connection.has_generations()).map(Some),
+        Err(_) => attempts.take_failure().filter(Failure::is_missing).map(|_| None),
+    }
+}
+
+fn version_of(connection: &Connection, put: &PutResult, mark: Option<&WriteMark>) -> Option<ObjectVersion> {
+    let version =
+        version::of_parts(put.e_tag.as_deref(), put.version.as_deref(), connection.has_generations());
+    version.map(|version| version.written_by(mark.map(WriteMark::as_str)))
+}
+
+/// Steps 1 and 2.
+async fn put_parts(connection: &Connection, path: &Path, body: Vec<Bytes>) -> Result<Put> {
+    let mark = WriteMark::new(&Condition::Always);
+    let failed = |error: &ClientError| connection.failure_error(crate::connection::of_client(error), true);
+    let options =
+        PutMultipartOptions { attributes: version::attributes(&mark), ..PutMultipartOptions::default() };
+    let upload = connection.client.store.put_multipart_opts(path, options).await;
+    let mut upload = upload.map_err(|error| failed(&error))?;
+    let parts = stream::iter(cut(body)).map(|part| upload.put_part(part));
+    let sent = parts.buffered(PARTS_AT_ONCE).try_collect::<Vec<()>>().await;
+    let error = match sent {
+        Ok(_) => match upload.complete().await {
+            Ok(put) => return Ok(Put::Done(version_of(connection, &put, Some(&mark)))),
+            Err(error) => {
+                // The answer to an earlier attempt may have been lost: the upload is gone then, and the value is stored.
+                let found = stored(connection, path).await.flatten();
+                if mark.is_applied(found.as_ref()) == Applied::Yes {
+                    return Ok(Put::Done(found));
+                }
+                error
+            }
+        },
+        Err(error) => error,
+    };
+    // If this fails too, the parts stay invisible until the service's own rules remove them.
+    let _ = upload.abort().await;
+    Err(failed(&error))
 }
 
 /// The body in parts of one size, but for the last.

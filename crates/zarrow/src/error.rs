@@ -39,6 +39,9 @@ pub enum ErrorKind {
     /// The store could not be written; what stood there still stands.
     #[error("cannot write: {0}")]
     Write(std::io::Error),
+    /// A store failed, and it is unknown whether it applied a write.
+    #[error("this write may or may not have been applied: {0}")]
+    Uncertain(String),
     /// Others have set the value again and again, each time between reading and setting it here.
     #[error("another writer was faster, again and again: nothing was written here")]
     Conflict,
@@ -143,6 +146,7 @@ impl ErrorKind {
                 std::io::ErrorKind::ReadOnlyFilesystem => "read_only",
                 _ => "write",
             },
+            ErrorKind::Uncertain(_) => "uncertain",
             ErrorKind::Conflict => "conflict",
             ErrorKind::ReadOnly => "read_only",
             ErrorKind::BadKey(_) => "bad_key",

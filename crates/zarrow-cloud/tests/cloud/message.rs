@@ -76,7 +76,7 @@ fn decoded(text: &str) -> String {
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
@@ -85,8 +85,8 @@ impl Answer {
         Answer { status, headers: Vec::new(), body: Vec::new() }
     }
 
-    pub fn with(mut self, name: &'static str, value: impl ToString) -> Answer {
-        self.headers.push((name, value.to_string()));
+    pub fn with(mut self, name: &str, value: impl ToString) -> Answer {
+        self.headers.push((name.to_owned(), value.to_string()));
         self
     }
 
@@ -109,7 +109,7 @@ impl Answer {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         if let Some(promised) = promised
-            && !self.headers.iter().any(|(name, _)| *name == "content-length")
+            && !self.headers.iter().any(|(name, _)| name == "content-length")
         {
             text.push_str(&format!("content-length: {promised}\r\n"));
         }

@@ -9,16 +9,24 @@ use std::sync::Arc;
 pub struct Object {
     pub bytes: Arc<Vec<u8>>,
     pub e_tag: String,
+    /// Headers of the put that are given back: `x-amz-meta-...`.
+    metadata: Metadata,
 }
+
+type Metadata = Vec<(String, String)>;
 
 /// What the server has, by `bucket/key`.
 #[derive(Debug, Default)]
 pub struct Objects {
     pub all: BTreeMap<String, Object>,
-    uploads: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
+    uploads: BTreeMap<String, (Metadata, BTreeMap<u32, Vec<u8>>)>,
     versions: u64,
     /// Whether conditions of a put are read over.
     pub ignores_conditions: bool,
+    /// Whether `If-None-Match` of a put is ignored, and `If-Match` is heeded.
+    pub ignores_absence: bool,
+    /// Whether metadata of a put are forgotten.
+    pub forgets_metadata: bool,
     /// Whether answers have no ETag.
     pub has_no_e_tags: bool,
     pub puts: u64,
@@ -26,11 +34,21 @@ pub struct Objects {
 
 impl Objects {
     pub fn put(&mut self, path: &str, bytes: Vec<u8>) -> String {
+        self.put_with(path, bytes, Metadata::new())
+    }
+
+    fn put_with(&mut self, path: &str, bytes: Vec<u8>, metadata: Metadata) -> String {
         self.versions += 1;
         self.puts += 1;
         let e_tag = format!("\"{:032x}\"", self.versions);
-        self.all.insert(path.to_owned(), Object { bytes: Arc::new(bytes), e_tag: e_tag.clone() });
+        let bytes = Arc::new(bytes);
+        self.all.insert(path.to_owned(), Object { bytes, e_tag: e_tag.clone(), metadata });
         e_tag
+    }
+
+    fn metadata(&self, message: &Message) -> Metadata {
+        let headers = message.headers.iter().filter(|(name, _)| name.starts_with("x-amz-meta-"));
+        headers.filter(|_| !self.forgets_metadata).cloned().collect()
     }
 
     /// The answer to a request, and the object that its body is of.
@@ -44,14 +62,14 @@ impl Objects {
             "POST" if message.target.contains("?uploads") => {
                 self.versions += 1;
                 let id = format!("upload{}", self.versions);
-                self.uploads.insert(id.clone(), BTreeMap::new());
+                self.uploads.insert(id.clone(), (self.metadata(message), BTreeMap::new()));
                 Answer::new(200).of(format!(
                     "<InitiateMultipartUploadResult><UploadId>{id}</UploadId></InitiateMultipartUploadResult>"
                 ))
             }
             "POST" => match message.query("uploadId").and_then(|id| self.uploads.remove(&id)) {
-                Some(parts) => {
-                    let e_tag = self.put(&path, parts.into_values().flatten().collect());
+                Some((metadata, parts)) => {
+                    let e_tag = self.put_with(&path, parts.into_values().flatten().collect(), metadata);
                     Answer::new(200).of(format!(
                         "<CompleteMultipartUploadResult><ETag>{}</ETag></CompleteMultipartUploadResult>",
                         e_tag.replace('"', "&quot;")
@@ -79,9 +97,9 @@ impl Objects {
             return Answer::error(412, "PreconditionFailed", "It is another one.");
         }
         let nbytes = object.bytes.len();
-        let e_tag = |answer: Answer| match self.has_no_e_tags {
-            true => answer,
-            false => answer.with("etag", &object.e_tag),
+        let e_tag = |mut answer: Answer| {
+            answer.headers.extend(object.metadata.clone());
+            if self.has_no_e_tags { answer } else { answer.with("etag", &object.e_tag) }
         };
         let Some(range) = message.header("range") else {
             return e_tag(Answer::new(200)).of(object.bytes.to_vec());
@@ -104,19 +122,19 @@ impl Objects {
 
     fn set(&mut self, path: &str, message: &Message) -> Answer {
         if let (Some(id), Some(number)) = (message.query("uploadId"), message.query("partNumber")) {
-            let Some(parts) = self.uploads.get_mut(&id) else {
+            let Some((_, parts)) = self.uploads.get_mut(&id) else {
                 return Answer::error(404, "NoSuchUpload", "There is no such upload.");
             };
             parts.insert(number.parse().unwrap(), message.body.clone());
             return Answer::new(200).with("etag", format!("\"part{number}\""));
         }
         let there = self.all.get(path).map(|object| object.e_tag.as_str());
-        let refused = message.header("if-none-match").is_some() && there.is_some()
+        let refused = message.header("if-none-match").is_some() && there.is_some() && !self.ignores_absence
             || message.header("if-match").is_some_and(|wanted| there != Some(wanted));
         if refused && !self.ignores_conditions {
             return Answer::error(412, "PreconditionFailed", "The condition does not hold.");
         }
-        let e_tag = self.put(path, message.body.clone());
+        let e_tag = self.put_with(path, message.body.clone(), self.metadata(message));
         Answer::new(200).with("etag", e_tag)
     }
 

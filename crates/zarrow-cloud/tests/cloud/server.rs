@@ -29,8 +29,10 @@ pub enum Fault {
     Status(u16),
     /// 503 or 429, with a pause that the server asks for.
     Pause(u16),
-    /// The connection closes without an answer.
+    /// The connection closes without an answer, and nothing was done.
     Reset,
+    /// The connection closes without an answer, after it was done.
+    Lost,
     /// Nothing comes, for longer than anybody waits.
     Silent,
     /// The head comes, and a part of the body, and then nothing.
@@ -59,6 +61,8 @@ pub const FAULTS: [Fault; 15] = [
 
 /// Which fault a request meets, the `n`th of its text.
 pub type Manner = Box<dyn Fn(&Message, u64) -> Option<Fault> + Send + Sync>;
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
 
 /// So many faults of a thousand requests.
 pub fn seeded(seed: u64, per_mille: u64) -> Manner {
@@ -97,6 +101,8 @@ struct Shared {
     stop: AtomicBool,
     /// What is given instead of an answer.
     instead: Mutex<Option<Answer>>,
+    /// What happens before the next connection closes without an answer.
+    meanwhile: Mutex<Option<Meanwhile>>,
 }
 
 impl Server {
@@ -113,6 +119,7 @@ impl Server {
             most_open: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             instead: Mutex::new(None),
+            meanwhile: Mutex::new(None),
         });
         let own = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -143,6 +150,11 @@ impl Server {
 
     pub fn answer_with(&self, answer: Option<Answer>) {
         *self.shared.instead.lock().unwrap() = answer;
+    }
+
+    /// Has this done when the next request is dropped.
+    pub fn meanwhile(&self, other: impl FnOnce() + Send + 'static) {
+        *self.shared.meanwhile.lock().unwrap() = Some(Box::new(other));
     }
 
     pub fn requests(&self) -> usize {
@@ -203,7 +215,14 @@ impl Shared {
         }
         let fault = self.fault(message);
         match fault {
-            Some(Fault::Reset) => return Ok(false),
+            Some(Fault::Reset | Fault::Lost) => {
+                if fault == Some(Fault::Lost) {
+                    drop(self.objects.lock().unwrap().answer(message));
+                }
+                let meanwhile = self.meanwhile.lock().unwrap().take();
+                meanwhile.into_iter().for_each(|meanwhile| meanwhile());
+                return Ok(false);
+            }
             Some(Fault::Silent) => {
                 std::thread::sleep(Duration::from_millis(600));
                 return Ok(false);
@@ -249,7 +268,7 @@ impl Shared {
             }
             Some(Fault::OtherRange) => {
                 for (name, value) in &mut answer.headers {
-                    if *name == "content-range" {
+                    if name == "content-range" {
                         *value = format!("bytes 0-0/{}", body.len());
                     }
                 }

@@ -32,7 +32,8 @@ fn values_are_put_under_conditions() {
     assert_eq!(there("bucket/root/a/b").unwrap(), b"w");
     assert!(matches!(put(&store, "a/b", &[], Condition::Always).unwrap(), Put::Done(_)));
     assert_eq!(there("bucket/root/a/b").unwrap(), b"");
-    assert_eq!(there("bucket/root/.zarrow-probe"), None);
+    let left = server.objects(|objects| objects.all.keys().filter(|key| key.contains("probe")).count());
+    assert_eq!(left, 0);
     let writer = store.writer().unwrap();
     let keys = ["a/b", "none"].map(str::to_owned).to_vec();
     wait(|done| writer.delete(keys, done), &|| Ok(())).unwrap();
@@ -61,24 +62,86 @@ fn a_large_value_goes_in_parts_and_is_seen_whole() {
     assert!(server.take_log().iter().any(|message| message.method == "DELETE"));
 }
 
-/// The answer to a put is lost after it was done: the second try meets our own value.
+/// The first put of `key` meets `fault`, and before the client knows, another puts the same bytes if `beaten`.
+fn after_a_drop(
+    server: &Server,
+    key: &'static str,
+    fault: Fault,
+    beaten: bool,
+    condition: &Condition,
+) -> Result<Put> {
+    let own = store(server, "bucket", true);
+    put(&own, "warm", &[b"x"], Condition::Always).unwrap();
+    let (other, other_condition) = (store(server, "bucket", true), condition.clone());
+    server.behave(Box::new(move |message: &Message, count| {
+        (message.method == "PUT" && message.path().ends_with(key) && count == 1).then_some(fault)
+    }));
+    let other = move || {
+        if let Ok(Put::Done(Some(version))) = put(&other, key, &[b"own"], other_condition) {
+            put(&other, key, &[b"own"], Condition::IfVersion(version)).unwrap();
+        }
+    };
+    server.meanwhile(move || {
+        if beaten {
+            other()
+        }
+    });
+    let result = put(&own, key, &[b"own"], condition.clone());
+    server.behave(well());
+    result
+}
+
 #[test]
 fn a_put_whose_answer_was_lost_is_no_conflict() {
-    for fault in [Fault::Cut, Fault::TooLong] {
-        let server = Server::start(well());
-        let store = store(&server, "bucket", true);
-        put(&store, "warm", &[b"x"], Condition::IfAbsent).unwrap();
-        server.behave(Box::new(move |message: &Message, count| {
-            (message.method == "PUT" && count == 1).then_some(Fault::Reset).filter(|_| fault == Fault::Cut)
-        }));
-        // What a first try that was done left behind.
-        server.objects(|objects| objects.put("bucket/a", b"own".to_vec()));
-        let result = put(&store, "a", &[b"own"], Condition::IfAbsent).unwrap();
-        // Without an uncertain try it is another's, even where the bytes are the same.
-        assert_eq!(matches!(result, Put::Done(Some(_))), fault == Fault::Cut, "{result:?}");
-        server.objects(|objects| objects.put("bucket/b", b"other".to_vec()));
-        assert_eq!(put(&store, "b", &[b"own"], Condition::IfAbsent).unwrap(), Put::Conflict);
+    let server = Server::start(well());
+    let first = put(&store(&server, "bucket", true), "b", &[b"x"], Condition::IfAbsent).unwrap();
+    let Put::Done(Some(first)) = first else { panic!("nothing was there") };
+    for (key, condition) in [("a", Condition::IfAbsent), ("b", Condition::IfVersion(first))] {
+        // Of two with equal bytes the second is refused.
+        let result = after_a_drop(&server, key, Fault::Lost, true, &condition).unwrap();
+        let Put::Done(Some(version)) = result else { panic!("it was applied") };
+        let next = put(&store(&server, "bucket", true), key, &[b"next"], Condition::IfVersion(version));
+        assert!(matches!(next, Ok(Put::Done(_))), "the version is the stored one");
     }
+}
+
+#[test]
+fn a_put_that_was_dropped_is_not_taken_for_that_of_another() {
+    let server = Server::start(well());
+    let first = put(&store(&server, "bucket", true), "b", &[b"x"], Condition::IfAbsent).unwrap();
+    let Put::Done(Some(first)) = first else { panic!("nothing was there") };
+    for (key, condition) in [("a", Condition::IfAbsent), ("b", Condition::IfVersion(first))] {
+        assert_eq!(after_a_drop(&server, key, Fault::Reset, true, &condition).unwrap(), Put::Conflict);
+    }
+    let result = after_a_drop(&server, "c", Fault::Reset, false, &Condition::IfAbsent).unwrap();
+    assert!(matches!(result, Put::Done(Some(_))));
+}
+
+#[test]
+fn without_marks_it_is_an_error_that_nobody_knows_what_became_of_a_put() {
+    let server = Server::start(well());
+    server.objects(|objects| objects.forgets_metadata = true);
+    for (key, fault) in [("a", Fault::Lost), ("b", Fault::Reset)] {
+        let error = after_a_drop(&server, key, fault, true, &Condition::IfAbsent).unwrap_err();
+        assert_eq!(error.kind().code(), "uncertain", "{error}");
+    }
+    // No answer was lost: it is another's.
+    let again = put(&store(&server, "bucket", true), "a", &[b"own"], Condition::IfAbsent);
+    assert_eq!(again.unwrap(), Put::Conflict);
+}
+
+#[test]
+fn a_value_in_parts_is_stored_if_the_answer_to_its_end_is_lost() {
+    let server = Server::start(well());
+    let store = store(&server, "bucket", true);
+    let body = vec![7; 17 << 20];
+    server.behave(Box::new(|message: &Message, count| {
+        let is_end = message.method == "POST" && message.query("uploadId").is_some();
+        (is_end && count == 1).then_some(Fault::Lost)
+    }));
+    let result = put(&store, "large", &[&body], Condition::Always);
+    assert!(matches!(result, Ok(Put::Done(Some(_)))), "{result:?}");
+    assert!(server.objects(|objects| *objects.all["bucket/large"].bytes == body));
 }
 
 #[test]
@@ -92,4 +155,15 @@ fn a_server_that_reads_over_conditions_is_found_out() {
     assert!(server.objects(|objects| objects.all.is_empty()), "nothing of the try is left");
     assert!(matches!(put(&store, "a/0", &[b"x"], Condition::Always).unwrap(), Put::Done(_)));
     assert!(crate::arrays::store(&server, "data", false).writer().is_none());
+}
+
+#[test]
+fn a_server_that_ignores_absence_alone_is_found_out() {
+    let server = Server::start(well());
+    server.objects(|objects| objects.ignores_absence = true);
+    let store = CloudStore::new("s3://half", s3_options(&server)).unwrap().with_policy(policy());
+    let error: Error = put(&store, "a/0", &[b"x"], Condition::IfAbsent).unwrap_err();
+    assert_eq!(error.kind().code(), "unsupported");
+    assert!(server.objects(|objects| objects.all.is_empty()), "nothing of the try is left");
+    assert!(!store.writer().unwrap().has_conditions());
 }

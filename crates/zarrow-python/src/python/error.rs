@@ -226,7 +226,9 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         {
             "StorePermissionError"
         }
-        ErrorKind::Io(_) | ErrorKind::Write(_) | ErrorKind::Conflict => "StoreError",
+        ErrorKind::Io(_) | ErrorKind::Write(_) | ErrorKind::Uncertain(_) | ErrorKind::Conflict => {
+            "StoreError"
+        }
         ErrorKind::BadKey(_) => "InvalidKeyError",
         ErrorKind::Metadata(_) => "MetadataError",
         ErrorKind::UnknownCodec(_)

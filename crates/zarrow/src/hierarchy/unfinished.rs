@@ -17,9 +17,9 @@ use super::node_lock::NodeLock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{Attributes, Document, GroupMetadata, JsonText, NodeMetadata, ZARR_JSON, ZarrFormat};
 use crate::options::OpenOptions;
+use crate::store::remote::random_number;
 use crate::store::{Store, StoreWriter, join};
 use serde_json::{Map, Value};
-use std::hash::{BuildHasher, RandomState};
 use zarrow_array::allocation;
 
 /// The attribute that tells. Its value is another one for each array that is created.
@@ -61,9 +61,7 @@ impl<'a> Unfinished<'a> {
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
     pub(super) fn new(store: &'a dyn Store, path: &'a str) -> Result<Unfinished<'a>> {
-        // Keys of the hasher are random.
-        let number = RandomState::new().hash_one((std::process::id(), path));
-        let told = Map::from_iter([(ATTRIBUTE.to_owned(), Value::from(format!("{number:016x}")))]);
+        let told = Map::from_iter([(ATTRIBUTE.to_owned(), Value::from(format!("{:016x}", random_number())))]);
         let metadata = GroupMetadata {
             zarr_format: ZarrFormat::V3,
             attributes: Attributes::from(told),
@@ -91,15 +89,11 @@ impl<'a> Unfinished<'a> {
     /// [`ErrorKind::Exists`] where another has put something in its place; and what the store gives.
     pub(super) fn finish(&self, held: &NodeLock<'_>, document: &[u8], options: &OpenOptions) -> Result<()> {
         let (key, limit) = (self.key(), options.limits.metadata.max_consolidated_nbytes);
-        let mut was_put = false;
         let replaced = update(self.store, held, &key, limit, options.durability, |found| {
             match found.map(JsonText::into_bytes) {
                 Some(found) if found == self.document() => {
-                    was_put = true;
                     Ok(Some(JsonText::parse(allocation::copied(document)?, limit)?))
                 }
-                // An answer was lost. Before anything was put, such a document is that of another, however alike.
-                Some(found) if was_put && found == document => Ok(None),
                 _ => Err(ErrorKind::Exists("another node").into()),
             }
         });

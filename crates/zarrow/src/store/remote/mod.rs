@@ -16,6 +16,7 @@ mod interrupt;
 mod listing;
 mod receiver;
 mod waiter;
+mod write_mark;
 mod writer;
 
 pub use adapter::RemoteAdapter;
@@ -25,6 +26,7 @@ pub use interrupt::interrupted_by;
 pub use listing::{ListedValue, Listing};
 pub use receiver::{Head, Outcome, Receiver};
 pub use waiter::wait;
+pub use write_mark::{Applied, WriteMark, random_number, uncertain};
 
 use crate::error::Result;
 use std::any::Any;
@@ -36,19 +38,49 @@ use std::sync::Arc;
 /// Which version of a value, in the store's own words: a strong ETag, a generation.
 ///
 /// Two versions are the same where their texts are equal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ObjectVersion(Arc<str>);
+#[derive(Debug, Clone)]
+pub struct ObjectVersion {
+    text: Arc<str>,
+    /// The value's [`WriteMark`], which is no part of the version.
+    writers: Option<Arc<str>>,
+}
 
 impl ObjectVersion {
     /// A version by the text that the store gave.
     pub fn new(text: &str) -> ObjectVersion {
-        ObjectVersion(text.into())
+        ObjectVersion { text: text.into(), writers: None }
+    }
+
+    /// The same version, of a value that was stored with the text of this [`WriteMark`].
+    #[must_use]
+    pub fn written_by(self, mark: Option<&str>) -> ObjectVersion {
+        ObjectVersion { writers: mark.map(Arc::from), ..self }
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The text of the [`WriteMark`] of the value.
+    #[must_use]
+    pub fn writers(&self) -> Option<&str> {
+        self.writers.as_deref()
+    }
+}
+
+impl PartialEq for ObjectVersion {
+    fn eq(&self, other: &ObjectVersion) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for ObjectVersion {}
+
+impl Hash for ObjectVersion {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
     }
 }
 
@@ -245,6 +277,9 @@ pub trait RemoteWriter: Send + Sync {
 
     /// Makes the value under `key` the parts of `body`, one behind the other, in one step. A large one may be sent in parts,
     /// which no reader sees before the last.
+    ///
+    /// [`Put::Done`] and [`Put::Conflict`] are certain. A store that sends a put again after an answer was lost tells by a
+    /// [`WriteMark`] whether it was applied, or fails with [`ErrorKind::Uncertain`](crate::ErrorKind::Uncertain).
     fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: Condition, done: OnDone<Put>) -> RequestHandle;
 
     /// Takes the values under these keys away; those that are not there are no error.
