@@ -258,9 +258,14 @@ def test_what_is_no_value_is_refused(tmp_path):
         ("1", TypeError),
         ([b"1"], TypeError),
         ([1, 2.5], ValueError),
+        (True, TypeError),
+        (np.bool_(False), TypeError),
+        (np.array([False, True, False, False]), TypeError),
     ):
         with pytest.raises(error):
             array.read(mask=mask)
+    bools = stored(tmp_path / "bools", np.array([True, False]))
+    assert bools.read(mask=True).tolist() == [None, False]
     with pytest.raises(ValueError, match="exclude each other"):
         array.read(mask="cf", out=np.empty(4, "u1"))
     with pytest.raises(ValueError, match="'cf', 'fill' or None"):

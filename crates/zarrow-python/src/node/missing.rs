@@ -9,8 +9,8 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use zarrow::MissingValues;
 use zarrow::arrow::MaskChoice;
 use zarrow::metadata::ArrayMetadata;
-use zarrow_array::DataType;
 use zarrow_array::allocation::{self, Grow};
+use zarrow_array::{DataType, Number};
 
 /// The values that `mask` stands for: `"cf"`, `"fill"`, a value, or a list or NumPy array of values.
 pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<MissingValues> {
@@ -55,6 +55,10 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
         let message = format!("mask is {value}, expected {wanted} for elements of type {element}");
         Err(PyTypeError::new_err(message))
     };
+    let of_bools = *element == DataType::Number(Number::Bool);
+    if !of_bools && value.get_type().name()?.to_str()?.starts_with("bool") {
+        return refused("'cf', 'fill' or a value, and not a bool,");
+    }
     match element {
         DataType::String => match value.cast::<PyString>() {
             Ok(text) => return allocation::copied(text.to_str()?.as_bytes()).raise(py),
