@@ -54,11 +54,12 @@ def test_habit(habit: Habit, tmp_path: Path) -> None:
     # What warns and goes on says what to type, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", zarrow.ZarrowWarning)
+        said = []
         try:
             result(habit.code, names)
-            said = [str(warning.message) for warning in caught]
         except Exception as error:
-            said = [str(error)]
+            said.append(str(error))
+        said += [str(warning.message) for warning in caught]
     assert any(habit.message in text for text in said), said
 
 

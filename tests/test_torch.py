@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import mmap
 import subprocess
 import sys
@@ -96,8 +97,21 @@ def test_read_only_memory_is_refused(tmp_path):
 def test_copies(tensor):
     theirs = torch.from_dlpack(tensor, copy=True)
     assert theirs.data_ptr() != tensor.numpy().ctypes.data
-    with pytest.warns(zarrow.ZarrowWarning, match=r"tensor\.torch\(\)"):
-        assert torch.asarray(tensor).data_ptr() == tensor.numpy().ctypes.data
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8"])
+def test_asarray_drops_no_shape_and_no_type(dtype):
+    """PyTorch asks for the bytes of the buffer protocol, and makes one axis of them."""
+    square, flat = zarrow.asarray(np.ones((2, 3), dtype)), zarrow.asarray(np.ones(6, dtype))
+    for options in ({}, {"dtype": torch.float32}):
+        with (
+            pytest.warns(zarrow.ZarrowWarning, match=r"tensor\.torch\(\)"),
+            pytest.raises((RuntimeError, ValueError)),
+        ):
+            torch.asarray(square, **options)
+        assert hashlib.sha256(square).digest() == hashlib.sha256(bytes(square)).digest()
+    shared = torch.asarray(flat)
+    assert shared.data_ptr() == flat.numpy().ctypes.data and shared.dtype == flat.torch().dtype
 
 
 def test_0d_and_empty(tmp_path):

@@ -11,6 +11,7 @@
 use crate::python::error::{exchange, warning};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::cell::Cell;
 use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 use zarrow_array::shape::is_c_contiguous;
@@ -34,11 +35,7 @@ pub unsafe fn fill(
     flags: c_int,
 ) -> PyResult<()> {
     let asks = |flag: c_int| flags & flag == flag;
-    let is_plain = tensor.shape().len() == 1 && tensor.item_size() == 1;
-    let mut checked = check(owner.py(), tensor, &asks);
-    if flags == ffi::PyBUF_WRITABLE && !is_plain && checked.is_ok() {
-        checked = warn_of_torch(owner.py());
-    }
+    let checked = check(owner.py(), tensor, &asks).and_then(|()| check_torch(&owner, tensor, flags));
     if let Err(refusal) = checked {
         // SAFETY: the caller gives a view to be written; one that was refused has no owner.
         unsafe { (*view).obj = null_mut() };
@@ -75,15 +72,50 @@ pub unsafe fn fill(
     Ok(())
 }
 
-/// Warns where the consumer may be `torch.asarray`, which asks for the bytes alone and takes them for floats of 32 bits.
-fn warn_of_torch(py: Python<'_>) -> PyResult<()> {
-    let modules = py.import("sys")?.getattr("modules")?;
-    if !modules.contains("torch")? {
+thread_local! {
+    /// The tensor, by its address, that this thread's last buffer request was for.
+    static LAST_REQUEST: Cell<Request> = const { Cell::new(Request::Other) };
+}
+
+/// Requests that identify `torch.asarray`.
+#[derive(Clone, Copy, PartialEq)]
+enum Request {
+    Other,
+    /// Type, extents and strides: PyTorch from 2.15 on takes the type from here, and drops the rest.
+    Described(*mut ffi::PyObject),
+    /// The refused request for writable bytes, after which PyTorch asks for read-only bytes.
+    Refused(*mut ffi::PyObject),
+}
+
+/// Refuses `torch.asarray(tensor)`, which asks for bytes and makes one axis of them, of float32 or of the dtype that it
+/// was given. Other consumers of writable bytes, such as `readinto`, get a warning where PyTorch is imported.
+fn check_torch(owner: &Bound<'_, PyAny>, tensor: &SharedTensor, flags: c_int) -> PyResult<()> {
+    let (py, address) = (owner.py(), owner.as_ptr());
+    let described = ffi::PyBUF_FORMAT | ffi::PyBUF_STRIDES;
+    let request = if flags == described { Request::Described(address) } else { Request::Other };
+    let last = LAST_REQUEST.replace(request);
+    let message = "torch.asarray(tensor) would take the bytes of a Tensor without its shape and type: type \
+                   tensor.torch(), or memoryview(tensor) where bytes are wanted";
+    if flags == ffi::PyBUF_SIMPLE && last == Request::Refused(address) {
+        return Err(exchange(py, "needs_copy", message));
+    }
+    let is_flat = tensor.shape().len() == 1;
+    let keeps_type = last == Request::Described(address);
+    if flags != ffi::PyBUF_WRITABLE || is_flat && (keeps_type || tensor.item_size() == 1) {
         return Ok(());
     }
-    let message = "the bytes of a Tensor are handed over without its shape and type: torch.asarray(tensor) takes \
-                   them as float32 on one axis. Type tensor.torch()";
-    warning(py, message)
+    let sys = py.import("sys")?;
+    if !sys.getattr("modules")?.contains("torch")? {
+        return Ok(());
+    }
+    // PyTorch discards this error's message, but not a warning.
+    warning(py, message)?;
+    let caller = sys.call_method0("_getframe")?.getattr("f_code")?.getattr("co_names")?;
+    if keeps_type || caller.contains("asarray")? {
+        LAST_REQUEST.set(Request::Refused(address));
+        return Err(exchange(py, "needs_copy", message));
+    }
+    Ok(())
 }
 
 /// Step 3.
