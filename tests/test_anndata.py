@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import operator
+import pickle
+import re
 from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 import zarr
 
 import anndata_store
@@ -138,3 +143,122 @@ def test_what_does_not_go_together_is_refused(tmp_path):
     anndata_store.nullable(group, "fine", np.arange(3), [True, False, False])
     with pytest.raises(zarrow.IndexingError, match="fine"):
         opened["fine"].read(9)
+
+
+def test_a_categorical_compares_as_pandas_does(cells):
+    kind, stage = cells["kind"].read(), cells["stage"].read()
+    theirs = pd.Categorical(EXPECTED["kind"], ["B", "T"])
+    ordered = pd.Categorical(EXPECTED["stage"], [10, 20, 30], ordered=True)
+    for compare in (operator.eq, operator.ne):
+        for other in ("T", "none of them", theirs, kind, np.array(["T", "B", "B", "B"])):
+            expected = np.asarray(compare(theirs, theirs if other is kind else other))
+            np.testing.assert_array_equal(compare(kind, other), expected)
+        np.testing.assert_array_equal(compare("T", kind), compare(theirs, "T"))
+        np.testing.assert_array_equal(compare(theirs, kind), compare(theirs, theirs))
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq):
+        for other in (20, ordered[::-1]):
+            np.testing.assert_array_equal(compare(stage, other), compare(ordered, other))
+    for refused in (lambda: kind < "T", lambda: stage < 15, lambda: kind == stage, lambda: hash(kind)):
+        with pytest.raises(TypeError):
+            refused()
+    with pytest.raises(ValueError, match="4 values compare with as many, got 2"):
+        kind == kind[:2]  # noqa: B015
+
+
+def test_a_categorical_indexes_iterates_and_converts(cells):
+    kind, stage = cells["kind"].read(), cells["stage"].read()
+    assert list(kind) == EXPECTED["kind"] and [kind[at] for at in range(-4, 4)] == EXPECTED["kind"] * 2
+    assert stage[0] == 10 and kind[0] == "T" and kind[1] is None and "T" in kind and "x" not in kind
+    for index in (slice(1, None), [0, 2], kind == "T", np.array([3, 1])):
+        part = kind[index]
+        assert isinstance(part, zarrow.Categorical)
+        assert part.tolist() == np.array(EXPECTED["kind"], object)[index].tolist()
+    with pytest.raises(IndexError):
+        kind[4]
+    assert np.asarray(kind).tolist() == EXPECTED["kind"] and np.asarray(stage).tolist() == EXPECTED["stage"]
+    series = pd.Series(kind)
+    assert series.isna().tolist() == [False, True, False, False] and series[0] == "T"
+    assert kind.arrow().to_pandas().dtype == "category"
+    loaded = pickle.loads(pickle.dumps(stage))
+    assert loaded.tolist() == EXPECTED["stage"] and loaded.ordered
+    assert (kind.ndim, kind.size) == (1, 4)
+    with pytest.raises(AttributeError, match=r"type x\.arrow\(\)\.to_pandas\(\)"):
+        kind.to_pandas()
+    counts = pd.Series(kind.arrow().to_pandas()).value_counts()
+    assert counts.to_dict() == {"T": 2, "B": 1}
+
+
+@pytest.mark.parametrize(
+    ("categories", "expected"),
+    [
+        (np.array([10, 20], "i2"), [20.0, np.nan]),
+        (np.array(["2020", "2021"], "M8[D]"), [np.datetime64("2021-01-01"), np.datetime64("NaT", "D")]),
+        (np.array([False, True]), [True, None]),
+    ],
+)
+def test_missing_values_to_numpy(tmp_path, categories, expected):
+    group = zarr.create_group(tmp_path)
+    anndata_store.categorical(group, "a", [1, -1], categories)
+    found = np.asarray(zarrow.open(tmp_path)["a"].read())
+    np.testing.assert_array_equal(found, np.array(expected))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_categoricals_are_stored_as_anndata_stores_them(tmp_path, cells, version):
+    root = zarrow.create_group(tmp_path, zarr_format=version)
+    made = pd.Categorical(["b", None, "a", "b"], ["b", "a"], ordered=True)
+    arrow = pa.chunked_array(
+        [pa.array(["b", None]).dictionary_encode(), pa.array(["a", "b"]).dictionary_encode()]
+    )
+    root.create_array("pandas", data=made, missing="anndata")
+    root.create_array("series", data=pd.Series(made), missing="anndata", chunks=3)
+    root.create_array(
+        "polars", data=pl.Series(["b", None, "a", "b"], dtype=pl.Categorical), missing="anndata"
+    )
+    root.create_array("arrow", data=arrow, missing="anndata")
+    for name in ("pandas", "series", "polars", "arrow"):
+        found = root[name].read()
+        assert isinstance(found, zarrow.Categorical) and found.tolist() == ["b", None, "a", "b"], name
+        assert found.categories.tolist() == ["b", "a"] and found.ordered == (name in ("pandas", "series"))
+    for name in ("kind", "stage"):
+        for _ in range(2):  # the second replaces the first
+            root[name] = cells[name].read()
+        assert root[name].read().tolist() == EXPECTED[name]
+        stored = zarr.open_group(tmp_path, mode="r")[name]
+        assert stored.attrs["encoding-type"] == "categorical" and stored.attrs["ordered"] == (name == "stage")
+        assert stored["codes"][:].tolist() == cells[name].read().codes.tolist()
+        assert stored["codes"].attrs["encoding-type"] == "array"
+    root.create_array("nothing", data=pd.Categorical([]), missing="anndata")
+    assert root["nothing"].read().tolist() == []
+    frame = pd.DataFrame({"size": [1, 2], "kind": pd.Categorical(["x", "y"])})
+    zarrow.save(tmp_path / "frame", frame, missing="anndata")
+    assert pa.table(zarrow.open(tmp_path / "frame").to_arrow()).to_pandas().equals(frame)
+    root["text"] = made[[0, 2]]
+    assert root["text"][...].tolist() == ["b", "a"]
+
+
+def test_groups_that_are_no_array_say_what_reads_them(tmp_path):
+    group = zarr.create_group(tmp_path)
+    matrix = scipy.sparse.random(5, 4, 0.4, "csr", random_state=0)
+    for kind in ("csr", "csc"):
+        stored = group.create_group(
+            kind, attributes={"encoding-type": f"{kind}_matrix", "encoding-version": "0.1.0", "shape": [5, 4]}
+        )
+        for name in ("data", "indices", "indptr"):
+            anndata_store.array(stored, name, getattr(matrix.asformat(kind), name))
+    anndata_store.cells(group.create_group("obs"))
+    group.create_group("all", attributes={"encoding-type": "anndata"})
+    opened = zarrow.open(tmp_path)
+    for name, way in (
+        ("csr", r"type (scipy.*)"),
+        ("csc", r"type (scipy.*)"),
+        ("obs", r"type (group.to_arrow\(\)\.arrow\(\))"),
+        ("all", "type (anndata.read_zarr)"),
+    ):
+        with pytest.raises(zarrow.NodeTypeError, match=way) as raised:
+            opened[name].read()
+        if name in ("csr", "csc"):
+            [code] = re.findall(r"type (scipy.*?\"\]\))", str(raised.value))
+            found = eval(code, {"scipy": scipy, "group": opened[name]})
+            assert (found != matrix).nnz == 0
+    assert opened["obs"].to_arrow().arrow().num_rows == 4

@@ -98,6 +98,7 @@ from zarrow.array_selections import add_to_class as _add_selections
 from zarrow.asynchronous import add_to_class as _add_asynchronous
 from zarrow.asynchronous import open_async, read_many_async
 from zarrow.attributes import Attributes
+from zarrow.categorical import add_to_class as _add_categorical
 from zarrow.consumers import add_to_classes as _add_protocols
 from zarrow.creation import consolidate_metadata, create_array, create_group
 from zarrow.device_methods import add_to_class as _add_device_methods
@@ -209,6 +210,7 @@ __all__ = [
 ]
 
 _add_arithmetic()
+_add_categorical()
 _add_info()
 _add_members()
 _add_selections()

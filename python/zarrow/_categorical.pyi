@@ -1,7 +1,9 @@
 """The class Categorical."""
 
-from typing import Any, final
+from collections.abc import Iterator
+from typing import Any, ClassVar, SupportsIndex, final, overload
 
+import numpy as np
 import numpy.typing as npt
 import polars as _polars
 import pyarrow as _pyarrow
@@ -14,7 +16,9 @@ from zarrow._variable import Variable
 class Categorical:
     """Values drawn from a small set of categories: the number of each value's category, and the categories.
 
-    `Group.read` gives it for a group that AnnData wrote as `categorical`.
+    `Group.read` gives it for a group that AnnData wrote as `categorical`, and `group[name] = categorical`
+    stores such a group. It compares, indexes and iterates as the Categorical of pandas does, which
+    `.arrow().to_pandas()` gives.
 
     Examples
     --------
@@ -22,6 +26,8 @@ class Categorical:
     >>> kind = zarrow.open("cells.zarr")["kind"].read()
     >>> kind.tolist(), kind.codes.tolist(), kind.categories.tolist(), kind.ordered
     (['T', None, 'B', 'T'], [1, -1, 0, 1], ['B', 'T'], False)
+    >>> (kind == "T").tolist(), kind[0], kind[2:].tolist()
+    ([True, False, False, True], 'T', ['B', 'T'])
     """
 
     @property
@@ -36,7 +42,35 @@ class Categorical:
     @property
     def shape(self) -> tuple[int, ...]:
         """The extent of the one axis."""
+    @property
+    def ndim(self) -> int:
+        """The number of axes: 1."""
+    @property
+    def size(self) -> int:
+        """The number of values."""
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __contains__(self, value: Any) -> bool: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice | npt.ArrayLike) -> Categorical: ...
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        """Compare with a value, or one by one with as many; missing values are equal to nothing."""
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        """Compare with a value, or one by one with as many; missing values differ from everything."""
+    def __lt__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __le__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __gt__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __ge__(self, other: Any) -> npt.NDArray[np.bool_]:
+        """Compare by the order of the categories."""
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """NumPy's protocol: the values, with NaN, NaT or None where one is missing."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def tolist(self) -> list[Any]:
         """Give the values as a list of Python objects, None where one is missing."""
     def numpy(self) -> npt.NDArray[Any]:
@@ -49,6 +83,7 @@ class Categorical:
         IndexError
             A code has no category.
         """
+    to_numpy = numpy
     def arrow(self) -> _pyarrow.DictionaryArray:
         """Give a pyarrow.DictionaryArray of the same memory, null where an element has no category.
 

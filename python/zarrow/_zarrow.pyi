@@ -16,6 +16,7 @@ from zarrow._group import Group
 from zarrow._indexer import Indexer
 from zarrow._masked_tensor import MaskedTensor
 from zarrow._masked_variable import MaskedVariable
+from zarrow._memory_store import MemoryStore
 from zarrow._tensor import Tensor
 from zarrow._tree import Tree
 from zarrow._variable import Variable
@@ -44,6 +45,7 @@ __all__ = [
     "_StoreQueue",
     "_StoreRequest",
     "__version__",
+    "_categorical",
     "_create_array",
     "_create_group",
     "_help",
@@ -87,36 +89,6 @@ class BufferProducer:
         # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
-
-@final
-class MemoryStore:
-    """A store in memory, for tests and for small hierarchies that never touch a disk.
-
-    Arrays and groups that are opened in it keep it. It pickles with all of its values.
-
-    Parameters
-    ----------
-    values
-        Its initial contents: bytes by their keys, such as `"model/zarr.json"`.
-
-    Raises
-    ------
-    InvalidKeyError
-        A key is invalid (a `ValueError`).
-
-    Examples
-    --------
-    >>> import zarrow
-    >>> store = zarrow.MemoryStore()
-    >>> zarrow.save(store, x=[1, 2, 3])
-    >>> zarrow.open(store)["x"][:].tolist(), list(store.to_dict())
-    ([1, 2, 3], ['x/c/0', 'x/zarr.json', 'zarr.json'])
-    """
-
-    def __new__(cls, values: dict[str, bytes] | None = None, /) -> Self: ...
-    def to_dict(self) -> dict[str, bytes]:
-        """Give a copy of all values by their keys."""
-    def __reduce__(self) -> tuple[Any, ...]: ...
 
 def _create_array(
     target: Any,
@@ -598,3 +570,4 @@ def _variable(offsets: Any, data: Any, shape: Sequence[int], is_text: bool) -> V
 def _masked(data: Tensor | Variable, levels: list[Any]) -> MaskedTensor | MaskedVariable: ...
 def _text(array: DecodedArray) -> str: ...
 def _mask_levels(array: MaskedTensor | MaskedVariable) -> list[Tensor]: ...
+def _categorical(codes: Tensor, categories: Tensor | Variable, ordered: bool) -> Categorical: ...

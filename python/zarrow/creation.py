@@ -14,7 +14,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
-from zarrow import _zarrow, labels
+from zarrow import _zarrow, categorical, labels
 from zarrow import missing as _missing
 from zarrow._zarrow import (
     Array,
@@ -328,6 +328,8 @@ def _create(
                 "dtype, fill_value and attributes _FillValue of your own"
             )
         return _create_described(target, path, durability, description, **options)
+    if options.get("dtype") is None and categorical.is_stored_as_group(data, missing or _missing.chosen()):
+        return categorical.create(target, path, durability, description["zarr_format"], data, options)
     options = labels.taken(data, description["zarr_format"], options)
     dtype = options.pop("dtype", None)
     data, shape, found = _described(data, options.pop("shape", None), None if missing else dtype)

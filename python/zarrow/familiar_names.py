@@ -1,8 +1,8 @@
 """Names that people know from other libraries and that are not here, each with what to type instead.
 
-1. `MODULE` has names of modules, `ARRAY`, `GROUP`, `DECODED`, `DEVICE` (tensors of a GPU) and `STREAM` those
-   of what they give, and `OPTIONS` parameters. What else there is in NumPy, PyTorch, JAX, pandas, polars and
-   xarray, `zarrow.hints` finds by asking them.
+1. `MODULE` has names of modules, `ARRAY`, `GROUP`, `DECODED`, `DEVICE` (tensors of a GPU), `CATEGORICAL` and
+   `STREAM` those of what they give, and `OPTIONS` parameters. What else there is in NumPy, PyTorch, JAX,
+   pandas, polars and xarray, `zarrow.hints` finds by asking them.
 2. In a text `{array}`, `{group}` and so on stand for what the name was looked for in. One that begins with
    `nothing:` says why there is nothing to type.
 """
@@ -268,6 +268,26 @@ DEVICE = {
     "type": "x.dtype, or x.astype(dtype)",
     "unsqueeze": "x[None], or numpy.expand_dims(x, axis)",
     "values": "x.cpu().numpy()",
+}
+
+CATEGORICAL = {
+    "cat": "x.codes, x.categories and x.ordered",
+    "dtype": "x.categories.dtype, or x.arrow().type",
+    "dropna": "x[x.codes.numpy() >= 0]",
+    "isna": "x.codes.numpy() < 0",
+    "isnull": "x.codes.numpy() < 0",
+    "map": "pandas.Series(x.arrow().to_pandas()).map(...)",
+    "notna": "x.codes.numpy() >= 0",
+    "notnull": "x.codes.numpy() >= 0",
+    "to_arrow": "x.arrow()",
+    "to_list": "x.tolist()",
+    "to_pandas": "x.arrow().to_pandas()",
+    "to_polars": "x.polars()",
+    "to_pylist": "x.tolist()",
+    "torch": "x.codes.torch()",
+    "unique": "x.categories, or numpy.unique(x.numpy())",
+    "value_counts": "pandas.Series(x.arrow().to_pandas()).value_counts()",
+    "values": "x.numpy()",
 }
 
 STREAM = {

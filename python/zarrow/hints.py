@@ -30,6 +30,7 @@ def add_to_classes() -> None:
         (_zarrow.Array, _of_array),
         (_zarrow.Group, _of_group),
         (_zarrow.ArrowStream, _of_stream),
+        (_zarrow.Categorical, _of_categorical),
     ):
         add_method(owner, "__getattr__", _no_attribute(hint))
     for name in BINARY:
@@ -154,6 +155,20 @@ def _of_stream(stream: Any, name: str) -> str:
     from zarrow.familiar_names import STREAM
 
     return _to_type(STREAM[name].replace("{rows}", "rows")) if name in STREAM else ""
+
+
+def _of_categorical(categorical: Any, name: str) -> str:
+    from zarrow.familiar_names import CATEGORICAL
+
+    if name in CATEGORICAL:
+        return _to_type(CATEGORICAL[name])
+    np, pandas = _zarrow._import("numpy"), sys.modules.get("pandas")
+    if hasattr(np.ndarray, name):
+        return f"type x.numpy().{name}"
+    for kind, way in (("Categorical", ".cat"), ("Series", "")):
+        if hasattr(getattr(pandas, kind, None), name):
+            return f"type pandas.Series(x.arrow().to_pandas()){way}.{name}"
+    return ""
 
 
 def _way_through_others(array: Any, name: str) -> str:

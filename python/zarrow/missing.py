@@ -65,6 +65,11 @@ def set_missing(form: Literal["optional", "fill", "anndata"] | None) -> None:
     _chosen = None if form is None else checked(form)
 
 
+def chosen() -> str | None:
+    """Give the form that `set_missing` chose."""
+    return _chosen
+
+
 def checked(form: str) -> str:
     """Give the form, if it is one."""
     if form not in FORMS:

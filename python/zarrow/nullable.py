@@ -41,13 +41,7 @@ def create(
         raise ValueError(
             f"AnnData stores no nullable {data.dtype}: type missing='fill' or missing='optional'"
         )
-    attributes = {**(options.pop("attributes", None) or {}), **encoding}
-    overwrite = options.pop("overwrite", False)
-    if overwrite == "array":
-        overwrite = _stands_for_an_array(target, path)
-    group = _create_group(
-        target, path, attributes, zarr_format=zarr_format, overwrite=overwrite, durability=durability
-    )
+    group = create_group(target, path, durability, zarr_format, encoding, options)
     is_text = isinstance(data, _zarrow.MaskedVariable)
     values = data.filled("" if is_text else data.dtype.type(0))
     group.create_array(
@@ -58,9 +52,28 @@ def create(
     return group
 
 
+def create_group(
+    target: Any,
+    path: str,
+    durability: str,
+    zarr_format: int,
+    encoding: dict[str, Any],
+    options: dict[str, Any],
+) -> Group:
+    """Create the group that stands for an array; takes `attributes` and `overwrite` out of the options."""
+    attributes = {**(options.pop("attributes", None) or {}), **encoding}
+    overwrite = options.pop("overwrite", False)
+    if overwrite == "array":
+        overwrite = _stands_for_an_array(target, path)
+    return _create_group(
+        target, path, attributes, zarr_format=zarr_format, overwrite=overwrite, durability=durability
+    )
+
+
 def _stands_for_an_array(target: Any, path: str) -> bool:
-    """Tell whether what is there may be replaced: an array, or a group of values and mask."""
+    """Tell whether the existing node may be replaced: an array, or a group that stands for one."""
     existing = target.get(path) if isinstance(target, Group) else None
     if isinstance(existing, Group):
-        return str(existing.attrs.get("encoding-type", "")).startswith("nullable-")
+        encoding = str(existing.attrs.get("encoding-type", ""))
+        return encoding.startswith("nullable-") or encoding == "categorical"
     return isinstance(existing, Array)

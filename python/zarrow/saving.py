@@ -13,7 +13,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from zarrow import tables
-from zarrow._zarrow import Array, Group, MaskedTensor, MaskedVariable, _with_options, asarray, open
+from zarrow._zarrow import (
+    Array,
+    Categorical,
+    Group,
+    MaskedTensor,
+    MaskedVariable,
+    _with_options,
+    asarray,
+    open,
+)
 from zarrow.array_options import Store
 from zarrow.calling_line import frames_of_zarrow
 from zarrow.copying import copy_array, copy_group
@@ -191,7 +200,7 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
         columns = tables.columns(array)
         if columns is not None:
             yield from _masked(columns, depth + 1)
-        elif not isinstance(array, Array | Group) and not is_on_device(array):
+        elif not isinstance(array, Array | Group | Categorical) and not is_on_device(array):
             try:
                 with tables.naming(name):
                     tables.refuse_null(array)

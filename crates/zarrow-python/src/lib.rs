@@ -47,7 +47,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::layout::memory::{release_memory, set_memory_cache};
     #[pymodule_export]
-    use crate::layout::rebuild::{_mask_levels, _masked, _variable};
+    use crate::layout::rebuild::{_categorical, _mask_levels, _masked, _variable};
     #[pymodule_export]
     use crate::layout::shown::_text;
     #[pymodule_export]

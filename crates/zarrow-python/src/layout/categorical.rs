@@ -32,6 +32,11 @@ impl Categorical {
         Bound::new(py, Categorical { codes, categories, ordered })
     }
 
+    /// A Categorical over the Python objects of its parts.
+    pub fn of_parts(codes: Py<Tensor>, categories: Py<DecodedArray>, ordered: bool) -> Categorical {
+        Categorical { codes, categories, ordered }
+    }
+
     fn pair(&self, py: Python<'_>) -> PyResult<ArrowPair> {
         let codes = self.codes.get().shared();
         let (schema, values) = crate::export::arrow::nodes(self.categories.bind(py), ArrowForm::default())?;

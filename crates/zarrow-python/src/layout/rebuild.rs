@@ -2,6 +2,8 @@
 //! `zarrow.pickling` needs of memory.
 
 use crate::import;
+use crate::layout::categorical::Categorical;
+use crate::layout::decoded_array::DecodedArray;
 use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::masked_variable::MaskedVariable;
 use crate::layout::tensor::Tensor;
@@ -63,4 +65,10 @@ pub fn _mask_levels<'py>(array: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, T
         Tensor::create(py, bytes.raise(py)?)
     };
     mask.levels().iter().map(tensor).collect()
+}
+
+/// Make a Categorical over codes and categories.
+#[pyfunction]
+pub fn _categorical(codes: Py<Tensor>, categories: Py<DecodedArray>, ordered: bool) -> Categorical {
+    Categorical::of_parts(codes, categories, ordered)
 }

@@ -331,11 +331,7 @@ impl Group {
         let group = self.latest(py)?;
         let place = |error: zarrow::Error| error.in_array(group.store().name(), group.path());
         let Some(array) = waiting(py, || EncodedArray::of_group(&group))? else {
-            let kind = ErrorKind::WrongNode {
-                expected: "an array, or a group that stands for one",
-                found: "a group",
-            };
-            return Err(place(kind.into())).raise(py);
+            return Err(place(not_an_array(&group).into())).raise(py);
         };
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let selection =
@@ -435,4 +431,36 @@ impl Group {
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.summary(py)?.html(&self.members_drawn(py)?))
     }
+}
+
+/// What to type for a group that `read` does not take, by the encoding that AnnData gave it.
+fn not_an_array(group: &zarrow::Group) -> ErrorKind {
+    let attributes = group.attributes();
+    let encoding = attributes.get("encoding-type").and_then(serde_json::Value::as_str);
+    let (found, expected) = match encoding {
+        Some("csr_matrix") => (
+            "a csr_matrix of AnnData",
+            "an array: type scipy.sparse.csr_matrix((group[\"data\"][...], group[\"indices\"][...], \
+             group[\"indptr\"][...]), shape=group.attrs[\"shape\"])",
+        ),
+        Some("csc_matrix") => (
+            "a csc_matrix of AnnData",
+            "an array: type scipy.sparse.csc_matrix((group[\"data\"][...], group[\"indices\"][...], \
+             group[\"indptr\"][...]), shape=group.attrs[\"shape\"])",
+        ),
+        Some("anndata") => (
+            "an AnnData object",
+            "an array: type anndata.read_zarr(path), or group[\"obs\"].to_arrow() for one of its tables",
+        ),
+        None if attributes.get("column-order").is_none() => (
+            "a group",
+            "an array, or a group that stands for one: type group[\"name\"][...], or zarrow.load(path) for all \
+             of its arrays",
+        ),
+        Some("dataframe") | None => {
+            ("a table", "an array: type group.to_arrow().arrow(), or group[\"name\"] for a column")
+        }
+        Some(_) => ("a group", "an array, or a group that stands for one: type group[\"name\"][...]"),
+    };
+    ErrorKind::WrongNode { expected, found }
 }

@@ -1,0 +1,33 @@
+"""The class MemoryStore."""
+
+from typing import Any, Self, final
+
+@final
+class MemoryStore:
+    """A store in memory, for tests and for small hierarchies that never touch a disk.
+
+    Arrays and groups that are opened in it keep it. It pickles with all of its values.
+
+    Parameters
+    ----------
+    values
+        Its initial contents: bytes by their keys, such as `"model/zarr.json"`.
+
+    Raises
+    ------
+    InvalidKeyError
+        A key is invalid (a `ValueError`).
+
+    Examples
+    --------
+    >>> import zarrow
+    >>> store = zarrow.MemoryStore()
+    >>> zarrow.save(store, x=[1, 2, 3])
+    >>> zarrow.open(store)["x"][:].tolist(), list(store.to_dict())
+    ([1, 2, 3], ['x/c/0', 'x/zarr.json', 'zarr.json'])
+    """
+
+    def __new__(cls, values: dict[str, bytes] | None = None, /) -> Self: ...
+    def to_dict(self) -> dict[str, bytes]:
+        """Give a copy of all values by their keys."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
