@@ -168,7 +168,7 @@ def save(
 def _refuse_text(value: Any) -> None:
     """Refuse a text or a path as the whole store: the caller means the array that it names."""
     if isinstance(value, str | bytes) or hasattr(value, "__fspath__"):
-        name = os.fsdecode(value)
+        name = str(os.fsdecode(value))
         raise TypeError(
             f"save stores arrays, got the text {name!r}: type zarrow.save(store, zarrow.open({name!r})) to "
             f"copy an array or a group of a store, zarrow.save(store, zarrow.load({name!r})) for its "
