@@ -20,8 +20,10 @@ class CloudStore:
         `requester_pays`, `client_kwargs`, `config_kwargs`; for Google `token` ("anon", or the path of a key
         file), `project`, `endpoint_url`; for Azure `account_name`, `account_key`, `sas_token`,
         `connection_string`, `anon`; for web servers `headers`; for all `connect_timeout` and `read_timeout`
-        in seconds, `max_retries`, and `verify`: the path of a file of authorities whose certificates are
-        accepted, or False for all certificates. The names of object_store are taken as well. Options that
+        in seconds, `low_speed_limit` in bytes per second over `low_speed_time` seconds, `max_retries`,
+        `max_retry_after` (the seconds of pauses that a server may ask for), `max_listed` (the most names in
+        one list), and `verify`: the path of a file of authorities whose certificates are accepted, or False
+        for all certificates. The names of object_store are taken as well. Options that
         are left out come from the environment (`AWS_ACCESS_KEY_ID` and so on) and from AWS profiles.
 
     Raises

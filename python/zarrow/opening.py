@@ -81,7 +81,6 @@ def open_group(
     return node
 
 
-@says_options
 def open_array(
     store: Store,
     path: str = "",

@@ -1,9 +1,13 @@
-//! The body of an answer: watched for silence, with the permit of its request.
+//! The body of an answer: watched for silence, speed and size, with the permit of its request.
 
 use crate::budget::Permit;
+use crate::failure::causes;
+use crate::policy::TransportPolicy;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use object_store::client::{HttpError, HttpErrorKind, HttpResponseBody};
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -11,22 +15,70 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
+/// The most bytes of an answer that is parsed as a whole: a page of a list, the answer to a delete, a token.
+const PARSED_NBYTES: u64 = 64 << 20;
+
 /// The body of an answer.
 ///
-/// The time of a frame is noted without touching the timer: it is set anew only when it has run out, and frames came
-/// meanwhile.
+/// The time of a frame is noted without touching the timer, which is reset only after it ran out.
 pub struct AnswerBody {
     inner: HttpResponseBody,
-    silence: Duration,
+    policy: TransportPolicy,
+    /// The time of the last frame.
     last: Instant,
+    /// The start of the time over which speed is measured, and the bytes since.
+    measured: (Instant, u64),
+    /// The bytes that may still come.
+    room: u64,
     timer: Pin<Box<Sleep>>,
     permit: Option<Permit>,
 }
 
 impl AnswerBody {
-    pub fn new(inner: HttpResponseBody, silence: Duration, permit: Permit) -> AnswerBody {
-        let timer = Box::pin(tokio::time::sleep(silence));
-        AnswerBody { inner, silence, last: Instant::now(), timer, permit: Some(permit) }
+    /// The body `inner`, which ends with an error where it falls silent or slow, or, unless it `is_streamed`, grows too long.
+    pub fn new(
+        inner: HttpResponseBody,
+        policy: TransportPolicy,
+        is_streamed: bool,
+        permit: Permit,
+    ) -> AnswerBody {
+        let first = if policy.low_speed > 0 { policy.low_speed_time } else { policy.silence };
+        let (timer, now) = (Box::pin(tokio::time::sleep(policy.silence.min(first))), Instant::now());
+        let room = if is_streamed { u64::MAX } else { PARSED_NBYTES };
+        AnswerBody { inner, policy, last: now, measured: (now, 0), room, timer, permit: Some(permit) }
+    }
+
+    fn came(&mut self, frame: &Frame<Bytes>) -> Result<(), HttpError> {
+        let nbytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+        self.last = Instant::now();
+        self.measured.1 = self.measured.1.saturating_add(nbytes);
+        self.room = self.room.checked_sub(nbytes).ok_or_else(|| {
+            let text = format!("the answer has more than {} MiB", PARSED_NBYTES >> 20);
+            HttpError::new(HttpErrorKind::Decode, io::Error::new(io::ErrorKind::InvalidData, text))
+        })?;
+        Ok(())
+    }
+
+    /// Resets the timer after it ran out, unless the server was silent or slow.
+    fn look(&mut self) -> Result<(), HttpError> {
+        let (now, TransportPolicy { silence, low_speed, low_speed_time, .. }) = (Instant::now(), self.policy);
+        let mut end = self.last + silence;
+        if end <= now {
+            return Err(silent(silence));
+        }
+        if low_speed > 0 {
+            let (begun, nbytes) = self.measured;
+            if begun + low_speed_time <= now {
+                let least = low_speed as f64 * low_speed_time.as_secs_f64();
+                if (nbytes as f64) < least {
+                    return Err(slow(TooSlow { nbytes, time: low_speed_time, low_speed }));
+                }
+                self.measured = (now, 0);
+            }
+            end = end.min(self.measured.0 + low_speed_time);
+        }
+        self.timer.as_mut().reset(end);
+        Ok(())
     }
 }
 
@@ -40,19 +92,20 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         loop {
             if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
-                match &frame {
-                    Some(Ok(_)) => self.last = Instant::now(),
-                    _ => self.permit = None,
+                let frame = match frame {
+                    Some(Ok(frame)) => Some(self.came(&frame).map(|()| frame)),
+                    end => end,
+                };
+                if !matches!(frame, Some(Ok(_))) {
+                    self.permit = None;
                 }
                 return Poll::Ready(frame);
             }
             ready!(self.timer.as_mut().poll(context));
-            let end = self.last + self.silence;
-            if end <= Instant::now() {
+            if let Err(error) = self.look() {
                 self.permit = None;
-                return Poll::Ready(Some(Err(silent(self.silence))));
+                return Poll::Ready(Some(Err(error)));
             }
-            self.timer.as_mut().reset(end);
         }
     }
 
@@ -69,4 +122,33 @@ impl Body for AnswerBody {
 pub fn silent(time: Duration) -> HttpError {
     let error = io::Error::new(io::ErrorKind::TimedOut, format!("the server was silent for {time:?}"));
     HttpError::new(HttpErrorKind::Timeout, error)
+}
+
+/// A body that brought too few bytes for a while.
+#[derive(Debug)]
+struct TooSlow {
+    nbytes: u64,
+    time: Duration,
+    low_speed: u64,
+}
+
+impl fmt::Display for TooSlow {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooSlow { nbytes, time, low_speed } = self;
+        write!(
+            formatter,
+            "the server sent {nbytes} bytes in {time:?}, fewer than low_speed_limit ({low_speed} bytes per second) asks for"
+        )
+    }
+}
+
+impl Error for TooSlow {}
+
+fn slow(error: TooSlow) -> HttpError {
+    HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, error))
+}
+
+/// Whether an error is that a body was too slow.
+pub fn is_too_slow(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|error| error.is::<TooSlow>())
 }

@@ -2,6 +2,7 @@
 
 use crate::secret::Secrets;
 use std::io;
+use std::time::Duration;
 use zarrow::{Error, ErrorKind};
 
 /// A request that failed. A server may repeat in its answer what it was sent, secrets included: of the answer only the code
@@ -21,6 +22,8 @@ pub struct Failure {
     pub is_unsent: bool,
     /// The region that the bucket is in, where it is not the one that was asked.
     pub region: Option<String>,
+    /// Whether the server asks for a longer pause than the policy allows.
+    pub asks_too_long: bool,
 }
 
 impl Failure {
@@ -35,7 +38,18 @@ impl Failure {
             is_certificate_refused: false,
             is_unsent: false,
             region: None,
+            asks_too_long: false,
         }
+    }
+
+    /// Notes that the server asks for a pause that is too long.
+    pub fn asked_too_long(&mut self, asked: Duration, most: Duration) {
+        let (asked, most) = (asked.as_secs(), most.as_secs_f64());
+        self.text = format!(
+            "{}: it asks for a pause of {asked} s, and max_retry_after allows {most} s in all",
+            self.text
+        );
+        self.asks_too_long = true;
     }
 
     /// An answer whose status is an error.
@@ -95,6 +109,11 @@ impl Failure {
                  \"authority.pem\"}, or SSL_CERT_FILE in the environment",
             );
         }
+        if self.asks_too_long {
+            return Some(
+                "try again after that time, or let each request wait longer: storage_options={\"max_retry_after\": SECONDS}",
+            );
+        }
         match self.status {
             Some(401 | 403) if anonymous => Some(
                 "without credentials a server does not tell what is missing from what is private: check the name, or \
@@ -141,6 +160,17 @@ fn shown(text: &str) -> Option<String> {
     const MOST_CHARS: usize = 200;
     let line: String = text.trim().lines().next()?.chars().take(MOST_CHARS).collect();
     (!line.is_empty()).then_some(line)
+}
+
+/// Returns an error and its causes, including the error inside an `io::Error`.
+pub fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        // The source of an `io::Error` is the source of the error inside, not the error itself.
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        held.map(|held| held as &(dyn std::error::Error + 'static)).or_else(|| error.source())
+    })
 }
 
 /// The text of what caused an error first.

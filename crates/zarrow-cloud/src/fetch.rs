@@ -6,10 +6,11 @@
 //!    the request begins anew, with another head.
 //! 3. It is complete when all bytes of the span have come that the answer's head promised; one more or less is a fault.
 
+use crate::answer_body::is_too_slow;
 use crate::connection::Connection;
-use crate::failure::{Failure, chain, innermost};
+use crate::failure::{Failure, causes, innermost};
 use crate::retry::{Attempts, Fault};
-use crate::transport::UnknownSize;
+use crate::transport::{Streamed, UnknownSize};
 use crate::version;
 use futures_util::StreamExt;
 use object_store::{Error as ClientError, GetOptions, GetRange, GetResult, ObjectStore};
@@ -29,7 +30,7 @@ struct Rest {
 enum Came {
     End(Outcome),
     /// The body broke off; what is left, where it can be gone on with.
-    Broken(Failure, Option<Rest>),
+    Broken(Fault, Failure, Option<Rest>),
     /// The value is another one now.
     Anew,
 }
@@ -57,9 +58,9 @@ pub async fn fetch(
             Ok(answer) => match take(connection, request, rest.take(), answer, receiver).await {
                 Came::End(outcome) => return Ok(outcome),
                 Came::Anew => (Fault::Server, changed()),
-                Came::Broken(failure, left) => {
+                Came::Broken(fault, failure, left) => {
                     rest = left;
-                    (Fault::Connection, failure)
+                    (fault, failure)
                 }
             },
             Err(error) => {
@@ -115,11 +116,13 @@ fn options(request: &Request, rest: Option<&Rest>, head_only: bool, attempts: &A
         (None, Span::Suffix(nbytes)) => Some(GetRange::Suffix(*nbytes)),
     };
     let wanted = rest.map(|rest| &rest.version).or(request.if_version.as_ref());
+    let mut extensions = Connection::extensions(attempts);
+    extensions.insert(Streamed);
     GetOptions {
         range,
         head: head_only,
         if_match: wanted.map(|version| version::e_tag(version).to_owned()),
-        extensions: Connection::extensions(attempts),
+        extensions,
         ..GetOptions::default()
     }
 }
@@ -166,15 +169,15 @@ async fn take(
             // All is there: what is wrong is the end of the message alone.
             Err(_) if !no_size && range.start == range.end => break,
             Err(error) => {
-                let failure =
-                    Failure::new(kind_of(&error), format!("the answer broke off: {}", chain(&error)));
-                return Came::Broken(failure, left(range));
+                let (fault, failure) = broken(&error);
+                return Came::Broken(fault, failure, left(range));
             }
         };
         let nbytes = frame.len() as u64;
         if !no_size && nbytes > range.end - range.start {
             let text = "the server sent more bytes than it promised";
-            return Came::Broken(Failure::new(io::ErrorKind::InvalidData, text), None);
+            let failure = Failure::new(io::ErrorKind::InvalidData, text);
+            return Came::Broken(Fault::Connection, failure, None);
         }
         range.start = range.start.saturating_add(nbytes);
         if receiver.frame(&frame).is_break() {
@@ -184,7 +187,8 @@ async fn take(
     // Step 3.
     if !no_size && range.start < range.end {
         let text = "the server sent fewer bytes than it promised";
-        return Came::Broken(Failure::new(io::ErrorKind::UnexpectedEof, text), left(range));
+        let failure = Failure::new(io::ErrorKind::UnexpectedEof, text);
+        return Came::Broken(Fault::Connection, failure, left(range));
     }
     Came::End(Outcome::Complete)
 }
@@ -210,13 +214,10 @@ fn changed() -> Failure {
     Failure::new(io::ErrorKind::Other, "the value was replaced again and again while it was read")
 }
 
-fn kind_of(error: &ClientError) -> io::ErrorKind {
-    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(inner) = source {
-        if let Some(inner) = inner.downcast_ref::<io::Error>() {
-            return inner.kind();
-        }
-        source = inner.source();
-    }
-    io::ErrorKind::ConnectionReset
+/// Returns the fault and the failure of a broken body.
+pub fn broken(error: &ClientError) -> (Fault, Failure) {
+    let fault = if is_too_slow(error) { Fault::Slow } else { Fault::Connection };
+    let own = causes(error).find_map(|error| error.downcast_ref::<io::Error>());
+    let kind = own.map_or(io::ErrorKind::ConnectionReset, io::Error::kind);
+    (fault, Failure::new(kind, format!("the answer broke off: {}", innermost(error))))
 }

@@ -30,6 +30,7 @@ mod failure;
 mod fetch;
 mod hedge;
 mod heeding;
+mod http_date;
 mod listing;
 mod location;
 mod options;

@@ -1,9 +1,19 @@
 //! What lies below a prefix, page by page.
+//!
+//! Every list ends. A repeated page token is an error, and so are too many pages in a row without a new name, too many names,
+//! and an oversized page (`answer_body`).
 
 use crate::connection::{Connection, Lister, of_client};
+use crate::failure::{Failure, causes};
+use crate::fetch::broken;
 use crate::heeding::is_probe;
+use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
-use object_store::list::PaginatedListOptions;
+use object_store::client::{HttpError, HttpErrorKind};
+use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::sync::Arc;
 use zarrow::store::remote::{ListedValue, Listing};
 use zarrow::{ErrorKind, Result};
@@ -26,39 +36,118 @@ pub async fn list(
     } else {
         format!("{}/", connection.location.root)
     };
-    let mut listing = Listing::default();
-    let mut page_token = None;
+    let delimiter = (!recursive).then_some("/");
+    let asked = (!below.is_empty()).then_some(below.as_str());
+    let (mut listing, mut pages, mut page_token) = (Listing::default(), Pages::default(), None);
     loop {
-        // Each page may fail as often as any other request.
-        let own = connection.attempts();
-        let options = PaginatedListOptions {
-            delimiter: (!recursive).then_some("/".into()),
-            page_token: page_token.take(),
-            extensions: Connection::extensions(&own),
-            ..PaginatedListOptions::default()
-        };
-        let asked = (!below.is_empty()).then_some(below.as_str());
-        let page = match lister.list_paginated(asked, options).await {
+        let page = page(connection, &**lister, asked, delimiter, page_token);
+        let checked =
+            page.await.and_then(|page| Ok((pages.check(&page, &connection.settings.policy)?, page)));
+        let (is_new, page) = match checked {
             Ok(page) => page,
-            Err(error) => {
-                let failure = own.take_failure().unwrap_or_else(|| of_client(&error));
+            Err(failure) => {
                 attempts.fail(failure.clone());
                 return Err(connection.failure_error(failure, false));
             }
         };
-        // What marks a folder is a value of the folder's own name, and no key below it.
-        let key = |path: &str| Some(path.strip_prefix(&below).and(path.strip_prefix(&root))?.to_owned());
-        for object in &page.result.objects {
-            // Erasing lists all values, and takes what a killed process has left of them.
-            if let Some(key) = key(object.location.as_ref()).filter(|key| recursive || !is_probe(key)) {
-                listing.values.push(ListedValue { key, nbytes: object.size });
+        if is_new {
+            // What marks a folder is a value of the folder's own name, and no key below it.
+            let key = |path: &str| Some(path.strip_prefix(&below).and(path.strip_prefix(&root))?.to_owned());
+            for object in &page.result.objects {
+                // Erasing lists all values, and takes what a killed process has left of them.
+                if let Some(key) = key(object.location.as_ref()).filter(|key| recursive || !is_probe(key)) {
+                    listing.values.push(ListedValue { key, nbytes: object.size });
+                }
             }
+            let prefixes = page.result.common_prefixes.iter();
+            listing.prefixes.extend(prefixes.filter_map(|path| key(path.as_ref())));
         }
-        listing.prefixes.extend(page.result.common_prefixes.iter().filter_map(|path| key(path.as_ref())));
         match page.page_token {
             Some(next) => page_token = Some(next),
             None => return Ok(listing),
         }
+    }
+}
+
+/// Asks for one page, which may fail as often as any other request.
+async fn page(
+    connection: &Connection,
+    lister: &dyn PaginatedListStore,
+    prefix: Option<&str>,
+    delimiter: Option<&'static str>,
+    page_token: Option<String>,
+) -> Result<PaginatedListResult, Failure> {
+    let attempts = connection.attempts();
+    loop {
+        let options = PaginatedListOptions {
+            delimiter: delimiter.map(Into::into),
+            page_token: page_token.clone(),
+            extensions: Connection::extensions(&attempts),
+            ..PaginatedListOptions::default()
+        };
+        let error = match lister.list_paginated(prefix, options).await {
+            Ok(page) => return Ok(page),
+            Err(error) => error,
+        };
+        if let Some(failure) = attempts.take_failure() {
+            return Err(failure);
+        }
+        let of_body = causes(&error).find_map(|error| error.downcast_ref::<HttpError>());
+        let (fault, failure) = match of_body.map(HttpError::kind) {
+            None => return Err(of_client(&error)),
+            Some(HttpErrorKind::Decode) => return Err(broken(&error).1),
+            Some(_) => broken(&error),
+        };
+        match attempts.again(fault, failure.clone()) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return Err(failure),
+        }
+    }
+}
+
+/// Progress of a list, page by page.
+#[derive(Default)]
+struct Pages {
+    tokens: HashSet<String>,
+    /// Hashes of the names of pages.
+    known: HashSet<u64>,
+    /// Pages in a row without a new name.
+    idle: u32,
+    names: u64,
+}
+
+impl Pages {
+    /// Returns whether a page brings new names.
+    fn check(&mut self, page: &PaginatedListResult, policy: &TransportPolicy) -> Result<bool, Failure> {
+        /// Services send pages without names where much was deleted.
+        const MOST_IDLE: u32 = 1000;
+        /// The longest name of the services; a longer one counts as several.
+        const NAME_NBYTES: u64 = 1024;
+        let endless = |text: String| Failure::new(io::ErrorKind::InvalidData, text);
+        if let Some(token) = &page.page_token
+            && !self.tokens.insert(token.clone())
+        {
+            return Err(endless("the server repeats a page token, so that its list has no end".to_owned()));
+        }
+        let objects = page.result.objects.iter().map(|object| object.location.as_ref());
+        let (mut hasher, mut count) = (DefaultHasher::new(), 0);
+        for name in objects.chain(page.result.common_prefixes.iter().map(AsRef::as_ref)) {
+            name.hash(&mut hasher);
+            count += 1 + name.len() as u64 / NAME_NBYTES;
+        }
+        let is_new = count > 0 && self.known.insert(hasher.finish());
+        self.idle = if is_new { 0 } else { self.idle + 1 };
+        self.names = self.names.saturating_add(count);
+        if self.idle > MOST_IDLE {
+            let text = format!("the server sent {MOST_IDLE} pages of a list without a new name");
+            return Err(endless(text));
+        }
+        if self.names > policy.listed_names {
+            let text =
+                format!("the list has more than {} names, which max_listed allows", policy.listed_names);
+            return Err(endless(text));
+        }
+        Ok(is_new)
     }
 }
 

@@ -204,6 +204,10 @@ impl Settings {
             ("verify" | "ssl", _) => self.trust = Trust::parse(&text)?,
             ("connect_timeout", _) => self.policy.connect = seconds()?,
             ("read_timeout", _) => self.policy.silence = seconds()?,
+            ("low_speed_limit", _) => self.policy.low_speed = text.parse().map_err(|_| wrong())?,
+            ("low_speed_time", _) => self.policy.low_speed_time = seconds()?,
+            ("max_retry_after", _) => self.policy.longest_asked = seconds()?,
+            ("max_listed", _) => self.policy.listed_names = text.parse().map_err(|_| wrong())?,
             ("max_attempts" | "max_retries", _) => {
                 self.policy.retries = text.parse().map_err(|_| wrong())?;
                 self.policy.throttled_retries = self.policy.retries;
@@ -432,7 +436,7 @@ fn unknown(location: &Location, name: &str) -> zarrow::Error {
     let service = location.service_name();
     unsupported(format!(
         "unknown storage option {name:?}: {service} takes {own}, and for all stores connect_timeout, read_timeout, \
-         max_retries and verify"
+         low_speed_limit, low_speed_time, max_retries, max_retry_after, max_listed and verify"
     ))
 }
 

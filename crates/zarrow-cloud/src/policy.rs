@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Time-outs and retries of a store's requests.
 ///
-/// No request has a total time-out: one that brings bytes may go on. What counts is silence.
+/// No request has a total time-out: what counts is silence, and fewer bytes than `low_speed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TransportPolicy {
@@ -18,8 +18,16 @@ pub struct TransportPolicy {
     pub throttled_retries: u32,
     /// The pause before a retry; each further one is twice as long, and up to a half of each is chance.
     pub first_pause: Duration,
-    /// The longest pause, of those that a server asks for too.
+    /// The longest pause before a retry. Pauses on a server's request have `longest_asked` instead.
     pub longest_pause: Duration,
+    /// The longest sum of the pauses that a server asks for in one request (`Retry-After`); a longer one is an error at once.
+    pub longest_asked: Duration,
+    /// The fewest bytes a second that a body has to bring, over `low_speed_time`; 0 for no such limit.
+    pub low_speed: u64,
+    /// How long a body may stay below `low_speed`.
+    pub low_speed_time: Duration,
+    /// The most names in one list.
+    pub listed_names: u64,
     /// Whether a read that is late is sent again, twice at most.
     pub hedging: bool,
 }
@@ -34,6 +42,10 @@ impl Default for TransportPolicy {
             throttled_retries: 10,
             first_pause: Duration::from_millis(100),
             longest_pause: Duration::from_secs(10),
+            longest_asked: Duration::from_secs(60),
+            low_speed: 1 << 10,
+            low_speed_time: Duration::from_secs(30),
+            listed_names: 10_000_000,
             hedging: true,
         }
     }

@@ -4,9 +4,11 @@
 //!    again, bodies that break off. So retries of one kind never multiply with those of another.
 //! 2. The first fault of a connection is tried again at once, since a new connection may do; then each pause is twice as long as the
 //!    one before, and up to a half of it is chance, so that many readers do not come back together.
-//! 3. A server that asks for a pause has a count of its own, and gets the pause that it asks for.
+//! 3. Requests for a pause are counted apart from faults. Each pause is as long as the server asks, up to a bound for their sum.
+//! 4. A body that was too slow is asked for once more: another connection may be faster.
 
 use crate::failure::Failure;
+use crate::http_date::seconds_of_date;
 use crate::policy::TransportPolicy;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -23,6 +25,9 @@ pub struct Attempts {
 struct State {
     faults: u32,
     throttles: u32,
+    slow: u32,
+    /// The sum of the pauses that the server asked for.
+    asked: Duration,
     /// Whether a request was sent of which nobody knows what became.
     uncertain: bool,
     /// Whether the client got as far as sending a request.
@@ -35,6 +40,8 @@ struct State {
 pub enum Fault {
     /// The connection failed, or was silent.
     Connection,
+    /// The body of an answer came too slowly.
+    Slow,
     /// The server failed, or its answer makes no sense.
     Server,
     /// The server asks for a pause, of this length where it says so.
@@ -48,7 +55,8 @@ impl Attempts {
 
     /// Notes a fault; gives the pause after which to try again, `None` where it was the last time.
     pub fn again(&self, fault: Fault, failure: Failure) -> Option<Duration> {
-        let TransportPolicy { retries, throttled_retries, first_pause, longest_pause, .. } = self.policy;
+        let TransportPolicy { retries, throttled_retries, first_pause, longest_pause, longest_asked, .. } =
+            self.policy;
         let mut state = self.state.lock();
         state.uncertain |= !failure.is_refusal();
         state.failure = Some(failure);
@@ -59,9 +67,17 @@ impl Attempts {
         match fault {
             Fault::Throttled(asked) => {
                 state.throttles += 1;
-                let own = pause(state.throttles - 1);
-                let longest = asked.map_or(own, |asked| asked.max(own)).min(longest_pause);
-                (state.throttles <= throttled_retries).then_some(longest)
+                let pause = pause(state.throttles - 1).max(asked.unwrap_or_default());
+                state.asked = state.asked.saturating_add(asked.unwrap_or_default());
+                let is_too_long = state.asked > longest_asked;
+                if let (true, Some(asked), Some(failure)) = (is_too_long, asked, &mut state.failure) {
+                    failure.asked_too_long(asked, longest_asked);
+                }
+                (state.throttles <= throttled_retries && !is_too_long).then_some(pause)
+            }
+            Fault::Slow => {
+                state.slow += 1;
+                (state.slow <= retries.min(1)).then_some(Duration::ZERO)
             }
             Fault::Connection | Fault::Server => {
                 state.faults += 1;
@@ -103,9 +119,11 @@ fn chance() -> f64 {
     f64::from((RandomState::new().hash_one(0_u8) >> 32) as u32) / f64::from(u32::MAX)
 }
 
-/// The time that a `Retry-After` header asks for, in seconds. Dates are rare, and count as nothing.
-pub fn retry_after(text: &str) -> Option<Duration> {
-    text.trim().parse().ok().map(Duration::from_secs)
+/// Returns the pause of a `Retry-After` header: seconds, or a date to compare with the server's `now`.
+pub fn retry_after(text: &str, now: u64) -> Option<Duration> {
+    let text = text.trim();
+    let seconds = text.parse().ok().or_else(|| Some(seconds_of_date(text)?.saturating_sub(now)));
+    seconds.map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -136,13 +154,28 @@ mod tests {
         let asked = Duration::from_secs(3);
         let busy = || Failure::of_status(429, "");
         assert_eq!(attempts.again(Fault::Throttled(Some(asked)), busy()), Some(asked));
-        let longest = TransportPolicy::default().longest_pause;
-        assert_eq!(attempts.again(Fault::Throttled(Some(Duration::MAX)), busy()), Some(longest));
         assert!(!attempts.is_uncertain());
         // A proxy says so too, of a request that its server may have applied.
         attempts.again(Fault::Throttled(None), Failure::of_status(503, ""));
         assert!(attempts.is_uncertain());
-        assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
-        assert_eq!(retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), None);
+        // A sum of pauses that is too long ends it, and says so.
+        let rest = TransportPolicy::default().longest_asked - asked;
+        assert_eq!(attempts.again(Fault::Throttled(Some(rest)), failure()), Some(rest));
+        assert_eq!(attempts.again(Fault::Throttled(Some(Duration::from_secs(1))), failure()), None);
+        let text = attempts.take_failure().unwrap().text;
+        assert_eq!(text, "fault: it asks for a pause of 1 s, and max_retry_after allows 60 s in all");
+        let date = "Wed, 21 Oct 2026 07:28:00 GMT";
+        let now = seconds_of_date(date).unwrap();
+        assert_eq!(retry_after(" 7 ", now), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after(date, now - 9), Some(Duration::from_secs(9)));
+        assert_eq!(retry_after(date, now + 9), Some(Duration::ZERO));
+        assert_eq!(retry_after("soon", now), None);
+    }
+
+    #[test]
+    fn a_slow_body_is_asked_for_once_more() {
+        let attempts = Attempts::new(TransportPolicy::default());
+        assert_eq!(attempts.again(Fault::Slow, failure()), Some(Duration::ZERO));
+        assert_eq!(attempts.again(Fault::Slow, failure()), None);
     }
 }

@@ -12,6 +12,7 @@ use crate::answer_body::{AnswerBody, silent};
 use crate::budget::Permit;
 use crate::failure::{Failure, chain};
 use crate::hedge::race;
+use crate::http_date::{seconds_of_date, seconds_of_now};
 use crate::policy::TransportPolicy;
 use crate::process::{Host, Process};
 use crate::range_header::{AskedRange, partial_nbytes, partial_range, unsatisfied_nbytes};
@@ -39,6 +40,9 @@ const MOST_SKIPPED_NBYTES: u64 = 8 << 20;
 /// What is read at most of the body of an error.
 const ERROR_BODY_NBYTES: usize = 64 << 10;
 
+/// How long the body of an error is read.
+const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
+
 const MOST_REDIRECTS: usize = 10;
 
 /// The service that gives a machine in the cloud its credentials answers at once, or is not there, which is remembered for a while.
@@ -51,6 +55,10 @@ const HARMLESS: [header::HeaderName; 5] =
 /// Marks the answer of a server that does not tell the size of a value.
 #[derive(Debug, Clone, Copy)]
 pub struct UnknownSize;
+
+/// Marks a request that streams its answer to a receiver, which limits the size itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Streamed;
 
 /// Sends the requests of one store.
 #[derive(Debug, Clone)]
@@ -144,7 +152,11 @@ impl Shared {
         failure.nbytes = text("content-range").and_then(unsatisfied_nbytes);
         failure.region = text("x-amz-bucket-region").map(str::to_owned);
         let fault = match status {
-            429 | 503 => Some(Fault::Throttled(text("retry-after").and_then(retry_after))),
+            429 | 503 => {
+                // Compared with the server's own clock if it sends one.
+                let now = text("date").and_then(seconds_of_date).unwrap_or_else(seconds_of_now);
+                Some(Fault::Throttled(text("retry-after").and_then(|text| retry_after(text, now))))
+            }
             408 | 500 | 502 | 504 => Some(Fault::Server),
             _ => None,
         };
@@ -249,8 +261,8 @@ impl Shared {
         if is_read(request) {
             host.first_bytes.record(begun.elapsed());
         }
-        let silence = self.policy.silence;
-        Ok(answer.map(|body| HttpResponseBody::new(AnswerBody::new(body, silence, permit))))
+        let is_streamed = request.extensions().get::<Streamed>().is_some();
+        Ok(answer.map(|body| HttpResponseBody::new(AnswerBody::new(body, self.policy, is_streamed, permit))))
     }
 
     /// Step 5, and what `object_store` needs of an answer that a server may leave out.
@@ -342,16 +354,18 @@ fn is_date(value: &HeaderValue) -> bool {
     value.to_str().is_ok_and(|text| text.len() == 29 && text.ends_with("GMT"))
 }
 
-/// The first bytes of a body; what is wrong with it is told by its status already.
+/// The bytes of an error's body that come soon. Its status already says that it failed.
 async fn read_some(body: HttpResponseBody, most: usize) -> Vec<u8> {
     let mut read = Vec::new();
     let mut frames = body.bytes_stream();
-    while let Some(Ok(frame)) = frames.next().await {
-        if read.len() + frame.len() > most {
-            break;
+    let all = async {
+        while read.len() < most
+            && let Some(Ok(frame)) = frames.next().await
+        {
+            read.extend_from_slice(&frame[..frame.len().min(most - read.len())]);
         }
-        read.extend_from_slice(&frame);
-    }
+    };
+    let _ = tokio::time::timeout(ERROR_BODY_TIME, all).await;
     read
 }
 

@@ -3,11 +3,11 @@
 //! As in requests and botocore, a file takes the place of the system's authorities: who names one trusts nobody else.
 //! `SSL_CERT_FILE` and `SSL_CERT_DIR` name what the system's authorities are, for this library as for others.
 
+use crate::failure::causes;
 use crate::location::unsupported;
 use reqwest::{Certificate, ClientBuilder};
 use std::error::Error;
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use zarrow::Result;
 
@@ -68,16 +68,7 @@ impl Trust {
 
 /// Whether an error is that a certificate is not accepted: it will not be the next time either.
 pub fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
-    let mut source = Some(error);
-    while let Some(inner) = source {
-        if matches!(inner.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
-            return true;
-        }
-        // An error of the system holds another one that is not its source, but has the source that it shows.
-        let held = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        source = held.map(|held| held as &(dyn Error + 'static)).or_else(|| inner.source());
-    }
-    false
+    causes(error).any(|error| matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))))
 }
 
 impl fmt::Debug for Trust {

@@ -5,7 +5,9 @@ use crate::message::Answer;
 use crate::server::{FAULTS, Fault, Server, once, seeded, well};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use zarrow::store::remote::{Fetched, ObjectVersion, RemoteStore, Request, Span, fetch};
+use std::time::Duration;
+use zarrow::store::remote::{Fetched, ObjectVersion, RemoteStore, Request, Span, fetch, wait};
+use zarrow_cloud::{CloudStore, TransportPolicy};
 
 /// Reads every layout by both ways under faults, until so many requests were sent.
 fn campaign(seed: u64, per_mille: u64, least_requests: usize) {
@@ -215,4 +217,59 @@ fn answers_that_stall_are_asked_for_again_before_anybody_gives_up() {
     }
     let extra = server.requests() - READS;
     assert!((3..=READS / 20 + 6).contains(&extra), "{extra}");
+}
+
+/// A policy that gives up soon on a body that comes slowly, and on nothing else.
+fn impatient() -> TransportPolicy {
+    let mut policy = policy();
+    policy.silence = Duration::from_secs(60);
+    (policy.low_speed, policy.low_speed_time) = (1 << 20, Duration::from_millis(200));
+    policy.hedging = false;
+    policy
+}
+
+#[test]
+fn a_body_that_comes_too_slowly_is_asked_for_once_more() {
+    let server = Server::start(once(Fault::Drip(None)));
+    server.objects(|objects| objects.put("bucket/a", (0..=255).cycle().take(100_000).collect()));
+    let mut policy = impatient();
+    let slow = store(&server, "bucket", true).with_policy(policy);
+    let body = |store: &CloudStore, key| fetch(store, Request::new(key, Span::Whole), u64::MAX, &|| Ok(()));
+    let Fetched::Body(found) = body(&slow, "a").unwrap() else { panic!("it is there") };
+    assert!(found.bytes.iter().enumerate().all(|(at, byte)| *byte == (at % 256) as u8));
+    server.behave(Box::new(|_, _| Some(Fault::Drip(None))));
+    let before = server.requests();
+    let error = body(&slow, "a").unwrap_err();
+    assert!(error.to_string().contains("fewer than low_speed_limit (1048576 bytes per second)"), "{error}");
+    assert_eq!(server.requests() - before, 2);
+    // Without a limit it may take its time, and a list has the same limit as a value.
+    let error = wait(|done| slow.list("", true, done), &|| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("low_speed_limit"), "{error}");
+    policy.low_speed = 0;
+    server.objects(|objects| objects.put("bucket/b", vec![1; 30]));
+    let found = body(&slow.with_policy(policy), "b").unwrap();
+    assert!(matches!(found, Fetched::Body(body) if body.bytes == [1; 30]));
+}
+
+#[test]
+fn errors_whose_bodies_have_no_end_are_errors_soon() {
+    let mut policy = policy();
+    (policy.silence, policy.retries, policy.hedging) = (Duration::from_secs(60), 1, false);
+    for (status, code, requests) in [(403, "permission", 1), (400, "io", 1), (500, "io", 2)] {
+        for fault in [Fault::Drip(Some(status)), Fault::Endless(status)] {
+            let server = Server::start(Box::new(move |_, _| Some(fault)));
+            let store = store(&server, "bucket", true).with_policy(policy);
+            let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+            assert!(error.to_string().contains(&status.to_string()), "{error}");
+            assert_eq!((error.kind().code(), server.requests()), (code, requests), "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_value_without_end_is_left_at_its_limit() {
+    let server = Server::start(Box::new(|_, _| Some(Fault::Endless(200))));
+    let store = store(&server, "data", false);
+    let found = fetch(&store, Request::new("a", Span::Whole), 1 << 20, &|| Ok(())).unwrap();
+    assert!(matches!(found, Fetched::TooLarge(nbytes) if nbytes > 1 << 20));
 }

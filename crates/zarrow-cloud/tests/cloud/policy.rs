@@ -20,6 +20,30 @@ fn a_server_that_always_asks_for_a_pause_is_asked_so_often_and_no_more() {
 }
 
 #[test]
+fn a_pause_that_is_too_long_is_an_error_that_says_so() {
+    let server = Server::start(well());
+    let store = store(&server, "bucket", true);
+    let pause = |text: &str| {
+        let answer = Answer::error(503, "SlowDown", "Later.").with("date", "Wed, 21 Oct 2026 07:00:00 GMT");
+        server.answer_with(Some(answer.with("retry-after", text)));
+        let before = server.requests();
+        let error = fetch(&store, Request::new("a", Span::Whole), u64::MAX, &|| Ok(())).unwrap_err();
+        (error, server.requests() - before)
+    };
+    for text in ["3600", "Wed, 21 Oct 2026 08:00:00 GMT"] {
+        let (error, requests) = pause(text);
+        let expected =
+            "503 SlowDown: Later.: it asks for a pause of 3600 s, and max_retry_after allows 60 s in all";
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("max_retry_after")));
+        assert_eq!(requests, 1);
+    }
+    // A date that has passed asks for no pause.
+    let (error, requests) = pause("Wed, 21 Oct 2026 06:00:00 GMT");
+    assert!(!error.to_string().contains("max_retry_after") && requests > 1, "{error}");
+}
+
+#[test]
 fn what_is_the_callers_fault_is_asked_once() {
     for status in [400, 401, 403] {
         let server = Server::start(well());

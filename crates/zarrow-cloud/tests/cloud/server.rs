@@ -39,6 +39,10 @@ pub enum Fault {
     Stalled,
     /// Few bytes at a time.
     Trickle,
+    /// Single bytes, without end where the answer has this status instead.
+    Drip(Option<u16>),
+    /// This status, with a body that has no end.
+    Endless(u16),
 }
 
 pub const FAULTS: [Fault; 15] = [
@@ -63,6 +67,9 @@ pub const FAULTS: [Fault; 15] = [
 pub type Manner = Box<dyn Fn(&Message, u64) -> Option<Fault> + Send + Sync>;
 
 type Meanwhile = Box<dyn FnOnce() + Send>;
+
+/// What answers instead of the objects.
+pub type Responder = Box<dyn Fn(&Message) -> Answer + Send + Sync>;
 
 /// So many faults of a thousand requests.
 pub fn seeded(seed: u64, per_mille: u64) -> Manner {
@@ -103,6 +110,7 @@ struct Shared {
     instead: Mutex<Option<Answer>>,
     /// What happens before the next connection closes without an answer.
     meanwhile: Mutex<Option<Meanwhile>>,
+    responder: Mutex<Option<Responder>>,
 }
 
 impl Server {
@@ -120,6 +128,7 @@ impl Server {
             stop: AtomicBool::new(false),
             instead: Mutex::new(None),
             meanwhile: Mutex::new(None),
+            responder: Mutex::new(None),
         });
         let own = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -155,6 +164,10 @@ impl Server {
     /// Has this done when the next request is dropped.
     pub fn meanwhile(&self, other: impl FnOnce() + Send + 'static) {
         *self.shared.meanwhile.lock().unwrap() = Some(Box::new(other));
+    }
+
+    pub fn answer_by(&self, responder: impl Fn(&Message) -> Answer + Send + Sync + 'static) {
+        *self.shared.responder.lock().unwrap() = Some(Box::new(responder));
     }
 
     pub fn requests(&self) -> usize {
@@ -230,7 +243,18 @@ impl Shared {
             Some(Fault::Late) => std::thread::sleep(Duration::from_millis(20)),
             _ => {}
         }
+        if let Some(Fault::Drip(Some(status)) | Fault::Endless(status)) = fault {
+            Answer::new(status).write_head(stream, None)?;
+            loop {
+                match fault {
+                    Some(Fault::Endless(_)) => stream.write_all(&[b'x'; 1 << 16])?,
+                    _ => drip(stream, b"x")?,
+                }
+            }
+        }
         let instead = self.instead.lock().unwrap().clone();
+        let instead =
+            instead.or_else(|| self.responder.lock().unwrap().as_ref().map(|respond| respond(message)));
         let whole = Message {
             headers: message.headers.iter().filter(|(name, _)| name != "range").cloned().collect(),
             ..message.clone()
@@ -283,6 +307,11 @@ impl Shared {
                 std::thread::sleep(Duration::from_millis(600));
                 Ok(false)
             }
+            Some(Fault::Drip(_)) => {
+                answer.write_head(stream, Some(body.len()))?;
+                drip(stream, &body)?;
+                Ok(true)
+            }
             Some(Fault::Trickle) => {
                 answer.write_head(stream, Some(body.len()))?;
                 for piece in body.chunks(body.len().div_ceil(8)) {
@@ -299,4 +328,12 @@ impl Shared {
             }
         }
     }
+}
+
+/// Sends a body byte by byte, until the client goes away.
+fn drip(stream: &mut TcpStream, body: &[u8]) -> std::io::Result<()> {
+    body.chunks(1).try_for_each(|byte| {
+        std::thread::sleep(Duration::from_millis(10));
+        stream.write_all(byte)
+    })
 }
