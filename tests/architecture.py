@@ -46,6 +46,23 @@ def locks() -> list[str]:
     return [f"{path} {name} {kind}" for path, text in texts.items() for name, kind in LOCK.findall(text)]
 
 
+# What starts a thread, or makes what starts threads.
+THREAD = re.compile(
+    r"\bthread::start\(|\bthread::Builder|\bthread::spawn\(|\bBuilder::new|\bthreading\.Thread\("
+)
+
+
+def threads() -> list[str]:
+    """Every file that starts a thread, tests aside."""
+    found = []
+    for path in sources():
+        text = (ROOT / path).read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")[0]
+        code = "\n".join(line.partition("//")[0] for line in text.splitlines())
+        if not path.endswith("tests.rs") and THREAD.search(code):
+            found.append(path)
+    return found
+
+
 def by_folder(paths: list[str]) -> str:
     """A paragraph for each folder: its path, and the names of its files."""
     folders: dict[str, list[str]] = defaultdict(list)
@@ -65,6 +82,7 @@ def lists() -> dict[str, str]:
         "unsafe": by_folder([path for path in paths if path.endswith(".rs") and is_unsafe(path)]),
         "files": by_folder(paths),
         "locks": "\n".join(locks()),
+        "threads": by_folder(threads()),
     }
 
 

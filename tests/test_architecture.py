@@ -89,7 +89,7 @@ def test_every_dependency_is_explained(packages: dict[str, list[tuple[str, str]]
     assert explained == used, differences(explained, used)
 
 
-@pytest.mark.parametrize("language", ["files", "unsafe", "locks"])
+@pytest.mark.parametrize("language", ["files", "unsafe", "locks", "threads"])
 def test_lists_of_files_are_those_of_the_tree(language: str) -> None:
     listed, there = block(PAGE, language)[1], lists()[language]
     assert listed == there, "docs/architecture.md lists other files: run `make architecture`"

@@ -102,13 +102,7 @@ def _create_array(
     durability: str,
 ) -> Array: ...
 def _create_group(
-    target: Any,
-    path: str,
-    attributes: dict[str, Any],
-    *,
-    zarr_format: int,
-    overwrite: bool,
-    durability: str,
+    target: Any, path: str, attributes: dict[str, Any], *, zarr_format: int, overwrite: bool, durability: str
 ) -> Group: ...
 def _help(name: str) -> str | None: ...
 
@@ -126,6 +120,7 @@ class _Cancellation:
 class _StoreQueue:
     def fileno(self) -> int: ...
     def take(self) -> tuple[list[_StoreRequest], list[int]]: ...
+    def end(self) -> None: ...
 
 @final
 class _StoreRequest:

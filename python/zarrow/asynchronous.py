@@ -285,7 +285,12 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
     import asyncio
 
     cancellation = _Cancellation()
-    future = asyncio.get_running_loop().run_in_executor(None, cancellation.run, function)
+    try:
+        future = asyncio.get_running_loop().run_in_executor(None, cancellation.run, function)
+    except BaseException:
+        # No thread could be started. The executor keeps the call, which does nothing later.
+        cancellation.cancel()
+        raise
     return await _awaited(future, cancellation.cancel)
 
 

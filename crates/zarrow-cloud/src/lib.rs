@@ -33,6 +33,7 @@ mod heeding;
 mod http_date;
 mod listing;
 mod location;
+mod lookup;
 mod options;
 mod policy;
 mod process;

@@ -4,23 +4,24 @@
 //! 2. A forked child has none of the threads, and what they held locked stays locked: it forgets its parent's, by the number
 //!    of the process, and makes its own. Nothing of the parent's is dropped there, since a TLS connection would say
 //!    goodbye on a socket that is the parent's.
+//! 3. Where the system refuses the threads, the request fails, and the next one tries again.
 
 use crate::budget::Budget;
 use crate::hedge::FirstBytes;
+use crate::lookup::Lookup;
 use crate::policy::TransportPolicy;
 use crate::trust::Trust;
 use std::collections::HashMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use zarrow_array::fork::{Mutex, generation};
+use zarrow_array::thread;
 
 /// Threads that move bytes between sockets and receivers; decoding has its own.
 const THREADS: usize = 2;
-
-/// Threads that look up the addresses of hosts.
-const LOOKUP_THREADS: usize = 16;
 
 /// Connections to a host that are kept for the next request: as many as may be in flight.
 const IDLE_CONNECTIONS: usize = 256;
@@ -37,6 +38,7 @@ static PROCESS: Mutex<Option<(u64, &'static Process)>> = Mutex::new(None);
 #[derive(Debug)]
 pub struct Process {
     pub runtime: Runtime,
+    lookup: Arc<Lookup>,
     clients: Mutex<Vec<(ClientKey, reqwest::Client)>>,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
 }
@@ -80,13 +82,9 @@ impl Process {
         if let Some(process) = known(&PROCESS.lock()) {
             return Ok(process);
         }
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .max_blocking_threads(LOOKUP_THREADS)
-            .thread_name("zarrow-cloud")
-            .enable_all()
-            .build()?;
-        let made = Process { runtime, clients: Mutex::new(Vec::new()), hosts: Mutex::new(HashMap::new()) };
+        let runtime = start_runtime()?;
+        let (lookup, clients, hosts) = (Arc::default(), Mutex::default(), Mutex::default());
+        let made = Process { runtime, lookup, clients, hosts };
         let mut process = PROCESS.lock();
         if let Some(first) = known(&process) {
             drop(process);
@@ -120,6 +118,7 @@ impl Process {
             .pool_idle_timeout(IDLE_TIME)
             .connect_timeout(policy.connect)
             .redirect(reqwest::redirect::Policy::none())
+            .dns_resolver(Arc::clone(&self.lookup))
             .referer(false)
             .tcp_nodelay(true)
             .user_agent(concat!("zarrow/", env!("CARGO_PKG_VERSION")))
@@ -140,4 +139,19 @@ impl Process {
             None => Arc::clone(hosts.entry(authority.to_owned()).or_default()),
         }
     }
+}
+
+/// The threads of the transport (step 3).
+fn start_runtime() -> io::Result<Runtime> {
+    // tokio panics if its first thread is refused, and goes on without the others.
+    let attempt = thread::start("zarrow-cloud", || {})?;
+    // An empty closure does not panic, and until it has ended it counts as a thread.
+    let _ = attempt.join();
+    let build = || {
+        Builder::new_multi_thread().worker_threads(THREADS).thread_name("zarrow-cloud").enable_all().build()
+    };
+    // Other threads may have come between.
+    catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
+        Err(io::Error::other("cannot start the threads that send requests: there are too many threads"))
+    })
 }

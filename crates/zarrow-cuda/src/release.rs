@@ -9,6 +9,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use zarrow_array::fork::OnceCell;
+use zarrow_array::thread;
 
 const NAME: &str = "zarrow-release";
 
@@ -16,9 +17,10 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// Has the thread do `work`, after what it was handed before. Where no thread can be started, the caller does it.
 pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
-    static THREAD: OnceCell<Option<Sender<Work>>> = OnceCell::new();
+    static THREAD: OnceCell<Sender<Work>> = OnceCell::new();
     let work: Work = Box::new(work);
-    match THREAD.get_or_make(start) {
+    // A thread that the system refused is tried again the next time.
+    match THREAD.get().or_else(|| start().map(|sender| THREAD.set(sender))) {
         Some(thread) => thread.send(work).unwrap_or_else(|SendError(work)| work()),
         None => work(),
     }
@@ -36,8 +38,7 @@ pub(crate) fn wait() {
 
 fn start() -> Option<Sender<Work>> {
     let (sender, receiver) = channel();
-    let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || run(receiver));
-    thread.ok().map(|_| sender)
+    thread::start(NAME, move || run(receiver)).ok().map(|_| sender)
 }
 
 /// Step 2. A deleter that panics keeps nobody else's memory.

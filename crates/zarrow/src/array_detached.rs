@@ -26,10 +26,13 @@ impl Detached {
 
     /// Runs `work` on one of the engine's threads, and tells `done` there. What `work` is given says whether to stop.
     ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the system refuses the first of these threads; then `done` is not called.
+    ///
     /// ```
     /// use std::sync::mpsc;
     /// let (sender, receiver) = mpsc::channel();
-    /// let work = zarrow::Detached::spawn(|_| Ok(6 * 7), move |result| sender.send(result).unwrap());
+    /// let work = zarrow::Detached::spawn(|_| Ok(6 * 7), move |result| sender.send(result).unwrap())?;
     /// assert_eq!(receiver.recv()??, 42);
     /// work.cancel(); // it has ended: this does nothing
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -37,8 +40,8 @@ impl Detached {
     pub fn spawn<T: Send + 'static>(
         work: impl FnOnce(&dyn Fn() -> bool) -> Result<T> + Send + 'static,
         done: impl FnOnce(Result<T>) + Send + 'static,
-    ) -> Detached {
-        Detached(exec::spawn(work, done))
+    ) -> Result<Detached> {
+        exec::spawn(work, done).map(Detached)
     }
 }
 
@@ -83,7 +86,7 @@ impl Array {
                     ReadOptions { missing: missing.as_deref(), ..ReadOptions::default().cancel(cancel) };
                 array.read_with(&selection, &options)
             };
-            return Ok(Detached::spawn(work, done));
+            return Detached::spawn(work, done).map_err(|error| self.place(error));
         }
         let done = |decoded: Result<Option<DecodedArray>>| {
             let none = || crate::ErrorKind::Internal("a read left no result".into()).into();
@@ -120,7 +123,7 @@ impl Array {
                 drop(keeper);
                 read
             };
-            return Ok(Detached::spawn(work, done));
+            return Detached::spawn(work, done).map_err(|error| self.place(error));
         }
         let done = |read: Result<Option<DecodedArray>>| done(read.map(drop));
         // SAFETY: the caller's contract.

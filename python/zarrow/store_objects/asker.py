@@ -146,8 +146,23 @@ class ThreadAsker(Asker):
                 # Put under the lock: a thread that is about to end looks for it there.
                 self._waiting.put(request)
             if starts:
-                arguments = (weakref.ref(self), self._waiting, self.IDLE_SECONDS)
-                threading.Thread(target=_serve, args=arguments, name="zarrow-store", daemon=True).start()
+                self._start_thread()
+
+    def _start_thread(self) -> None:
+        """Start a thread that is counted; if it is refused and is the only one, fail what waits."""
+        arguments = (weakref.ref(self), self._waiting, self.IDLE_SECONDS)
+        try:
+            threading.Thread(target=_serve, args=arguments, name="zarrow-store", daemon=True).start()
+        except (RuntimeError, MemoryError) as error:
+            lost: list[_StoreRequest | None] = []
+            with self._lock:
+                self._threads -= 1
+                while not self._threads and not self._waiting.empty():
+                    lost.append(self._waiting.get())
+                self._busy -= len(lost)
+            for request in lost:
+                if request is not None:
+                    fail(request, error)
 
     def serve(self, request: _StoreRequest | None) -> bool:
         """Answer a request; without one, tell whether the thread that waited for it is to go on."""

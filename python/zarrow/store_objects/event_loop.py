@@ -14,19 +14,31 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
+from zarrow.store_objects.asker import cancel
+
 if TYPE_CHECKING:
     from zarrow._zarrow import _StoreQueue, _StoreRequest
 
 
 def start(queue: _StoreQueue) -> None:
-    """Start the thread, which serves the queue as long as the process lives."""
-    threading.Thread(target=_serve, args=(queue,), name="zarrow-stores", daemon=True).start()
+    """Start the thread, which serves the queue as long as the process lives.
 
-
-def _serve(queue: _StoreQueue) -> None:
+    Whatever may be refused (file descriptors, a thread) is asked for here, where the caller gets the error.
+    """
     loop = asyncio.new_event_loop()
-    loop.add_reader(queue.fileno(), _hand_over, queue)
-    loop.run_forever()
+    try:
+        loop.add_reader(queue.fileno(), _hand_over, queue)
+        threading.Thread(target=_serve, args=(queue, loop), name="zarrow-stores", daemon=True).start()
+    except BaseException:
+        loop.close()
+        raise
+
+
+def _serve(queue: _StoreQueue, loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        queue.end()
 
 
 def _hand_over(queue: _StoreQueue) -> None:
@@ -42,7 +54,4 @@ def _hand_over(queue: _StoreQueue) -> None:
         except BaseException as error:
             for request in own:
                 request.failed(error)
-    if cancelled:
-        from zarrow.store_objects.asker import cancel
-
-        cancel(cancelled)
+    cancel(cancelled)

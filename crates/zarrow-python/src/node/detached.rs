@@ -85,7 +85,7 @@ pub fn _read_detached(
                 // keeps it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
                 unsafe { array.read_strided_detached(selection, strided, keeper, done) }
             }),
-            ElementPart::Field(_) => Ok(Detached::spawn(
+            ElementPart::Field(_) => Detached::spawn(
                 move |cancel| {
                     // SAFETY: as above.
                     let read = unsafe { elements.read_strided(&selection, strided, cancel) };
@@ -93,7 +93,7 @@ pub fn _read_detached(
                     read
                 },
                 done,
-            )),
+            ),
         };
         return read.raise(py).map(DetachedRead);
     }
@@ -102,7 +102,7 @@ pub fn _read_detached(
     let read = match elements {
         ElementPart::Whole(array) => py.detach(|| array.read_detached(selection, values, done)),
         ElementPart::Field(_) => {
-            Ok(Detached::spawn(move |cancel| elements.read(&selection, values.as_deref(), cancel), done))
+            Detached::spawn(move |cancel| elements.read(&selection, values.as_deref(), cancel), done)
         }
     };
     read.raise(py).map(DetachedRead)

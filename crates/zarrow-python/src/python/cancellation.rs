@@ -4,6 +4,7 @@
 //!    engine that the function does, beside signals.
 //! 2. `_Cancellation.cancel`, from any thread, stops that work soon: it ends as interrupted.
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -39,8 +40,11 @@ impl Cancellation {
         Cancellation(Arc::default())
     }
 
-    /// Call `function`, whose work is stopped by `cancel`.
+    /// Call `function` so that `cancel` stops its work; after `cancel` raise an error instead.
     fn run<'py>(&self, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if self.0.load(Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err("the call was cancelled before it began"));
+        }
         OF_THREAD.with_borrow_mut(|all| all.push(Arc::clone(&self.0)));
         let _innermost = Innermost;
         function.call0()

@@ -3,7 +3,8 @@
 //! 1. Whoever puts a request here holds no GIL and waits for nobody: a byte in a socket wakes the thread.
 //! 2. The thread is Python's own (`zarrow.store_objects.event_loop`). It is started at the first store that is opened, with
 //!    the GIL; in a forked child at the first request, by a thread that takes the GIL when it can have it.
-//! 3. A forked child has a queue of its own. What its parent's has is left alone: its receivers are never told here.
+//! 3. A thread that cannot be started, or that has ended, takes its queue with it. The next request tries again.
+//! 4. A forked child has a queue of its own. What its parent's has is left alone: its receivers are never told here.
 
 use super::request::StoreRequest;
 use crate::python::gil;
@@ -14,6 +15,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use zarrow_array::fork::{Mutex, generation};
+use zarrow_array::thread;
 
 /// What the thread has to do.
 #[derive(Default)]
@@ -54,34 +56,25 @@ impl Queue {
         }
         let parents = place.replace(Arc::clone(&made));
         drop(place);
-        // Step 3.
+        // Step 4.
         std::mem::forget(parents);
         Ok((made, true))
     }
 
     fn start(self: &Arc<Queue>, py: Python<'_>) -> PyResult<()> {
         let queue = StoreQueue(Arc::clone(self));
-        let started = import(py, "zarrow.store_objects.event_loop")
-            .and_then(|module| module.call_method1("start", (queue,)));
-        if started.is_err() {
-            self.end();
-        }
-        started.map(drop)
+        import(py, "zarrow.store_objects.event_loop")?.call_method1("start", (queue,)).map(drop)
     }
 
-    /// Fails what waits, and what comes; the next request makes another queue.
-    fn end(self: &Arc<Queue>) {
-        let mut waiting = self.waiting.lock();
-        waiting.is_dead = true;
-        let left = std::mem::take(&mut *waiting).requests;
-        waiting.is_dead = true;
-        drop(waiting);
+    /// Returns the waiting requests, and fails later ones; the next request makes another queue. Dropping a request fails it.
+    fn end(self: &Arc<Queue>) -> Vec<StoreRequest> {
+        let dead = Waiting { is_dead: true, ..Waiting::default() };
+        let left = std::mem::replace(&mut *self.waiting.lock(), dead).requests;
         let mut place = QUEUE.lock();
         let own = place.take_if(|queue| Arc::ptr_eq(queue, self));
         drop(place);
         drop(own);
-        // Each tells that it was not answered.
-        drop(left);
+        left
     }
 
     fn push(&self, put: impl FnOnce(&mut Waiting)) {
@@ -108,7 +101,7 @@ impl Queue {
 /// Sees to it that the thread runs, for a store that is opened.
 pub fn begin(py: Python<'_>) -> PyResult<()> {
     match Queue::of_process()? {
-        (queue, true) => queue.start(py),
+        (queue, true) => queue.start(py).inspect_err(|_| drop(queue.end())),
         (_, false) => Ok(()),
     }
 }
@@ -123,12 +116,13 @@ pub fn submit(request: StoreRequest) -> io::Result<Arc<Queue>> {
         let start = move || {
             gil::with(|py| {
                 if let Err(error) = own.start(py) {
-                    error.write_unraisable(py, None);
+                    let error = error.into_value(py).into_bound(py).into_any();
+                    own.end().iter().for_each(|request| request.failed(py, error.clone()));
                 }
-            })
+            });
         };
-        if let Err(error) = std::thread::Builder::new().name("zarrow-start".into()).spawn(start) {
-            queue.end();
+        if let Err(error) = thread::start("zarrow-start", start) {
+            drop(queue.end());
             return Err(error);
         }
     }
@@ -144,6 +138,11 @@ impl StoreQueue {
     /// Give the file that can be read when something waits.
     fn fileno(&self) -> RawFd {
         self.0.woken.as_raw_fd()
+    }
+
+    /// Fail what waits: the thread has ended. The next request starts another one, with another queue.
+    fn end(&self, py: Python<'_>) {
+        py.detach(|| drop(self.0.end()));
     }
 
     /// Take the requests that wait, and the numbers of those that nobody wants any more.

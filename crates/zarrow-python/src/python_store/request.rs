@@ -369,7 +369,7 @@ impl StoreRequest {
     }
 
     /// Answer with what the store raised.
-    fn failed(&self, py: Python<'_>, error: Bound<'_, PyAny>) {
+    pub(super) fn failed(&self, py: Python<'_>, error: Bound<'_, PyAny>) {
         let error = PythonFailure::new(PyErr::from_value(error)).into_io(py);
         py.detach(|| self.slot.fail_io(error));
     }

@@ -8,15 +8,19 @@
 //!    own at need, and forgets the parent's, unfreed. Where the fork happened inside a read, the child's copy of that read
 //!    fails.
 //! 5. The tasks of an [`OpenJob`] come while it runs. A thread joins when one comes, and leaves when there is none.
+//! 6. The system may refuse a thread. A caller that waits does the work itself then. A job without such a caller begins only if
+//!    the pool has a thread, and the last thread stays until that job has ended.
 
 use crate::error::{ErrorKind, Result};
 use crate::exec::job::{Checkpoint, INTERRUPT_INTERVAL, Job, Task};
 use crate::exec::worker::Worker;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 use zarrow_array::fork::{Condvar, Mutex, generation};
+use zarrow_array::thread;
 
 /// The pool of this process, null until it is needed; in a fresh child that of its parent.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
@@ -145,10 +149,13 @@ impl OpenJob {
 
     /// Runs `task` for each task that comes, on the threads of the pool, until the job is finished or has failed; then tells
     /// `on_end` on one of them. Nobody waits meanwhile.
-    pub fn spawn(&self, task: OwnedTask, on_end: OnEnd) {
+    ///
+    /// # Errors
+    /// The pool has no thread and cannot start one; then `on_end` is not called.
+    pub fn spawn(&self, task: OwnedTask, on_end: OnEnd) -> Result<()> {
         let entry = Entry { job: Arc::clone(&self.0.job), task: TaskOfJob::Owned(task) };
         let ending = Ending { open: self.clone(), on_end };
-        Pool::get().enter_open(entry, num_threads().max(1), Some(ending));
+        Ok(Pool::get().enter_detached(entry, num_threads().max(1), ending)?)
     }
 
     /// Runs `task` for each task that comes, on at most `threads` threads, the caller's included, until the job is finished;
@@ -162,11 +169,7 @@ impl OpenJob {
         // SAFETY: as in `run`.
         let task_of_threads = unsafe { erase(task) };
         let pool = Pool::get();
-        pool.enter_open(
-            Entry { job: Arc::clone(job), task: TaskOfJob::Lent(task_of_threads) },
-            helpers,
-            None,
-        );
+        pool.enter_open(Entry { job: Arc::clone(job), task: TaskOfJob::Lent(task_of_threads) }, helpers);
         let guard = Leave { pool, job, interrupted };
         loop {
             job.work(task, Some(interrupted));
@@ -188,10 +191,13 @@ impl OpenJob {
 }
 
 /// Runs `work` on a thread of the pool, and tells `done` there; `work` is given what says whether to stop.
+///
+/// # Errors
+/// As [`OpenJob::spawn`]; then `done` is not called.
 pub fn spawn<T: Send + 'static>(
     work: impl FnOnce(&dyn Fn() -> bool) -> Result<T> + Send + 'static,
     done: impl FnOnce(Result<T>) + Send + 'static,
-) -> OpenJob {
+) -> Result<OpenJob> {
     let open = OpenJob::new();
     let (work, result) = (Mutex::new(Some(work)), Arc::new(Mutex::new(None)));
     let (own, kept) = (open.clone(), Arc::clone(&result));
@@ -207,9 +213,9 @@ pub fn spawn<T: Send + 'static>(
         let lost = || ErrorKind::Internal("the work left no result".into()).into();
         done(ended.and_then(|()| result.ok_or_else(lost)));
     };
-    open.spawn(task, Box::new(on_end));
+    open.spawn(task, Box::new(on_end))?;
     open.add(1);
-    open
+    Ok(open)
 }
 
 /// Takes a job out of the queue when it is dropped, and waits until no other thread works on it (step 3).
@@ -291,6 +297,13 @@ struct QueuedJob {
     ending: Option<Ending>,
 }
 
+impl State {
+    /// Whether there is one thread, and a job that needs it (step 6).
+    fn needs_its_last_thread(&self) -> bool {
+        self.threads == 1 && self.jobs.iter().any(|queued| queued.ending.is_some())
+    }
+}
+
 impl Pool {
     /// The pool of this process, made at the first call.
     fn get() -> &'static Pool {
@@ -327,8 +340,25 @@ impl Pool {
     }
 
     /// Queues a job whose tasks are yet to come, for which at most `helpers` threads are [summoned](Pool::summon).
-    fn enter_open(&'static self, entry: Entry, helpers: usize, ending: Option<Ending>) {
-        self.state.lock().jobs.push(QueuedJob { entry, wanted: 0, most: helpers, active: 0, ending });
+    fn enter_open(&'static self, entry: Entry, helpers: usize) {
+        self.state.lock().jobs.push(QueuedJob { entry, wanted: 0, most: helpers, active: 0, ending: None });
+    }
+
+    /// As [`enter_open`](Pool::enter_open), for a job that no caller waits for (step 6).
+    ///
+    /// # Errors
+    /// There is no thread that would work on it.
+    fn enter_detached(&'static self, entry: Entry, most: usize, ending: Ending) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if state.threads == 0
+            && let Err(error) = self.start_thread(&mut state)
+        {
+            // What the task owns is dropped without the lock.
+            drop(state);
+            return Err(error);
+        }
+        state.jobs.push(QueuedJob { entry, wanted: 0, most, active: 0, ending: Some(ending) });
+        Ok(())
     }
 
     /// Lets so many more threads join a job, if it is in the queue. One that finds no task leaves at once.
@@ -352,14 +382,14 @@ impl Pool {
 
     /// Starts threads until there are so many.
     fn start_threads(&'static self, state: &mut State, count: usize) {
-        while state.threads < count {
-            let thread = std::thread::Builder::new().name("zarrow".into()).spawn(move || self.serve());
-            match thread {
-                Ok(_) => state.threads += 1,
-                // The machine has no more threads: those that there are do the work.
-                Err(_) => break,
-            }
-        }
+        // Where the system refuses one, those that there are do the work.
+        while state.threads < count && self.start_thread(state).is_ok() {}
+    }
+
+    fn start_thread(&'static self, state: &mut State) -> io::Result<()> {
+        thread::start("zarrow", move || self.serve())?;
+        state.threads += 1;
+        Ok(())
     }
 
     /// Takes a job out of the queue and waits until no other thread works on it (step 3).
@@ -393,7 +423,7 @@ impl Pool {
             let Some(queued) = state.jobs.iter_mut().find(|queued| queued.wanted > 0) else {
                 if state.threads < num_threads() {
                     (state, _) = self.work.wait(state, None);
-                } else if waited {
+                } else if waited && !state.needs_its_last_thread() {
                     state.threads -= 1;
                     return;
                 } else {
@@ -527,7 +557,7 @@ mod tests {
                 }
                 Ok(())
             };
-            open.spawn(Arc::new(task), Box::new(move |result| sender.send(result).unwrap()));
+            open.spawn(Arc::new(task), Box::new(move |result| sender.send(result).unwrap())).unwrap();
             open.add(1);
             open.cancel();
             let result = receiver.recv().unwrap();

@@ -86,7 +86,8 @@ unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
 /// `None` where it went to memory of the caller's.
 ///
 /// # Errors
-/// What the selection gives that does not fit, and [`zarrow_array::Error::OutOfMemory`]; then `done` is not told.
+/// What the selection gives that does not fit, [`zarrow_array::Error::OutOfMemory`], and no thread for the read; then `done` is
+/// not told.
 ///
 /// # Safety
 /// Memory of the caller's is as [`Array::read_strided`] asks, until `done` is told.
@@ -155,7 +156,7 @@ pub unsafe fn read_detached(
         drop(owned);
         done(finished);
     };
-    job.spawn(task, Box::new(on_end));
+    job.spawn(task, Box::new(on_end))?;
     if is_empty {
         job.finish();
     }

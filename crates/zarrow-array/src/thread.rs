@@ -1,0 +1,43 @@
+//! Helper threads, which the system may refuse.
+//!
+//! Every thread of zarrow's crates is started here, or in one of the few other places that `docs/architecture.md` lists.
+//! A refusal is an error of the call that needed the thread, and a later call tries again.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+/// Address space that has to be free: a thread's stack, and as much again and more for what the thread allocates first.
+/// A thread whose stack took the last of it would end the process at a small allocation.
+const NBYTES: usize = 8 << 20;
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system has no more threads, or no memory for one.
+pub fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let started = if has_room() {
+        Builder::new().name(name.to_owned()).spawn(work)
+    } else {
+        Err(io::ErrorKind::OutOfMemory.into())
+    };
+    started.map_err(|error| io::Error::other(format!("cannot start a thread: {error}")))
+}
+
+/// Whether the address space has room for a thread. The allocator is not asked: it would tune itself to the size.
+#[cfg(all(unix, not(miri)))]
+fn has_room() -> bool {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
+    // SAFETY: a new anonymous mapping touches no memory that is in use.
+    let pages = unsafe { libc::mmap(std::ptr::null_mut(), NBYTES, protection, flags, -1, 0) };
+    if pages == libc::MAP_FAILED {
+        return false;
+    }
+    // SAFETY: the mapping was made above, with this size, and nothing points to it.
+    unsafe { libc::munmap(pages, NBYTES) };
+    true
+}
+
+#[cfg(not(all(unix, not(miri))))]
+fn has_room() -> bool {
+    true
+}
