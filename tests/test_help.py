@@ -124,6 +124,13 @@ def test_help_shows_what_a_user_asks_for() -> None:
     assert "Examples" in pydoc.render_doc(zarrow.open)
 
 
+def test_help_of_an_array_begins_with_what_it_does() -> None:
+    text = pydoc.render_doc(zarrow.Array, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
+    own, inherited = text.split("Methods inherited from _Unread:")
+    assert "Refuse" not in own and "__add__" in inherited
+    assert own.index("__getitem__") < own.index("append(") < own.index("read(") < own.index("write(")
+
+
 def test_dir_lists_public_names() -> None:
     assert dir(zarrow) == sorted({*zarrow.__all__, "gpu", "io"})
     assert [name for name, _ in inspect.getmembers(zarrow)] == dir(zarrow)
@@ -172,6 +179,14 @@ def test_what_is_opened_has_its_type(tmp_path: Path) -> None:
         for line in found.splitlines()
         if "note: Revealed" in line
     ]
-    assert types == ["Group", "Array", "Array | Group", "Group", "Array", "Array", "Any"]
+    assert types == [
+        "Group",
+        "Array",
+        "zarrow.typed.Node | Any",
+        "Group",
+        "Array",
+        "Array",
+        "zarrow.typed.Elements | Any",
+    ]
     wrong = [line for line in found.splitlines() if "program.py:" in line and ": error:" in line]
     assert wrong and all("program.py:9:" in line for line in wrong)

@@ -224,15 +224,17 @@ _add_hints()
 _HELP_DEPTH = 4
 
 
-def __getattr__(name: str) -> _typing.Any:
-    """Import `zarrow.gpu` and `zarrow.io` when they are first looked at; tell what to type for others."""
-    if name in ("gpu", "io"):
-        import importlib
+if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
 
-        return importlib.import_module(f"zarrow.{name}")
-    from zarrow.hints import of_module
+    def __getattr__(name: str) -> _typing.Any:
+        """Import `zarrow.gpu` and `zarrow.io` when they are first looked at; tell what to type for others."""
+        if name in ("gpu", "io"):
+            import importlib
 
-    raise AttributeError(of_module(name), name=name)
+            return importlib.import_module(f"zarrow.{name}")
+        from zarrow.hints import of_module
+
+        raise AttributeError(of_module(name), name=name)
 
 
 def __dir__() -> list[str]:

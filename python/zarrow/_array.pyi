@@ -13,6 +13,7 @@ from zarrow._arrow_stream import ArrowStream
 from zarrow._indexer import Indexer
 from zarrow.attributes import Attributes
 from zarrow.node_info import Info
+from zarrow.typed import AnyElements
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
 _Index: TypeAlias = _Part | tuple[_Part, ...]
@@ -161,15 +162,14 @@ class Array:
     def _stored_chunk_count(self) -> int: ...
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...
     def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[AnyElements]:
         """Read the rows one by one, each when it is asked for: for many, read more of them at once."""
     def __eq__(self, other: object, /) -> bool:
         """Whether both are the array at one path of one store; the elements are not looked at.
 
         A NumPy array on the other side reads the array, and compares element by element.
         """
-    def __ne__(self, other: object, /) -> bool:
-        """Whether it is not equal."""
+    def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle: by its store, path and options; loading opens it anew.
@@ -179,7 +179,7 @@ class Array:
         """
     def __copy__(self) -> Array:
         """Give another handle of the same array."""
-    def __getitem__(self, index: _Index, /) -> Any:
+    def __getitem__(self, index: _Index, /) -> AnyElements:
         """Read a selection into new memory: `read(index)`, which explains selections."""
     @property
     def oindex(self) -> Indexer:
@@ -245,7 +245,7 @@ class Array:
         device: Any = None,
         stream: Any = None,
         decompress: Literal["host", "device", "auto"] | None = None,
-    ) -> Any:
+    ) -> AnyElements:
         """Read a selection; all of the array if none is given.
 
         Without `out` and `mmap` it is what `array[selection]` is: new memory of its own, aligned to 64 bytes.
@@ -526,7 +526,7 @@ class Array:
         """
     def refresh(self) -> None:
         """Read the metadata again, so that the array is as the store has it now."""
-    def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> Any:
+    def retrieve_chunk(self, indices: SupportsIndex | Sequence[SupportsIndex]) -> AnyElements:
         """Read one chunk by its place in the grid, cut to the array at its end.
 
         The result is as that of `__getitem__`; if the array is sharded, the chunk is a shard.

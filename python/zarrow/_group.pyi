@@ -8,10 +8,12 @@ from typing_extensions import CapsuleType
 from zarrow import node_info
 from zarrow._array import Array
 from zarrow._arrow_stream import ArrowStream
+from zarrow._categorical import Categorical
 from zarrow._tree import Tree
 from zarrow.array_options import Chunks, Codec, Codecs, LayoutOptions
 from zarrow.attributes import Attributes
 from zarrow.node_info import Info
+from zarrow.typed import AnyNode
 
 @final
 class Group:
@@ -53,7 +55,7 @@ class Group:
         """What the group is, to print."""
     info_complete = node_info.info_of_group
     update_attributes = node_info.update_attributes_of_group
-    def __getitem__(self, path: str, /) -> Any:
+    def __getitem__(self, path: str, /) -> AnyNode:
         """Give the Array or Group at a path below, such as "model/pressure".
 
         Raises
@@ -357,7 +359,7 @@ class Group:
         """
     def __copy__(self) -> Group:
         """Give another handle of the same group."""
-    def get(self, path: str, default: Any = None) -> Any:
+    def get(self, path: str, default: Any = None) -> AnyNode:
         """Give the Array or Group at a path below, or `default` if there is none."""
     def get_array(self, path: str) -> Array:
         """Give the Array at a path below the group: `group[path]`, of the type that is said.
@@ -379,9 +381,9 @@ class Group:
     def __iter__(self) -> Iterator[str]: ...
     def keys(self) -> list[str]:
         """List the names of the members, sorted."""
-    def values(self) -> list[Any]:
+    def values(self) -> list[AnyNode]:
         """List the members, sorted by name."""
-    def items(self) -> list[tuple[str, Any]]:
+    def items(self) -> list[tuple[str, AnyNode]]:
         """List the members with their names, sorted."""
     def arrays(self) -> list[tuple[str, Array]]:
         """List the arrays with their names, sorted."""
@@ -395,7 +397,7 @@ class Group:
         """List the arrays, sorted by name."""
     def group_values(self) -> list[Group]:
         """List the groups, sorted by name."""
-    def members(self, max_depth: int | None = 0) -> tuple[tuple[str, Array | Group], ...]:
+    def members(self, max_depth: int | None = 0) -> tuple[tuple[str, AnyNode], ...]:
         """Give the members with their paths below the group.
 
         Parameters
@@ -411,7 +413,7 @@ class Group:
         """
     def nmembers(self, max_depth: int | None = 0) -> int:
         """Count what `members` gives."""
-    def read(self, selection: Any = None) -> Any:
+    def read(self, selection: Any = None) -> Categorical | Any:
         """Read the array that the group stands for, as AnnData writes nullable and categorical ones.
 
         The attribute `encoding-type` says so: `nullable-integer`, `nullable-boolean` and

@@ -6,6 +6,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, final
 import numpy.typing as npt
 
 from zarrow._array import Array
+from zarrow.typed import AnyElements
 
 _Part: TypeAlias = SupportsIndex | slice | EllipsisType | npt.ArrayLike
 _Index: TypeAlias = _Part | tuple[_Part, ...]
@@ -30,7 +31,7 @@ class Indexer:
     @property
     def array(self) -> Array:
         """The array that is indexed."""
-    def __getitem__(self, index: _Index, /) -> Any:
+    def __getitem__(self, index: _Index, /) -> AnyElements:
         """Read a selection: `read` with its defaults."""
     def __setitem__(self, index: _Index, value: Any, /) -> None:
         """Write values to a selection: `write` with its defaults."""
@@ -44,7 +45,7 @@ class Indexer:
         device: Any = None,
         stream: Any = None,
         decompress: Literal["host", "device", "auto"] | None = None,
-    ) -> Any:
+    ) -> AnyElements:
         """Read a selection; all of the array if none is given.
 
         Every chunk is read and decoded once, however many positions need it, and of an uncompressed one only

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias, Unpack, final, overload
+from typing import Any, Literal, Self, Unpack, final, overload
 
 from typing_extensions import disjoint_base
 
@@ -22,6 +22,7 @@ from zarrow._tree import Tree
 from zarrow._variable import Variable
 from zarrow.array_options import ArrayOptions, LayoutOptions, Store
 from zarrow.limits import DecodeLimits
+from zarrow.typed import AnyElements, AnyNode
 
 __all__ = [
     "Array",
@@ -44,6 +45,7 @@ __all__ = [
     "_ReferenceTarget",
     "_StoreQueue",
     "_StoreRequest",
+    "_Unread",
     "__version__",
     "_categorical",
     "_create_array",
@@ -75,8 +77,6 @@ __all__ = [
 
 __version__: str
 
-_AnyArray: TypeAlias = Tensor | Variable | MaskedTensor | MaskedVariable
-
 @disjoint_base
 class BufferProducer:
     """A base for classes that lend the buffer of a Tensor, which Python 3.11 has no way to write."""
@@ -89,6 +89,9 @@ class BufferProducer:
         # The buffer protocol (PEP 3118); Python 3.11 has it too, but no names for it.
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@disjoint_base
+class _Unread: ...
 
 def _create_array(
     target: Any,
@@ -216,7 +219,7 @@ def open(
     limits: DecodeLimits | None = None,
     durability: Literal["none", "file", "full"] = "none",
     **options: Unpack[ArrayOptions],
-) -> Array | Group:
+) -> AnyNode:
     """Open the array or group at a path of a store: a folder, a URL, or a store object.
 
     Metadata is read, chunks are not. Versions 2 and 3 of Zarr are told apart by what is there.
@@ -257,8 +260,8 @@ def open(
     Returns
     -------
     Array or Group
-        `open_array` and `open_group` are typed as the one that is there; what is in a group is typed as
-        `Any`, so that `zarrow.open(...)["name"][0:10]` passes a type checker.
+        `open_array`, `open_group`, `Group.get_array` and `Group.get_group` are typed as one of them. Others
+        have a type with the names of both, so that `zarrow.open(...)["name"][0:10]` passes a type checker.
 
     Raises
     ------
@@ -289,7 +292,7 @@ def read_many(
     device: Any = None,
     stream: Any = None,
     decompress: Literal["host", "device", "auto"] | None = None,
-) -> Any:
+) -> AnyElements:
     """Read many selections at once, each chunk that they need decoded once.
 
     That holds however many selections need it, as random crops do that overlap: the core of a training loop.
@@ -341,7 +344,7 @@ def read_many(
     [(48,), (6, 8)]
     """
 
-def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
+def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> AnyElements:
     """Take any array as one of the four layouts, in its own memory if possible.
 
     A write through either side shows in the other, and the source stays alive as long as the result or any of
@@ -396,7 +399,7 @@ def asarray(x: Any, dtype: Any = None, copy: bool | None = None) -> _AnyArray:
     ['Oslo', None, 'Quito']
     """
 
-def from_arrow(x: Any) -> _AnyArray:
+def from_arrow(x: Any) -> AnyElements:
     """Take an Arrow array. Values, offsets and bytes of text are shared, and read-only, as Arrow has them.
 
     Numbers, `arrow.bool8`, times of 64 bits, fixed-size binary, and nested fixed-size lists or
@@ -473,7 +476,7 @@ def from_dlpack(x: Any, dtype: Any = None, *, copy: bool | None = None) -> Tenso
     True
     """
 
-def from_numpy(x: Any, dtype: Any = None) -> _AnyArray:
+def from_numpy(x: Any, dtype: Any = None) -> AnyElements:
     """Take the memory of a NumPy array, or of anything with `__array_interface__`. Nothing is ever copied.
 
     The array keeps its type, its strides (including negative ones), and whether it may be written to.

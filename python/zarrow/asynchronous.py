@@ -28,10 +28,10 @@ from zarrow.methods import add_method
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
-    from zarrow import Group
     from zarrow._array import _Index
+    from zarrow.typed import AnyElements, AnyNode
 
 __all__ = ["open_async", "read_many_async"]
 
@@ -52,7 +52,7 @@ async def read_async(
     stream: Any = None,
     decompress: Any = None,
     **options: Any,
-) -> Any:
+) -> AnyElements:
     """Read a selection, as `read` does with the same arguments, and await it.
 
     For `order` and `mmap` type `await asyncio.to_thread(array.read, selection, order="F")`. Read
@@ -169,7 +169,7 @@ async def write_async(self: Array, selection: _Index, value: Any, **options: Any
 
 async def iter_chunks_async(
     self: Array, *, prefetch: int = 4
-) -> AsyncIterator[tuple[tuple[slice, ...], Any]]:
+) -> AsyncGenerator[tuple[tuple[slice, ...], AnyElements], None]:
     """Iterate over the shards, or over the chunks if there are none: the slices of each, and its elements.
 
     Parameters
@@ -226,7 +226,7 @@ def _places(array: Array) -> Iterator[tuple[slice, ...]]:
         yield tuple(slice(start, min(start + chunk, extent)) for start, chunk, extent in bounds)
 
 
-async def open_async(store: Any, path: str = "", **options: Any) -> Array | Group:
+async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
     """Open an array or a group, as `open` does with the same arguments, and await it.
 
     Raises
@@ -242,11 +242,13 @@ async def open_async(store: Any, path: str = "", **options: Any) -> Array | Grou
     >>> asyncio.run(zarrow.open_async("data.zarr", "temperature")).shape
     (48, 6, 8)
     """
-    opened: Array | Group = await _in_thread(lambda: open(store, path, **options))
+    opened: AnyNode = await _in_thread(lambda: open(store, path, **options))
     return opened
 
 
-async def read_many_async(items: Iterable[tuple[Array, Any]], *, out: Any = None, **options: Any) -> Any:
+async def read_many_async(
+    items: Iterable[tuple[Array, Any]], *, out: Any = None, **options: Any
+) -> AnyElements:
     """Read many selections as one batch, as `read_many` does with the same arguments, and await it.
 
     Also to a GPU: by `device`, `stream` and `decompress`, or to an `out` there.

@@ -34,12 +34,12 @@ def add_to_classes() -> None:
     ):
         add_method(owner, "__getattr__", _no_attribute(hint))
     for name in BINARY:
-        setattr(_zarrow.Array, f"__{name}__", _refused_operator(name))
-        setattr(_zarrow.Array, f"__r{name}__", _refused_operator(name))
+        setattr(_zarrow._Unread, f"__{name}__", _refused_operator(name))
+        setattr(_zarrow._Unread, f"__r{name}__", _refused_operator(name))
     for name in UNARY:
-        setattr(_zarrow.Array, f"__{name}__", _refused_operator(name))
+        setattr(_zarrow._Unread, f"__{name}__", _refused_operator(name))
     for name in ("float", "int"):
-        setattr(_zarrow.Array, f"__{name}__", _refused_number(name))
+        setattr(_zarrow._Unread, f"__{name}__", _refused_number(name))
 
 
 def close_name(name: str, names: Iterable[str]) -> str:

@@ -265,7 +265,7 @@ def arrow_to_numpy_zero_copy(arrow_array: Any, *, copy: bool | None = None) -> n
         if copy is False:
             raise ExchangeError("an array with nulls can only be copied", kind="needs_copy")
         return _without_mask(taken)
-    array = taken.numpy()
+    array: npt.NDArray[Any] = taken.numpy()
     return array.copy() if copy and isinstance(taken, zarrow.Tensor) else array
 
 

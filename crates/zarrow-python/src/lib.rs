@@ -55,7 +55,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::layout::variable::Variable;
     #[pymodule_export]
-    use crate::node::array::Array;
+    use crate::node::array::{Array, Unread};
     #[pymodule_export]
     use crate::node::batch::{_read_each, read_many};
     #[pymodule_export]

@@ -17,7 +17,7 @@ def show(stores: Stores) -> None:
     """Write the map beside the stores and say where."""
     from PIL import Image
 
-    masked = zarrow.open(stores.masked)["turbidity_on_land"][6, ::2, ::2]
+    masked: zarrow.MaskedTensor = zarrow.open(stores.masked)["turbidity_on_land"][6, ::2, ::2]
     pixels = masked.filled(0)
     height, width = pixels.shape
     # The picture stands on the tensor's own bytes: a palette gives each value its colour.

@@ -58,19 +58,21 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _typing.Any:
-    """Import the buffers when they are first looked at: they are classes of zarr-python's."""
-    if name in ("Buffer", "NDBuffer", "buffer_prototype"):
-        try:
-            from zarrow.gpu import buffers
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "zarr":
-                raise
-            raise ImportError(
-                f"zarrow.gpu.{name} is for zarr-python, which is not installed: pip install 'zarr>=3.1'"
-            ) from error
-        return getattr(buffers, name)
-    raise AttributeError(f"module 'zarrow.gpu' has no attribute {name!r}", name=name)
+if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that exists
+
+    def __getattr__(name: str) -> _typing.Any:
+        """Import the buffers when they are first looked at: they are classes of zarr-python's."""
+        if name in ("Buffer", "NDBuffer", "buffer_prototype"):
+            try:
+                from zarrow.gpu import buffers
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] != "zarr":
+                    raise
+                raise ImportError(
+                    f"zarrow.gpu.{name} is for zarr-python, which is not installed: pip install 'zarr>=3.1'"
+                ) from error
+            return getattr(buffers, name)
+        raise AttributeError(f"module 'zarrow.gpu' has no attribute {name!r}", name=name)
 
 
 def __dir__() -> list[str]:

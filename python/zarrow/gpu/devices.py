@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import pathlib
-from typing import Any
+from typing import Any, cast
 
 from zarrow import _zarrow
 from zarrow._zarrow import Array
@@ -116,8 +116,8 @@ def asarray(x: Any, device: Any = None) -> Tensor:
         An Arrow array on a device may have nulls, or is of a type whose elements are not those of a tensor.
     """
     if isinstance(x, Array):
-        read: Tensor = x.read(device="cuda" if device is None else device)
-        return read
+        read: Any = x.read(device="cuda" if device is None else device)
+        return cast("Tensor", read)
     if x is None:
         raise TypeError("None is no array: give zarrow.gpu.asarray an array, a number or a list of numbers")
     try:

@@ -34,16 +34,22 @@ use zarrow::metadata::CodecMetadata;
 use zarrow::{Selection, WriteOptions};
 use zarrow_array::shape::element_count;
 
+/// Operators that an `Array` refuses: its elements have to be read first.
+//
+// A separate class, so that `help(zarrow.Array)` does not begin with them.
+#[pyclass(frozen, subclass, name = "_Unread", module = "zarrow")]
+pub struct Unread;
+
 #[doc = help!("Array")]
-#[pyclass(frozen, module = "zarrow")]
+#[pyclass(frozen, extends = Unread, module = "zarrow")]
 pub struct Array {
     array: Current<zarrow::Array>,
 }
 
 impl Array {
-    /// The Python side of `array`.
-    pub fn new(array: zarrow::Array) -> Array {
-        Array { array: Current::new(array) }
+    /// Makes the Python object of `array`.
+    pub fn create(py: Python<'_>, array: zarrow::Array) -> PyResult<Bound<'_, Array>> {
+        Bound::new(py, (Array { array: Current::new(array) }, Unread))
     }
 
     /// Changes the array, which this object stands for then as it is after it, also where the change fails half-way.
@@ -530,8 +536,8 @@ impl Array {
     }
 
     #[doc = help!("Array.__copy__")]
-    fn __copy__(&self) -> Array {
-        Array::new((*self.inner()).clone())
+    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Array>> {
+        Array::create(py, (*self.inner()).clone())
     }
 
     /// Whether both are the array at one path of one store.

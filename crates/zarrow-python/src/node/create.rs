@@ -30,7 +30,7 @@ pub fn _create_array<'py>(
     data: Option<&Bound<'py, PyAny>>,
     overwrite: &Bound<'py, PyAny>,
     durability: &str,
-) -> PyResult<Array> {
+) -> PyResult<Bound<'py, Array>> {
     let py = target.py();
     // Attributes may say more than JSON does.
     let description = description.copy()?;
@@ -60,7 +60,7 @@ pub fn _create_array<'py>(
                 group.create_array_with(path, metadata, &values, existing, &write)
             }
         });
-        return created.map(Array::new);
+        return created.and_then(|array| Array::create(py, array));
     }
     let location = StoreLocation::of(target)?;
     let created = interruptible(py, |interrupt| {
@@ -75,7 +75,7 @@ pub fn _create_array<'py>(
             }
         }
     });
-    created.map(Array::new)
+    created.and_then(|array| Array::create(py, array))
 }
 
 /// Tell the shape of data as elements of a type.

@@ -178,7 +178,7 @@ pub fn num_threads() -> usize {
 /// The Python object of a node.
 pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
     Ok(match node {
-        Node::Array(array) => Bound::new(py, Array::new(array))?.into_any(),
+        Node::Array(array) => Array::create(py, array)?.into_any(),
         Node::Group(group) => Bound::new(py, Group::new(group))?.into_any(),
     })
 }

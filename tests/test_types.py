@@ -1,0 +1,172 @@
+"""Type checkers pass every Python example of the pages, and find misspelt names."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# Names that a page's text describes, and libraries without types.
+BEGINNING = """\
+import asyncio
+import concurrent.futures
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import zarrow
+
+array: zarrow.Array
+buffer: npt.NDArray[Any]
+corners: list[tuple[int, int]]
+crops: list[tuple[slice, slice]]
+field: npt.NDArray[Any]
+heights: npt.NDArray[Any]
+invert: Callable[..., Any]
+mask: npt.NDArray[np.bool_]
+more: npt.NDArray[Any]
+other: zarrow.Group
+root: zarrow.Group
+stations: zarrow.Array
+temperature: zarrow.Array
+train: Callable[..., None]
+BatchSampler: Any
+DataLoader: Any
+RandomSampler: Any
+more_rows: Any
+numcodecs: Any
+pa: Any
+table: Any
+torch: Any
+x: Any
+zarr: Any
+"""
+
+# Strict, but for functions of the examples without annotations, and for libraries without types.
+OPTIONS = [
+    "--strict",
+    "--allow-incomplete-defs",
+    "--allow-subclassing-any",
+    "--allow-untyped-calls",
+    "--allow-untyped-defs",
+    "--ignore-missing-imports",
+    "--config-file=",
+]
+
+# What a type checker must find wrong: one error a line.
+WRONG = """\
+zarrow.opn("x")
+zarrow.open("x").shpae
+zarrow.open("x")["y"].shpae
+zarrow.open_array("x").keys()
+zarrow.open_group("x").shape
+zarrow.open_array("x", mode="read")
+zarrow.open_array("x")[0].nunpy()
+zarrow.open_array("x").read(mapped=True)
+zarrow.open_array("x").read().nunpy()
+zarrow.read_many([zarrow.open_array("x")]).nunpy()
+zarrow.create_array("x", shapes=3, dtype="f4")
+zarrow.gpu.is_availabel()
+zarrow.asarray([1]).nunpy()
+zarrow.open_group("x").create_array("y", shape=3, dtype="f4")[...].nunpy()
+"""
+
+# What no type checker may find wrong.
+RIGHT = """\
+from typing import Any
+import numpy as np
+import numpy.typing as npt
+import zarrow
+root = zarrow.open_group("x")
+root["a"].shape, root["a"][0:10].numpy(), root["b"].keys(), root["b"]["c"][...], root["a"][0].mask
+node = root["a"]
+if isinstance(node, zarrow.Array):
+    array: zarrow.Array = node
+else:
+    group: zarrow.Group = node
+for name, member in root.items():
+    member.attrs["units"] = name
+def rows(array: zarrow.Array) -> npt.NDArray[Any]:
+    return np.asarray(array[0:10])
+rows(root["a"]), float(root["a"][0, 0]), np.mean(root["a"][...]), memoryview(root["a"][...])
+found = root["a"][...]
+if isinstance(found, zarrow.MaskedTensor):
+    found.filled(0)
+kind = root["kind"].read()
+(kind == "T"), kind[0], kind.codes
+zarrow.read_many([(root["a"], np.s_[0:3])]).torch()
+"""
+
+
+def programs() -> dict[str, str]:
+    """Give the examples of each page as one program, in which no name is of two types."""
+    found = {}
+    for page in PAGES:
+        blocks = re.findall(r"(?ms)^( *)```python\n(.*?)^ *```", page.read_text(encoding="utf-8"))
+        lines = []
+        for number, (_, text) in enumerate(blocks):
+            block = textwrap.dedent(text)
+            if ">>>" in block:
+                block = "".join(example.source for example in doctest.DocTestParser().get_examples(block))
+            kind = "async def" if re.search(r"(?m)^(async|await|\w.*\bawait\b)", block) else "def"
+            lines += [f"{kind} example_{number}() -> None:", textwrap.indent(block, "    ")]
+        if blocks:
+            found[page.name] = BEGINNING + "\n".join(lines)
+    return found
+
+
+def strictly(programs: list[Path]) -> list[str]:
+    """Give the errors of mypy."""
+    found, errors, _ = api.run([*OPTIONS, *map(str, programs)])
+    assert not errors
+    return [line for line in found.splitlines() if " error: " in line]
+
+
+def numbered(errors: list[str]) -> set[int]:
+    return {int(line.split(":")[1]) for line in errors}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Write each program to a file of its own."""
+    folder = tmp_path_factory.mktemp("programs")
+    texts = {page.replace(".", "_").replace("-", "_"): text for page, text in programs().items()}
+    texts |= {"right": RIGHT, "wrong": "import zarrow\n" + WRONG}
+    found = {name: folder / f"{name}.py" for name in texts}
+    for name, path in found.items():
+        path.write_text(texts[name], encoding="utf-8")
+    return found
+
+
+def test_mypy_passes_the_examples_and_finds_mistakes(written: dict[str, Path]) -> None:
+    assert {"README_md", "async_md", "gpu_md", "stores_md"} <= written.keys()
+    errors = strictly([path for name, path in written.items() if name != "wrong"])
+    assert errors == []
+    assert numbered(strictly([written["wrong"]])) == set(range(2, 2 + len(WRONG.splitlines())))
+
+
+@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed")
+def test_pyright_passes_the_examples_and_finds_mistakes(written: dict[str, Path]) -> None:
+    folder = written["right"].parent
+    command = ["pyright", "--pythonpath", sys.executable, "--outputjson", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    places = {
+        (Path(found["file"]).stem, found["range"]["start"]["line"]): found["message"]
+        for found in json.loads(done.stdout)["generalDiagnostics"]
+        if found["severity"] == "error" and found.get("rule") != "reportMissingImports"
+    }
+    assert {place: text for place, text in places.items() if place[0] != "wrong"} == {}
+    assert {line for _, line in places} == set(range(1, 1 + len(WRONG.splitlines())))
