@@ -332,7 +332,7 @@ REFUSED: list[tuple[type[Exception], dict[str, Any]]] = [
     (ValueError, {"dtype": {"name": "unheard"}}),
     (ValueError, {"dimension_names": ["x", "y"]}),
     (ValueError, {"dimension_names": [5]}),
-    (ValueError, {"dimension_names": ["x"], "zarr_format": 2}),
+    (ValueError, {"dimension_names": [None], "zarr_format": 2}),
     (ValueError, {"chunk_key_encoding": "unheard"}),
     (ValueError, {"chunk_key_encoding": {"name": "v2", "separator": ".."}}),
     (ValueError, {"chunk_key_encoding": "default", "zarr_format": 2}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -97,12 +98,42 @@ def test_consolidated_metadata_that_hide_a_node_are_told(folder):
     assert zarrow.open("data.zarr")["copied"].shape == (3,)
 
 
+OPENING = {
+    "open": zarrow.open,
+    "open_group": zarrow.open_group,
+    "open_group with attributes": lambda *given: zarrow.open_group(*given, attributes={"a": 1}),
+    "open_array": zarrow.open_array,
+    "open_array with a shape": lambda *given: zarrow.open_array(*given, shape=3, dtype="i4"),
+    "load": zarrow.load,
+    "consolidate_metadata": zarrow.consolidate_metadata,
+    "open_async": lambda *given: asyncio.run(zarrow.open_async(*given)),
+}
+
+
 @pytest.mark.parametrize("mode", ["r", "r+", "a", "w", "w-", "x"])
 @pytest.mark.parametrize("store", ["data.zarr", "new.zarr"])
-def test_a_mode_in_the_place_of_the_path(folder, store, mode):
+@pytest.mark.parametrize("opens", OPENING.values(), ids=list(OPENING))
+def test_a_mode_in_the_place_of_the_path(folder, store, mode, opens):
+    def names():
+        return sorted(path.relative_to(folder) for path in folder.rglob("*"))
+
+    before = names()
     with pytest.raises(zarrow.NotFoundError, match="the mode goes by its name, mode=") as raised:
-        zarrow.open(store, mode)
-    assert f'mode="{mode}"' in str(raised.value) and not (folder / "new.zarr").exists()
+        opens(store, mode)
+    assert f'mode="{mode}"' in str(raised.value) and names() == before
+
+
+def test_a_path_that_reads_like_a_mode(folder):
+    assert zarrow.create_array("data.zarr", "x", data=[1, 2]).path == "x"
+    assert zarrow.open_array("data.zarr", "x", shape=3, dtype="f4").shape == (2,)
+    assert zarrow.create_group("data.zarr", "w").path == "w"
+    assert zarrow.open_group("data.zarr", "w", attributes={"a": 1}).attrs == {"a": 1}
+    assert zarrow.open_group("data.zarr", path="a").path == "a"
+    assert zarrow.open_group("data.zarr", "r", mode="a").path == "r"
+    for create in (zarrow.create_group, lambda *given: zarrow.create_array(*given, data=[1])):
+        with pytest.raises(TypeError, match=r"got the mode 'w-': type overwrite=True"):
+            create("data.zarr", "w-")
+    assert zarrow.create_group("data.zarr", path="w-").path == "w-"
 
 
 @pytest.mark.parametrize(

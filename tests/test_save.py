@@ -76,6 +76,21 @@ def test_nothing_to_save(store: Any) -> None:
         zarrow.open(store)
 
 
+@pytest.mark.parametrize("text", ["x.npy", b"x.npy", Path("x.npy"), np.str_("x.npy")])
+def test_a_path_in_the_place_of_an_array_is_refused(store: Any, text: Any) -> None:
+    zarrow.save(store, [1])
+    for ways in (
+        r"zarrow\.load\('x\.npy'\)",
+        r"numpy\.load\('x\.npy'\)",
+        r"zarrow\.open\('x\.npy'\)\) to copy",
+    ):
+        with pytest.raises(TypeError, match=ways):
+            zarrow.save(store, text)
+    assert zarrow.open(store)[...].tolist() == [1]
+    zarrow.save(store, np.array("x.npy"))
+    assert zarrow.open(store)[...].tolist() == "x.npy"
+
+
 def test_what_cannot_be_saved_leaves_the_old(tmp_path: Path) -> None:
     zarrow.save(tmp_path, x=[1])
     for value in (object(), [object()], {"a": 1}):

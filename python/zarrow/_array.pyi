@@ -122,16 +122,13 @@ class Array:
     def attrs(self, attributes: Mapping[str, Any]) -> None: ...
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """The name of each axis, None if it has none; None if no axis has one."""
+        """Name of each axis, None for an unnamed one, or None; in version 2 `attrs["_ARRAY_DIMENSIONS"]`."""
     @property
     def fill_value(self) -> Any:
         """Value of elements whose chunk is not stored: a NumPy scalar, str, bytes, or None if missing."""
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata in the words of a `zarr.json`, whichever version is stored, as a new dict.
-
-        Its `"zarr_format"` is the version that is stored.
-        """
+        """The metadata as a `zarr.json` has them, in a new dict; `"zarr_format"` is the stored version."""
     @property
     def path(self) -> str:
         """The path in the store, without a slash before it; "" is the root."""
@@ -158,6 +155,7 @@ class Array:
     def _attributes(self) -> dict[str, Any]: ...
     def _codec_stages(self) -> list[list[dict[str, Any]]]: ...
     def _is_column_major(self) -> bool: ...
+    def _has_fill_value(self) -> bool: ...
     def _is_read_only(self) -> bool: ...
     def _stored_chunk_count(self) -> int: ...
     def _change_attributes(self, how: str, attributes: dict[str, Any]) -> None: ...

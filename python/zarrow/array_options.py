@@ -66,6 +66,9 @@ class LikeOptions(FilledOptions, total=False):
 
 OPTIONS = frozenset(ArrayOptions.__annotations__)
 
+# The ways to open a store, which other libraries take in the second place.
+_MODES = frozenset(("r", "r+", "a", "w", "w-", "x", "rb"))
+
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
@@ -92,6 +95,9 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
 
     @functools.wraps(function)
     def checked(*given: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
+        is_mode = len(given) > 1 and isinstance(given[1], str) and given[1] in _MODES
+        if is_mode and _is_mode_as_path(function, given, options):
+            return _with_mode_as_path(function, checked.__name__, given, options)
         try:
             return function(*given, **options)
         except TypeError:
@@ -101,6 +107,50 @@ def says_options(function: Callable[_Parameters, _Result]) -> Callable[_Paramete
     return checked
 
 
+def _with_mode_as_path(
+    function: Callable[..., _Result], name: str, given: tuple[Any, ...], options: dict[str, Any]
+) -> _Result:
+    """Open an existing node at a path that reads like a mode; create nothing.
+
+    Raises
+    ------
+    NotFoundError
+        Nothing exists there; the message says that the mode goes by its name.
+    """
+    import inspect
+
+    from zarrow.errors import NotFoundError
+
+    parameters = inspect.signature(function).parameters
+    opening = {option: value for option, value in options.items() if option in parameters}
+    try:
+        return function(*given, mode="r+", **opening)
+    except NotFoundError as error:
+        error.add_note(f"to create a node of that name, type {name}(store, path={given[1]!r}, ...)")
+        raise
+
+
+def _is_mode_as_path(function: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Tell whether a mode was passed in the place of the path.
+
+    Raises
+    ------
+    TypeError
+        It was passed to a function that creates nodes, and is no usual name of one.
+    """
+    import inspect
+
+    parameters = inspect.signature(function).parameters
+    if "path" not in parameters or "mode" in options:
+        return False
+    if "overwrite" in parameters and not given[1].isalpha():
+        raise TypeError(
+            f"the second argument is the path of a node, got the mode {given[1]!r}: type overwrite=True to "
+            f"replace a node, or path={given[1]!r} for a node of that name"
+        )
+    return "mode" in parameters
+
+
 def _check_call(
     function: Callable[..., Any], name: str, given: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
@@ -108,8 +158,10 @@ def _check_call(
     import inspect
 
     parameters = inspect.signature(function).parameters
-    check_names(options, parameters, f"of {name}")
-    by_position = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters.values())
+    if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values()):
+        check_names(options, parameters, f"of {name}")
+    keywords = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    by_position = sum(parameter.kind not in keywords for parameter in parameters.values())
     if len(given) > by_position:
         shown = ", ".join(
             repr(value) if isinstance(value, int | str | tuple) else "..." for value in given[1:]

@@ -1,7 +1,7 @@
 """Copies of arrays and groups, within a store and from one to another.
 
 1. An array keeps its elements, data type, chunks, shards, codecs, fill value, axis names and attributes. Its
-   version of the format becomes that of the group it is copied to.
+   version of the format becomes that of the group it is copied to; `labels` says what moves then.
 2. Up to 256 MiB it is read whole, and takes the place of an array that is there in one step. A larger one
    is copied in parts of whole chunks, to a place where nothing is.
 3. A group keeps its attributes and members. All are listed before the first is written, so that a group can
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
+from zarrow import labels
 from zarrow._zarrow import Array, Group
 from zarrow.array_options import Store
 from zarrow.creation import _create, layout_of
@@ -29,12 +29,8 @@ def copy_array(array: Array, target: Store | Group, path: str, zarr_format: int)
     NodeExistsError
         There is a group; or anything, where the array is large.
     """
-    options: dict[str, Any] = {
-        **layout_of(array, zarr_format),
-        "fill_value": array.fill_value,
-        "attributes": array.attrs.asdict(),
-    }
-    described = {"zarr_format": zarr_format}
+    options = {**layout_of(array, zarr_format), **labels.carried(array, zarr_format)}
+    described = {"zarr_format": zarr_format, "has_fill_value": "fill_value" in options}
     # Of text nobody knows how long it is: a guess.
     item_nbytes = 16 if array.nbytes is None else array.nbytes // max(array.size, 1)
     if item_nbytes * array.size <= _PART_NBYTES:

@@ -119,7 +119,9 @@ def create_array(
         How chunks are named: "default" (`c/0/1`), "v2" (`0.1`), or a dict of `"name"` and `"separator"`,
         which is "." or "/".
     dimension_names
-        A name for each axis, or None for it. Only in version 3.
+        A name for each axis, or None for it. In version 2 the names are the attribute `_ARRAY_DIMENSIONS`, as
+        xarray stores them: each axis needs one, and the fill value is undefined unless you give one, because
+        xarray would mask it.
     missing
         How elements of `data` that are missing (None, masked, null) are stored. "optional" is Zarr's optional
         type, which zarr-python cannot open: it is the default, with a warning. "fill"
@@ -302,8 +304,7 @@ def layout_of(array: Array, zarr_format: int) -> dict[str, Any]:
     layout = {"dtype": array.data_type, "chunks": array.write_unit, "codecs": metadata["codecs"]}
     if zarr_format == array.zarr_format:
         layout["chunk_key_encoding"] = metadata["chunk_key_encoding"]
-    if zarr_format == 3:
-        layout["dimension_names"] = array.dimension_names
+    layout["dimension_names"] = labels.names_for(array, zarr_format)
     return layout
 
 
@@ -330,7 +331,7 @@ def _create(
         return _create_described(target, path, durability, description, **options)
     if options.get("dtype") is None and categorical.is_stored_as_group(data, missing or _missing.chosen()):
         return categorical.create(target, path, durability, description["zarr_format"], data, options)
-    options = labels.taken(data, description["zarr_format"], options)
+    options = labels.taken(data, options)
     dtype = options.pop("dtype", None)
     data, shape, found = _described(data, options.pop("shape", None), None if missing else dtype)
     is_masked = isinstance(data, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
@@ -413,6 +414,8 @@ def _create_described(
         "chunk_key_encoding": _chunk_key_encoding(chunk_key_encoding),
         "dimension_names": None if dimension_names is None else list(dimension_names),
     }
+    if fill_value is None and dimension_names is not None and description["zarr_format"] == 2:
+        description["has_fill_value"] = False  # xarray masks elements of the fill value
     return _create_array(
         target, path, dtype, fill_value, description, data=data, overwrite=overwrite, durability=durability
     )

@@ -1,31 +1,80 @@
-"""What arrays of xarray and pandas have beside their values, on the way into one array of a store.
+"""What arrays have beside their values, on the way into one array of a store.
 
-1. The names of the axes of an xarray become `dimension_names`, which version 3 has a place for.
+1. The names of the axes of an xarray become `dimension_names`.
 2. Its attributes become those of the array; attributes that are given come before them.
 3. Its coordinates, and the index of a pandas Series, have no place in one array. A warning says what stores
    them too.
+4. Version 2 stores dimension names as the attribute `_ARRAY_DIMENSIONS`, one for every dimension. A copy to
+   version 3 moves them to `dimension_names`, a copy to version 2 back. Version 2 cannot store names of some
+   dimensions only: a warning says so.
+5. xarray takes the fill value of version 2, and in version 3 the attribute `_FillValue`, for missing
+   elements. A copy of an array with dimension names moves the one to the other. An array of version 2 with
+   dimension names has no fill value unless the caller gives one.
+
+Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from zarrow import missing
 from zarrow.calling_line import frames_of_zarrow
 from zarrow.errors import ZarrowWarning
 
+if TYPE_CHECKING:
+    from zarrow import Array
 
-def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any]:
+
+def taken(data: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Give the options of a new array, with what can be kept of the labels of its data."""
     family = type(data).__module__.partition(".")[0]
     if family == "xarray" and hasattr(data, "dims"):
         options = {**options, "attributes": {**data.attrs, **(options.get("attributes") or {})}}
-        if options.get("dimension_names") is None and zarr_format == 3:
+        if options.get("dimension_names") is None:
             options["dimension_names"] = [str(name) for name in data.dims]
         _warn_of_coordinates(data)
     elif family == "pandas" and hasattr(data, "reset_index") and not hasattr(data, "columns"):
         _warn_of_index(data)
     return options
+
+
+def names_for(array: Array, zarr_format: int) -> tuple[str | None, ...] | None:
+    """Give the dimension names that a version of the format can store (step 4)."""
+    names = array.dimension_names if zarr_format == 3 else _names_of(array)
+    if zarr_format == 2 and names is not None and None in names:
+        if any(names):
+            _warn(
+                f"the dimension names {names} of {array.name!r} are not stored: version 2 needs one for "
+                "every dimension; copy the array to a group of version 3 to keep them"
+            )
+        return None
+    return names
+
+
+def _names_of(array: Array) -> tuple[str | None, ...] | None:
+    """Give the dimension names; for no dimensions, version 3 omits the empty list that version 2 needs."""
+    return () if not array.shape and array.zarr_format == 3 else array.dimension_names
+
+
+def carried(array: Array, zarr_format: int) -> dict[str, Any]:
+    """Give attributes and fill value of an array for a copy in a version of the format (steps 4 and 5).
+
+    A fill value that version 2 leaves open is left out.
+    """
+    attributes, names = array.attrs.asdict(), _names_of(array)
+    has_fill_value = array._has_fill_value()
+    fill = {"fill_value": array.fill_value} if has_fill_value else {}
+    if array.zarr_format == zarr_format or names is None or None in names:
+        return {**fill, "attributes": attributes}
+    attributes.pop("_ARRAY_DIMENSIONS", None)
+    if zarr_format == 3:
+        if has_fill_value and "_FillValue" not in attributes and array.dtype.kind in "iufc":
+            attributes |= missing.attributes_for(array.fill_value, array.dtype)
+        return {**fill, "attributes": attributes}
+    named = missing.fill_value_named(attributes, array.dtype)
+    return {**({} if named is None else {"fill_value": named}), "attributes": attributes}
 
 
 def _warn_of_coordinates(data: Any) -> None:

@@ -81,6 +81,7 @@ def open_group(
     return node
 
 
+@says_options
 def open_array(
     store: Store,
     path: str = "",

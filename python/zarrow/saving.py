@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -88,7 +89,8 @@ def save(
     Raises
     ------
     TypeError
-        There is no array, or both one array and named ones; a column's name is not a str.
+        There is no array, or both one array and named ones; the array is a text, such as the path of a
+        file; a column's name is not a str.
     NodeExistsError
         There is a group where an array is to be (a `FileExistsError`).
     NodeTypeError
@@ -138,6 +140,7 @@ def save(
             "save(store, array) stores one array, save(store, a=..., b=...) several by name: give one of "
             "the two"
         )
+    _refuse_text(array)
     store = _with_options(store, storage_options)
     if isinstance(array, Array) and missing is None:
         copy_array(array, store, path, 3)
@@ -160,6 +163,18 @@ def save(
     for name, named in arrays.items():
         with tables.naming(name):
             _store(group, name, named, missing)
+
+
+def _refuse_text(value: Any) -> None:
+    """Refuse a text or a path as the whole store: the caller means the array that it names."""
+    if isinstance(value, str | bytes) or hasattr(value, "__fspath__"):
+        name = str(os.fsdecode(value))
+        raise TypeError(
+            f"save stores arrays, got the text {name!r}: type zarrow.save(store, zarrow.open({name!r})) to "
+            f"copy an array or a group of a store, zarrow.save(store, zarrow.load({name!r})) for its "
+            f"elements, zarrow.save(store, numpy.load({name!r})) for a file of NumPy, or "
+            f"zarrow.save(store, numpy.array({name!r})) to store the text itself"
+        )
 
 
 def _store(group: Group, path: str, value: Any, missing: str | None = None) -> None:

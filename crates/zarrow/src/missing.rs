@@ -7,7 +7,7 @@
 //! Sources: CF conventions 1.11, section 2.5.1; xarray, `FillValueCoder`, for what it writes instead of JSON's floats.
 
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{ArrayMetadata, FillValue, ZarrFormat};
+use crate::metadata::{ARRAY_DIMENSIONS, ArrayMetadata, FillValue, ZarrFormat};
 use serde_json::Value;
 use zarrow_array::{Buffer, DataType, Number, Variable};
 
@@ -78,7 +78,7 @@ impl MissingValues {
             Some(value) => values.extend(named(value)),
             None if metadata.zarr_format == ZarrFormat::V2
                 && metadata.has_fill_value
-                && attribute("_ARRAY_DIMENSIONS").is_some() =>
+                && attribute(ARRAY_DIMENSIONS).is_some() =>
             {
                 values.extend(bytes(&metadata.fill_value));
             }

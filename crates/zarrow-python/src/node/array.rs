@@ -244,6 +244,11 @@ impl Array {
         names.map(|names| PyTuple::new(py, names)).transpose()
     }
 
+    /// Whether the metadata define a fill value, as version 2 need not.
+    fn _has_fill_value(&self) -> bool {
+        self.inner().metadata().has_fill_value
+    }
+
     #[doc = help!("Array.fill_value")]
     #[getter]
     fn fill_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

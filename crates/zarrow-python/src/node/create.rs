@@ -176,6 +176,9 @@ fn builder(
     if let Some(codecs) = codecs(take("codecs"))? {
         builder = builder.codecs(codecs);
     }
+    if take("has_fill_value") == Some(Value::Bool(false)) {
+        builder = builder.without_fill_value();
+    }
     if let Some(encoding) = take("chunk_key_encoding") {
         let encoding = ChunkKeyEncoding::parse(&encoding).map_err(zarrow::Error::from).raise(py)?;
         builder = builder.chunk_key_encoding(encoding);

@@ -102,9 +102,11 @@ pub fn _open_members<'py>(
     let py = store.py();
     let location = StoreLocation::of(store)?;
     let (opened, children) = waiting(py, || {
-        let store = Arc::new(ReadOnlyStore::new(location.open()?));
-        zarrow::open_members(store, &path, &OpenOptions::default())
-            .map_err(|error| with_mode_named(error, &path))
+        let open = || {
+            let store = Arc::new(ReadOnlyStore::new(location.open()?));
+            zarrow::open_members(store, &path, &OpenOptions::default())
+        };
+        open().map_err(|error| with_mode_named(error, &path))
     })?;
     let members = match &opened {
         Node::Group(_) => Some(items_of(py, children)?),

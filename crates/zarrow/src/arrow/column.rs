@@ -190,26 +190,15 @@ impl Column {
 fn array_schema(array: &Array, form: ArrowForm, attributes: &Attributes) -> Result<SchemaNode> {
     let shape: Vec<i64> =
         array.shape().iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
-    let names = dimension_names(array);
+    let names = array.metadata().dimension_names.as_deref();
     let dtype: &DataType = array.data_type().without_optional();
-    let field = ArrowField { dtype, shape: &shape, order: None, dimension_names: names.as_deref(), form };
+    let field = ArrowField { dtype, shape: &shape, order: None, dimension_names: names, form };
     let mut schema = field.schema().map_err(ErrorKind::Array)?;
     schema.metadata.extend(metadata(attributes)?);
     if let Some(names) = names {
-        schema.metadata.push(("zarr:dimension_names".into(), Value::from(names).to_string()));
+        schema.metadata.push(("zarr:dimension_names".into(), serde_json::json!(names).to_string()));
     }
     Ok(schema)
-}
-
-/// The names of an array's axes; in version 2, those that xarray writes among the attributes.
-fn dimension_names(array: &Array) -> Option<Vec<Option<String>>> {
-    let metadata = array.metadata();
-    if let Some(names) = &metadata.dimension_names {
-        return Some(names.clone());
-    }
-    let names = metadata.attributes.get("_ARRAY_DIMENSIONS")?.as_array()?;
-    let names: Option<Vec<_>> = names.iter().map(|name| Some(Some(name.as_str()?.to_owned()))).collect();
-    names.filter(|names| names.len() == metadata.shape.len())
 }
 
 /// Attributes as Arrow's metadata, which are text: strings as they are, all else as JSON. Keys that have a meaning to

@@ -8,8 +8,9 @@ use super::chunk_shape;
 use crate::codec::Chain;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{
-    ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document, FillValue, Kind,
-    NodeMetadata, ZARRAY, ZATTRS, ZarrFormat, parse_v2_array, parse_v3,
+    ARRAY_DIMENSIONS, ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Document,
+    FillValue, JsonText, Kind, MetadataError, MetadataLimits, NodeMetadata, ZARRAY, ZATTRS, ZarrFormat,
+    dimension_names, parse_v2_array, parse_v3,
 };
 use crate::options::DecodeLimits;
 use serde_json::{Map, json};
@@ -34,6 +35,7 @@ pub struct ArrayBuilder {
     shard_shape: Option<Vec<u64>>,
     has_automatic_shards: bool,
     fill_value: Option<FillValue>,
+    has_fill_value: bool,
     filters: Vec<CodecMetadata>,
     serializer: Option<CodecMetadata>,
     compressors: Option<Vec<CodecMetadata>>,
@@ -57,6 +59,7 @@ impl ArrayBuilder {
             shard_shape: None,
             has_automatic_shards: false,
             fill_value: None,
+            has_fill_value: true,
             filters: Vec::new(),
             serializer: None,
             compressors: None,
@@ -101,6 +104,13 @@ impl ArrayBuilder {
         ArrayBuilder { fill_value: Some(fill_value), ..self }
     }
 
+    /// Leaves the fill value undefined, as version 2 alone can: every chunk is stored, and readers mask no element. xarray
+    /// takes a defined fill value of version 2 for a missing element.
+    #[must_use]
+    pub fn without_fill_value(self) -> Self {
+        ArrayBuilder { fill_value: None, has_fill_value: false, ..self }
+    }
+
     /// Codecs that come first, from arrays to arrays. In version 2 any codec can be one.
     #[must_use]
     pub fn filters(self, filters: impl Into<Vec<CodecMetadata>>) -> Self {
@@ -143,7 +153,8 @@ impl ArrayBuilder {
         ArrayBuilder { chunk_key_encoding: Some(encoding), ..self }
     }
 
-    /// A name for each axis, or none for it. Not for version 2.
+    /// Dimension names, `None` for an unnamed dimension. Version 2 keeps them in the attribute `_ARRAY_DIMENSIONS`, which has
+    /// a name for every dimension. Without this call, a valid `_ARRAY_DIMENSIONS` among the attributes sets them.
     #[must_use]
     pub fn dimension_names(self, names: impl Into<Vec<Option<String>>>) -> Self {
         ArrayBuilder { dimension_names: Some(names.into()), ..self }
@@ -175,9 +186,10 @@ impl ArrayBuilder {
             let shard_shape = chunk_shape::shards(&self.shape, &chunk_shape, item_nbytes);
             return self.clone().chunk_shape(chunk_shape).shard_shape(shard_shape).build();
         }
+        let (attributes, dimension_names) = self.named_dimensions()?;
         let outer_shape = self.shard_shape.as_ref().unwrap_or(&chunk_shape);
         let metadata = ArrayMetadata {
-            has_fill_value: true,
+            has_fill_value: self.has_fill_value || self.zarr_format == ZarrFormat::V3,
             zarr_format: self.zarr_format,
             shape: self.shape.clone(),
             data_type: self.data_type.clone(),
@@ -188,8 +200,8 @@ impl ArrayBuilder {
             }),
             fill_value: self.fill_value.clone().unwrap_or_else(|| FillValue::open(&self.data_type)),
             codecs: self.chain(&chunk_shape)?,
-            attributes: self.attributes.clone(),
-            dimension_names: self.dimension_names.clone(),
+            attributes,
+            dimension_names,
         };
         // Step 2.
         let metadata = reread(&metadata.documents()?, &self.limits)?;
@@ -197,6 +209,31 @@ impl ArrayBuilder {
         Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &self.limits)?
             .check_settings()?;
         Ok(metadata)
+    }
+
+    /// Returns attributes and dimension names as the version stores them.
+    fn named_dimensions(&self) -> Result<(Attributes, Option<Vec<Option<String>>>)> {
+        let found = dimension_names(&self.attributes, self.shape.len());
+        let Some(names) = &self.dimension_names else { return Ok((self.attributes.clone(), found)) };
+        if self.zarr_format == ZarrFormat::V3 || found.as_ref() == Some(names) {
+            return Ok((self.attributes.clone(), Some(names.clone())));
+        }
+        let invalid = |text: String| MetadataError::invalid("dimension_names", text).into();
+        if self.attributes.contains_key(ARRAY_DIMENSIONS) {
+            let other = &self.attributes[ARRAY_DIMENSIONS];
+            return Err(invalid(format!(
+                "expected the names of the attribute {ARRAY_DIMENSIONS:?}, {other}"
+            )));
+        }
+        if names.iter().any(Option::is_none) {
+            let text =
+                "expected a name for every dimension: version 2 has no unnamed dimensions beside named ones";
+            return Err(invalid(text.to_owned()));
+        }
+        let mut text = JsonText::parse(self.attributes.text().as_bytes().to_vec(), u64::MAX)?;
+        text.set(ARRAY_DIMENSIONS, &json!(names))?;
+        let limits = MetadataLimits { max_metadata_nbytes: u64::MAX, ..self.limits.metadata };
+        Ok((Attributes::parse(text.as_bytes(), &limits)?, Some(names.clone())))
     }
 
     /// The bytes of an element. Strings and bytes are of any length: this is what a short one takes.

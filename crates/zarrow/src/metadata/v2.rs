@@ -58,13 +58,23 @@ pub(super) fn array(
         has_fill_value,
         fill_value: in_other_order(fill_value, &data_type, &byte_orders),
         codecs: chain(stages, transpose(&document.required("order")?, shape.len())?, &byte_orders)?,
+        dimension_names: dimension_names(&attributes, shape.len()),
         attributes,
-        dimension_names: None,
         shape,
         data_type,
     };
     check::array(&array, limits)?;
     Ok(array)
+}
+
+/// Attribute in which version 2 keeps dimension names, by a convention of xarray and NCZarr.
+pub(crate) const ARRAY_DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+
+/// Returns the dimension names in the attributes, if there is one for each dimension.
+pub(crate) fn dimension_names(attributes: &Attributes, ndim: usize) -> Option<Vec<Option<String>>> {
+    let names = attributes.get(ARRAY_DIMENSIONS)?.as_array()?;
+    let names: Option<Vec<_>> = names.iter().map(|name| Some(Some(name.as_str()?.to_owned()))).collect();
+    names.filter(|names| names.len() == ndim)
 }
 
 /// Reads a `.zgroup`.

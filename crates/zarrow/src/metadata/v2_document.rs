@@ -9,8 +9,7 @@ use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
 use super::type_string::{ByteOrder, type_string};
-use super::v2::Kind;
-use super::v2::in_other_order;
+use super::v2::{ARRAY_DIMENSIONS, Kind, dimension_names, in_other_order};
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, MetadataError, ZarrFormat, structure,
 };
@@ -24,8 +23,10 @@ pub(super) fn array(array: &ArrayMetadata) -> Result<Map<String, Value>, Metadat
     let ChunkKeyEncoding::V2 { separator } = &array.chunk_key_encoding else {
         return Err(unsupported("the chunk key encoding \"default\"".to_owned()));
     };
-    if array.dimension_names.is_some() {
-        return Err(unsupported("dimension_names".to_owned()));
+    if array.dimension_names.is_some()
+        && array.dimension_names != dimension_names(&array.attributes, array.shape.len())
+    {
+        return Err(unsupported(format!("dimension_names other than the attribute {ARRAY_DIMENSIONS:?}")));
     }
     let chain = Chain::of(array)?;
     let dtype = match &array.data_type {

@@ -8,7 +8,7 @@ use super::json::{self, Document, extents};
 use super::members::members;
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata, MetadataError,
-    MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type,
+    MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type, v2,
 };
 
 /// Reads the text of a node, and gives with it the text of its consolidated metadata, of which no values are made: what is
@@ -53,6 +53,11 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
     check::ndim(&shape, limits)?;
     let data_type = data_type::parse(&document.required("data_type")?)?;
     check::item(&data_type, limits)?;
+    let attributes = document.attributes()?;
+    let dimension_names = match document.optional("dimension_names") {
+        Some(names) => Some(dimension_names(names)?),
+        None => v2::dimension_names(&attributes, shape.len()),
+    };
     let array = ArrayMetadata {
         zarr_format: ZarrFormat::V3,
         chunk_grid: ChunkGrid::parse(&document.required("chunk_grid")?, &shape)?,
@@ -63,8 +68,8 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
             &document.required("codecs")?,
             data_type.item_size().unwrap_or(1),
         )?,
-        attributes: document.attributes()?,
-        dimension_names: document.optional("dimension_names").map(dimension_names).transpose()?,
+        attributes,
+        dimension_names,
         shape,
         data_type,
     };
