@@ -101,6 +101,7 @@ def _create_array(
     description: dict[str, Any],
     *,
     data: Any,
+    parts: Any,
     overwrite: bool | Literal["array"],
     durability: str,
 ) -> Array: ...

@@ -14,7 +14,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
-from zarrow import _zarrow, categorical, labels
+from zarrow import _zarrow, categorical, labels, lazy_arrays
 from zarrow import missing as _missing
 from zarrow._zarrow import (
     Array,
@@ -80,7 +80,9 @@ def create_array(
         `"optional[int32]"` for elements that may be missing; or what `Array.data_type` gives. By default
         that of `data`.
     data
-        Elements to begin with, anything that `asarray` takes. Shape and type follow from them.
+        Elements to begin with, anything that `asarray` takes. Shape and type follow from them. An array of a
+        store, also one of zarr-python or h5py, is read part by part, and its attributes, dimension names and
+        fill value are kept unless you give others.
     chunks
         The shape of what is encoded by itself; one int for all axes; -1 or None for all of an axis. By
         default the longest axis is halved until a chunk has no more than 1 MiB; without compressors, chunks
@@ -304,7 +306,6 @@ def layout_of(array: Array, zarr_format: int) -> dict[str, Any]:
     layout = {"dtype": array.data_type, "chunks": array.write_unit, "codecs": metadata["codecs"]}
     if zarr_format == array.zarr_format:
         layout["chunk_key_encoding"] = metadata["chunk_key_encoding"]
-    layout["dimension_names"] = labels.names_for(array, zarr_format)
     return layout
 
 
@@ -329,9 +330,23 @@ def _create(
                 "dtype, fill_value and attributes _FillValue of your own"
             )
         return _create_described(target, path, durability, description, **options)
+    data = lazy_arrays.opened(data)
     if options.get("dtype") is None and categorical.is_stored_as_group(data, missing or _missing.chosen()):
         return categorical.create(target, path, durability, description["zarr_format"], data, options)
-    options = labels.taken(data, options)
+    options = labels.taken(data, description["zarr_format"], options)
+    if isinstance(data, Array):
+        description["has_fill_value"] = options.get("fill_value") is not None
+        if _is_read_whole(data, target, path, missing, options):
+            data = data[...]
+    if missing is None and lazy_arrays.is_read_in_parts(data):
+        shape = _same_shape(options.pop("shape", None), data.shape)
+        dtype = options.pop("dtype", None)
+        if dtype is None:
+            dtype = data.data_type if isinstance(data, Array) else data.dtype
+        source = lazy_arrays.parts_of(data)
+        return _create_described(
+            target, path, durability, description, parts=source, shape=shape, dtype=dtype, **options
+        )
     dtype = options.pop("dtype", None)
     data, shape, found = _described(data, options.pop("shape", None), None if missing else dtype)
     is_masked = isinstance(data, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
@@ -349,6 +364,13 @@ def _create(
     )
 
 
+def _is_read_whole(source: Array, target: Any, path: str, missing: Any, options: dict[str, Any]) -> bool:
+    """Tell whether an array is read at once: to find its missing elements, or before it is replaced."""
+    names_type = isinstance(source.data_type, Mapping) and source.data_type.get("name") == "zarrs.optional"
+    is_converted = missing is not None or (names_type and options.get("dtype") is None)
+    return is_converted or lazy_arrays.may_be_replaced(source, target, path, options.get("overwrite", False))
+
+
 def _create_described(
     target: Store | Group,
     path: str,
@@ -358,6 +380,7 @@ def _create_described(
     shape: Any = None,
     dtype: Any = None,
     data: Any = None,
+    parts: Any = None,
     chunks: Any = "auto",
     shards: Any = None,
     filters: Any = None,
@@ -417,7 +440,15 @@ def _create_described(
     if fill_value is None and dimension_names is not None and description["zarr_format"] == 2:
         description["has_fill_value"] = False  # xarray masks elements of the fill value
     return _create_array(
-        target, path, dtype, fill_value, description, data=data, overwrite=overwrite, durability=durability
+        target,
+        path,
+        dtype,
+        fill_value,
+        description,
+        data=data,
+        parts=parts,
+        overwrite=overwrite,
+        durability=durability,
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrow._zarrow import Array, MemoryStore, _import
 from zarrow.creation import create_array, layout_of
+from zarrow.labels import names_for
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -193,6 +194,7 @@ def _like(array: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(array, Array):
         version = options.get("zarr_format", array.zarr_format)
         layout = {"shape": array.shape, "zarr_format": version, **layout_of(array, version)}
+        layout["dimension_names"] = names_for(array, version)
         if any(name in options for name in _ABOUT_CODECS):
             del layout["codecs"]
             keeps_shards = version == 3 and "chunks" not in options

@@ -17,19 +17,25 @@ Source: https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from zarrow import missing
+from zarrow import _zarrow, hdf5, missing
+from zarrow._zarrow import Array
 from zarrow.calling_line import frames_of_zarrow
 from zarrow.errors import ZarrowWarning
 
-if TYPE_CHECKING:
-    from zarrow import Array
 
-
-def taken(data: Any, options: dict[str, Any]) -> dict[str, Any]:
+def taken(data: Any, zarr_format: int, options: dict[str, Any]) -> dict[str, Any]:
     """Give the options of a new array, with what can be kept of the labels of its data."""
     family = type(data).__module__.partition(".")[0]
+    if isinstance(data, Array):
+        return _kept(options, names_for(data, zarr_format), carried(data, zarr_format), data.dtype)
+    if family == "zarr" and hasattr(data, "metadata"):
+        names = getattr(data.metadata, "dimension_names", None)
+        own = {"attributes": dict(data.attrs), "fill_value": data.fill_value}
+        return _kept(options, names, own, data.dtype)
+    if family == "h5py" and hasattr(data, "dims"):
+        return _kept(options, hdf5.names(data), hdf5.carried(data, zarr_format), data.dtype)
     if family == "xarray" and hasattr(data, "dims"):
         options = {**options, "attributes": {**data.attrs, **(options.get("attributes") or {})}}
         if options.get("dimension_names") is None:
@@ -38,6 +44,38 @@ def taken(data: Any, options: dict[str, Any]) -> dict[str, Any]:
     elif family == "pandas" and hasattr(data, "reset_index") and not hasattr(data, "columns"):
         _warn_of_index(data)
     return options
+
+
+def of_group(data: Any) -> dict[str, Any]:
+    """Give the attributes of a group of HDF5; of other mappings and tables none."""
+    is_hdf5 = type(data).__module__.partition(".")[0] == "h5py" and hasattr(data, "attrs")
+    return hdf5.attributes(data) if is_hdf5 else {}
+
+
+def _kept(options: dict[str, Any], names: Any, own: dict[str, Any], dtype: Any) -> dict[str, Any]:
+    """Give the options with names, attributes and fill value of an array where they say nothing else."""
+    kept = {**options, "attributes": {**own["attributes"], **(options.get("attributes") or {})}}
+    if options.get("dimension_names") is None:
+        kept["dimension_names"] = names
+    if options.get("fill_value") is None and _holds(options.get("dtype"), own.get("fill_value"), dtype):
+        kept["fill_value"] = own.get("fill_value")
+    return kept
+
+
+def _holds(dtype: Any, value: Any, own: Any) -> bool:
+    """Tell whether a fill value of one type is one of another; of a type that NumPy lacks, it should be."""
+    np = _zarrow._import("numpy")
+    if value is None or dtype is None:
+        return True
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        return True
+    if wanted == own or own.kind not in "biufc" or wanted.kind not in "biufc":
+        return bool(wanted == own)
+    with np.errstate(all="ignore"):
+        cast = np.asarray(value).astype(wanted)
+    return bool(cast == value or (cast != cast and value != value))
 
 
 def names_for(array: Array, zarr_format: int) -> tuple[str | None, ...] | None:

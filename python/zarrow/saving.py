@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from zarrow import tables
+from zarrow import labels, tables
 from zarrow._zarrow import (
     Array,
     Categorical,
@@ -30,6 +30,7 @@ from zarrow.copying import copy_array, copy_group
 from zarrow.creation import _create, _require_group
 from zarrow.device_methods import is_on_device
 from zarrow.errors import ZarrowWarning
+from zarrow.lazy_arrays import is_read_in_parts, opened
 from zarrow.missing import form_of
 
 __all__ = ["save"]
@@ -141,6 +142,7 @@ def save(
             "the two"
         )
     _refuse_text(array)
+    array = opened(array)
     store = _with_options(store, storage_options)
     if isinstance(array, Array) and missing is None:
         copy_array(array, store, path, 3)
@@ -159,7 +161,7 @@ def save(
     if path:
         group = group.require_group(path)
     if columns is not None:
-        _store_columns(group, columns, missing)
+        _store_columns(group, columns, missing, labels.of_group(array))
     for name, named in arrays.items():
         with tables.naming(name):
             _store(group, name, named, missing)
@@ -182,6 +184,7 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
 
     A table becomes a group of its columns.
     """
+    value = opened(value)
     if isinstance(value, Group):
         copy_group(value, group, path)
         return
@@ -191,7 +194,7 @@ def _store(group: Group, path: str, value: Any, missing: str | None = None) -> N
     columns = tables.columns(value)
     if columns is not None:
         _check_each(columns, missing)
-        _store_columns(group.require_group(path), columns, missing)
+        _store_columns(group.require_group(path), columns, missing, labels.of_group(value))
         return
     version = {"zarr_format": group.zarr_format}
     _create(group, path, "none", version, data=value, missing=missing, overwrite="array")
@@ -211,11 +214,15 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
     """Give the names of those that have missing elements; raise if one is not an array."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"dicts are nested more than {_MAX_DEPTH} deep, or one is inside itself")
-    for name, array in named.items():
+    for name, given in named.items():
+        with tables.naming(name):
+            array = opened(given)
         columns = tables.columns(array)
         if columns is not None:
             yield from _masked(columns, depth + 1)
-        elif not isinstance(array, Array | Group | Categorical) and not is_on_device(array):
+        elif not isinstance(array, Group | Categorical) and not (
+            is_on_device(array) or is_read_in_parts(array)
+        ):
             try:
                 with tables.naming(name):
                     tables.refuse_null(array)
@@ -227,13 +234,15 @@ def _masked(named: dict[str, Any], depth: int = 0) -> Iterator[str]:
                 yield name
 
 
-def _store_columns(group: Group, columns: dict[str, Any], missing: str | None) -> None:
+def _store_columns(
+    group: Group, columns: dict[str, Any], missing: str | None, attributes: dict[str, Any]
+) -> None:
     """Store a table, or a dict of arrays; warn of columns that only the table before had."""
     left = [name for name in group.attrs.get("column-order") or () if name not in columns and name in group]
     for name, column in columns.items():
         with tables.naming(name):
             _store(group, name, column, missing)
-    group.attrs["column-order"] = list(columns)
+    group.attrs.update({**attributes, "column-order": list(columns)})
     if left:
         path = f", {group.path!r}" if group.path else ""
         warnings.warn(

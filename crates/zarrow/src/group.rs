@@ -10,7 +10,8 @@ use crate::hierarchy::attributes::StoredNode;
 use crate::hierarchy::consolidate::consolidate;
 use crate::hierarchy::stored::fingerprint;
 use crate::hierarchy::{
-    AttributeChange, Existing, create_array, create_array_with, create_group, erase, revision,
+    AttributeChange, Existing, Source, create_array, create_array_from, create_array_with, create_group,
+    erase, revision,
 };
 use crate::metadata::{
     ArrayMetadata, Attributes, GroupMetadata, NodeMetadata, ZARR_JSON, ZMETADATA, ZarrFormat,
@@ -191,6 +192,24 @@ impl Group {
     ) -> Result<Array> {
         let (path, store) = (self.below(path)?, Arc::clone(&self.store));
         let array = create_array_with(store, &path, metadata, values, existing, &self.options, write)?;
+        self.reopen_consolidated()?;
+        Ok(array)
+    }
+
+    /// As [`create_array_with`](Group::create_array_with), with elements that `source` puts part by part.
+    ///
+    /// # Errors
+    /// As [`create_array_from`](crate::create_array_from).
+    pub fn create_array_from(
+        &mut self,
+        path: &str,
+        metadata: ArrayMetadata,
+        source: &Source<'_>,
+        existing: Existing,
+        write: &WriteOptions<'_>,
+    ) -> Result<Array> {
+        let (path, store) = (self.below(path)?, Arc::clone(&self.store));
+        let array = create_array_from(store, &path, metadata, source, existing, &self.options, write)?;
         self.reopen_consolidated()?;
         Ok(array)
     }

@@ -49,7 +49,8 @@ pub use exec::{
 };
 pub use group::{Group, Members};
 pub use hierarchy::{
-    ArrayBuilder, AttributeChange, Existing, create_array, create_array_with, create_group, new_path,
+    ArrayBuilder, AttributeChange, Existing, Source, create_array, create_array_from, create_array_with,
+    create_group, new_path,
 };
 pub use memory::Strided;
 pub use metadata::ZarrFormat;

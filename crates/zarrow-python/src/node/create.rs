@@ -3,6 +3,7 @@
 use crate::export::data_type;
 use crate::node::array::Array;
 use crate::node::array_input::{self, ArrayInput};
+use crate::node::array_parts::ArrayParts;
 use crate::node::fill_value;
 use crate::node::group::Group;
 use crate::node::store::StoreLocation;
@@ -13,13 +14,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value};
-use zarrow::metadata::{Attributes, ChunkKeyEncoding, CodecMetadata};
-use zarrow::{ArrayBuilder, Existing, OpenOptions, WriteOptions, ZarrFormat};
+use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadata};
+use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions, ZarrFormat};
 use zarrow_array::DataType;
 
 /// Create an array in a store or a group, from what `zarrow.creation` has put in order.
 #[pyfunction]
-#[pyo3(signature = (target, path, dtype, fill_value, description, *, data, overwrite, durability))]
+#[pyo3(signature = (target, path, dtype, fill_value, description, *, data, parts, overwrite, durability))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn _create_array<'py>(
     target: &Bound<'py, PyAny>,
@@ -28,6 +29,7 @@ pub fn _create_array<'py>(
     fill_value: &Bound<'py, PyAny>,
     description: &Bound<'py, PyDict>,
     data: Option<&Bound<'py, PyAny>>,
+    parts: Option<&Bound<'py, PyAny>>,
     overwrite: &Bound<'py, PyAny>,
     durability: &str,
 ) -> PyResult<Bound<'py, Array>> {
@@ -50,6 +52,9 @@ pub fn _create_array<'py>(
         _ => existing(overwrite.extract()?),
     };
     let options = OpenOptions::default().durability(array_input::durability(durability)?);
+    if let Some(parts) = parts {
+        return created_from(target, path, parts, metadata, existing, &options);
+    }
     if let Ok(group) = target.cast::<Group>() {
         let created = group.get().change(py, |group, interrupt| match &input {
             None => group.create_array(path, metadata, existing),
@@ -76,6 +81,38 @@ pub fn _create_array<'py>(
         }
     });
     created.and_then(|array| Array::create(py, array))
+}
+
+/// Creates an array from the parts of its elements.
+fn created_from<'py>(
+    target: &Bound<'py, PyAny>,
+    path: &str,
+    parts: &Bound<'py, PyAny>,
+    metadata: ArrayMetadata,
+    existing: Existing,
+    options: &OpenOptions,
+) -> PyResult<Bound<'py, Array>> {
+    let py = target.py();
+    let parts = ArrayParts::new(parts, metadata.clone());
+    let source = |put: &mut dyn FnMut(&Selection, &Values<'_>) -> zarrow::Result<()>| parts.put_all(put);
+    let created = match target.cast::<Group>() {
+        Ok(group) => group.get().change(py, |group, interrupt| {
+            let write = WriteOptions::default().durability(group.options().durability).cancel(interrupt);
+            group.create_array_from(path, metadata, &source, existing, &write)
+        }),
+        Err(_) => {
+            let location = StoreLocation::of(target)?;
+            interruptible(py, |interrupt| {
+                let write = WriteOptions::default().durability(options.durability).cancel(interrupt);
+                let store = location.create(path)?;
+                zarrow::create_array_from(store, path, metadata, &source, existing, options, &write)
+            })
+        }
+    };
+    match parts.raised(py) {
+        Some(raised) => Err(raised),
+        None => created.and_then(|array| Array::create(py, array)),
+    }
 }
 
 /// Tell the shape of data as elements of a type.

@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod array_input;
+pub mod array_parts;
 pub mod array_summary;
 pub mod attributes;
 pub mod batch;

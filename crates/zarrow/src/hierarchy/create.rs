@@ -99,11 +99,49 @@ pub fn create_array_with(
     options: &OpenOptions,
     write: &WriteOptions<'_>,
 ) -> Result<Array> {
-    created_array(store, path, metadata, Some((values, write)), existing, options)
+    let all = Selection::all(&metadata.shape);
+    create_array_from(store, path, metadata, &|put| put(&all, values), existing, options, write)
 }
 
+/// As [`create_array_with`], with elements that `source` puts part by part: they need not be in memory at once.
+///
+/// # Errors
+/// As [`create_array_with`], and what `source` returns.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use zarrow::store::MemoryStore;
+/// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions, create_array_from};
+/// let metadata = ArrayBuilder::new([4], zarrow::Number::UInt8).chunk_shape([2]).build()?;
+/// let (store, options) = (Arc::new(MemoryStore::default()), OpenOptions::default());
+/// let write = WriteOptions::default();
+/// let array = create_array_from(store, "x", metadata, &|put| {
+///     for start in [0u8, 2] {
+///         let part = Selection::new(&[4], &[(u64::from(start)..u64::from(start) + 2).into()])?;
+///         put(&part, &Values::slice(&[start, start + 1], &[2])?)?;
+///     }
+///     Ok(())
+/// }, Existing::Refuse, &options, &write)?;
+/// assert_eq!(array.read(..)?.into_tensor()?.bytes(), [0, 1, 2, 3]);
+/// # Ok::<(), zarrow::Error>(())
+/// ```
+pub fn create_array_from(
+    store: Arc<dyn Store>,
+    path: &str,
+    metadata: ArrayMetadata,
+    source: &Source<'_>,
+    existing: Existing,
+    options: &OpenOptions,
+    write: &WriteOptions<'_>,
+) -> Result<Array> {
+    created_array(store, path, metadata, Some((source, write)), existing, options)
+}
+
+/// Puts each part of the elements of a new array by the function that it gets.
+pub type Source<'a> = dyn Fn(&mut dyn FnMut(&Selection, &Values<'_>) -> Result<()>) -> Result<()> + 'a;
+
 /// Elements to begin with, and how they are written.
-type Contents<'a> = (&'a Values<'a>, &'a WriteOptions<'a>);
+type Contents<'a> = (&'a Source<'a>, &'a WriteOptions<'a>);
 
 fn created_array(
     store: Arc<dyn Store>,
@@ -309,8 +347,8 @@ impl<'a> New<'a> {
         Ok(Some(stage))
     }
 
-    fn fill(&self, array: &Array, (values, write): Contents<'_>) -> Result<()> {
-        array.write_elements(&Selection::all(array.shape()), values, write)
+    fn fill(&self, array: &Array, (source, write): Contents<'_>) -> Result<()> {
+        source(&mut |selection, values| array.write_elements(selection, values, write))
     }
 
     fn set(&self, path: &str, documents: &[Document]) -> Result<()> {

@@ -31,6 +31,6 @@ mod tests;
 pub use attributes::AttributeChange;
 pub use builder::ArrayBuilder;
 pub(crate) use create::erase;
-pub use create::{Existing, create_array, create_array_with, create_group};
+pub use create::{Existing, Source, create_array, create_array_from, create_array_with, create_group};
 pub use node_path::new_path;
 pub(crate) use outside::stored_count;
