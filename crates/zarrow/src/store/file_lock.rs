@@ -14,16 +14,17 @@
 //! 5. The holder keeps the folder of the file open, and changes the value there. If the folder is erased, the file and
 //!    the value go with it, and so does what the holder writes: it does not come back at the old path.
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::FilesystemStore;
 use crate::store::filesystem_writer::{split, write};
 use crate::store::key::RESERVED;
 use crate::store::leftover::{is_still, try_flock};
 use crate::store::owner::{Owner, unique};
+use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::step::step;
 use crate::store::{Lock, join};
 use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -73,8 +74,9 @@ impl FileLock {
     pub fn take(store: &FilesystemStore, key: &str) -> Result<Option<FileLock>> {
         let (parent, name) = split(key);
         let name = lock_name(name);
-        step("open the folder of a lock");
+        let mut retry = Retry::race();
         loop {
+            step("open the folder of a lock");
             let folder = store.made_folder(parent)?;
             store.sweep_once(parent);
             let file = match store.system().has_flock(&folder) {
@@ -89,16 +91,26 @@ impl FileLock {
                     return Ok(Some(FileLock { key, name, folder, file, generation }));
                 }
                 // The folder was erased since it was opened.
-                Err(Errno::NOENT) => {}
+                Err(Errno::NOENT) => retry.again(&|| Ok(()), || disappears(parent))?,
                 Err(error) => return Err(write(error).into()),
             }
         }
     }
 }
 
+/// The error of a folder in which nothing lasts.
+pub fn disappears(folder: &str) -> Error {
+    let text = format!(
+        "the folder {:?}, or a file just made in it, disappears or is locked each time: if the store was removed, open it again",
+        if folder.is_empty() { "." } else { folder }
+    );
+    ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::NotFound, text)).into()
+}
+
 /// Steps 1 and 2: the file, `None` where somebody has its lock.
 fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut retry = Retry::race();
     loop {
         step("make or open the file of a lock");
         let held = File::new(retry_on_intr(|| rustix::fs::openat(folder, name, flags, MODE))?);
@@ -111,11 +123,16 @@ fn lock_file(folder: &OwnedFd, name: &str) -> Result<Option<File>, Errno> {
         if is_still(folder, name, file)? {
             return Ok(Some(held));
         }
+        // Others take the lock and give it up each time: it is waited for.
+        if retry.again(&|| Ok(()), || ErrorKind::Conflict.into()).is_err() {
+            return Ok(None);
+        }
     }
 }
 
 /// Step 4: whether the link was made, by which this process holds the lock.
 fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Errno>> {
+    let mut retry = Retry::race();
     loop {
         match rustix::fs::symlinkat(unique(), folder, name) {
             Ok(()) => return Ok(Ok(true)),
@@ -127,7 +144,11 @@ fn lock_link(folder: &OwnedFd, name: &str, key: &str) -> Result<Result<bool, Err
             Err(error) => return Ok(Err(error)),
         }
         match remove_dead(folder, name) {
-            Ok(true) | Err(Errno::NOENT) => {}
+            Ok(true) | Err(Errno::NOENT) => {
+                if retry.again(&|| Ok(()), || ErrorKind::Conflict.into()).is_err() {
+                    return Ok(Ok(false));
+                }
+            }
             Ok(false) if is_old(folder, name) => return Err(stuck(key)),
             Ok(false) => return Ok(Ok(false)),
             Err(error) => return Ok(Err(error)),
@@ -174,7 +195,7 @@ fn is_old(folder: &OwnedFd, name: &str) -> bool {
     age.is_some_and(|age| age > PATIENCE)
 }
 
-fn stuck(key: &str) -> crate::Error {
+fn stuck(key: &str) -> Error {
     let text = format!(
         "the lock {} is held by another machine, or was left by a process there that was killed: if none writes, remove it",
         lock_path(key)

@@ -7,9 +7,10 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::capabilities::Capabilities;
 use crate::store::leftover::is_reserved;
+use crate::store::retry::retry_on_intr;
 use crate::store::{FileRange, Store, StoreWriter, Value, Version, check_key, join};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -256,11 +257,11 @@ impl Value for File {
         let mut filled = 0usize;
         while filled < destination.len() {
             let at = offset.saturating_add(filled as u64);
-            match rustix::io::pread(&self.0, &mut destination[filled..], at) {
-                Ok(([], _)) => break,
-                Ok((read, _)) => filled += read.len(),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(io(error).into()),
+            let read =
+                || rustix::io::pread(&self.0, &mut destination[filled..], at).map(|(read, _)| read.len());
+            match retry_on_intr(read).map_err(io)? {
+                0 => break,
+                read => filled += read,
             }
         }
         // SAFETY: `pread` has written the bytes from the start up to `filled`, without a gap.

@@ -22,15 +22,16 @@
 //!    below it goes on in that folder, wherever it is.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::file_lock::{FileLock, MODE, lock_path};
-use crate::store::filesystem::FilesystemStore;
+use crate::store::file_lock::{FileLock, MODE, disappears, lock_path};
+use crate::store::filesystem::{FilesystemStore, stat_version};
 use crate::store::leftover::{is_still, sweep_below, sweep_folder, try_flock, unique_name};
 use crate::store::owner::Owner;
+use crate::store::retry::{Retry, retry_on_intr};
 use crate::store::staging::{FolderStage, detach, detach_inside, nothing_left};
 use crate::store::step::step;
 use crate::store::{Detached, Draft, Durability, Lock, Stage, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
-use rustix::io::{Errno, IoSlice, retry_on_intr};
+use rustix::io::{Errno, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -69,17 +70,23 @@ impl FilesystemStore {
 
     /// Opens `path` for writing, in a folder that is made if need be.
     pub(super) fn open_new(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
-        let open = || retry_on_intr(|| rustix::fs::openat(self.root(), path, flags, MODE));
-        let opened = match open() {
-            Err(Errno::NOENT) => {
-                self.make_folders(split(path).0)?;
-                open()
+        let mut retry = Retry::race();
+        loop {
+            match retry_on_intr(|| rustix::fs::openat(self.root(), path, flags, MODE)) {
+                Ok(file) => return Ok(file),
+                // The folder is missing, or was erased since it was made.
+                Err(Errno::NOENT) => {
+                    let parent = split(path).0;
+                    retry.again(&|| Ok(()), || disappears(parent))?;
+                    self.make_folders(parent)?;
+                    step("open a file in a folder that was made");
+                }
+                Err(error) => return Err(write(error).into()),
             }
-            opened => opened,
-        };
-        Ok(opened.map_err(write)?)
+        }
     }
 
+    /// Makes the folder of that path, and those above it. Where others erase one meanwhile, it may be missing then.
     pub(super) fn make_folders(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         let mut above = "";
@@ -92,6 +99,7 @@ impl FilesystemStore {
                     self.is_first_in(folder);
                 }
                 Err(Errno::EXIST) => {}
+                Err(Errno::NOENT) => return Ok(()),
                 Err(error) => return Err(write(error).into()),
             }
             above = folder;
@@ -101,10 +109,12 @@ impl FilesystemStore {
 
     /// The folder of that path, made where it is not there.
     pub(super) fn made_folder(&self, path: &str) -> Result<OwnedFd> {
+        let mut retry = Retry::race();
         loop {
             if let Some(folder) = self.folder(path)? {
                 return Ok(folder);
             }
+            retry.again(&|| Ok(()), || disappears(path))?;
             self.make_folders(path)?;
         }
     }
@@ -119,6 +129,7 @@ impl FilesystemStore {
         check_key(key)?;
         let (parent, name) = split(key);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mut retry = Retry::race();
         loop {
             let (path, opened) = match folder {
                 Some(folder) => {
@@ -135,7 +146,10 @@ impl FilesystemStore {
             };
             let file = match opened {
                 // Another machine may have made the same name.
-                Err(error) if is_errno(&error, Errno::EXIST) => continue,
+                Err(error) if is_errno(&error, Errno::EXIST) => {
+                    retry.again(&|| Ok(()), || error)?;
+                    continue;
+                }
                 file => file?,
             };
             let (folder, generation) = (folder.cloned(), generation());
@@ -150,6 +164,7 @@ impl FilesystemStore {
             {
                 return Ok(draft);
             }
+            retry.again(&|| Ok(()), || disappears(&draft.parent))?;
         }
     }
 
@@ -353,12 +368,32 @@ impl StoreWriter for FilesystemStore {
         }
     }
 
+    /// Folders that are empty then go too.
+    fn erase_each(&self, keys: Vec<String>, durability: Durability) -> Result<()> {
+        for key in &keys {
+            self.overwrite(key, None, durability, &|| Ok(()))?;
+        }
+        for (at, key) in keys.iter().enumerate() {
+            let mut folder = split(key).0;
+            if keys.get(at + 1).is_some_and(|next| split(next).0 == folder) {
+                continue;
+            }
+            step("remove a folder that is empty");
+            while !folder.is_empty() && rustix::fs::unlinkat(self.root(), folder, AtFlags::REMOVEDIR).is_ok()
+            {
+                folder = split(folder).0;
+            }
+        }
+        Ok(())
+    }
+
     fn erase(&self, key: &str, durability: Durability) -> Result<bool> {
         check_key(key)?;
         let (parent, _) = split(key);
         let erased = match rustix::fs::unlinkat(self.root(), key, AtFlags::empty()) {
             Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
-            Err(Errno::NOENT | Errno::NOTDIR) => false,
+            // A folder is no value.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => false,
             Err(error) => return Err(write(error).into()),
         };
         self.sweep_once(parent);
@@ -371,7 +406,7 @@ impl StoreWriter for FilesystemStore {
         step("erase");
         let erased = match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
             Ok(()) => self.sync_folders(parent, durability).map(|()| true)?,
-            Err(Errno::NOENT) => false,
+            Err(Errno::NOENT | Errno::ISDIR) => false,
             Err(error) => return Err(write(error).into()),
         };
         self.sweep_once(parent);
@@ -415,6 +450,11 @@ impl StoreWriter for FilesystemStore {
         check_key(key)?;
         let lock = FileLock::take(self, key)?;
         Ok(lock.map(|lock| Box::new(lock) as Box<dyn Lock>))
+    }
+
+    fn holder(&self, key: &str) -> Option<[u64; 4]> {
+        let file = rustix::fs::statat(self.root(), &*lock_path(key), AtFlags::SYMLINK_NOFOLLOW);
+        file.ok().map(|file| stat_version(&file))
     }
 
     fn sweep(&self, prefix: &str) -> Result<usize> {

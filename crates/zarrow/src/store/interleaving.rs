@@ -193,7 +193,7 @@ impl Operation {
                     value => writer.set_under(&*lock, &[&value], Durability::None),
                 }
             }
-            Operation::Shrink => writer.erase_prefix(key, Durability::None).map(drop),
+            Operation::Shrink => writer.erase_each(vec![key.to_owned()], Durability::None),
             Operation::Delete => writer.erase_prefix(folder, Durability::None).map(drop),
             Operation::DeleteNode => writer.erase_prefix(node, Durability::None).map(drop),
             Operation::ReplaceNode(number) => {

@@ -2,10 +2,11 @@
 
 use crate::error::Result;
 use crate::store::memory::{MemoryStore, Values};
-use crate::store::step::{pause, step};
+use crate::store::retry::Retry;
+use crate::store::step::step;
+use crate::store::writer::held;
 use crate::store::{Detached, Draft, Durability, Lock, Stage, Store, StoreWriter, check_key};
 use std::sync::Arc;
-use std::time::Duration;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::fork::{Mutex, generation};
 
@@ -34,6 +35,7 @@ impl StoreWriter for MemoryStore {
             Some(parts) => Some(self.stored(allocation::concatenated(parts)?)),
             None => None,
         };
+        let mut retry = Retry::lock();
         loop {
             let mut state = self.state();
             if !self.is_there(&state) {
@@ -50,8 +52,7 @@ impl StoreWriter for MemoryStore {
                 return Ok(());
             }
             drop(state);
-            pass()?;
-            pause(Duration::from_micros(50));
+            retry.again(pass, || held(&key))?;
         }
     }
 
@@ -102,6 +103,10 @@ impl StoreWriter for MemoryStore {
         }
         drop(state);
         Ok(Some(Box::new(KeyLock { store: self, key: key.to_owned(), own })))
+    }
+
+    fn holder(&self, key: &str) -> Option<[u64; 4]> {
+        self.state().locked.get(&*self.full(key)).map(|(process, number)| [*process, *number, 0, 0])
     }
 
     fn sweep(&self, _prefix: &str) -> Result<usize> {

@@ -1,7 +1,6 @@
 //! Where the bytes are: keys and values, read by range, and written whole.
 
 mod capabilities;
-mod conflict;
 mod file_lock;
 mod filesystem;
 mod filesystem_writer;
@@ -15,6 +14,7 @@ mod owner;
 mod read_only;
 pub mod remote;
 mod removal;
+mod retry;
 mod staging;
 mod step;
 #[cfg(test)]
@@ -22,12 +22,12 @@ mod tests;
 mod writer;
 mod zip;
 
-pub(crate) use conflict::until_no_conflict;
 pub use filesystem::FilesystemStore;
 pub(crate) use key::key_fault;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
+pub(crate) use retry::until_no_conflict;
 pub use writer::{Detached, Draft, Durability, Lock, Locked, Stage, StoreWriter};
 pub use zip::{RemoteZip, ZipStore, is_archive, open_path};
 

@@ -12,10 +12,12 @@
 //! 5. What lies under the hidden name in the end is removed, outside any lock.
 
 use crate::error::{ErrorKind, Result};
+use crate::store::file_lock::disappears;
 use crate::store::filesystem::FilesystemStore;
 use crate::store::filesystem_writer::{split, write};
 use crate::store::leftover::{is_reserved, try_flock, unique_name};
 use crate::store::removal::remove;
+use crate::store::retry::Retry;
 use crate::store::step::step;
 use crate::store::{Detached, Durability, Lock, Stage, Store, StoreWriter, check_key, join};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
@@ -204,24 +206,32 @@ impl<'a> Detached for FolderRemains<'a> {
 impl<'a> Hidden<'a> {
     /// A new one in the folder `parent`, and its lock (step 1).
     fn make(store: &'a FilesystemStore, parent: &str) -> Result<(Hidden<'a>, OwnedFd)> {
+        let mut retry = Retry::race();
         loop {
             let path = join(parent, &unique_name());
             match rustix::fs::mkdirat(store.root(), &path, Mode::from_raw_mode(0o777)) {
                 Ok(()) => {}
-                Err(Errno::EXIST) => continue,
+                Err(Errno::EXIST) => {
+                    retry.again(&|| Ok(()), || write(Errno::EXIST).into())?;
+                    continue;
+                }
                 Err(error) => return Err(write(error).into()),
             }
             let hidden = Hidden { store, path, generation: generation() };
             let folder = match hidden.folder() {
                 Ok(folder) => folder,
                 // A sweep came before the lock.
-                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => continue,
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {
+                    retry.again(&|| Ok(()), || disappears(parent))?;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             let is_ours = try_flock(&folder).unwrap_or(true);
             if is_ours && rustix::fs::fstat(&folder).map_err(write)?.st_nlink > 0 {
                 return Ok((hidden, folder));
             }
+            retry.again(&|| Ok(()), || disappears(parent))?;
         }
     }
 

@@ -1,12 +1,11 @@
 //! Changing a store: values are written and erased whole, and a lock keeps two writers of one value apart.
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::Condition;
-use crate::store::step::pause;
+use crate::store::retry::Retry;
 use crate::store::{Store, Value};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What has reached the disk when a write returns. Whatever is asked, a value is old or new, whole, after the process
 /// was killed at any point; the others also say what is left after the machine lost its power.
@@ -121,6 +120,15 @@ pub trait StoreWriter: Send + Sync {
     /// As [`set`](StoreWriter::set).
     fn erase(&self, key: &str, durability: Durability) -> Result<bool>;
 
+    /// Takes the values under `keys` away, as [`overwrite`](StoreWriter::overwrite) with `None` does. A key that is a prefix of
+    /// others, and no value, stays.
+    ///
+    /// # Errors
+    /// As [`set`](StoreWriter::set): some of the values may be gone then.
+    fn erase_each(&self, keys: Vec<String>, durability: Durability) -> Result<()> {
+        keys.iter().try_for_each(|key| self.overwrite(key, None, durability, &|| Ok(())))
+    }
+
     /// Takes all values below `prefix` away, which is a path without a slash at its end, `""` for all of the store; says
     /// whether there was anything. Below a prefix that is not empty they go in one step.
     ///
@@ -201,10 +209,17 @@ pub trait StoreWriter: Send + Sync {
     /// As [`set`](StoreWriter::set).
     fn sweep(&self, prefix: &str) -> Result<usize>;
 
+    /// What tells the present holder of the lock of `key` from the next one; `None` where the store cannot.
+    fn holder(&self, key: &str) -> Option<[u64; 4]> {
+        let _ = key;
+        None
+    }
+
     /// The lock of `key`, waited for. While waiting, `pass` is asked now and then, and an error of it ends the wait.
     ///
     /// # Errors
-    /// As [`try_lock`](StoreWriter::try_lock), and what `pass` gives.
+    /// As [`try_lock`](StoreWriter::try_lock), and what `pass` gives; [`ErrorKind::Write`](crate::ErrorKind::Write) where one
+    /// holder keeps it for an hour.
     ///
     /// ```
     /// use zarrow::store::{Durability, MemoryStore, Store};
@@ -218,17 +233,26 @@ pub trait StoreWriter: Send + Sync {
     /// # Ok::<(), zarrow::Error>(())
     /// ```
     fn lock(&self, key: &str, pass: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
-        const LONGEST: Duration = Duration::from_millis(2);
-        let mut wait = Duration::from_micros(20);
+        let (mut retry, mut holder) = (Retry::lock(), None);
         loop {
             if let Some(lock) = self.try_lock(key)? {
                 return Ok(lock);
             }
-            pass()?;
-            pause(wait);
-            wait = (wait * 2).min(LONGEST);
+            if retry.is_due() {
+                let found = self.holder(key);
+                if holder.replace(found) != Some(found) {
+                    retry = Retry::lock();
+                }
+            }
+            retry.again(pass, || held(key))?;
         }
     }
+}
+
+/// The error of a lock that its holder keeps for too long.
+pub(super) fn held(key: &str) -> Error {
+    let text = format!("another process or thread has held the lock of {key:?} for too long");
+    ErrorKind::Write(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into()
 }
 
 /// A lock that is held, and the value that was there when it was taken.

@@ -42,7 +42,7 @@ pub fn interrupted_by<T>(interrupt: Rc<dyn Fn() -> bool>, work: impl FnOnce() ->
 }
 
 /// An error where this thread is to stop.
-pub(super) fn pass_here() -> Result<()> {
+pub(crate) fn pass_here() -> Result<()> {
     // Taken out of the cell before it is asked: it may come here again.
     let interrupt = INTERRUPT.with(|own| own.borrow().clone());
     match interrupt {

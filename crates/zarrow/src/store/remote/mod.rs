@@ -23,6 +23,7 @@ pub use adapter::RemoteAdapter;
 pub use body::{Body, Fetched, fetch};
 pub(crate) use body::{Collector, Frames};
 pub use interrupt::interrupted_by;
+pub(crate) use interrupt::pass_here;
 pub use listing::{ListedValue, Listing};
 pub use receiver::{Head, Outcome, Receiver};
 pub use waiter::wait;

@@ -141,6 +141,10 @@ impl StoreWriter for RemoteAdapter {
         }
     }
 
+    fn erase_each(&self, keys: Vec<String>, _: Durability) -> Result<()> {
+        self.delete(keys)
+    }
+
     fn erase(&self, key: &str, _: Durability) -> Result<bool> {
         check_key(key)?;
         let is_there = self.present(key)? != Some(Condition::IfAbsent);

@@ -6,9 +6,10 @@ use super::end_record::{EndRecord, TAIL_NBYTES};
 use super::member::{Member, changed, memory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::filesystem::{File, stat_version};
+use crate::store::retry::retry_on_intr;
 use crate::store::{Store, Value, Version, check_key, join, normalize_path};
 use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 

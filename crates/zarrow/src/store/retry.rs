@@ -1,0 +1,161 @@
+//! Trying again.
+//!
+//! Every loop of the engine that repeats an attempt because of other writers, or of the system, asks [`Retry`] before the
+//! next one. So each of them ends, says why, and can be interrupted.
+
+use super::remote::pass_here;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::step::pause;
+use rustix::io::Errno;
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+/// Maximum number of attempts. One of those who meet succeeds each time, so that many writers of one value are done long
+/// before.
+const MOST_TRIES: u32 = 100;
+
+/// Time after which one holder of a lock is no longer waited for. An append may hold the lock of a shape as long as it
+/// writes.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Interval at which a waiting thread looks whether to stop.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// What makes an attempt fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// A file or folder that disappears between two system calls.
+    Race,
+    /// A value that another sets between reading and setting it here.
+    Conflict,
+    /// A lock that another holds.
+    Lock,
+}
+
+/// The attempts that were made at something.
+#[derive(Debug)]
+pub struct Retry {
+    cause: Cause,
+    tries: u32,
+    /// Times of the first failure and of the last look.
+    times: Option<(Instant, Instant)>,
+}
+
+impl Retry {
+    const fn new(cause: Cause) -> Retry {
+        Retry { cause, tries: 0, times: None }
+    }
+
+    /// Attempts at a step that fails where a file or folder disappears meanwhile.
+    pub const fn race() -> Retry {
+        Retry::new(Cause::Race)
+    }
+
+    /// Attempts to take a lock.
+    pub const fn lock() -> Retry {
+        Retry::new(Cause::Lock)
+    }
+
+    /// Whether no attempt has failed yet, or a lock was waited for as long as one holder may have it.
+    pub fn is_due(&self) -> bool {
+        self.times.is_none_or(|(first, _)| first.elapsed() >= PATIENCE)
+    }
+
+    /// Pauses before the next attempt.
+    ///
+    /// # Errors
+    /// `reason` where there were enough attempts; what `pass` gives; [`ErrorKind::Interrupted`] where this thread is to stop.
+    pub fn again(&mut self, pass: &dyn Fn() -> Result<()>, reason: impl FnOnce() -> Error) -> Result<()> {
+        let now = Instant::now();
+        let (first, looked) = *self.times.get_or_insert((now, now));
+        self.tries += 1;
+        let is_over = match self.cause {
+            Cause::Lock => now.duration_since(first) >= PATIENCE,
+            Cause::Race | Cause::Conflict => self.tries >= MOST_TRIES,
+        };
+        if is_over {
+            return Err(reason());
+        }
+        pass()?;
+        if now.duration_since(looked) >= LOOK {
+            pass_here()?;
+            self.times = Some((first, now));
+        }
+        match self.cause {
+            // Most races are won at once.
+            Cause::Race if self.tries < 5 => {}
+            Cause::Race => std::thread::sleep(self.chance(Duration::from_millis(1))),
+            Cause::Conflict => std::thread::sleep(self.chance(Duration::from_millis(100))),
+            Cause::Lock => pause(Duration::from_micros(20 << self.tries.min(7))),
+        }
+        Ok(())
+    }
+
+    /// Another time for each, so that those who met do not meet again.
+    fn chance(&self, longest: Duration) -> Duration {
+        let longest = (500_u64 << self.tries.min(10)).min(longest.as_micros() as u64);
+        Duration::from_micros(RandomState::new().hash_one(self.tries) % longest)
+    }
+}
+
+/// Does `work`, and does it anew where it ends in [`ErrorKind::Conflict`]; `pass` is asked in between.
+///
+/// # Errors
+/// Those of `work` and of `pass`.
+pub fn until_no_conflict<T>(pass: &dyn Fn() -> Result<()>, mut work: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut retry = Retry::new(Cause::Conflict);
+    loop {
+        match work() {
+            Err(error) if matches!(error.kind(), ErrorKind::Conflict) => retry.again(pass, || error)?,
+            done => return done,
+        }
+    }
+}
+
+/// Makes a system call, and makes it anew where a signal interrupts it.
+///
+/// # Errors
+/// Those of the call.
+pub fn retry_on_intr<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    /// More signals than any timer sends during one call.
+    const MOST_SIGNALS: u32 = 100_000;
+    for _ in 1..MOST_SIGNALS {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+    call()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_done_anew_until_it_meets_nobody_or_for_too_often() {
+        let mut tries = 0;
+        let done = until_no_conflict(&|| Ok(()), || {
+            tries += 1;
+            if tries < 4 { Err(ErrorKind::Conflict.into()) } else { Ok(tries) }
+        });
+        assert_eq!(done.unwrap(), 4);
+        let stopped: Result<()> =
+            until_no_conflict(&|| Err(ErrorKind::Interrupted.into()), || Err(ErrorKind::Conflict.into()));
+        assert_eq!(stopped.unwrap_err().kind().code(), "interrupted");
+        let other: Result<()> = until_no_conflict(&|| Ok(()), || Err(ErrorKind::ReadOnly.into()));
+        assert_eq!(other.unwrap_err().kind().code(), "read_only");
+    }
+
+    #[test]
+    fn a_race_that_is_never_won_ends_with_its_reason() {
+        let mut retry = Retry::race();
+        let tries = (1..).find(|_| retry.again(&|| Ok(()), || ErrorKind::NotFound.into()).is_err());
+        assert_eq!(tries, Some(MOST_TRIES));
+    }
+
+    #[test]
+    fn a_call_that_signals_always_interrupt_ends() {
+        assert_eq!(retry_on_intr(|| Err::<(), _>(Errno::INTR)), Err(Errno::INTR));
+    }
+}
