@@ -231,16 +231,20 @@ impl Group {
         Ok(group)
     }
 
-    /// Erases the array or group at `path` below the group, with everything below it.
+    /// Erases the array or group at `path` below the group, with everything below it. Nothing else is erased: a folder or a
+    /// value without a Zarr document stays.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
+    /// [`ErrorKind::NotFound`] where there is no node; [`ErrorKind::Foreign`] where its document is not Zarr's;
+    /// [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
     pub fn erase(&mut self, path: &str) -> Result<()> {
         let path = self.below(path)?;
-        let place = |error: Error| error.in_array(self.store.name(), &path);
-        if !erase(&*self.store, &path, &self.options).map_err(place)? {
-            return Err(place(ErrorKind::NotFound.into()));
-        }
+        let is_listed = match (&self.metadata.consolidated, path.strip_prefix(&self.path)) {
+            (Some(listed), Some(below)) => listed.get(below.trim_start_matches('/')).is_some(),
+            _ => false,
+        };
+        erase(&*self.store, &path, is_listed, &self.options)
+            .map_err(|error| error.in_array(self.store.name(), &path))?;
         self.reopen_consolidated()
     }
 

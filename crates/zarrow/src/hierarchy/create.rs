@@ -28,7 +28,7 @@ use crate::metadata::{
 use crate::open::read_metadata;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::Selection;
-use crate::store::{Detached, Stage, Store, join, normalize_path};
+use crate::store::{Detached, Stage, Store, Version, join, normalize_path};
 use std::sync::Arc;
 
 /// What becomes of a node that is where one is to be created.
@@ -307,7 +307,7 @@ impl<'a> New<'a> {
     /// Step 6.
     fn finish(&self, unfinished: &Unfinished<'_>, array: &Array, contents: Contents<'_>) -> Result<()> {
         if let Err(error) = self.fill(array, contents) {
-            unfinished.take_away(self.options);
+            unfinished.take_away(array, self.options);
             return Err(error);
         }
         let held = NodeLock::above(self.store, self.path)?;
@@ -374,13 +374,6 @@ impl<'a> New<'a> {
         }
     }
 
-    /// Whether the document of this name says that it is Zarr's, whatever else is wrong with it.
-    fn is_of_zarr(&self, name: &str) -> Result<bool> {
-        let limit = self.options.limits.metadata.max_consolidated_nbytes;
-        let document = self.store.get(&join(self.path, name), limit)?;
-        Ok(document.is_some_and(|document| crate::metadata::is_of_zarr(&document)))
-    }
-
     /// Step 2: whether a node is to be replaced.
     fn replaces(&self) -> Result<bool> {
         if let Some(name) = node_at(self.store, self.path)? {
@@ -393,11 +386,13 @@ impl<'a> New<'a> {
                     found => found.map(|found| matches!(found, NodeMetadata::Array(_))),
                 },
             };
+            let is_of_zarr = || is_of_zarr(self.store, self.path, name, self.options);
             return match (self.existing, name) {
-                (Existing::Erase, name) if self.is_of_zarr(name)? => Ok(true),
-                (Existing::Erase, name) => Err(ErrorKind::Foreign(first(&[name.to_owned()])).into()),
-                (Existing::EraseArray, _) if is_array()? => Ok(true),
-                (Existing::EraseArray, _) => Err(ErrorKind::Exists("a group").into()),
+                (Existing::EraseArray, _) if !is_array()? => Err(ErrorKind::Exists("a group").into()),
+                (Existing::Erase | Existing::EraseArray, _) if is_of_zarr()? => Ok(true),
+                (Existing::Erase | Existing::EraseArray, name) => {
+                    Err(ErrorKind::Foreign(first(&[name.to_owned()])).into())
+                }
                 (Existing::Refuse, ZARRAY) => Err(ErrorKind::Exists("an array").into()),
                 (Existing::Refuse, ZGROUP) => Err(ErrorKind::Exists("a group").into()),
                 (Existing::Refuse, _) => {
@@ -458,20 +453,50 @@ fn first(names: &[String]) -> String {
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-/// Erases the node at `path` with everything below it; says whether there was anything.
+/// Erases the node at `path` with everything below it. `is_listed` says that consolidated metadata name it, so that it needs
+/// no document.
 ///
 /// # Errors
+/// [`ErrorKind::NotFound`] where there is none, whatever else is there; [`ErrorKind::Foreign`] where its document is not Zarr's;
 /// [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
-pub(crate) fn erase(store: &dyn Store, path: &str, options: &OpenOptions) -> Result<bool> {
+pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
     let path = normalize_path(path)?;
     let writer = writer(store)?;
+    // Looked at before the locks, which make files beside what may be no node.
+    check_erasable(store, &path, is_listed, options)?;
     let held = NodeLock::above(store, &path)?;
+    if !writer.is_optimistic() {
+        check_erasable(store, &path, is_listed, options)?;
+    }
     consolidate::forget(store, &held, &path, options)?;
     let detached = writer.detach(&path, options.durability, &DOCUMENTS)?;
     revision::count();
     drop(held);
-    match detached {
-        Some(detached) => detached.clear().map(|()| true),
-        None => Ok(false),
+    detached.map_or(Err(ErrorKind::NotFound.into()), |detached| detached.clear())
+}
+
+/// Refuses what is no node.
+fn check_erasable(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
+    match node_at(store, path)? {
+        Some(name) if is_of_zarr(store, path, name, options)? => Ok(()),
+        Some(name) => Err(ErrorKind::Foreign(first(&[name.to_owned()])).into()),
+        None if is_listed => Ok(()),
+        None => {
+            let error = Error::from(ErrorKind::NotFound);
+            let is_empty = store.list(path)?.is_empty() && store.version_of(path)? == Version::Missing;
+            Err(if is_empty {
+                error
+            } else {
+                error.with_hint(
+                    "what is stored there has no Zarr document, and zarrow erases only arrays and groups",
+                )
+            })
+        }
     }
+}
+
+/// Whether the document `name` of a node says that it is Zarr's, whatever else is wrong with it.
+fn is_of_zarr(store: &dyn Store, path: &str, name: &str, options: &OpenOptions) -> Result<bool> {
+    let document = store.get(&join(path, name), options.limits.metadata.max_consolidated_nbytes)?;
+    Ok(document.is_some_and(|document| crate::metadata::is_of_zarr(&document)))
 }

@@ -1,30 +1,46 @@
 //! Chunks outside an array's shape and at its edges. They are found by listing what is stored, since a grid may have too
 //! many chunks to look at each.
 //!
-//! 1. Keys of chunks are numbers, joined by `/` or `.`. Everything else below the array is left alone.
-//! 2. With `/` each axis has a level of its own. Where a number lies outside along its axis, everything below is erased
-//!    at once. A level below which nothing can be wanted is not listed.
+//! 1. Keys of chunks are numbers, one per axis, joined by `/` or `.`. Everything else below the array stays: files of
+//!    other names, folders in the place of a chunk, and folders with a document of their own.
+//! 2. With `/` each axis has a level of its own. A level below which nothing can be wanted is not listed.
 
-use super::document::writer;
+use super::document::{DOCUMENTS, writer};
 use crate::array::Array;
 use crate::error::Result;
 use crate::metadata::ChunkKeyEncoding;
 use crate::store::join;
+use zarrow_array::allocation::Grow;
 
 /// Erases the chunks that hold no element of the array.
 pub(super) fn erase_outside(array: &Array) -> Result<()> {
     let counts = array.metadata().chunk_grid.grid_shape(array.shape());
     let is_outside =
         |chunk_index: &[u64]| chunk_index.iter().zip(&counts).any(|(index, count)| index >= count);
-    let erase =
-        |path: &str| writer(&**array.store())?.erase_prefix(path, array.options().durability).map(drop);
-    walk(
-        array,
-        &|chunk_index| is_outside(chunk_index) || chunk_index.len() < counts.len(),
-        &mut |chunk_index, path| {
-            if is_outside(chunk_index) { erase(path).map(|()| false) } else { Ok(true) }
-        },
-    )
+    erase_where(array, &|chunk_index| chunk_index.len() < counts.len() || is_outside(chunk_index))
+}
+
+/// Erases the chunks of the array, inside its shape and outside.
+pub(super) fn erase_chunks(array: &Array) -> Result<()> {
+    if array.shape().is_empty() {
+        let mut key = String::new();
+        array.metadata().chunk_key_encoding.encode(&[], &mut key);
+        return writer(&**array.store())?
+            .erase_each(vec![join(array.path(), &key)], array.options().durability);
+    }
+    erase_where(array, &|_| true)
+}
+
+fn erase_where(array: &Array, wanted: &Wanted<'_>) -> Result<()> {
+    let ndim = array.shape().len();
+    let mut keys = Vec::new();
+    walk(array, wanted, &mut |chunk_index, key| {
+        if chunk_index.len() == ndim {
+            keys.try_push(key.to_owned())?;
+        }
+        Ok(())
+    })?;
+    writer(&**array.store())?.erase_each(keys, array.options().durability)
 }
 
 /// The indices of the stored chunks whose index along an axis is the one that `edge` has for it.
@@ -34,9 +50,9 @@ pub(super) fn stored_at(array: &Array, edge: &[Option<u64>]) -> Result<Vec<Vec<u
     let may_be = |chunk_index: &[u64]| edge[chunk_index.len().min(edge.len())..].iter().any(Option::is_some);
     walk(array, &|chunk_index| is_at(chunk_index) || may_be(chunk_index), &mut |chunk_index, _| {
         if chunk_index.len() == edge.len() && is_at(chunk_index) {
-            found.push(chunk_index.to_vec());
+            found.try_push(chunk_index.to_vec())?;
         }
-        Ok(true)
+        Ok(())
     })?;
     Ok(found)
 }
@@ -53,15 +69,15 @@ pub(crate) fn stored_count(array: &Array) -> Result<u64> {
     let mut found = 0;
     walk(array, &is_inside, &mut |chunk_index, _| {
         found += u64::from(chunk_index.len() == counts.len());
-        Ok(true)
+        Ok(())
     })?;
     Ok(found)
 }
 
 /// What is asked of the index of a chunk, or of its first numbers.
 type Wanted<'a> = dyn Fn(&[u64]) -> bool + 'a;
-/// What becomes of a chunk, or of all whose index begins so, at a path; says whether to go on below it.
-type Visit<'a> = dyn FnMut(&[u64], &str) -> Result<bool> + 'a;
+/// Takes the index of a chunk, or the first numbers of one, and its key.
+type Visit<'a> = dyn FnMut(&[u64], &str) -> Result<()> + 'a;
 
 /// Visits what is stored and `wanted` (steps 1 and 2).
 fn walk(array: &Array, wanted: &Wanted<'_>, visit: &mut Visit<'_>) -> Result<()> {
@@ -100,11 +116,16 @@ fn walk_below(
     if chunk_index.len() == array.shape().len() {
         return Ok(());
     }
-    for name in array.store().list(folder)? {
+    let names = array.store().list(folder)?;
+    if !chunk_index.is_empty() && names.iter().any(|name| DOCUMENTS.contains(&name.as_str())) {
+        return Ok(());
+    }
+    for name in names {
         let Some(index) = index(&name) else { continue };
         chunk_index.push(index);
         let path = join(folder, &name);
-        if wanted(chunk_index) && visit(chunk_index, &path)? {
+        if wanted(chunk_index) {
+            visit(chunk_index, &path)?;
             walk_below(array, &path, chunk_index, wanted, visit)?;
         }
         chunk_index.pop();

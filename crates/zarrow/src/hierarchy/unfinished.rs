@@ -12,8 +12,10 @@
 //! and never an array of fill values. Version 2 has no document of which both kinds of nodes are made: its own is put first, as it
 //! is in a store that takes chunks of arrays alone.
 
-use super::document::{DOCUMENTS, update, writer};
+use super::document::{update, writer};
 use super::node_lock::NodeLock;
+use super::outside::erase_chunks;
+use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{Attributes, Document, GroupMetadata, JsonText, NodeMetadata, ZARR_JSON, ZarrFormat};
 use crate::options::OpenOptions;
@@ -106,15 +108,16 @@ impl<'a> Unfinished<'a> {
         }
     }
 
-    /// Takes away what was put, if nobody else has put something in its place (step 4).
-    pub(super) fn take_away(&self, options: &OpenOptions) {
+    /// Erases the document and the chunks of `array`, which was to be created here, unless another has put something in its
+    /// place (step 4). Other values below it stay.
+    pub(super) fn take_away(&self, array: &Array, options: &OpenOptions) {
         let limit = options.limits.metadata.max_consolidated_nbytes;
         let is_own =
             self.store.get(&self.key(), limit).is_ok_and(|found| found.as_deref() == Some(self.document()));
         if is_own && let Ok(writer) = writer(self.store) {
-            // The error that led here is the one to tell.
-            let detached = writer.detach(self.path, options.durability, &DOCUMENTS);
-            let _ = detached.and_then(|detached| detached.map_or(Ok(()), |detached| detached.clear()));
+            // The error that led here is the one to report.
+            let erased = writer.erase(&self.key(), options.durability);
+            let _ = erased.and_then(|_| erase_chunks(array));
         }
     }
 }

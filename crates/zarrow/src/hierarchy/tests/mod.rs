@@ -387,3 +387,51 @@ fn changes_of_threads_are_not_lost() {
         assert_eq!(walk(&root).len(), 34);
     }
 }
+
+/// The values of the store, by their keys.
+fn values(store: &dyn Store) -> Vec<(String, Vec<u8>)> {
+    keys(store, "").into_iter().map(|key| (key.clone(), store.get(&key, 10_000).unwrap().unwrap())).collect()
+}
+
+fn put(store: &dyn Store, key: &str, value: &[u8]) {
+    store.writer().unwrap().set(key, &[value], Durability::None).unwrap();
+}
+
+#[test]
+fn only_nodes_are_erased() {
+    for zarr_format in FORMATS {
+        let folder = tempfile::tempdir().unwrap();
+        let stores: [Arc<dyn Store>; 2] =
+            [memory(), Arc::new(FilesystemStore::create(folder.path()).unwrap())];
+        for store in stores {
+            let mut root = group(&store, "", zarr_format);
+            let y = array(&store, "y", zarr_format).unwrap();
+            y.write(.., &crate::Values::slice(&[1i16; 24], &[6, 4]).unwrap()).unwrap();
+            put(&*store, "notes.txt", b"mine");
+            put(&*store, "docs/readme", b"mine");
+            put(&*store, "theirs/zarr.json", b"{}");
+            let before = values(&*store);
+            let paths = [
+                "notes.txt",
+                "docs",
+                "docs/readme",
+                "y/c",
+                "y/c/0",
+                "y/0.0",
+                "zarr.json",
+                ".zgroup",
+                "y/zarr.json",
+            ];
+            for path in paths {
+                assert_eq!(code(root.erase(path)), "not_found", "{path}");
+                assert!(root.get(path).is_err());
+            }
+            assert_eq!(code(root.erase("theirs")), "foreign");
+            let metadata = || builder(zarr_format).build().unwrap();
+            assert_eq!(code(root.create_array("theirs", metadata(), Existing::Erase)), "foreign");
+            assert_eq!(values(&*store), before);
+            root.erase("y").unwrap();
+            assert!(values(&*store).iter().all(|(key, _)| !key.starts_with("y/")));
+        }
+    }
+}

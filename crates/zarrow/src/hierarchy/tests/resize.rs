@@ -223,3 +223,57 @@ fn appends_of_threads_follow_one_another() {
     sorted.sort_unstable();
     assert_eq!(sorted, [[0i16; 24], [1; 24], [2; 24], [3; 24]].concat());
 }
+
+/// What lies below an array and is none of its chunks stays, whatever becomes of the shape.
+#[test]
+fn resizing_erases_only_chunks() {
+    for (zarr_format, separator) in
+        [(ZarrFormat::V2, '/'), (ZarrFormat::V2, '.'), (ZarrFormat::V3, '/'), (ZarrFormat::V3, '.')]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let stores: [Arc<dyn Store>; 2] =
+            [memory(), Arc::new(FilesystemStore::create(folder.path()).unwrap())];
+        for store in stores {
+            let encoding = match zarr_format {
+                ZarrFormat::V2 => ChunkKeyEncoding::V2 { separator },
+                ZarrFormat::V3 => ChunkKeyEncoding::Default { separator },
+            };
+            let metadata = builder(zarr_format).chunk_shape([2, 2]).chunk_key_encoding(encoding);
+            let metadata = metadata.build().unwrap();
+            let options = OpenOptions::default();
+            let mut array =
+                create_array(Arc::clone(&store), "a", metadata, Existing::Refuse, &options).unwrap();
+            write_all(&array, &[5; 24]);
+            // A folder of notes, one in the place of a chunk, an array with documents, and a key with a zero before it.
+            let others = [
+                "a/2024/notes.txt",
+                "a/2025/7/notes.txt",
+                "a/2026/.zarray",
+                "a/2026/1",
+                "a/c/2024/7/x",
+                "a/01/1",
+            ];
+            for key in others {
+                put(&*store, key, b"mine");
+            }
+            put(&*store, "a/2027/3", b"a chunk of version 2");
+            let has_others = || others.iter().all(|key| store.get(key, 9).unwrap().unwrap() == b"mine");
+            array.resize(&[9, 4]).unwrap();
+            assert!(has_others(), "{separator}");
+            let is_chunk = zarr_format == ZarrFormat::V2 && separator == '/';
+            assert_eq!(store.get("a/2027/3", 99).unwrap().is_none(), is_chunk);
+            array.resize(&[1, 1]).unwrap();
+            assert!(has_others());
+            let unfit = Values::slice(&[1i16; 3], &[3, 1]).unwrap();
+            assert_eq!(array.append(&unfit, 0).unwrap(), 1);
+            assert!(has_others());
+            array.resize(&[0, 0]).unwrap();
+            assert!(has_others());
+            let chunks = |key: &String| {
+                !others.contains(&key.as_str()) && !key.contains("/.z") && !key.contains(".json")
+            };
+            let left: Vec<String> = keys(&*store, "a").into_iter().filter(chunks).collect();
+            assert!(left.iter().all(|key| key == "a/2027/3" && !is_chunk), "{left:?}");
+        }
+    }
+}
