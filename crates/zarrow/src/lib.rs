@@ -33,6 +33,7 @@ mod options;
 mod selection;
 mod stored_chunks;
 mod visible;
+mod warnings;
 
 pub mod metadata;
 pub mod store;
@@ -60,6 +61,7 @@ pub use options::{DecodeLimits, OpenOptions, ReadOptions, WriteOptions};
 pub use selection::{AxisIndex, AxisSelection, Index, IntoSelection, List, Part, Selection};
 pub use stored_chunks::StoredChunks;
 pub use visible::visible;
+pub use warnings::with_warnings;
 pub use zarrow_array::{self, DataType, DecodedArray, Number, Tensor};
 
 #[cfg(doctest)]

@@ -16,7 +16,7 @@ use crate::node::origin::{self, Origin, Reduced};
 use crate::node::out::Out;
 use crate::node::{array_summary, attributes, metadata, missing};
 use crate::python::error::{Attempt, Raise, indexing};
-use crate::python::interrupt::{interruptible, waiting};
+use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::json;
 use crate::python::summary::Summary;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -59,7 +59,7 @@ impl Array {
         change: impl FnOnce(&mut zarrow::Array, &dyn Fn() -> bool) -> zarrow::Result<T> + Send,
     ) -> PyResult<T> {
         let mut array = (*self.inner()).clone();
-        let result = interruptible(py, |interrupt| change(&mut array, interrupt));
+        let result = changing(py, |interrupt| change(&mut array, interrupt));
         self.array.set_later(array, zarrow::Array::revision);
         result
     }

@@ -8,7 +8,7 @@ use crate::node::fill_value;
 use crate::node::group::Group;
 use crate::node::store::StoreLocation;
 use crate::python::error::Raise;
-use crate::python::interrupt::{interruptible, waiting};
+use crate::python::interrupt::{changing, waiting};
 use crate::python::json;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -68,7 +68,7 @@ pub fn _create_array<'py>(
         return created.and_then(|array| Array::create(py, array));
     }
     let location = StoreLocation::of(target)?;
-    let created = interruptible(py, |interrupt| {
+    let created = changing(py, |interrupt| {
         let store = location.create(path)?;
         match &input {
             None => zarrow::create_array(store, path, metadata, existing, &options),

@@ -14,7 +14,7 @@ use crate::node::tree::{self, Tree};
 use crate::node::{attributes, metadata, missing};
 use crate::python::error::{Raise, warning};
 use crate::python::importing::import;
-use crate::python::interrupt::{interruptible, waiting};
+use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::summary::Summary;
 use crate::python::{json, summary};
 use pyo3::exceptions::PyTypeError;
@@ -87,7 +87,7 @@ impl Group {
         change: impl FnOnce(&mut zarrow::Group, &dyn Fn() -> bool) -> zarrow::Result<T> + Send,
     ) -> PyResult<T> {
         let mut group = (*self.inner()).clone();
-        let result = interruptible(py, |interrupt| change(&mut group, interrupt));
+        let result = changing(py, |interrupt| change(&mut group, interrupt));
         self.group.set_later(group, zarrow::Group::revision);
         result
     }

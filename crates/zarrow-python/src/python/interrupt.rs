@@ -8,7 +8,7 @@
 //!    a daemon thread may outlive it.
 
 use crate::python::cancellation;
-use crate::python::error::Raise;
+use crate::python::error::{Raise, warning};
 use crate::python::gil;
 use crate::python::importing::import;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -18,6 +18,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::thread::ThreadId;
 use zarrow::store::remote::interrupted_by;
+use zarrow::with_warnings;
 use zarrow_array::fork::{OnceCell, generation};
 
 /// The main thread of the process that imported the module.
@@ -79,22 +80,34 @@ where
 /// Runs `work` without the GIL, in which this thread may wait for a store that is far away: as long as it waits it looks for
 /// Ctrl-C.
 pub fn waiting<T: Send>(py: Python<'_>, work: impl FnOnce() -> zarrow::Result<T> + Send) -> PyResult<T> {
-    let (result, raised) = py.detach(|| {
+    changing(py, |_| work())
+}
+
+/// Runs `work` as [`interruptible`] and [`waiting`] do, and gives Python the warnings of the changes that it makes.
+pub fn changing<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
+) -> PyResult<T> {
+    let (result, warnings, raised) = py.detach(|| {
         let raised = Rc::new(Cell::new(None));
         let own = Rc::clone(&raised);
-        let interrupt = move || match check_signals() {
-            Ok(()) => false,
+        let interrupt: Rc<dyn Fn() -> bool> = Rc::new(move || match check_signals() {
+            Ok(()) => cancellation::is_cancelled(),
             Err(error) => {
                 own.set(Some(error));
                 true
             }
-        };
-        (interrupted_by(Rc::new(interrupt), work), raised.take())
+        });
+        let asked = Rc::clone(&interrupt);
+        let (result, warnings) = with_warnings(|| interrupted_by(interrupt, || work(&*asked)));
+        (result, warnings, raised.take())
     });
-    match raised {
-        Some(error) => Err(error),
-        None => result.raise(py),
+    if let Some(error) = raised {
+        return Err(error);
     }
+    let result = result.raise(py)?;
+    warnings.iter().try_for_each(|message| warning(py, message))?;
+    Ok(result)
 }
 
 /// Whether to stop, for work that another library starts later, from whichever thread and with or without the GIL.

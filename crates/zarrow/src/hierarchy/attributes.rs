@@ -73,9 +73,8 @@ impl StoredNode<'_> {
     ) -> Result<Changed> {
         let held = NodeLock::of(self.store, self.path)?;
         change(&held, &self.read()?)?;
-        let refreshed = consolidate::refresh(self.store, &held, self.path, self.options);
+        consolidate::renew(self.store, &held, [self.path], self.options);
         let number = revision::count();
-        refreshed?;
         Ok((self.read()?, number))
     }
 

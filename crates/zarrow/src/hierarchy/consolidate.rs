@@ -5,9 +5,13 @@
 //! 2. A change of a node through this crate renews the copies in every group above it, up to the store's root, from what
 //!    the store has then, under the locks of the change. That costs one look at each group above. A consolidated group's
 //!    document is written anew, so consolidate a hierarchy of many nodes when it is complete.
-//! 3. Before a node is erased its copies are removed, so that they never point to erased chunks.
+//! 3. Before a node is erased its copies are removed, so that they never point to erased chunks. If it cannot be erased,
+//!    they come back.
 //! 4. Consolidating holds the lock of the group: a node created below meanwhile is either seen, or adds itself
 //!    afterwards.
+//!
+//! 5. A change that is stored stays so if its copies cannot be written (a full disk, a document of another owner): that is a
+//!    warning, and no error, since the caller of a change that failed would make it again.
 //!
 //! Programs that do not do this leave stale copies. A process that is killed between a change and its copies leaves the
 //! old description. Consolidating again repairs both.
@@ -21,6 +25,7 @@ use crate::error::{ErrorKind, Result};
 use crate::metadata::{JsonText, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
 use crate::options::OpenOptions;
 use crate::store::{Store, join};
+use crate::warnings::warn;
 use serde_json::json;
 use zarrow_array::allocation::{self, Grow};
 
@@ -151,7 +156,7 @@ pub(super) fn refresh(
     path: &str,
     options: &OpenOptions,
 ) -> Result<()> {
-    change(store, held, path, options, &|relative, zarr_format, entries| {
+    let set = |relative: &str, zarr_format, entries: &mut JsonText| {
         let found = copies(store, path, relative, zarr_format, options)?;
         match zarr_format {
             ZarrFormat::V3 => set_inline(entries, relative, found.first().map(|(_, document)| document))?,
@@ -168,20 +173,78 @@ pub(super) fn refresh(
             }
         }
         Ok(())
-    })
+    };
+    // A group that cannot be written does not keep the others from being renewed.
+    let (mut refreshed, mut edited) = (Ok(()), Vec::new());
+    for group in ancestors(path).chain([path]) {
+        refreshed = refreshed.and(change_in(store, held, group, path, options, &set, &mut edited));
+        edited.clear();
+    }
+    refreshed
 }
 
-/// Step 3, for the node at `path` and those below it.
-pub(super) fn forget(
+/// Step 2 for the nodes at `paths`, which have changed; and step 5.
+pub(super) fn renew<'p>(
+    store: &dyn Store,
+    held: &NodeLock<'_>,
+    paths: impl IntoIterator<Item = &'p str>,
+    options: &OpenOptions,
+) {
+    let mut failed = None;
+    for path in paths {
+        if let Err(error) = refresh(store, held, path, options) {
+            failed = Some(error.in_array(store.name(), path));
+        }
+    }
+    if let Some(error) = failed {
+        let text = "the change is stored, but consolidated metadata do not show it";
+        warn(format!("{text}: {error}; consolidate_metadata() renews them"));
+    }
+}
+
+/// Step 3, for the node at `path` and those below it: does `work`, which takes the node away or replaces it, while no copies
+/// of it are there.
+///
+/// # Errors
+/// Those of the store and of `work`. The copies are as before then; where they cannot be, the hint of the error says so.
+pub(super) fn without_copies<T>(
     store: &dyn Store,
     held: &NodeLock<'_>,
     path: &str,
     options: &OpenOptions,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let documents = || DOCUMENTS.map(|name| store.version_of(&join(path, name)).ok());
+    // Where locks keep nobody out, they may change at any time.
+    let before = (!writer(store)?.is_optimistic()).then(documents);
+    let mut forgotten = Vec::new();
+    forget(store, held, path, options, &mut forgotten).and_then(|()| work()).map_err(|error| {
+        // What was replaced, by work that failed after that, must not come back.
+        let restored = if before.is_some_and(|before| before == documents()) {
+            restore(store, held, forgotten, options)
+        } else {
+            refresh(store, held, path, options)
+        };
+        match restored {
+            Ok(()) => error,
+            Err(_) => {
+                error.with_hint("consolidated metadata may lack it now: consolidate_metadata() renews them")
+            }
+        }
+    })
+}
+
+fn forget(
+    store: &dyn Store,
+    held: &NodeLock<'_>,
+    path: &str,
+    options: &OpenOptions,
+    forgotten: &mut Vec<Edited>,
 ) -> Result<()> {
     if path.is_empty() {
         return Ok(());
     }
-    change(store, held, path, options, &|relative, zarr_format, entries| {
+    let remove = |relative: &str, zarr_format, entries: &mut JsonText| {
         let inside = format!("{relative}/");
         for key in allocation::collected(entries.keys().filter(|key| key.starts_with(&inside)))? {
             entries.remove(&key);
@@ -190,51 +253,80 @@ pub(super) fn forget(
             set_inline(entries, relative, None)?;
         }
         Ok(())
+    };
+    for group in ancestors(path).chain([path]) {
+        change_in(store, held, group, path, options, &remove, forgotten)?;
+    }
+    Ok(())
+}
+
+/// Makes the documents what they were before they were edited, where nobody has changed them since.
+fn restore(store: &dyn Store, held: &NodeLock<'_>, edited: Vec<Edited>, options: &OpenOptions) -> Result<()> {
+    let limit = options.limits.metadata.max_consolidated_nbytes;
+    edited.into_iter().try_for_each(|Edited { key, before, after }| {
+        update(store, held, &key, limit, options.durability, |found| {
+            Ok(found.filter(|found| found.as_bytes() == after.as_bytes()).map(|_| before.clone()))
+        })
     })
 }
 
 /// A change of the entries of one group's consolidated metadata, for a node at a path relative to the group.
 type Change<'a> = dyn Fn(&str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
 
-/// Has every group above `path` that is consolidated changed, and in version 2 the group at `path` itself.
-fn change(
+/// A document that was edited.
+struct Edited {
+    key: String,
+    before: JsonText,
+    after: JsonText,
+}
+
+/// Has the group at `group` changed if it is consolidated: one above the node at `path`, in version 2 also the one there.
+/// `edited` gets what was changed.
+fn change_in(
     store: &dyn Store,
     held: &NodeLock<'_>,
+    group: &str,
     path: &str,
     options: &OpenOptions,
     change: &Change<'_>,
+    edited: &mut Vec<Edited>,
 ) -> Result<()> {
     let limit = options.limits.metadata.max_consolidated_nbytes;
-    for group in ancestors(path).chain([path]) {
-        let relative = path[group.len()..].trim_start_matches('/');
-        let zmetadata = join(group, ZMETADATA);
-        if store.open(&zmetadata)?.is_some() {
-            update(store, held, &zmetadata, limit, options.durability, |document| {
-                let Some(mut document) = document else { return Ok(None) };
-                let mut entries = document.object(METADATA)?;
-                change(relative, ZarrFormat::V2, &mut entries)?;
-                document.set_object(METADATA, &entries)?;
-                Ok(Some(document))
-            })?;
-        }
-        let zarr_json = join(group, ZARR_JSON);
-        if group == path || !mentions_key(store.get(&zarr_json, limit)?) {
-            continue;
-        }
-        update(store, held, &zarr_json, limit, options.durability, |document| {
-            let Some(mut document) = document else { return Ok(None) };
-            let mut inline = document.object(KEY)?;
-            if inline.keys().all(|key| key != METADATA) {
-                return Ok(None);
-            }
-            let mut entries = inline.object(METADATA)?;
-            change(relative, ZarrFormat::V3, &mut entries)?;
-            inline.set_object(METADATA, &entries)?;
-            document.set_object(KEY, &inline)?;
-            Ok(Some(document))
+    let relative = path[group.len()..].trim_start_matches('/');
+    let mut edit = |key: String, edit: &dyn Fn(&mut JsonText) -> Result<()>| {
+        let mut last = None;
+        let updated = update(store, held, &key, limit, options.durability, |document| {
+            let Some(before) = document else { return Ok(None) };
+            let mut after = before.clone();
+            edit(&mut after)?;
+            last = Some((before, after.clone()));
+            Ok(Some(after))
+        });
+        edited.extend(last.map(|(before, after)| Edited { key, before, after }));
+        updated
+    };
+    let zmetadata = join(group, ZMETADATA);
+    if store.open(&zmetadata)?.is_some() {
+        edit(zmetadata, &|document| {
+            let mut entries = document.object(METADATA)?;
+            change(relative, ZarrFormat::V2, &mut entries)?;
+            Ok(document.set_object(METADATA, &entries)?)
         })?;
     }
-    Ok(())
+    let zarr_json = join(group, ZARR_JSON);
+    if group == path || !mentions_key(store.get(&zarr_json, limit)?) {
+        return Ok(());
+    }
+    edit(zarr_json, &|document| {
+        let mut inline = document.object(KEY)?;
+        if inline.keys().all(|key| key != METADATA) {
+            return Ok(());
+        }
+        let mut entries = inline.object(METADATA)?;
+        change(relative, ZarrFormat::V3, &mut entries)?;
+        inline.set_object(METADATA, &entries)?;
+        Ok(document.set_object(KEY, &inline)?)
+    })
 }
 
 /// Whether it is worth to parse the document.

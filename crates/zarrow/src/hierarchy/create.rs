@@ -23,7 +23,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::exec::Values;
 use crate::group::Group;
 use crate::metadata::{
-    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARRAY, ZATTRS, ZGROUP, ZarrFormat,
+    ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP,
+    ZarrFormat,
 };
 use crate::open::read_metadata;
 use crate::options::{OpenOptions, WriteOptions};
@@ -254,41 +255,23 @@ impl<'a> New<'a> {
                 (stage, is_staged) = (self.staged(None)?, true);
                 continue;
             }
-            for group in &missing {
-                let metadata = GroupMetadata {
-                    zarr_format: self.zarr_format,
-                    attributes: Attributes::default(),
-                    consolidated: None,
-                };
-                match self.set(group, &metadata.documents()?) {
-                    // Another has created it meanwhile.
-                    Err(error) if matches!(error.kind(), ErrorKind::Conflict) => {}
-                    set => set?,
-                }
-            }
+            let mut made = Vec::new();
+            let mut publish = || {
+                self.set_groups(&missing, &mut made)?;
+                let stage = stage.take();
+                self.publish(stage, replaces, unfinished.as_ref())
+            };
             // The copies above describe what takes the place too, if its chunks are laid out alike. Else nobody may read it
             // by them: it is missing there until they are new.
-            if replaces && (unfinished.is_some() || !self.is_alike()) {
-                consolidate::forget(self.store, &held, self.path, self.options)?;
-            }
-            let detached: Option<Box<dyn Detached + '_>> = match stage.take() {
-                Some(stage) => Some(stage.publish(replaces, &DOCUMENTS)?),
-                None => {
-                    let durability = self.options.durability;
-                    let detached =
-                        if replaces { writer.detach(self.path, durability, &DOCUMENTS)? } else { None };
-                    let first = unfinished.as_ref().map_or(self.documents, Unfinished::documents);
-                    self.set(self.path, first).map_err(|error| match error.kind() {
-                        ErrorKind::Conflict => ErrorKind::Exists("a node").into(),
-                        _ => error,
-                    })?;
-                    detached
-                }
+            let published = if replaces && (unfinished.is_some() || !self.is_alike()) {
+                consolidate::without_copies(self.store, &held, self.path, self.options, publish)
+            } else {
+                publish()
             };
+            let detached = published.inspect_err(|_| self.take_back(&made))?;
             let own = Some(self.path).filter(|_| unfinished.is_none());
-            for group in missing.iter().map(String::as_str).chain(own) {
-                consolidate::refresh(self.store, &held, group, self.options)?;
-            }
+            let new = missing.iter().map(String::as_str).chain(own);
+            consolidate::renew(self.store, &held, new, self.options);
             revision::count();
             drop(held);
             // Step 5.
@@ -304,6 +287,56 @@ impl<'a> New<'a> {
         }
     }
 
+    /// Makes the groups above that are missing; `made` gets those that this call has made.
+    fn set_groups(&self, missing: &[String], made: &mut Vec<String>) -> Result<()> {
+        for group in missing {
+            let metadata = GroupMetadata {
+                zarr_format: self.zarr_format,
+                attributes: Attributes::default(),
+                consolidated: None,
+            };
+            match self.set(group, &metadata.documents()?) {
+                Ok(()) => made.push(group.clone()),
+                // Another has created it meanwhile.
+                Err(error) if matches!(error.kind(), ErrorKind::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 4: makes the node appear.
+    fn publish(
+        &self,
+        stage: Option<Box<dyn Stage<'a> + 'a>>,
+        replaces: bool,
+        unfinished: Option<&Unfinished<'_>>,
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
+        if let Some(stage) = stage {
+            return stage.publish(replaces, &DOCUMENTS).map(Some);
+        }
+        let (writer, durability) = (writer(self.store)?, self.options.durability);
+        let detached = if replaces { writer.detach(self.path, durability, &DOCUMENTS)? } else { None };
+        let first = unfinished.map_or(self.documents, Unfinished::documents);
+        self.set(self.path, first).map_err(|error| match error.kind() {
+            ErrorKind::Conflict => ErrorKind::Exists("a node").into(),
+            _ => error,
+        })?;
+        Ok(detached)
+    }
+
+    /// Erases the groups that were made for a node that could not be created. Where locks keep nobody out, another may have
+    /// created something in them: they stay there.
+    fn take_back(&self, made: &[String]) {
+        let Ok(writer) = writer(self.store) else { return };
+        if !writer.is_optimistic() {
+            for key in made.iter().rev().flat_map(|group| [ZARR_JSON, ZGROUP].map(|name| join(group, name))) {
+                // The error that led here is the one to report.
+                let _ = writer.erase(&key, self.options.durability);
+            }
+        }
+    }
+
     /// Step 6.
     fn finish(&self, unfinished: &Unfinished<'_>, array: &Array, contents: Contents<'_>) -> Result<()> {
         if let Err(error) = self.fill(array, contents) {
@@ -314,7 +347,7 @@ impl<'a> New<'a> {
         for (_, document) in self.documents {
             unfinished.finish(&held, document, self.options)?;
         }
-        consolidate::refresh(self.store, &held, self.path, self.options)?;
+        consolidate::renew(self.store, &held, [self.path], self.options);
         revision::count();
         Ok(())
     }
@@ -353,14 +386,20 @@ impl<'a> New<'a> {
 
     fn set(&self, path: &str, documents: &[Document]) -> Result<()> {
         let (writer, durability) = (writer(self.store)?, self.options.durability);
-        for (name, document) in documents {
+        for (at, (name, document)) in documents.iter().enumerate() {
             // Attributes alone make no node.
             let set = if *name == ZATTRS {
                 writer.set(&join(path, name), &[document], durability)
             } else {
                 writer.set_new(&join(path, name), &[document], durability)
             };
-            set?;
+            if let Err(error) = set {
+                let is_alone = !writer.is_optimistic();
+                for (name, _) in documents[..at].iter().filter(|_| is_alone) {
+                    let _ = writer.erase(&join(path, name), durability);
+                }
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -468,8 +507,8 @@ pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &Op
     if !writer.is_optimistic() {
         check_erasable(store, &path, is_listed, options)?;
     }
-    consolidate::forget(store, &held, &path, options)?;
-    let detached = writer.detach(&path, options.durability, &DOCUMENTS)?;
+    let detach = || writer.detach(&path, options.durability, &DOCUMENTS);
+    let detached = consolidate::without_copies(store, &held, &path, options, detach)?;
     revision::count();
     drop(held);
     detached.map_or(Err(ErrorKind::NotFound.into()), |detached| detached.clear())

@@ -24,7 +24,8 @@ use crate::exec::Values;
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::options::WriteOptions;
 use crate::selection::{Index, Selection};
-use crate::store::{Lock, MemoryStore, Store, join, until_no_conflict};
+use crate::store::{Lock, MemoryStore, Store, Version, join, until_no_conflict};
+use crate::warnings::warn;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use zarrow_array::DecodedArray;
@@ -171,17 +172,34 @@ impl Array {
         let path = self.path().to_owned();
         let _lock = shape_lock(&*store, &path, options.interrupted())?;
         let before = self.stored()?;
-        let place = before.in_its_place()?;
+        let (place, version) = before.found_place()?;
         let after = place.with_shape(shape)?;
-        if shape.iter().zip(before.shape()).any(|(new, old)| new > old) {
-            place.clear_beyond(shape, options)?;
-        }
-        *self = before.set_shape(shape, &place)?;
+        let grown = if shape.iter().zip(before.shape()).any(|(new, old)| new > old) {
+            place.clear_beyond(shape, options)
+        } else {
+            Ok(())
+        };
+        *self = grown
+            .and_then(|()| before.set_shape(shape, &place))
+            .map_err(|error| before.reason(&place, Some(version), error))?;
         if shape.iter().zip(before.shape()).any(|(new, old)| new < old) {
-            erase_outside(&after)?;
-            place.fill_cut(shape, options)?;
+            erase_outside(&after)
+                .and_then(|()| place.fill_cut(shape, options))
+                .map_err(|error| before.reason(&place, None, error))?;
         }
         Ok(())
+    }
+
+    /// The array by way of the folder that it is in now, and the version of its document there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] where it was erased meanwhile.
+    fn found_place(&self) -> Result<(Array, Version)> {
+        let place = self.in_its_place()?;
+        match place.version()? {
+            Version::Missing => Err(ErrorKind::NotFound.into()),
+            version => Ok((place, version)),
+        }
     }
 
     /// Step 6: begins anew when another has changed the shape meanwhile.
@@ -219,7 +237,7 @@ impl Array {
         let start = shape[axis];
         let end = start.checked_add(*added).ok_or_else(refused)?;
         shape[axis] = end;
-        let place = before.in_its_place()?;
+        let (place, version) = before.found_place()?;
         let after = place.with_shape(&shape)?;
         if *added == 0 {
             *self = before;
@@ -236,18 +254,32 @@ impl Array {
             *self = appended;
             return Ok(start);
         }
-        let version = place.version()?;
         let written = after.write_elements(&selection, values, options);
+        let is_written = written.is_ok();
         match written.and_then(|()| before.set_shape(&shape, &place)) {
             Ok(appended) => *self = appended,
-            Err(error) => {
-                let error = before.reason(&place, version, error);
-                // Unless the shape was set, and only what comes after it failed.
-                if place.stored().is_ok_and(|stored| stored.shape() == before.shape()) {
+            Err(error) => match place.stored() {
+                Ok(stored) if stored.shape() == before.shape() => {
+                    let error = before.reason(&place, Some(version), error);
                     let _ = place.clear_beyond(&shape, &options.without_cancel());
+                    return Err(error);
                 }
-                return Err(error);
-            }
+                // The shape is set, and only what comes after that has failed. The caller must not append again.
+                Ok(stored) if is_written && stored.shape() == shape => {
+                    warn(format!("the elements are appended, but: {}", self.place(error)));
+                    *self = before.renewed(stored.metadata().clone(), stored.revision());
+                }
+                _ => {
+                    let error = before.reason(&place, Some(version), error);
+                    return Err(if is_written {
+                        error.with_hint(
+                            "the elements may be appended: compare the shape before you append again",
+                        )
+                    } else {
+                        error
+                    });
+                }
+            },
         }
         Ok(start)
     }

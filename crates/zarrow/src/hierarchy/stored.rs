@@ -88,15 +88,17 @@ impl Array {
     }
 
     /// The reason why a write in `place` failed, where the document had the version `before`: that the array is there no
-    /// more, if so.
-    pub(super) fn reason(&self, place: &Array, before: Version, error: Error) -> Error {
+    /// more, if so. `None` for a document that this writer has changed itself.
+    pub(super) fn reason(&self, place: &Array, before: Option<Version>, error: Error) -> Error {
         let is_there = || match self.version()? {
             Version::Missing => Err(Error::from(ErrorKind::NotFound)),
-            Version::Unknown => match self.stored_node().read()? {
+            Version::Unknown if before.is_some() => match self.stored_node().read()? {
                 NodeMetadata::Array(found) if found.shape == self.shape() => Ok(()),
                 _ => Err(ErrorKind::Stale("was changed by another program").into()),
             },
-            after if after != before => Err(ErrorKind::Stale("was changed by another program").into()),
+            after if before.is_some_and(|before| after != before) => {
+                Err(ErrorKind::Stale("was changed by another program").into())
+            }
             _ => self.check_place(place),
         };
         match (error.kind(), is_there()) {
