@@ -1,7 +1,7 @@
 """Changes of nodes where the system refuses: every one ends, says why, and is made or not made.
 
-What fails is system calls that fail the same way each time, a store whose folder was removed, and consolidated
-metadata that cannot be written: beyond the limit for files, or in a folder of another owner.
+What fails is system calls that fail the same way each time, a store whose folder was removed, and
+consolidated metadata that cannot be written: beyond the limit for files, or in a folder of another owner.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import zarrow
+
 
 @pytest.fixture(params=[2, 3])
 def zarr_format(request: pytest.FixtureRequest) -> Any:

@@ -101,6 +101,8 @@ class Group:
     def __delitem__(self, path: str, /) -> None:
         """Erase the array or group at a path below, with everything below it, in one step.
 
+        Nothing else is erased: a file, a folder or a chunk is no array and no group.
+
         Raises
         ------
         NotFoundError
@@ -331,7 +333,9 @@ class Group:
     def consolidate_metadata(self) -> None:
         """Copy the metadata of everything below the group into the group's own.
 
-        `zarrow.consolidate_metadata` says what that is for, and what keeps the copies true.
+        `zarrow.consolidate_metadata` says what that is for, and what keeps the copies true. If a change
+        is stored and the copies cannot be written (a full disk, a group of another owner), the change warns
+        (`ZarrowWarning`), and this renews them.
         """
     def refresh(self) -> None:
         """Read the metadata again, so that the group is as the store has it now.

@@ -235,7 +235,7 @@ impl Group {
     /// value without a Zarr document stays.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where there is no node; [`ErrorKind::Foreign`] where its document is not Zarr's;
+    /// [`ErrorKind::NotFound`] for a path without a node, [`ErrorKind::Foreign`] if another program made its document,
     /// [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
     pub fn erase(&mut self, path: &str) -> Result<()> {
         let path = self.below(path)?;

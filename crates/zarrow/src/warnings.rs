@@ -1,15 +1,14 @@
-//! Warnings: what a change that was made has left undone.
+//! Warnings of changes that succeeded in part.
 
 use std::cell::RefCell;
 
 thread_local! {
-    /// Where the warnings of this thread go.
+    /// The warnings of the innermost [`with_warnings`].
     static WARNINGS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Does `work`, and returns its result with the warnings of the changes that this thread made in it: changes that are
-/// stored, while consolidated metadata above them could not be written, say. Outside of such a call warnings go to standard
-/// error.
+/// Does `work`, and returns its result with the warnings of this thread's changes: for example, a change that is stored
+/// while its consolidated metadata could not be written. Outside of such a call, warnings go to standard error.
 ///
 /// ```
 /// use std::sync::Arc;

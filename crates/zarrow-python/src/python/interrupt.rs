@@ -83,7 +83,7 @@ pub fn waiting<T: Send>(py: Python<'_>, work: impl FnOnce() -> zarrow::Result<T>
     changing(py, |_| work())
 }
 
-/// Runs `work` as [`interruptible`] and [`waiting`] do, and gives Python the warnings of the changes that it makes.
+/// Runs `work` as [`interruptible`] and [`waiting`] do, and raises the warnings of its changes in Python.
 pub fn changing<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,

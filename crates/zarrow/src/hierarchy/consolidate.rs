@@ -183,7 +183,7 @@ pub(super) fn refresh(
     refreshed
 }
 
-/// Step 2 for the nodes at `paths`, which have changed; and step 5.
+/// Renews the copies of the nodes at `paths`, after they were changed (steps 2 and 5).
 pub(super) fn renew<'p>(
     store: &dyn Store,
     held: &NodeLock<'_>,
@@ -202,11 +202,11 @@ pub(super) fn renew<'p>(
     }
 }
 
-/// Step 3, for the node at `path` and those below it: does `work`, which takes the node away or replaces it, while no copies
-/// of it are there.
+/// Removes the copies of the node at `path` and of the nodes below it, and does `work`, which erases or replaces the node
+/// (step 3).
 ///
 /// # Errors
-/// Those of the store and of `work`. The copies are as before then; where they cannot be, the hint of the error says so.
+/// Those of the store and of `work`. The copies are restored then; if that fails too, the hint of the error says so.
 pub(super) fn without_copies<T>(
     store: &dyn Store,
     held: &NodeLock<'_>,
@@ -215,11 +215,11 @@ pub(super) fn without_copies<T>(
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     let documents = || DOCUMENTS.map(|name| store.version_of(&join(path, name)).ok());
-    // Where locks keep nobody out, they may change at any time.
+    // Without locks they may change at any time.
     let before = (!writer(store)?.is_optimistic()).then(documents);
     let mut forgotten = Vec::new();
     forget(store, held, path, options, &mut forgotten).and_then(|()| work()).map_err(|error| {
-        // What was replaced, by work that failed after that, must not come back.
+        // Work may fail after it replaced the node: then the old copies must not return.
         let restored = if before.is_some_and(|before| before == documents()) {
             restore(store, held, forgotten, options)
         } else {
@@ -260,7 +260,7 @@ fn forget(
     Ok(())
 }
 
-/// Makes the documents what they were before they were edited, where nobody has changed them since.
+/// Restores documents, unless another writer has changed them since.
 fn restore(store: &dyn Store, held: &NodeLock<'_>, edited: Vec<Edited>, options: &OpenOptions) -> Result<()> {
     let limit = options.limits.metadata.max_consolidated_nbytes;
     edited.into_iter().try_for_each(|Edited { key, before, after }| {
@@ -273,15 +273,15 @@ fn restore(store: &dyn Store, held: &NodeLock<'_>, edited: Vec<Edited>, options:
 /// A change of the entries of one group's consolidated metadata, for a node at a path relative to the group.
 type Change<'a> = dyn Fn(&str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
 
-/// A document that was edited.
+/// A document before and after a change.
 struct Edited {
     key: String,
     before: JsonText,
     after: JsonText,
 }
 
-/// Has the group at `group` changed if it is consolidated: one above the node at `path`, in version 2 also the one there.
-/// `edited` gets what was changed.
+/// Changes the consolidated metadata of `group`, if it has any, for the node at `path`: a group above it, or in version 2 the
+/// node itself. Each document that changes is added to `edited`.
 fn change_in(
     store: &dyn Store,
     held: &NodeLock<'_>,

@@ -287,7 +287,7 @@ impl<'a> New<'a> {
         }
     }
 
-    /// Makes the groups above that are missing; `made` gets those that this call has made.
+    /// Creates the missing groups above; those that this call created are added to `made`.
     fn set_groups(&self, missing: &[String], made: &mut Vec<String>) -> Result<()> {
         for group in missing {
             let metadata = GroupMetadata {
@@ -305,7 +305,7 @@ impl<'a> New<'a> {
         Ok(())
     }
 
-    /// Step 4: makes the node appear.
+    /// Publishes the node (step 4).
     fn publish(
         &self,
         stage: Option<Box<dyn Stage<'a> + 'a>>,
@@ -325,8 +325,8 @@ impl<'a> New<'a> {
         Ok(detached)
     }
 
-    /// Erases the groups that were made for a node that could not be created. Where locks keep nobody out, another may have
-    /// created something in them: they stay there.
+    /// Erases the groups in `made`, after their node could not be created. They stay in stores without locks, since
+    /// another writer may use them already.
     fn take_back(&self, made: &[String]) {
         let Ok(writer) = writer(self.store) else { return };
         if !writer.is_optimistic() {
@@ -496,7 +496,7 @@ fn first(names: &[String]) -> String {
 /// no document.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] where there is none, whatever else is there; [`ErrorKind::Foreign`] where its document is not Zarr's;
+/// [`ErrorKind::NotFound`] without a node, [`ErrorKind::Foreign`] if another program made its document,
 /// [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
 pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
     let path = normalize_path(path)?;
@@ -514,7 +514,7 @@ pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &Op
     detached.map_or(Err(ErrorKind::NotFound.into()), |detached| detached.clear())
 }
 
-/// Refuses what is no node.
+/// Checks that `path` holds a node.
 fn check_erasable(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
     match node_at(store, path)? {
         Some(name) if is_of_zarr(store, path, name, options)? => Ok(()),
@@ -527,7 +527,7 @@ fn check_erasable(store: &dyn Store, path: &str, is_listed: bool, options: &Open
                 error
             } else {
                 error.with_hint(
-                    "what is stored there has no Zarr document, and zarrow erases only arrays and groups",
+                    "no Zarr document describes the files at this path: zarrow erases only arrays and groups",
                 )
             })
         }

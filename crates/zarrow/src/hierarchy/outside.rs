@@ -1,9 +1,9 @@
 //! Chunks outside an array's shape and at its edges. They are found by listing what is stored, since a grid may have too
 //! many chunks to look at each.
 //!
-//! 1. Keys of chunks are numbers, one per axis, joined by `/` or `.`. Everything else below the array stays: files of
-//!    other names, folders in the place of a chunk, and folders with a document of their own.
-//! 2. With `/` each axis has a level of its own. A level below which nothing can be wanted is not listed.
+//! 1. Keys of chunks are numbers, one per axis, joined by `/` or `.`. Everything else below the array stays: files with
+//!    other names, folders named like a chunk, and folders that hold a Zarr document.
+//! 2. With `/` each axis is one level of folders. A level is listed only if `wanted` accepts a key below it.
 
 use super::document::{DOCUMENTS, writer};
 use crate::array::Array;

@@ -193,7 +193,7 @@ impl Array {
     /// The array by way of the folder that it is in now, and the version of its document there.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where it was erased meanwhile.
+    /// [`ErrorKind::NotFound`] if another writer erased it.
     fn found_place(&self) -> Result<(Array, Version)> {
         let place = self.in_its_place()?;
         match place.version()? {
@@ -264,7 +264,7 @@ impl Array {
                     let _ = place.clear_beyond(&shape, &options.without_cancel());
                     return Err(error);
                 }
-                // The shape is set, and only what comes after that has failed. The caller must not append again.
+                // Only a step after the new shape failed. An error would make the caller append again.
                 Ok(stored) if is_written && stored.shape() == shape => {
                     warn(format!("the elements are appended, but: {}", self.place(error)));
                     *self = before.renewed(stored.metadata().clone(), stored.revision());

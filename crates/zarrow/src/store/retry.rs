@@ -1,7 +1,7 @@
 //! Trying again.
 //!
-//! Every loop of the engine that repeats an attempt because of other writers, or of the system, asks [`Retry`] before the
-//! next one. So each of them ends, says why, and can be interrupted.
+//! Every loop that repeats an attempt, because of other writers or of the system, asks [`Retry`] before the next one. So
+//! each loop ends, reports a reason, and can be interrupted.
 
 use super::remote::pass_here;
 use crate::error::{Error, ErrorKind, Result};
@@ -10,12 +10,10 @@ use rustix::io::Errno;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// Maximum number of attempts. One of those who meet succeeds each time, so that many writers of one value are done long
-/// before.
+/// Maximum number of attempts. One writer succeeds in each round, so that many writers of one value need far fewer.
 const MOST_TRIES: u32 = 100;
 
-/// Time after which one holder of a lock is no longer waited for. An append may hold the lock of a shape as long as it
-/// writes.
+/// Maximum wait for one holder of a lock. An append holds the lock of the shape as long as it writes.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Interval at which a waiting thread looks whether to stop.
@@ -56,7 +54,7 @@ impl Retry {
         Retry::new(Cause::Lock)
     }
 
-    /// Whether no attempt has failed yet, or a lock was waited for as long as one holder may have it.
+    /// Returns true before the first failure, and again after the maximum wait for one holder.
     pub fn is_due(&self) -> bool {
         self.times.is_none_or(|(first, _)| first.elapsed() >= PATIENCE)
     }
@@ -64,7 +62,7 @@ impl Retry {
     /// Pauses before the next attempt.
     ///
     /// # Errors
-    /// `reason` where there were enough attempts; what `pass` gives; [`ErrorKind::Interrupted`] where this thread is to stop.
+    /// `reason` after the last attempt; errors of `pass`; [`ErrorKind::Interrupted`].
     pub fn again(&mut self, pass: &dyn Fn() -> Result<()>, reason: impl FnOnce() -> Error) -> Result<()> {
         let now = Instant::now();
         let (first, looked) = *self.times.get_or_insert((now, now));
@@ -91,14 +89,14 @@ impl Retry {
         Ok(())
     }
 
-    /// Another time for each, so that those who met do not meet again.
+    /// Returns a random pause, so that writers do not collide again.
     fn chance(&self, longest: Duration) -> Duration {
         let longest = (500_u64 << self.tries.min(10)).min(longest.as_micros() as u64);
         Duration::from_micros(RandomState::new().hash_one(self.tries) % longest)
     }
 }
 
-/// Does `work`, and does it anew where it ends in [`ErrorKind::Conflict`]; `pass` is asked in between.
+/// Does `work`, and repeats it after [`ErrorKind::Conflict`]; `pass` is asked in between.
 ///
 /// # Errors
 /// Those of `work` and of `pass`.
@@ -112,7 +110,7 @@ pub fn until_no_conflict<T>(pass: &dyn Fn() -> Result<()>, mut work: impl FnMut(
     }
 }
 
-/// Makes a system call, and makes it anew where a signal interrupts it.
+/// Makes a system call, and repeats it if a signal interrupts it.
 ///
 /// # Errors
 /// Those of the call.

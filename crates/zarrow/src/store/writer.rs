@@ -120,11 +120,10 @@ pub trait StoreWriter: Send + Sync {
     /// As [`set`](StoreWriter::set).
     fn erase(&self, key: &str, durability: Durability) -> Result<bool>;
 
-    /// Takes the values under `keys` away, as [`overwrite`](StoreWriter::overwrite) with `None` does. A key that is a prefix of
-    /// others, and no value, stays.
+    /// Erases the values under `keys`, as [`overwrite`](StoreWriter::overwrite) with `None` does. Prefixes stay.
     ///
     /// # Errors
-    /// As [`set`](StoreWriter::set): some of the values may be gone then.
+    /// As [`set`](StoreWriter::set). Some of the values may be erased already.
     fn erase_each(&self, keys: Vec<String>, durability: Durability) -> Result<()> {
         keys.iter().try_for_each(|key| self.overwrite(key, None, durability, &|| Ok(())))
     }
@@ -209,7 +208,7 @@ pub trait StoreWriter: Send + Sync {
     /// As [`set`](StoreWriter::set).
     fn sweep(&self, prefix: &str) -> Result<usize>;
 
-    /// What tells the present holder of the lock of `key` from the next one; `None` where the store cannot.
+    /// Numbers that tell the present holder of the lock of `key` from the next one, if the store knows any.
     fn holder(&self, key: &str) -> Option<[u64; 4]> {
         let _ = key;
         None
@@ -218,8 +217,8 @@ pub trait StoreWriter: Send + Sync {
     /// The lock of `key`, waited for. While waiting, `pass` is asked now and then, and an error of it ends the wait.
     ///
     /// # Errors
-    /// As [`try_lock`](StoreWriter::try_lock), and what `pass` gives; [`ErrorKind::Write`](crate::ErrorKind::Write) where one
-    /// holder keeps it for an hour.
+    /// As [`try_lock`](StoreWriter::try_lock), and what `pass` gives; [`ErrorKind::Write`](crate::ErrorKind::Write) after
+    /// an hour with the same holder.
     ///
     /// ```
     /// use zarrow::store::{Durability, MemoryStore, Store};

@@ -578,7 +578,7 @@ fn a_write_lands_in_the_array_that_it_found_or_nowhere() {
     }
 }
 
-/// A store in which the array `a` is erased before the n-th call, unless the locks of nodes are held then.
+/// A store that erases its array `a` before the n-th call, unless that call needs the locks of nodes.
 #[derive(Debug)]
 struct ErasedAt {
     store: Arc<dyn Store>,
@@ -666,8 +666,7 @@ impl StoreWriter for ErasedAt {
     }
 }
 
-/// An array that is erased at any point of a change of its shape: the change says so, and leaves nothing in the way of
-/// another array.
+/// If the array is erased at any point of a change of its shape, the change reports it and leaves no chunks.
 #[test]
 fn a_change_of_shape_beside_an_erasure_leaves_nothing() {
     type Change = fn(&mut Array) -> crate::Result<()>;

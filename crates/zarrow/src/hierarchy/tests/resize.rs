@@ -224,7 +224,7 @@ fn appends_of_threads_follow_one_another() {
     assert_eq!(sorted, [[0i16; 24], [1; 24], [2; 24], [3; 24]].concat());
 }
 
-/// What lies below an array and is none of its chunks stays, whatever becomes of the shape.
+/// Files and folders below an array that are not its chunks survive every change of the shape.
 #[test]
 fn resizing_erases_only_chunks() {
     for (zarr_format, separator) in
@@ -244,7 +244,7 @@ fn resizing_erases_only_chunks() {
             let mut array =
                 create_array(Arc::clone(&store), "a", metadata, Existing::Refuse, &options).unwrap();
             write_all(&array, &[5; 24]);
-            // A folder of notes, one in the place of a chunk, an array with documents, and a key with a zero before it.
+            // Notes, a folder named like a chunk, an array inside, and an index with a leading zero.
             let others = [
                 "a/2024/notes.txt",
                 "a/2025/7/notes.txt",
