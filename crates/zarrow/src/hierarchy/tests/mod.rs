@@ -1,6 +1,7 @@
 //! Creating, changing and erasing nodes, in memory and in a folder.
 
 mod changes;
+mod erasures;
 mod resize;
 
 use super::*;
