@@ -102,7 +102,7 @@ fn created_from<'py>(
         }),
         Err(_) => {
             let location = StoreLocation::of(target)?;
-            interruptible(py, |interrupt| {
+            changing(py, |interrupt| {
                 let write = WriteOptions::default().durability(options.durability).cancel(interrupt);
                 let store = location.create(path)?;
                 zarrow::create_array_from(store, path, metadata, &source, existing, options, &write)
