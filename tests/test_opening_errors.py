@@ -120,6 +120,8 @@ def test_a_mode_in_the_place_of_the_path(folder, store, mode, opens):
     before = names()
     with pytest.raises(zarrow.NotFoundError, match="the mode goes by its name, mode=") as raised:
         opens(store, mode)
+    if store == "data.zarr" and opens is zarrow.open:
+        assert f'no array or group has the path "{mode}"' in str(raised.value)
     assert f'mode="{mode}"' in str(raised.value) and names() == before
 
 

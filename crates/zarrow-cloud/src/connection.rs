@@ -13,6 +13,7 @@ use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{Extensions, ObjectStore, RetryConfig};
+use std::error::Error as _;
 use std::io;
 use std::sync::Arc;
 use url::Url;
@@ -81,7 +82,9 @@ impl Connection {
         };
         let headers = settings.headers.clone();
         let transport = Transport::new(process, client, settings.policy, headers, origin);
-        let client = build(location, settings, transport).map_err(|error| failed(&error))?;
+        settings.check_complete(location)?;
+        let client = build(location, settings, transport)
+            .map_err(|error| error.source().map_or_else(|| failed(&error), failed))?;
         let (settings, location) = (settings.clone(), location.clone());
         Ok(Connection { generation: generation(), process, settings, location, client: Arc::new(client) })
     }
@@ -134,7 +137,15 @@ pub fn of_client(error: &object_store::Error) -> Failure {
         }
         _ => io::ErrorKind::Other,
     };
-    Failure::new(kind, chain(error))
+    Failure::new(kind, plain(error))
+}
+
+/// The texts of an error without the name that its client has for the service.
+fn plain(error: &object_store::Error) -> String {
+    match error {
+        object_store::Error::Generic { source, .. } => chain(&**source),
+        other => chain(other),
+    }
 }
 
 impl Drop for Connection {

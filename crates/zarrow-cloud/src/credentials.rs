@@ -39,7 +39,7 @@ fn of_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeM
     if let Some(own) = section(credentials, |heading| heading == name) {
         found.get_or_insert_default().extend(own);
     }
-    let Some(found) = found else { return Ok(None) };
+    let Some(mut found) = found else { return Ok(None) };
     if !found.contains_key("aws_access_key_id")
         && let Some(way) = INDIRECT.iter().find(|way| found.contains_key(**way))
     {
@@ -48,14 +48,21 @@ fn of_texts(name: &str, config: &str, credentials: &str) -> Result<Option<BTreeM
              export-credentials --profile {name} --format env`, and set the variables that it prints"
         )));
     }
+    if let Some(name) = found.get("services")
+        && let Some(services) =
+            section(config, |heading| heading.strip_prefix("services ").map(str::trim) == Some(name.as_str()))
+        && let Some(endpoint) = services.get("s3.endpoint_url")
+    {
+        found.insert("endpoint_url".to_owned(), endpoint.clone());
+    }
     let kept = SETTINGS.iter().filter_map(|(from, to)| Some(((*to).to_owned(), found.get(*from)?.clone())));
     Ok(Some(kept.collect()))
 }
 
-/// The settings below the first heading that is meant. Indented lines belong to a setting that is a table, and are none.
+/// Returns the settings below the headings that are meant. Indented lines are settings of the setting above: `s3.endpoint_url`.
 fn section(text: &str, is_meant: impl Fn(&str) -> bool) -> Option<BTreeMap<String, String>> {
     let mut found: Option<BTreeMap<String, String>> = None;
-    let mut inside = false;
+    let (mut inside, mut above) = (false, String::new());
     for line in text.lines() {
         if line.trim().is_empty() || line.trim_start().starts_with(['#', ';']) {
             continue;
@@ -65,11 +72,14 @@ fn section(text: &str, is_meant: impl Fn(&str) -> bool) -> Option<BTreeMap<Strin
             if inside {
                 found.get_or_insert_default();
             }
-        } else if inside
-            && !line.starts_with([' ', '\t'])
-            && let (Some((key, value)), Some(found)) = (line.split_once('='), &mut found)
-        {
-            found.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        } else if inside && let (Some((key, value)), Some(found)) = (line.split_once('='), &mut found) {
+            let mut key = key.trim().to_ascii_lowercase();
+            if line.starts_with([' ', '\t']) {
+                key = format!("{above}.{key}");
+            } else {
+                above.clone_from(&key);
+            }
+            found.insert(key, value.trim().to_owned());
         }
     }
     found
@@ -80,7 +90,9 @@ mod tests {
     use super::*;
 
     const CONFIG: &str = "[default]\nregion = eu-west-1\ns3 =\n  region = no\n[profile lab]\nregion=us-west-2\n\
-                          endpoint_url = http://localhost:9000\n[profile single]\nsso_session = corp\n";
+                          endpoint_url = http://localhost:9000\n[profile single]\nsso_session = corp\n\
+                          [profile near]\nservices = near-ones\nendpoint_url = http://other\n[services near-ones]\ndynamodb =\n  \
+                          endpoint_url = http://no\ns3 =\n  endpoint_url = http://near:9000\n";
     const CREDENTIALS: &str = "# keys\n[default]\naws_access_key_id = AK\naws_secret_access_key = a=b\n[lab]\naws_access_key_id=LAB\n";
 
     #[test]
@@ -93,6 +105,7 @@ mod tests {
         let lab = of("lab");
         assert_eq!((&*lab["aws_region"], &*lab["aws_access_key_id"]), ("us-west-2", "LAB"));
         assert_eq!(lab["aws_endpoint_url"], "http://localhost:9000");
+        assert_eq!(of("near")["aws_endpoint_url"], "http://near:9000");
         assert_eq!(of_texts("none", CONFIG, CREDENTIALS).unwrap(), None);
         let error = of_texts("single", CONFIG, CREDENTIALS).unwrap_err();
         assert!(error.to_string().contains("export-credentials --profile single"));

@@ -3,7 +3,7 @@
 use crate::secret::Secrets;
 use std::io;
 use std::time::Duration;
-use zarrow::{Error, ErrorKind};
+use zarrow::{Error, ErrorKind, visible};
 
 /// A request that failed. A server may repeat in its answer what it was sent, secrets included: of the answer only the code
 /// and the message are kept.
@@ -13,17 +13,19 @@ pub struct Failure {
     pub status: Option<u16>,
     /// The server's own code, such as `NoSuchKey`.
     pub code: Option<String>,
-    pub text: String,
+    text: String,
+    /// The server's own words.
+    message: Option<String>,
     /// The size of the value, if the requested range lies beyond its end.
     pub nbytes: Option<u64>,
-    /// Whether the server's certificate is not one that is trusted.
-    pub is_certificate_refused: bool,
+    /// What a caller can do about it, where the cause of a failed connection tells.
+    pub advice: Option<&'static str>,
     /// Whether the request never left, since there was no connection.
     pub is_unsent: bool,
     /// The region that the bucket is in, where it is not the one that was asked.
     pub region: Option<String>,
-    /// Whether the server asks for a longer pause than the policy allows.
-    pub asks_too_long: bool,
+    /// The pause that the server asks for and the longest one, if that is shorter.
+    asked: Option<(Duration, Duration)>,
 }
 
 impl Failure {
@@ -34,22 +36,23 @@ impl Failure {
             status: None,
             code: None,
             text,
+            message: None,
             nbytes: None,
-            is_certificate_refused: false,
+            advice: None,
             is_unsent: false,
             region: None,
-            asks_too_long: false,
+            asked: None,
         }
+    }
+
+    /// Adds where the request went instead.
+    pub fn went_through(&mut self, proxy: &str) {
+        self.text = format!("{} (through the proxy {proxy})", self.text);
     }
 
     /// Notes that the server asks for a pause that is too long.
     pub fn asked_too_long(&mut self, asked: Duration, most: Duration) {
-        let (asked, most) = (asked.as_secs(), most.as_secs_f64());
-        self.text = format!(
-            "{}: it asks for a pause of {asked} s, and max_retry_after allows {most} s in all",
-            self.text
-        );
-        self.asks_too_long = true;
+        self.asked = Some((asked, most));
     }
 
     /// An answer whose status is an error.
@@ -68,10 +71,7 @@ impl Failure {
         if let Some(word) = code.as_deref().or(reason) {
             text = format!("{text} {word}");
         }
-        if let Some(message) = message {
-            text = format!("{text}: {message}");
-        }
-        Failure { status: Some(status), code, ..Failure::new(kind, text) }
+        Failure { status: Some(status), code, message, ..Failure::new(kind, text) }
     }
 
     /// Whether the key has no value, so that its chunk is filled. A bucket that does not exist is an error instead.
@@ -79,7 +79,7 @@ impl Failure {
         let no_bucket = ["NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted"];
         matches!(self.status, Some(404 | 410))
             && !self.code.as_deref().is_some_and(|code| no_bucket.contains(&code))
-            && !self.text.contains("bucket does not exist")
+            && !self.message.as_ref().is_some_and(|text| text.contains("bucket does not exist"))
     }
 
     /// Whether the request certainly changed nothing: it never left, or the server refused it.
@@ -90,11 +90,29 @@ impl Failure {
             || self.status.is_some_and(|status| (400..500).contains(&status) && status != 408)
     }
 
+    /// Returns the text for a message, without secrets.
+    pub fn shown(&self, secrets: &Secrets) -> String {
+        if self.is_of_machine() {
+            return "no credentials were found".to_owned();
+        }
+        let mut shown = secrets.hide(&self.text);
+        if let Some(message) = &self.message {
+            // A secret that is cut before it is hidden would not be found.
+            shown = format!("{shown}: {}", first_line(&secrets.hide(message)));
+        }
+        if let Some((asked, most)) = self.asked {
+            let (asked, most) = (asked.as_secs(), most.as_secs_f64());
+            shown = format!(
+                "{shown}: it asks for a pause of {asked} s, and max_retry_after allows {most} s in all"
+            );
+        }
+        shown
+    }
+
     /// The error of a caller who reads, or of one who writes.
     pub fn into_error(self, writes: bool, anonymous: bool, secrets: &Secrets) -> Error {
         let hint = self.hint(anonymous);
-        let text = if self.is_of_machine() { "no credentials were found" } else { &self.text };
-        let error = io::Error::new(self.kind, secrets.hide(text));
+        let error = io::Error::new(self.kind, self.shown(secrets));
         let kind = if writes { ErrorKind::Write(error) } else { ErrorKind::Io(error) };
         match hint {
             Some(hint) => Error::from(kind).with_hint(hint),
@@ -103,13 +121,10 @@ impl Failure {
     }
 
     fn hint(&self, anonymous: bool) -> Option<&'static str> {
-        if self.is_certificate_refused {
-            return Some(
-                "where the server has an authority of its own, pass the file of its certificate: storage_options={\"verify\": \
-                 \"authority.pem\"}, or SSL_CERT_FILE in the environment",
-            );
+        if self.advice.is_some() {
+            return self.advice;
         }
-        if self.asks_too_long {
+        if self.asked.is_some() {
             return Some(
                 "try again after that time, or let each request wait longer: storage_options={\"max_retry_after\": SECONDS}",
             );
@@ -145,21 +160,26 @@ impl Failure {
 fn element(body: &str, name: &str) -> Option<String> {
     let (_, rest) = body.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
-    shown(text)
+    own_words(text)
 }
 
 /// The first string of this name in a JSON document.
 fn json_string(body: &str, name: &str) -> Option<String> {
     let document: serde_json::Value = serde_json::from_str(body).ok()?;
     let inside = document.get("error").unwrap_or(&document);
-    shown(inside.get(name)?.as_str()?)
+    own_words(inside.get(name)?.as_str()?)
 }
 
-/// The first line, cut where it is long.
-fn shown(text: &str) -> Option<String> {
+fn own_words(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Returns the first line, at most 200 characters, with control characters escaped.
+fn first_line(text: &str) -> String {
     const MOST_CHARS: usize = 200;
-    let line: String = text.trim().lines().next()?.chars().take(MOST_CHARS).collect();
-    (!line.is_empty()).then_some(line)
+    let line: String = text.lines().next().unwrap_or_default().chars().take(MOST_CHARS).collect();
+    visible(&line).to_string()
 }
 
 /// Returns an error and its causes, including the error inside an `io::Error`.
@@ -205,14 +225,25 @@ mod tests {
         let body = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>It differs.</Message>\
                     <AWSAccessKeyId>AKID</AWSAccessKeyId><StringToSign>secret</StringToSign></Error>";
         let failure = Failure::of_status(403, body);
-        assert_eq!(failure.text, "the server answered 403 SignatureDoesNotMatch: It differs.");
+        let none = Secrets::default();
+        assert_eq!(failure.shown(&none), "the server answered 403 SignatureDoesNotMatch: It differs.");
         let error = failure.into_error(false, false, &Secrets::default());
         assert_eq!(error.kind().code(), "permission");
         assert!(!Failure::of_status(404, "<Code>NoSuchBucket</Code>").is_missing());
         assert!(Failure::of_status(404, "").is_missing());
-        assert_eq!(Failure::of_status(404, "").text, "the server answered 404 Not Found");
+        assert_eq!(Failure::of_status(404, "").shown(&none), "the server answered 404 Not Found");
         let google = Failure::of_status(403, r#"{"error": {"code": 403, "message": "no access"}}"#);
-        assert_eq!(google.text, "the server answered 403 Forbidden: no access");
+        assert_eq!(google.shown(&none), "the server answered 403 Forbidden: no access");
+    }
+
+    #[test]
+    fn a_secret_in_a_long_message_is_hidden_before_the_message_is_cut() {
+        let mut secrets = Secrets::default();
+        secrets.add("very-secret-indeed");
+        let text = format!("{}very-secret-indeed\u{1b}[2J", "x".repeat(190));
+        let shown = Failure::of_status(403, &format!("<Message>{text}</Message>")).shown(&secrets);
+        assert!(shown.ends_with("x***\\x1b[2J") || !shown.contains("very"), "{shown}");
+        assert!(!shown.contains('\u{1b}'), "{shown}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ struct Rest {
 enum Came {
     End(Outcome),
     /// The body broke off; what is left, where it can be gone on with.
-    Broken(Fault, Failure, Option<Rest>),
+    Broken(Fault, Box<Failure>, Option<Rest>),
     /// The value is another one now.
     Anew,
 }
@@ -60,7 +60,7 @@ pub async fn fetch(
                 Came::Anew => (Fault::Server, changed()),
                 Came::Broken(fault, failure, left) => {
                     rest = left;
-                    (fault, failure)
+                    (fault, *failure)
                 }
             },
             Err(error) => {
@@ -170,14 +170,14 @@ async fn take(
             Err(_) if !no_size && range.start == range.end => break,
             Err(error) => {
                 let (fault, failure) = broken(&error);
-                return Came::Broken(fault, failure, left(range));
+                return Came::Broken(fault, failure.into(), left(range));
             }
         };
         let nbytes = frame.len() as u64;
         if !no_size && nbytes > range.end - range.start {
             let text = "the server sent more bytes than it promised";
             let failure = Failure::new(io::ErrorKind::InvalidData, text);
-            return Came::Broken(Fault::Connection, failure, None);
+            return Came::Broken(Fault::Connection, failure.into(), None);
         }
         range.start = range.start.saturating_add(nbytes);
         if receiver.frame(&frame).is_break() {
@@ -188,7 +188,7 @@ async fn take(
     if !no_size && range.start < range.end {
         let text = "the server sent fewer bytes than it promised";
         let failure = Failure::new(io::ErrorKind::UnexpectedEof, text);
-        return Came::Broken(Fault::Connection, failure, left(range));
+        return Came::Broken(Fault::Connection, failure.into(), left(range));
     }
     Came::End(Outcome::Complete)
 }

@@ -17,7 +17,8 @@
 //!    the same version, else anew.
 //! 2. `object_store` makes an HTTP request of it, and signs it. Its own retries are off.
 //! 3. `transport` sends it: `retry` says what is tried again and when, `budget` how many requests a host gets at once,
-//!    `hedge` when a second copy of a request is sent; `answer_body` watches for silence.
+//!    `hedge` when a second copy of a request is sent; `answer_body` watches for silence, speed and
+//!    size; `diagnosis` says why no answer came, and `secret` redacts every message.
 //! 4. `reqwest` owns the connections, which all stores of a process share (`process`).
 //!
 //! Nothing runs before the first request. A forked child forgets what its parent had, and makes its own.
@@ -26,6 +27,7 @@ mod answer_body;
 mod budget;
 mod connection;
 mod credentials;
+mod diagnosis;
 mod failure;
 mod fetch;
 mod hedge;
@@ -34,6 +36,7 @@ mod http_date;
 mod listing;
 mod location;
 mod lookup;
+mod option_checks;
 mod options;
 mod policy;
 mod process;

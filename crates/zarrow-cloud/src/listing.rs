@@ -46,8 +46,8 @@ pub async fn list(
         let (is_new, page) = match checked {
             Ok(page) => page,
             Err(failure) => {
-                attempts.fail(failure.clone());
-                return Err(connection.failure_error(failure, false));
+                attempts.fail((*failure).clone());
+                return Err(connection.failure_error(*failure, false));
             }
         };
         if is_new {
@@ -76,7 +76,7 @@ async fn page(
     prefix: Option<&str>,
     delimiter: Option<&'static str>,
     page_token: Option<String>,
-) -> Result<PaginatedListResult, Failure> {
+) -> Result<PaginatedListResult, Box<Failure>> {
     let attempts = connection.attempts();
     loop {
         let options = PaginatedListOptions {
@@ -90,17 +90,17 @@ async fn page(
             Err(error) => error,
         };
         if let Some(failure) = attempts.take_failure() {
-            return Err(failure);
+            return Err(failure.into());
         }
         let of_body = causes(&error).find_map(|error| error.downcast_ref::<HttpError>());
         let (fault, failure) = match of_body.map(HttpError::kind) {
-            None => return Err(of_client(&error)),
-            Some(HttpErrorKind::Decode) => return Err(broken(&error).1),
+            None => return Err(of_client(&error).into()),
+            Some(HttpErrorKind::Decode) => return Err(broken(&error).1.into()),
             Some(_) => broken(&error),
         };
         match attempts.again(fault, failure.clone()) {
             Some(pause) => tokio::time::sleep(pause).await,
-            None => return Err(failure),
+            None => return Err(failure.into()),
         }
     }
 }
@@ -118,12 +118,12 @@ struct Pages {
 
 impl Pages {
     /// Returns whether a page brings new names.
-    fn check(&mut self, page: &PaginatedListResult, policy: &TransportPolicy) -> Result<bool, Failure> {
+    fn check(&mut self, page: &PaginatedListResult, policy: &TransportPolicy) -> Result<bool, Box<Failure>> {
         /// Services send pages without names where much was deleted.
         const MOST_IDLE: u32 = 1000;
         /// The longest name of the services; a longer one counts as several.
         const NAME_NBYTES: u64 = 1024;
-        let endless = |text: String| Failure::new(io::ErrorKind::InvalidData, text);
+        let endless = |text: String| Box::new(Failure::new(io::ErrorKind::InvalidData, text));
         if let Some(token) = &page.page_token
             && !self.tokens.insert(token.clone())
         {

@@ -1,6 +1,6 @@
 //! Where a URL says that a store is.
 
-use crate::secret::without_secrets;
+use crate::secret::{redact, without_secrets};
 use percent_encoding::percent_decode_str;
 use url::Url;
 use zarrow::{ErrorKind, Result};
@@ -159,8 +159,8 @@ impl Location {
 }
 
 /// An error of a URL or an option.
-pub fn unsupported(text: impl Into<String>) -> zarrow::Error {
-    ErrorKind::Unsupported(text.into()).into()
+pub fn unsupported(text: impl AsRef<str>) -> zarrow::Error {
+    ErrorKind::Unsupported(redact(text.as_ref())).into()
 }
 
 #[cfg(test)]

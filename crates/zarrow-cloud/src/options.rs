@@ -7,7 +7,7 @@
 use crate::credentials::aws_profile;
 use crate::location::{Location, Service, unsupported};
 use crate::policy::TransportPolicy;
-use crate::secret::Secrets;
+use crate::secret::{Secrets, is_secret_name};
 use crate::trust::Trust;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -18,8 +18,11 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
-use url::Url;
-use zarrow::Result;
+use zarrow::{ErrorKind, Result};
+
+/// What the endpoint of S3 is called.
+const ENDPOINTS: [&str; 5] =
+    ["aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint_url", "endpoint"];
 
 /// Options that hold others.
 const TABLES: [&str; 5] = ["client_kwargs", "config_kwargs", "s3", "retries", "s3_additional_kwargs"];
@@ -117,13 +120,10 @@ impl Settings {
             anonymous: false,
             secrets: Secrets::default(),
         };
-        let mut profile = None;
-        for (name, value) in &options.0 {
-            settings.take(location, name, value, &mut profile)?;
-        }
-        settings.take_location(location)?;
-        settings.take_environment(location, profile)?;
-        settings.check_endpoints()?;
+        settings.take_all(location, options).map_err(|error| match error.kind() {
+            ErrorKind::Unsupported(text) => unsupported(settings.secrets.hide(text)),
+            _ => error,
+        })?;
         let flag = |name: &str| settings.config.get(name).is_some_and(|value| value == "true");
         settings.anonymous |= flag("skip_signature");
         if settings.anonymous {
@@ -132,12 +132,21 @@ impl Settings {
         Ok(settings)
     }
 
+    fn take_all(&mut self, location: &Location, options: &StorageOptions) -> Result<()> {
+        let mut profile = None;
+        for (name, value) in &options.0 {
+            self.take(location, name, value, &mut profile)?;
+        }
+        self.take_location(location)?;
+        self.take_environment(location, profile)?;
+        self.check_endpoints()
+    }
+
     fn set(&mut self, name: &str, value: &str) {
-        const SECRET: [&str; 6] =
-            ["secret", "token", "access_key", "account_key", "sas", "service_account_key"];
-        if SECRET.iter().any(|word| name.contains(word)) && !name.ends_with("_file") {
+        if is_secret_name(name) {
             self.secrets.add(value);
         }
+        self.secrets.add_login(value);
         self.config.insert(name.to_owned(), value.to_owned());
     }
 
@@ -148,10 +157,6 @@ impl Settings {
         };
         text.set_sensitive(true);
         self.secrets.add(value);
-        // The part behind "Bearer" or "Basic" is shown as little as the whole.
-        if let Some((_, credential)) = value.split_once(' ') {
-            self.secrets.add(credential);
-        }
         self.headers.insert(key, text);
         Ok(())
     }
@@ -181,7 +186,6 @@ impl Settings {
                     .iter()
                     .try_for_each(|(name, value)| self.header(name, value.as_str().ok_or_else(wrong)?)),
                 ("token", Service::Gcs { .. }) => {
-                    table.values().filter_map(Value::as_str).for_each(|text| self.secrets.add(text));
                     self.set("google_service_account_key", &value.to_string());
                     if let Some(url) = table.get("gcs_base_url").and_then(Value::as_str) {
                         self.config.entry("google_base_url".to_owned()).or_insert_with(|| url.to_owned());
@@ -228,7 +232,7 @@ impl Settings {
                 );
             }
             ("signature_version", Service::S3 { .. }) => {}
-            ("token", Service::Gcs { .. }) => self.gcs_token(&text),
+            ("token", Service::Gcs { .. }) => self.gcs_token(location, &text, profile)?,
             ("endpoint_url", Service::Gcs { .. }) => self.set("google_base_url", &text),
             ("requester_pays", Service::Gcs { .. }) => self.header("x-goog-user-project", &text)?,
             ("project", Service::Gcs { .. }) => {}
@@ -262,33 +266,32 @@ impl Settings {
         }
     }
 
-    /// `object_store` panics at an endpoint that is no URL.
-    fn check_endpoints(&self) -> Result<()> {
-        let endpoints = self.config.iter().filter(|(name, _)| {
-            let is_switch = name.contains("use_");
-            !is_switch && (name.contains("endpoint") || name.ends_with("base_url"))
-        });
-        for (name, value) in endpoints {
-            let is_url = Url::parse(value)
-                .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
-            if !is_url {
-                let value = self.secrets.hide(value);
-                let example = if value.contains("://") { "minio:9000" } else { &value };
+    /// What gcsfs takes as a token: a word, the contents or the path of a key file, an access token.
+    fn gcs_token(&mut self, location: &Location, text: &str, profile: &mut Option<String>) -> Result<()> {
+        match text.trim() {
+            "anon" => self.anonymous = true,
+            "google_default" | "cloud" | "cache" => {}
+            token if token.starts_with("ya29.") => self.set("google_bearer_token", token),
+            table if table.starts_with('{') => {
+                self.secrets.add(table);
+                let table = serde_json::from_str(table).map_err(|error| {
+                    unsupported(format!("the storage option \"token\" is no valid JSON of a key: {error}"))
+                })?;
+                return self.take(location, "token", &table, profile);
+            }
+            path if std::fs::exists(path).unwrap_or(false) => {
+                self.set("google_application_credentials", path)
+            }
+            path => {
+                // Without a file the text may be a secret.
+                let shown = if path.ends_with(".json") { format!(" {path:?}") } else { String::new() };
                 return Err(unsupported(format!(
-                    "{name} is {value:?}: expected a URL with its scheme, such as \"http://{example}\""
+                    "the storage option \"token\" names a file{shown} that does not exist: expected \"anon\", \"google_default\", \
+                     the path or the contents of a key file, or an access token (ya29.…)"
                 )));
             }
         }
         Ok(())
-    }
-
-    /// What gcsfs takes as a token: a word, or the path of a file.
-    fn gcs_token(&mut self, text: &str) {
-        match text {
-            "anon" => self.anonymous = true,
-            "google_default" | "cloud" | "cache" => {}
-            path => self.set("google_application_credentials", path),
-        }
     }
 
     /// `AccountName=…;AccountKey=…` and so on.
@@ -370,6 +373,7 @@ impl Settings {
         // Keys of the options belong together, and so do those of the environment: a token goes with its own key.
         let key = |settings: &Settings| settings.config.contains_key("aws_access_key_id");
         let (has_key, from_profile) = (key(self), profile.is_some());
+        let has_endpoint = ENDPOINTS.iter().any(|name| self.config.contains_key(*name));
         let named_profile = profile.or_else(|| std::env::var("AWS_PROFILE").ok());
         for (name, value) in std::env::vars_os() {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
@@ -380,6 +384,7 @@ impl Settings {
                 || value.is_empty()
                 || is_key && (has_key || from_profile)
                 || self.config.contains_key(&config)
+                || has_endpoint && config.starts_with("aws_endpoint")
                 || !is_config(&location.service, &config)
             {
                 continue;
@@ -441,10 +446,10 @@ fn unknown(location: &Location, name: &str) -> zarrow::Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn settings(url: &str, options: &str) -> Result<Settings> {
+    pub fn settings(url: &str, options: &str) -> Result<Settings> {
         Settings::new(&Location::parse(url)?, &StorageOptions::from_json(options)?)
     }
 
@@ -472,6 +477,19 @@ mod tests {
     }
 
     #[test]
+    fn tokens_of_google_are_words_keys_and_access_tokens() {
+        let found = settings("gs://bucket", r#"{"token": "ya29.hush"}"#).unwrap();
+        assert_eq!(found.config["google_bearer_token"], "ya29.hush");
+        let key = r#"{"type": "service_account", "private_key": "hush", "gcs_base_url": "http://here"}"#;
+        let options = serde_json::json!({ "token": key }).to_string();
+        let found = settings("gs://bucket", &options).unwrap();
+        assert_eq!(found.config["google_base_url"], "http://here");
+        assert_eq!(found.secrets.hide("no hush, service_account"), "no ***, service_account");
+        let error = settings("gs://bucket", r#"{"token": "/no/key.json"}"#).unwrap_err();
+        assert!(error.to_string().contains("\"/no/key.json\" that does not exist"), "{error}");
+    }
+
+    #[test]
     fn unknown_words_and_wrong_types_are_errors_without_values() {
         for (url, options) in [
             ("s3://bucket", r#"{"secert": "hush-hush"}"#),
@@ -489,6 +507,10 @@ mod tests {
             ("s3://bucket", r#"{"endpoint_url": "http://127.0.0.1:99999"}"#),
             ("gs://bucket", r#"{"endpoint_url": "localhost:4443"}"#),
             ("az://files", r#"{"account_name": "me", "endpoint_url": "https://"}"#),
+            ("s3://bucket", r#"{"endpoint_url": "me:hush-hush@minio:9000"}"#),
+            ("gs://bucket", r#"{"endpoint_url": "ftp://me:hush-hush@minio:9000"}"#),
+            ("gs://bucket", r#"{"token": "hush-hush"}"#),
+            ("gs://bucket", r#"{"token": "{\"private_key\": \"hush-hush"}"#),
         ] {
             let error = settings(url, options).unwrap_err();
             assert_eq!(error.kind().code(), "unsupported", "{options}");

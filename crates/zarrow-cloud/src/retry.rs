@@ -129,6 +129,7 @@ pub fn retry_after(text: &str, now: u64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secrets;
 
     fn failure() -> Failure {
         Failure::new(std::io::ErrorKind::Other, "fault")
@@ -162,7 +163,7 @@ mod tests {
         let rest = TransportPolicy::default().longest_asked - asked;
         assert_eq!(attempts.again(Fault::Throttled(Some(rest)), failure()), Some(rest));
         assert_eq!(attempts.again(Fault::Throttled(Some(Duration::from_secs(1))), failure()), None);
-        let text = attempts.take_failure().unwrap().text;
+        let text = attempts.take_failure().unwrap().shown(&Secrets::default());
         assert_eq!(text, "fault: it asks for a pause of 1 s, and max_retry_after allows 60 s in all");
         let date = "Wed, 21 Oct 2026 07:28:00 GMT";
         let now = seconds_of_date(date).unwrap();

@@ -10,7 +10,8 @@
 
 use crate::answer_body::{AnswerBody, silent};
 use crate::budget::Permit;
-use crate::failure::{Failure, chain};
+use crate::diagnosis::{Proxy, of_answer, of_connection};
+use crate::failure::Failure;
 use crate::hedge::race;
 use crate::http_date::{seconds_of_date, seconds_of_now};
 use crate::policy::TransportPolicy;
@@ -22,7 +23,7 @@ use crate::window::Window;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use http::header::{self, HeaderMap, HeaderValue};
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, Uri};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
@@ -117,14 +118,9 @@ impl Shared {
                     attempts.take_failure();
                     return self.fit(&request, answer, &attempts);
                 }
-                Ok(answer) => self.failed(answer).await,
+                Ok(answer) => self.failed(request.uri(), answer).await,
                 Err(error) => {
-                    let host = request.uri().host().unwrap_or_default();
-                    let failure = Failure {
-                        is_certificate_refused: is_certificate_refused(&error),
-                        is_unsent: error.kind() == HttpErrorKind::Connect,
-                        ..Failure::new(io_kind(&error), format!("{host}: {}", chain(&error)))
-                    };
+                    let failure = of_connection(request.uri(), &error);
                     (is_worth_a_retry(&error).then_some(Fault::Connection), failure, Err(error))
                 }
             };
@@ -142,13 +138,19 @@ impl Shared {
     /// What an answer that is no success comes to. Its body is read, so that the connection can be used again.
     async fn failed(
         &self,
+        uri: &Uri,
         answer: HttpResponse,
     ) -> (Option<Fault>, Failure, Result<HttpResponse, HttpError>) {
         let (parts, body) = answer.into_parts();
         let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let body = read_some(body, ERROR_BODY_NBYTES).await;
         let status = parts.status.as_u16();
-        let mut failure = Failure::of_status(status, &String::from_utf8_lossy(&body));
+        let body = String::from_utf8_lossy(&body);
+        let mut failure = Failure::of_status(status, &body);
+        failure.advice = of_answer(uri, status, &body);
+        if let Some(proxy) = Proxy::of(uri).filter(|_| matches!(status, 407 | 502..=504)) {
+            failure.went_through(&proxy.to_string());
+        }
         failure.nbytes = text("content-range").and_then(unsatisfied_nbytes);
         failure.region = text("x-amz-bucket-region").map(str::to_owned);
         let fault = match status {
@@ -382,26 +384,4 @@ fn no_ranges(attempts: &Attempts) -> HttpError {
 
 fn is_worth_a_retry(error: &HttpError) -> bool {
     error.kind() != HttpErrorKind::Decode && !is_certificate_refused(error)
-}
-
-/// The kind of the error below, where the system told one.
-fn io_kind(error: &HttpError) -> io::ErrorKind {
-    if error.kind() == HttpErrorKind::Timeout {
-        return io::ErrorKind::TimedOut;
-    }
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if let Some(inner) = inner.downcast_ref::<io::Error>()
-            && inner.kind() != io::ErrorKind::Other
-        {
-            return inner.kind();
-        }
-        source = inner.source();
-    }
-    match error.kind() {
-        HttpErrorKind::Connect => io::ErrorKind::NotConnected,
-        HttpErrorKind::Request | HttpErrorKind::Interrupted => io::ErrorKind::ConnectionReset,
-        HttpErrorKind::Decode => io::ErrorKind::InvalidData,
-        _ => io::ErrorKind::Other,
-    }
 }

@@ -115,7 +115,7 @@ async fn put_if(
             }
             Applied::Unknown => {}
         }
-        return Err(uncertain(connection.settings.secrets.hide(&failure.text)));
+        return Err(uncertain(failure.shown(&connection.settings.secrets)));
     }
 }
 
@@ -205,15 +205,11 @@ pub async fn delete(connection: &Connection, keys: Vec<String>, attempts: &Arc<A
     match first {
         None => Ok(()),
         Some(error) => {
-            let failure = crate::connection::of_client(&error);
-            attempts.fail(Failure {
-                kind: if failure.kind == io::ErrorKind::NotFound {
-                    io::ErrorKind::Other
-                } else {
-                    failure.kind
-                },
-                ..failure
-            });
+            let mut failure = crate::connection::of_client(&error);
+            if failure.kind == io::ErrorKind::NotFound {
+                failure.kind = io::ErrorKind::Other;
+            }
+            attempts.fail(failure);
             Err(connection.error(&error, attempts, true))
         }
     }

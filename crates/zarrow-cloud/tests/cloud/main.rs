@@ -11,6 +11,7 @@
 )]
 
 mod arrays;
+mod causes;
 mod faults;
 mod fork;
 mod listing;

@@ -119,7 +119,7 @@ pub fn _open_members<'py>(
 fn with_mode_named(error: zarrow::Error, path: &str) -> zarrow::Error {
     match error.kind() {
         ErrorKind::NotFound if MODES.contains(&path) => error.with_hint(format!(
-            "{path:?} is taken as the path of a node; the mode goes by its name, mode={path:?}"
+            "no array or group has the path {path:?}; the mode goes by its name, mode={path:?}"
         )),
         _ => error,
     }

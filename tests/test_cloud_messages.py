@@ -1,9 +1,14 @@
-"""Servers whose lists have no end."""
+"""Servers with endless lists, and servers out of reach."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,7 +17,7 @@ from typing import Any
 import pytest
 
 import zarrow
-from zarrow.errors import StoreError
+from zarrow.errors import StoreError, UnsupportedError
 
 
 class Endless(BaseHTTPRequestHandler):
@@ -92,3 +97,36 @@ def test_control_c_stops_a_list_without_end(endpoint: str, work: str) -> None:
         LISTING[work](zarrow.CloudStore("s3://bucket/g", options))
     with pytest.raises(StoreError, match="max_listed"):
         LISTING[work](zarrow.CloudStore("s3://bucket/g", {**options, "max_listed": 100}))
+
+
+PROXIED = """
+    import zarrow
+    try:
+        zarrow.open("http://example.org/a.zarr", storage_options={"max_retries": 0})
+    except zarrow.errors.StoreError as error:
+        print(error)
+"""
+
+
+def test_a_proxy_that_cannot_be_reached_is_named() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        proxy = f"http://me:pass-word@127.0.0.1:{closed.getsockname()[1]}"
+        names = {name for name in os.environ if not name.lower().endswith("_proxy")}
+        environment = {name: os.environ[name] for name in names} | {"HTTP_PROXY": proxy}
+        command = [sys.executable, "-c", textwrap.dedent(PROXIED)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60, env=environment
+        )
+    address = proxy.partition("@")[2]
+    assert f"(through the proxy http://***@{address} that HTTP_PROXY names)" in done.stdout
+    assert "NO_PROXY" in done.stdout and "pass-word" not in done.stdout
+
+
+def test_an_option_that_lacks_another_is_named() -> None:
+    for given, missing in [("key", "secret"), ("secret", "key")]:
+        with pytest.raises(UnsupportedError, match=f'"{given}" and no "{missing}"') as raised:
+            zarrow.open("s3://bucket/a", storage_options={given: "hush-hush"})
+        assert "hush" not in str(raised.value)
+    with pytest.raises(UnsupportedError, match="account_name"):
+        zarrow.open("az://files/a")
