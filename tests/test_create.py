@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -502,3 +503,13 @@ def test_a_codec_that_is_misspelt_says_what_to_type(codec: Any, message: str, tm
     with pytest.raises(zarrow.CodecError, match=message):
         zarrow.create_array(tmp_path / "a.zarr", data=[1], compressors=codec)
     assert not (tmp_path / "a.zarr").exists()
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("dtype", ["S2147483647", "V2147483647", "U536870911"])
+def test_elements_beyond_the_limit_are_refused_before_memory_is_taken(zarr_format, dtype):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(zarrow.MetadataError, match="size of one element"):
+        zarrow.create_array({}, shape=4, dtype=dtype, zarr_format=zarr_format)
+    # In KiB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 << 10

@@ -272,3 +272,13 @@ def test_fields_in_different_orders_of_bytes_are_written(version: Literal[2, 3],
         array[...] = values
         array[::2] = values[::2]
         assert equal(array[...].numpy(), values)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_many_fields(version: Literal[2, 3]) -> None:
+    """The time grows with the number of fields, and not with its square, which would take a minute."""
+    dtype = np.dtype([(f"f{number}", "u1") for number in range(60_000)])
+    store: dict[str, bytes] = {}
+    created = zarrow.create_array(store, shape=1, dtype=dtype, zarr_format=version)
+    assert created.metadata == zarrow.open_array(store).metadata
+    assert created.dtype == dtype

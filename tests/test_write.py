@@ -293,6 +293,21 @@ CUT = [
 ]
 
 
+@pytest.mark.parametrize("stored", ["i8", "f8", "?", "U4", "M8[s]", "m8[s]"])
+@pytest.mark.parametrize("value", [np.datetime64("2020-01-01"), np.timedelta64(3, "s")])
+def test_times_are_no_numbers_or_text(tmp_path, stored, value):
+    array = zarrow.create_array(tmp_path, shape=2, dtype=stored)
+    before = array[:].numpy().copy()
+    for given in (value, [value], np.array(value)):
+        if value.dtype.kind == array.dtype.kind:
+            array[0:1] = given
+            assert array[0].numpy() == value
+        else:
+            with pytest.raises(errors.DataTypeError):
+                array[0:1] = given
+            np.testing.assert_array_equal(array[:].numpy(), before)
+
+
 @pytest.mark.parametrize(("stored", "value"), CUT)
 def test_what_would_be_cut_or_read_as_another_kind_is_refused(tmp_path, stored, value):
     array = zarrow.create_array(tmp_path, shape=2, dtype=stored)

@@ -50,9 +50,11 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
     } else if let Some(expected) = expected.filter(|expected| !expected.is_variable()) {
         let dtype = numpy::dtype(py, expected)?;
         let rank = |kind: char| "biufc".find(kind).map(|rank| if rank == 2 { 1 } else { rank });
-        let loses = match (rank(kind), rank(self::kind_of(&dtype)?)) {
+        let wanted = self::kind_of(&dtype)?;
+        let loses = match (rank(kind), rank(wanted)) {
             (Some(found), Some(wanted)) => found > wanted && array.getattr("size")?.extract::<usize>()? > 0,
-            _ => false,
+            // NumPy would make their ticks numbers, and the numbers of one unit dates of another.
+            _ => matches!(kind, 'M' | 'm') && kind != wanted,
         };
         if !loses {
             let options = PyDict::new(py);

@@ -14,7 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value};
-use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadata};
+use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadata, MetadataLimits};
 use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions, ZarrFormat};
 use zarrow_array::DataType;
 
@@ -180,6 +180,7 @@ fn builder(
         Some(Value::Bool(true)) => DataType::Optional(Box::new(element.dtype)),
         _ => element.dtype,
     };
+    MetadataLimits::default().check_item(&dtype).map_err(zarrow::Error::from).raise(py)?;
     let mut builder = ArrayBuilder::new(extents("shape", take("shape"))?.unwrap_or_default(), dtype.clone())
         .fill_value(fill_value::of(fill, &dtype)?)
         .zarr_format(format(take("zarr_format").and_then(|version| version.as_u64()).unwrap_or(3))?)

@@ -179,6 +179,7 @@ impl ArrayBuilder {
     /// [`ErrorKind::BadCodec`], [`ErrorKind::UnknownCodec`] and [`ErrorKind::Unsupported`] for codecs that do not fit
     /// the data type, each other or the format.
     pub fn build(&self) -> Result<ArrayMetadata> {
+        self.limits.metadata.check_item(&self.data_type)?;
         // Step 1.
         let chunk_shape = self.inner_chunk_shape()?;
         if self.has_automatic_shards && self.shard_shape.is_none() {

@@ -61,6 +61,21 @@ impl MetadataLimits {
     pub fn max_consolidated_nbytes(self, max_consolidated_nbytes: u64) -> Self {
         MetadataLimits { max_consolidated_nbytes, ..self }
     }
+
+    /// Checks the size of one element, before a fill value of that size is made.
+    ///
+    /// # Errors
+    /// [`MetadataError::Invalid`] for an element of no bytes, [`MetadataError::TooLarge`].
+    pub fn check_item(&self, data_type: &DataType) -> Result<(), MetadataError> {
+        match data_type.item_size() {
+            Some(0) => Err(MetadataError::invalid("data_type", "expected elements of at least one byte")),
+            Some(size) if size as u64 > self.max_item_nbytes => {
+                let limit = self.max_item_nbytes;
+                Err(MetadataError::TooLarge { what: "the size of one element in bytes", limit })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Checks the length of a document before it is parsed.
@@ -83,19 +98,7 @@ pub(super) fn ndim(shape: &[u64], limits: &MetadataLimits) -> Result<(), Metadat
     Ok(())
 }
 
-/// Checks the size of one element, before a fill value of that size is made.
-pub(super) fn item(data_type: &DataType, limits: &MetadataLimits) -> Result<(), MetadataError> {
-    match data_type.item_size() {
-        Some(0) => Err(MetadataError::invalid("data_type", "expected elements of at least one byte")),
-        Some(size) if size as u64 > limits.max_item_nbytes => {
-            let limit = limits.max_item_nbytes;
-            Err(MetadataError::TooLarge { what: "the size of one element in bytes", limit })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Checks the sizes of a whole array, after [`ndim`] and [`item`].
+/// Checks the sizes of a whole array, after [`ndim`] and [`MetadataLimits::check_item`].
 pub(super) fn array(array: &ArrayMetadata, limits: &MetadataLimits) -> Result<(), MetadataError> {
     let ndim = array.shape.len();
     if array.chunk_grid.ndim() != ndim {

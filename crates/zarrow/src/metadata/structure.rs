@@ -114,12 +114,13 @@ pub(super) fn document_v2(structure: &Struct, orders: &mut dyn Iterator<Item = B
 /// The `data_type` of version 3. Shapes and padding, which it has no words for, are told with words of our own: what
 /// [`is_v3`] is false for may be shown and not be written.
 pub(super) fn document_v3(structure: &Struct) -> Value {
+    let has_padding = structure.has_padding();
     let field = |field: &Field| {
         let mut document = json!({ "name": field.name, "data_type": data_type::document(&field.data_type) });
         if !field.shape.is_empty() {
             document["shape"] = json!(field.shape);
         }
-        if structure.has_padding() {
+        if has_padding {
             document["offset"] = json!(field.offset);
         }
         document

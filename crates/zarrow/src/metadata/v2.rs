@@ -37,7 +37,7 @@ pub(super) fn array(
         Some(other) => return Err(MetadataError::expected("filters", "a list", &other)),
     };
     let (data_type, byte_orders) = dtype(&document.required("dtype")?, &filters)?;
-    check::item(&data_type, limits)?;
+    limits.check_item(&data_type)?;
     let fill_value = document.required("fill_value")?;
     let has_fill_value = !fill_value.is_null();
     let fill_value = FillValue::parse(&fill_value, &data_type, ZarrFormat::V2)?;

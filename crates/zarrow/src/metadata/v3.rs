@@ -52,7 +52,7 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
     let shape = extents("shape", &document.required("shape")?)?;
     check::ndim(&shape, limits)?;
     let data_type = data_type::parse(&document.required("data_type")?)?;
-    check::item(&data_type, limits)?;
+    limits.check_item(&data_type)?;
     let attributes = document.attributes()?;
     let dimension_names = match document.optional("dimension_names") {
         Some(names) => Some(dimension_names(names)?),

@@ -1,8 +1,8 @@
 //! Which process a temporary file belongs to, so that another process can tell whether its writer has ended.
 //!
 //! 1. A process is identified by its machine, its number and its start time, since numbers are used again.
-//! 2. A machine is identified by its boot id and its namespace of process numbers: numbers of one container mean nothing
-//!    in another.
+//! 2. A machine is identified by its boot id and its namespaces of process numbers and of time: the process numbers of one
+//!    container mean nothing in another, and start times are shifted by the offset of the time namespace.
 //! 3. Whether a process of another machine, or from before a restart, has ended is unknown. It never counts as dead.
 //! 4. Where the kernel hides one of these, it is unknown too.
 
@@ -89,10 +89,12 @@ impl fmt::Display for Owner {
 fn machine() -> u64 {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let space = std::fs::read_link("/proc/self/ns/pid");
+    // Kernels before 5.6 have no namespaces of time.
+    let time = std::fs::read_link("/proc/self/ns/time").ok();
     match (boot, space) {
         (Ok(boot), Ok(space)) => {
             let mut hasher = DefaultHasher::new();
-            (boot.trim(), space).hash(&mut hasher);
+            (boot.trim(), space, time).hash(&mut hasher);
             hasher.finish()
         }
         _ => 0,

@@ -177,11 +177,18 @@ fn element(schema: &ArrowSchema) -> Result<Element> {
         let index = primitive(format)
             .filter(|number| !matches!(number, Number::Float16 | Number::Float32 | Number::Float64));
         let index = index.ok_or_else(|| bad("the indices of a dictionary must be integers"))?;
-        let values = Kind::of(values)?;
-        if !values.row.is_empty() || matches!(values.element, Element::Dictionary { .. }) {
-            return Err(Error::UnknownType { protocol: "the Arrow", name: "a dictionary of lists".into() });
+        // Refused before it is looked into: nesting has no bound, and the stack has one.
+        let nested = match super::foreign::dictionary_of(values) {
+            Some(_) => Some("dictionaries"),
+            None => list_length(values)?.map(|_| "lists"),
+        };
+        if let Some(nested) = nested {
+            return Err(Error::UnknownType {
+                protocol: "the Arrow",
+                name: format!("a dictionary of {nested}"),
+            });
         }
-        return Ok(Element::Dictionary { index, values: Box::new(values) });
+        return Ok(Element::Dictionary { index, values: Box::new(Kind::of(values)?) });
     }
     if let Some(number) = named(schema) {
         return Ok(Element::Shared(number.into()));

@@ -220,6 +220,20 @@ fn indices_stay_inside_their_dictionary() {
     assert_eq!(mask.missing(), [0, 1]);
 }
 
+#[test]
+fn nested_dictionaries_are_refused_at_any_depth() {
+    let mut nested = vec![schema("l").into_c()];
+    for _ in 0..20_000 {
+        let mut outer = schema("c").into_c();
+        // Leaked, so that no frees follow each other down the stack.
+        outer.dictionary = &raw mut *Box::leak(Box::new(nested.pop().unwrap()));
+        nested.push(outer);
+    }
+    let owner = Arc::new(());
+    let refused = array(&nested[0], node(0, &[&[], &[]], &owner).into_c(), true);
+    assert!(matches!(refused, Err(Error::UnknownType { .. })));
+}
+
 proptest! {
     #[test]
     fn bits_become_bytes(bits in prop::collection::vec(any::<u8>(), 1..20), start in 0usize..30) {
