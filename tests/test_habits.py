@@ -15,7 +15,7 @@ import zarrow
 from habits import Habit
 from habits.names import arrays, libraries
 
-PAGE = Path(__file__).parent.parent / "docs" / "habits.md"
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.fixture(autouse=True)
@@ -66,13 +66,31 @@ def test_habit(habit: Habit, tmp_path: Path) -> None:
 @pytest.mark.parametrize("habit", habits.habits("rust"), ids=lambda habit: habit.code)
 def test_habit_of_rust(habit: Habit) -> None:
     """The line stands in what `cargo test` runs."""
-    text = (PAGE.parent.parent / str(habit.value)).read_text(encoding="utf-8")
+    text = (DOCS.parent / str(habit.value)).read_text(encoding="utf-8")
     assert " ".join(habit.code.split()) in " ".join(text.split())
 
 
-def test_the_page_is_made_of_the_same_lines() -> None:
-    assert PAGE.read_text(encoding="utf-8") == habits.page(), "run `make habits`"
+@pytest.mark.parametrize("page", habits.PAGES)
+def test_the_pages_are_made_of_the_same_lines(page: str) -> None:
+    assert (DOCS / page).read_text(encoding="utf-8") == habits.page(page), "run `make habits`"
 
 
-def test_there_are_two_hundred() -> None:
-    assert sum(len(habits.habits(source)) for source in habits.SOURCES) >= 200
+def test_there_are_six_hundred() -> None:
+    assert sum(len(habits.habits(source)) for source in habits.SOURCES) >= 600
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "array.shuffel_all",
+        "array.samples_of",
+        "root.obs_names",
+        "root.n_obs",
+        "zarrow.tstore",
+        "array.calibrate",
+    ],
+)
+def test_a_name_far_from_all_others_has_no_hint(code: str, tmp_path: Path) -> None:
+    with pytest.raises(AttributeError) as raised:
+        eval(code, {**arrays(tmp_path), "zarrow": zarrow})
+    assert str(raised.value).endswith(repr(code.partition(".")[2]))

@@ -69,6 +69,12 @@ METHODS = (
     "trace",
     "var",
 )
+# Parameters of PyTorch, xarray and pandas, and what to type instead.
+_OTHER_OPTIONS = {
+    "dim": "axis=",
+    "keepdim": "keepdims=",
+    "skipna": "numpy.nanmean(x), or numpy.nansum(x) and so on, which leave out NaN",
+}
 # What writes to the memory of a Tensor: strings and masks cannot be written to.
 WRITING = ("fill", "partition", "put", "sort")
 # What a Tensor has of its own, and gives as a Tensor.
@@ -173,6 +179,9 @@ def _unary(apply: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         values = getattr(self.numpy(), name)
+        for other, ours in _OTHER_OPTIONS.items():
+            if other in options:
+                raise TypeError(f"{name}() has no parameter {other!r}: type {ours}")
         return values(*map(numpy_form, arguments), **options)
 
     method.__doc__ = (

@@ -19,6 +19,7 @@ from typing import Any
 
 from zarrow import _zarrow
 from zarrow.arithmetic import BINARY, METHODS, UNARY
+from zarrow.attributes import Attributes
 from zarrow.errors import ZarrowError
 from zarrow.methods import add_method
 
@@ -31,6 +32,7 @@ def add_to_classes() -> None:
         (_zarrow.Group, _of_group),
         (_zarrow.ArrowStream, _of_stream),
         (_zarrow.Categorical, _of_categorical),
+        (Attributes, _of_attributes),
     ):
         add_method(owner, "__getattr__", _no_attribute(hint))
     for name in BINARY:
@@ -43,11 +45,36 @@ def add_to_classes() -> None:
 
 
 def close_name(name: str, names: Iterable[str]) -> str:
-    """Ask whether a name that is close to this one was meant; "" where none is (step 4)."""
-    import difflib
+    """Ask whether a name was misspelt; "" if none is that close (step 4)."""
+    plain = _plain(name)
+    most = 1 if len(plain) < 8 else 2
+    close = [
+        (distance, other)
+        for other in names
+        if min(len(plain), len(other)) > 2
+        and not other.startswith("_")
+        and (distance := _misspellings(plain, _plain(other))) <= most
+    ]
+    return f"did you mean {min(close)[1]}?" if close else ""
 
-    close = difflib.get_close_matches(name, [other for other in names if not other.startswith("_")], 1, 0.7)
-    return f"did you mean {close[0]}?" if close else ""
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _misspellings(name: str, other: str) -> int:
+    """Count letters that are missing, added, swapped or wrong; a wrong one of a short name counts twice."""
+    wrong = 1 if len(name) > 4 else 2
+    rows = [list(range(len(other) + 1))]
+    for at, letter in enumerate(name):
+        row = [at + 1]
+        for place, theirs in enumerate(other):
+            kept = rows[at][place] + (0 if letter == theirs else wrong)
+            row.append(min(kept, rows[at][place + 1] + 1, row[place] + 1))
+            if at and place and letter == other[place - 1] and theirs == name[at - 1]:
+                row[-1] = min(row[-1], rows[at - 1][place - 1] + 1)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def of_module(name: str) -> str:
@@ -94,9 +121,24 @@ def _of_decoded(array: Any, name: str) -> str:
     if name in ("torch", "jax"):
         return f"{name} has no arrays of text; .numpy() and .arrow() give theirs"
     if name in DECODED:
-        return _to_type(DECODED[name].replace("{tensor}", "x"))
+        return _to_type(_for_layout(array, DECODED[name]).replace("{tensor}", "x"))
     way = _way_through_others(array, name)
     return f"type {way}" if way else ""
+
+
+def _for_layout(array: Any, text: str) -> str:
+    """Give the part of a text that holds for the layout, and for the number of axes."""
+    plain, _, of_masked = text.partition("; of a masked layout ")
+    if of_masked:
+        text = "x" + of_masked if of_masked.startswith(".") else of_masked
+        text = text if isinstance(array, _zarrow.MaskedTensor | _zarrow.MaskedVariable) else plain
+    way = ".arrow().to_pandas()"
+    if array.ndim == 1 or way not in text:
+        return text
+    if array.ndim == 2:
+        return text.replace("{tensor}" + way, "pandas.DataFrame({tensor}.numpy())").replace(".to_frame()", "")
+    rest = [part for part in text.split(", or ") if way not in part]
+    return ", or ".join(rest) or "xarray.DataArray({tensor}.numpy())"
 
 
 def of_device_tensor(name: str) -> str:
@@ -123,14 +165,18 @@ def _of_array(array: Any, name: str) -> str:
         return _to_type(ARRAY[name].replace("{array}", "array"))
     if hasattr(_zarrow.Tensor, name) or name in METHODS:
         return f"read the array first, as array[...].{name}"
+    if name in array.attrs:
+        return f'type array.attrs["{name}"]'
     if name in DECODED:
-        return "read the array first: type " + DECODED[name].replace("{tensor}", "array[...]")
+        text = _for_layout(array, DECODED[name]).replace("{tensor}", "array[...]")
+        return _to_type(text) if text.startswith("nothing: ") else f"read the array first: type {text}"
     if name.endswith("_async") and hasattr(array, name.removesuffix("_async")):
         return f"type await asyncio.to_thread(array.{name.removesuffix('_async')}, ...)"
     if close_name(name, dir(type(array))):
         return ""
     way = _way_through_others(array, name)
-    return f"read the array first, as array[...]{way}" if way.startswith(".") else way and f"type {way}"
+    way = way.replace("(x", "(array[...]") if "(x" in way else way.replace("x.", "array[...].", 1)
+    return way and f"read the array first: type {way}"
 
 
 def _of_group(group: Any, name: str) -> str:
@@ -146,8 +192,14 @@ def _of_group(group: Any, name: str) -> str:
     with contextlib.suppress(ZarrowError):  # the store may be gone
         if name in group:
             return f'type group["{name}"]'
+        if name in group.attrs:
+            return f'type group.attrs["{name}"]'
     if is_of_array or hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
-        return f'a group has none, its arrays have: type group["name"].{name}'
+        return (
+            f'a group has none, its arrays have: type group["name"].{name}'
+            if is_of_array
+            else (f'a group is not one array: type group["name"][...], and look for {name} there')
+        )
     return ""
 
 
@@ -171,26 +223,67 @@ def _of_categorical(categorical: Any, name: str) -> str:
     return ""
 
 
+def _of_attributes(attributes: Any, name: str) -> str:
+    if name in attributes:
+        return f'type attrs["{name}"]'
+    return close_name(name, dir(type(attributes))) or f'type attrs["{name}"] = value to store one'
+
+
 def _way_through_others(array: Any, name: str) -> str:
     """Say how to reach a name of NumPy, or of a library that is imported (step 2)."""
     np = _zarrow._import("numpy")
-    if hasattr(np.ndarray, name) or hasattr(np.ma.MaskedArray, name):
-        return f".numpy().{name}"
-    if callable(getattr(np, name, None)):
-        return f"numpy.{name}(x)"
-    if getattr(array, "dtype", None) == np.dtypes.StringDType() and hasattr(np.strings, name):
-        return f"numpy.strings.{name}(x.numpy()), or .arrow() and pyarrow.compute"
-    for module, kind, way in (
-        ("torch", "Tensor", ".torch()"),
-        ("jax", "Array", ".jax()"),
-        ("pandas", "Series", ".arrow().to_pandas()"),
-        ("polars", "Series", ".polars()"),
-        ("xarray", "DataArray", "xarray.DataArray(x.numpy())"),
-    ):
+    is_text = array.dtype == np.dtypes.StringDType() or array.dtype == object
+    is_masked = isinstance(array, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
+    if hasattr(np.ndarray, name) or (is_masked and hasattr(np.ma.MaskedArray, name)):
+        return f"x.numpy().{name}"
+    if is_text and hasattr(np.strings, name):
+        return f"numpy.strings.{name}(x.numpy(){_rest(getattr(np.strings, name))})"
+    if _takes_an_array(getattr(np, name, None)):
+        return f"numpy.{name}(x{_rest(getattr(np, name))})"
+    values = "x.filled(value)" if is_masked else "x"
+    ways = []
+    if not is_text:
+        ways += [("torch", "Tensor", f"{values}.torch()"), ("jax", "Array", f"{values}.jax()")]
+    if array.ndim == 1:
+        ways += [("pandas", "Series", "x.arrow().to_pandas()"), ("polars", "Series", "x.polars()")]
+    if array.ndim == 2:
+        ways.append(("pandas", "DataFrame", "pandas.DataFrame(x.numpy())"))
+    ways.append(("xarray", "DataArray", "xarray.DataArray(x.numpy())"))
+    for module, kind, way in ways:
         there = sys.modules.get(module)
         if there is not None and hasattr(getattr(there, kind, None), name):
             return f"{way}.{name}"
     return ""
+
+
+# First parameters of functions that make arrays of something else, or look at no array.
+_NO_ARRAY = frozenset(
+    ("shape", "file", "fname", "filename", "object", "start", "N", "n", "dtype", "M", "buffer")
+)
+
+
+def _takes_an_array(function: Any) -> bool:
+    """Tell whether a function of NumPy computes with an array."""
+    if isinstance(function, type) or not callable(function):
+        return False
+    first = next(iter(_parameters(function)), None)
+    return first is not None and first.name not in _NO_ARRAY and first.kind is not first.VAR_POSITIONAL
+
+
+def _rest(function: Any) -> str:
+    """Give ", ..." if a function needs more arguments than the array."""
+    needed = [given for given in _parameters(function) if given.default is given.empty and given.kind < 2]
+    return ", ..." if len(needed) > 1 else ""
+
+
+def _parameters(function: Any) -> list[Any]:
+    import inspect
+
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        return [inspect.Parameter(f"x{at}", kind) for at in range(getattr(function, "nin", 0))]
 
 
 def _refused_operator(name: str) -> Any:

@@ -4,7 +4,8 @@
 2. `code  =>  value` works: the last expression gives that value, arrays as lists.
 3. `code  !!  text` fails, or warns, and the message has that text.
 4. Those of Rust stand in programs and pages that are tested there: `code  =>  file`.
-5. `docs/habits.md` is made of the same lines: `make habits` writes it anew.
+5. The pages `docs/habits.md`, by library, and `docs/habits-by-field.md`, by kind of user, are made of these
+   lines: `make habits` writes them anew.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
-SOURCES = (
+LIBRARIES = (
     "numpy",
     "python",
     "pandas",
@@ -29,6 +30,9 @@ SOURCES = (
     "h5py",
     "zarr-python",
 )
+FIELDS = ("learning", "earth", "imaging", "tables", "systems")
+SOURCES = LIBRARIES + FIELDS
+PAGES = {"habits.md": LIBRARIES, "habits-by-field.md": FIELDS}
 
 
 @dataclass(frozen=True)
@@ -62,18 +66,24 @@ def habits(source: str) -> list[Habit]:
     return found
 
 
-def page() -> str:
-    """Give the text of `docs/habits.md`."""
-    lines = [(FOLDER / "introduction.md").read_text(encoding="utf-8").rstrip()]
-    for source in SOURCES:
+def page(name: str) -> str:
+    """Give the text of a page in `docs`."""
+    lines = [
+        "# Habits by field",
+        "",
+        "What [habits.md](habits.md) says of libraries, for kinds of users; names as there.",
+    ]
+    if name == "habits.md":
+        lines = [(FOLDER / "introduction.md").read_text(encoding="utf-8").rstrip()]
+    for source in PAGES[name]:
         lines += ["", f"## {title(source)}", "", "| You type | You get |", "|---|---|"]
         for habit in habits(source):
             code = habit.code.replace("|", "\\|")
             result = f"`{habit.value}`" if habit.message is None else f"a message that says `{habit.message}`"
             lines.append(f"| `{code}` | {result.replace('|', chr(92) + '|')} |")
-    lines += ["", "## Rust", "", "| You type | It is tested in |", "|---|---|"]
-    for habit in habits("rust"):
-        lines.append(f"| `{habit.code}` | `{habit.value}` |")
+    if name == "habits.md":
+        lines += ["", "## Rust", "", "| You type | It is tested in |", "|---|---|"]
+        lines += [f"| `{habit.code}` | `{habit.value}` |" for habit in habits("rust")]
     return "\n".join(lines) + "\n"
 
 

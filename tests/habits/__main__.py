@@ -1,5 +1,6 @@
-"""`python -m habits`, in the folder of the tests: write `docs/habits.md`."""
+"""`python -m habits`, in the folder of the tests: write the pages of habits."""
 
-from habits import FOLDER, page
+from habits import FOLDER, PAGES, page
 
-(FOLDER.parent.parent / "docs" / "habits.md").write_text(page(), encoding="utf-8")
+for name in PAGES:
+    (FOLDER.parent.parent / "docs" / name).write_text(page(name), encoding="utf-8")
