@@ -277,3 +277,54 @@ def test_one_thread_asks_and_signals_stay_as_they_are() -> None:
     check(fill(MemoryStore()))
     assert signal.getsignal(signal.SIGINT) is before
     assert sum(thread.name == "zarrow-stores" for thread in threading.enumerate()) == 1
+
+
+def test_a_loop_over_a_group_reads_each_document_once() -> None:
+    inner = zarr.storage.LoggingStore(zarr.storage.MemoryStore(), log_level="CRITICAL")
+    store = zarrow.PythonStore(inner, sole_writer=True)
+    group = zarrow.create_group(store)
+    for name in ("a", "b", "c"):
+        group.create_array(name, data=np.arange(3))
+    inner.counter.clear()
+    found = {name: group[name].shape for name in group}
+    assert found == dict.fromkeys("abc", (3,)) and inner.counter["get"] == 3
+    # A second look, another name, and a name after the loop are read again.
+    seen = []
+    for name in group:
+        seen.append(name)
+        inner.counter.clear()
+        assert group[name].shape == group[name].shape and inner.counter["get"] == 1
+        assert group["c" if name == "a" else "a"].shape == (3,) and inner.counter["get"] == 2
+        if name == "b":
+            break
+    inner.counter.clear()
+    assert seen == ["a", "b"] and group["b"].shape == (3,) and inner.counter["get"] == 1
+    # A change by this process is seen in the loop.
+    for name in group:
+        zarrow.open(store, name).append(np.arange(2))
+        assert group[name].shape == (5,)
+    for name in group:
+        del group[name]
+        with pytest.raises(NotFoundError):
+            group[name]
+    assert list(group) == []
+
+
+def test_many_nodes_of_an_object_are_opened_at_once() -> None:
+    store = zarrow.PythonStore(zarr.storage.MemoryStore(), sole_writer=True)
+    group = zarrow.create_group(store)
+    for number in range(20):
+        group.create_array(str(number), shape=number, dtype="i2", chunks=4)
+
+    async def opened() -> list[Any]:
+        return await asyncio.gather(*(zarrow.open_async(store, str(number)) for number in range(20)))
+
+    assert [array.shape for array in asyncio.run(opened())] == [(number,) for number in range(20)]
+    with pytest.raises(NotFoundError, match="did you mean"):
+        asyncio.run(zarrow.open_async(store, "190"))
+    with pytest.raises(ValueError, match="version 3"):
+        asyncio.run(zarrow.open_async(store, "1", zarr_format=2))
+    with pytest.raises(ReadOnlyError):
+        asyncio.run(zarrow.open_async(store, "1", mode="r")).append(np.zeros(1, "i2"))
+    made = asyncio.run(zarrow.open_async(store, "new", mode="a"))
+    assert isinstance(made, zarrow.Group)

@@ -17,6 +17,7 @@ CROP = 64
 CROPS = 20
 COORDINATES = 12
 NODES = 200
+MEMBERS = 60  # of the group that is listed
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,19 @@ def write(folder: Path, names: set[str]) -> None:
 
 def writer(name: str) -> Callable[[Path], None]:
     """Find what writes the set of that name."""
+    members = {"members": MEMBERS, "nodes": NODES}
+    if name in members:
+        return lambda path: write_members(path, members[name])
     return {"coordinates": write_coordinates, "tree": write_tree}.get(
         name, lambda path: write_array(path, name)
     )
+
+
+def write_members(path: Path, count: int) -> None:
+    """Write a group of arrays of one chunk each."""
+    group = zarr.create_group(path)
+    for number in range(count):
+        group.create_array(f"a{number}", data=np.arange(1000.0) + number, chunks=(1000,))
 
 
 def write_array(path: Path, name: str) -> None:

@@ -72,6 +72,22 @@ class RemotePeer:
         """Open a group on S3 and name each node below it, with the shapes of arrays."""
         raise NotImplementedError("opens no groups here")
 
+    def shape_of(self, name: str, path: str) -> tuple[int, ...]:
+        """Open an array of a group on S3, of version 3."""
+        raise NotImplementedError("opens no arrays of groups here")
+
+    def read_nodes(self, name: str, paths: list[str]) -> list[Any]:
+        """Open arrays of a group on S3, all at once, and read each."""
+        raise NotImplementedError("opens no arrays of groups here")
+
+    def each_of(self, name: str) -> list[Any]:
+        """Loop over a group on S3 and read each of its arrays, one after the other."""
+        raise NotImplementedError("opens no groups here")
+
+    def names(self, name: str) -> list[str]:
+        """Name the members of a group on S3."""
+        raise NotImplementedError("opens no groups here")
+
     def open_to_write(self, name: str) -> Any:
         """Open an array on S3."""
         raise NotImplementedError("writes no arrays here")
@@ -106,6 +122,33 @@ class Zarrow(RemotePeer):
         members = self.open_to_write(name).members(max_depth=None)
         return [f"{path} {getattr(node, 'shape', '')}" for path, node in sorted(members)]
 
+    def shape_of(self, name: str, path: str) -> tuple[int, ...]:
+        url = f"s3://{BUCKET}/{name}.zarr"
+        shape: tuple[int, ...] = self.zarrow.open(
+            url, path, zarr_format=3, storage_options=self.options
+        ).shape
+        return shape
+
+    def read_nodes(self, name: str, paths: list[str]) -> list[Any]:
+        url = f"s3://{BUCKET}/{name}.zarr"
+
+        async def read(path: str) -> Any:
+            array = await self.zarrow.open_async(url, path, storage_options=self.options)
+            return (await array.read_async()).numpy()
+
+        async def read_all() -> list[Any]:
+            return await asyncio.gather(*(read(path) for path in paths))
+
+        return asyncio.run(read_all())
+
+    def each_of(self, name: str) -> list[Any]:
+        group = self.open_to_write(name)
+        return [values for _, values in sorted((path, group[path][...].numpy()) for path in group)]
+
+    def names(self, name: str) -> list[str]:
+        names: list[str] = self.open_to_write(name).keys()
+        return names
+
 
 class ZarrPython(RemotePeer):
     package = "zarr"
@@ -127,6 +170,30 @@ class ZarrPython(RemotePeer):
     def tree(self, name: str) -> list[str]:
         members = self.zarr.open_group(self.zarr_store(name), mode="r").members(max_depth=None)
         return [f"{path} {getattr(node, 'shape', '')}" for path, node in sorted(members)]
+
+    def shape_of(self, name: str, path: str) -> tuple[int, ...]:
+        array = self.zarr.open_array(self.zarr_store(name), path=path, mode="r", zarr_format=3)
+        shape: tuple[int, ...] = array.shape
+        return shape
+
+    def read_nodes(self, name: str, paths: list[str]) -> list[Any]:
+        store = self.zarr_store(name)
+
+        async def read(path: str) -> Any:
+            array = await self.zarr.api.asynchronous.open_array(store=store, path=path, zarr_format=3)
+            return await array.getitem(...)
+
+        async def read_all() -> list[Any]:
+            return await asyncio.gather(*(read(path) for path in paths))
+
+        return asyncio.run(read_all())
+
+    def each_of(self, name: str) -> list[Any]:
+        group = self.zarr.open_group(self.zarr_store(name), mode="r")
+        return [values for _, values in sorted((path, array[...]) for path, array in group.arrays())]
+
+    def names(self, name: str) -> list[str]:
+        return list(self.zarr.open_group(self.zarr_store(name), mode="r").keys())
 
 
 class Obstore(ZarrPython):
@@ -216,9 +283,37 @@ class Tensorstore(RemotePeer):
     def read(self, array: Any, selection: Selection | None) -> Any:
         return (array if selection is None else array[selection]).read().result()
 
+    def place(self, path: str) -> dict[str, Any]:
+        """Tell where something is on S3."""
+        place = {"driver": "s3", "bucket": BUCKET, "path": f"{path}/", "endpoint": self.endpoint}
+        return {**place, "aws_region": "us-east-1", "aws_credentials": {"type": "anonymous"}}
+
     def open_to_write(self, name: str) -> Any:
-        place = {"driver": "s3", "bucket": BUCKET, "path": f"{name}.zarr/", "endpoint": self.endpoint}
-        return self.opened({**place, "aws_region": "us-east-1", "aws_credentials": {"type": "anonymous"}})
+        return self.opened(self.place(f"{name}.zarr"))
+
+    def opening(self, name: str, path: str) -> Any:
+        """Begin to open an array of a group on S3, of which nothing is cached."""
+        spec = {
+            "driver": "zarr3",
+            "kvstore": self.place(f"{name}.zarr/{path}"),
+            "recheck_cached_metadata": True,
+        }
+        return self.tensorstore.open(spec, context=self.context)
+
+    def shape_of(self, name: str, path: str) -> tuple[int, ...]:
+        return tuple(self.opening(name, path).result().shape)
+
+    def read_nodes(self, name: str, paths: list[str]) -> list[Any]:
+        arrays = [self.opening(name, path) for path in paths]
+        return [read.result() for read in [array.result().read() for array in arrays]]
+
+    def each_of(self, name: str) -> list[Any]:
+        return [self.opening(name, path).result().read().result() for path in self.names(name)]
+
+    def names(self, name: str) -> list[str]:
+        store = self.tensorstore.KvStore.open(self.place(f"{name}.zarr"), context=self.context).result()
+        keys = [key.decode() for key in store.list().result()]
+        return sorted({key.split("/")[0] for key in keys if key.endswith("/zarr.json")})
 
     def write(self, array: Any, values: NDArray[Any]) -> None:
         array.write(values).result()

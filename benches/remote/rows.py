@@ -1,6 +1,6 @@
 """The remote rows that there are, and the bars of each."""
 
-from benches.remote.data import SETS
+from benches.remote.data import MEMBERS, NODES, SETS
 from benches.remote.row import RemoteRow
 
 READERS = ("zarrow", "zarr-python+obstore", "zarr-python+fsspec", "zarrista", "tensorstore")
@@ -152,6 +152,25 @@ def opened() -> list[RemoteRow]:
             LATE,
             "4 round trips: 120 ms",
         ),
+        *[
+            RemoteRow(
+                name,
+                f"{title} on S3, each answer after 30 ms",
+                task,
+                data,
+                WRITERS,
+                ("seconds", "requests"),
+                LATE,
+                "tensorstore, which is told the version and the names",
+                fresh=fresh,
+            )
+            for name, title, task, data, fresh in (
+                ("open-one", "the first open of an array of version 3", "open_one", "nodes", True),
+                ("open-many", f"open {NODES} arrays at once and read each", "open_many", "nodes", True),
+                ("loop", f"loop over a group of {MEMBERS} arrays and read each", "loop", "members", False),
+                ("list", f"name the {MEMBERS} members of a group", "list", "members", False),
+            )
+        ],
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benches.remote.data import SETS, crops
+from benches.remote.data import NODES, SETS, crops
 from benches.remote.peers import RemotePeer
 from benches.remote.row import RemoteRow
 
@@ -53,6 +53,27 @@ def open_tree(peer: RemotePeer, row: RemoteRow) -> Run:
     return lambda: lambda: np.array(peer.tree(row.data))
 
 
+def open_one(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Open an array."""
+    return lambda: lambda: np.array(peer.shape_of(row.data, "a1"))
+
+
+def open_many(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Open arrays at once, and read each."""
+    names = [f"a{number}" for number in range(NODES)]
+    return lambda: lambda: np.array(peer.read_nodes(row.data, names))
+
+
+def loop_over(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Loop over a group, and read each array."""
+    return lambda: lambda: np.array(peer.each_of(row.data))
+
+
+def list_members(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Name the members of a group."""
+    return lambda: lambda: np.array(sorted(peer.names(row.data)))
+
+
 def write(peer: RemotePeer, row: RemoteRow) -> Run:
     """Write an array over the one that is there. It is read once by zarr-python, to be compared."""
     described = SETS[row.data]
@@ -84,5 +105,9 @@ TASKS: dict[str, Callable[[RemotePeer, RemoteRow], Run]] = {
     "crops": crops_of,
     "open_coordinates": open_coordinates,
     "open_tree": open_tree,
+    "open_one": open_one,
+    "open_many": open_many,
+    "loop": loop_over,
+    "list": list_members,
     "write": write,
 }

@@ -54,6 +54,7 @@ __all__ = [
     "_import",
     "_mask_levels",
     "_masked",
+    "_open_detached",
     "_open_members",
     "_read_detached",
     "_read_each",
@@ -172,6 +173,9 @@ def _read_detached(
     mask: Any,
     told: Callable[[Any, BaseException | None], object],
 ) -> _Detached: ...
+def _open_detached(
+    store: Any, path: str, told: Callable[[Any, BaseException | None], object], **options: Any
+) -> _Detached | None: ...
 def _open_members(store: Any, path: str) -> tuple[Any, list[tuple[str, Any]] | None]: ...
 def _read_each(arrays: Sequence[Array]) -> list[Any]: ...
 def _import(name: str) -> Any: ...

@@ -2,7 +2,8 @@
 
 Every function here runs on the loop that awaits it, of `asyncio` or of `uvloop`. A program may have several.
 
-- The engine's own threads do a read, as parallel as any other. While a remote store answers none is held.
+- The engine's own threads do a read, as parallel as any other, and open a node. While a remote store answers
+  none is held.
 - Everything else runs in a thread of the loop's executor.
 - A task that is cancelled stops its work, and goes on when the work has ended: then nothing writes to `out`
   any more, and none of its requests is in flight.
@@ -23,7 +24,8 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, _Cancellation, _read_detached, open, read_many
+from zarrow._zarrow import Array, _Cancellation, _open_detached, _read_detached, open, read_many
+from zarrow.errors import NotFoundError
 from zarrow.methods import add_method
 
 if TYPE_CHECKING:
@@ -92,8 +94,6 @@ async def read_async(
     >>> asyncio.run(temperature.read_async((slice(0, 24), ..., 5))).shape
     (24, 6)
     """
-    import asyncio
-
     if options:
         name = next(iter(options))
         raise TypeError(
@@ -108,17 +108,25 @@ async def read_async(
                 selection, out=out, mask=mask, device=device, stream=stream, decompress=decompress
             )
         )
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def told(decoded: Any, error: BaseException | None) -> None:
-        # A loop that was closed raises: nobody awaits the read any more.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, future, decoded, error)
-
+    future, told = _future()
     read = _read_detached(self, selection, out, mask, told)
     decoded = await _awaited(future, read.cancel)
     return decoded if out is None else out
+
+
+def _future() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None], object]]:
+    """Create a future, and the function by which another thread settles it."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def told(result: Any, error: BaseException | None) -> None:
+        # A loop that was closed raises: nobody awaits the future any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, future, result, error)
+
+    return future, told
 
 
 def _is_on_device(out: Any) -> bool:
@@ -229,6 +237,10 @@ def _places(array: Array) -> Iterator[tuple[slice, ...]]:
 async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
     """Open an array or a group, as `open` does with the same arguments, and await it.
 
+    No thread waits while a remote store answers, so that hundreds of nodes can be opened at once. Creating
+    a node (`mode`, `shape`), and opening one in a folder or in an archive, runs in a thread of the loop's
+    executor.
+
     Raises
     ------
     asyncio.CancelledError
@@ -242,6 +254,12 @@ async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
     >>> asyncio.run(zarrow.open_async("data.zarr", "temperature")).shape
     (48, 6, 8)
     """
+    future, told = _future()
+    if (begun := _open_detached(store, path, told, **options)) is not None:
+        # If there is no such node, the thread finds out what is there instead.
+        with suppress(NotFoundError):
+            found: AnyNode = await _awaited(future, begun.cancel)
+            return found
     opened: AnyNode = await _in_thread(lambda: open(store, path, **options))
     return opened
 

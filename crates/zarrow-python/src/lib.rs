@@ -73,7 +73,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::indexer::Indexer;
     #[pymodule_export]
-    use crate::node::open::{_open_members, num_threads, open, set_num_threads};
+    use crate::node::open::{_open_detached, _open_members, num_threads, open, set_num_threads};
     #[pymodule_export]
     use crate::node::store::MemoryStore;
     #[pymodule_export]

@@ -4,7 +4,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::metadata::{MetadataLimits, NodeMetadata};
-use crate::open::read_metadata;
+use crate::node_documents::read_metadata;
 use crate::store::{Store, join};
 
 /// Of so many names the close ones are looked for.

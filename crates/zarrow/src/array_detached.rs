@@ -18,6 +18,10 @@ use zarrow_array::DecodedArray;
 pub struct Detached(OpenJob);
 
 impl Detached {
+    pub(crate) fn of_job(job: OpenJob) -> Detached {
+        Detached(job)
+    }
+
     /// Stops the work soon: its requests are cancelled, and it ends with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted)
     /// unless it has ended already.
     pub fn cancel(&self) {

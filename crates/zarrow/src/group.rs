@@ -16,7 +16,8 @@ use crate::hierarchy::{
 use crate::metadata::{
     ArrayMetadata, Attributes, GroupMetadata, NodeMetadata, ZARR_JSON, ZMETADATA, ZarrFormat,
 };
-use crate::open::{Node, node, node_with_document, open_node, read_each};
+use crate::node_documents::read_each;
+use crate::open::{Node, node, node_with_document, open_node};
 use crate::options::{OpenOptions, WriteOptions};
 use crate::store::{Listed, Store, Version, check_key, join, normalize_path};
 use std::sync::Arc;

@@ -4,14 +4,12 @@ use crate::absent::explained;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::{Group, Members};
-use crate::hierarchy::unfinished::{is_unfinished, not_found};
-use crate::hierarchy::{Existing, create_group};
-use crate::metadata::{
-    Attributes, MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat,
-    parse_v2_array, parse_v2_group, parse_v3,
-};
+use crate::hierarchy::{Existing, create_group, revision};
+use crate::known_documents;
+use crate::metadata::{Attributes, NodeMetadata, ZarrFormat};
+use crate::node_documents::read_metadata;
 use crate::options::OpenOptions;
-use crate::store::{FilesystemStore, Got, Store, join, normalize_path};
+use crate::store::{FilesystemStore, Store, normalize_path};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +23,25 @@ pub enum Node {
 }
 
 impl Node {
+    /// Whether this process has changed no document since the node was read.
+    #[must_use]
+    pub fn is_latest(&self) -> bool {
+        let revision = match self {
+            Node::Array(array) => array.revision(),
+            Node::Group(group) => group.revision(),
+        };
+        revision >= revision::present()
+    }
+
+    /// The store that the node is in.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        match self {
+            Node::Array(array) => array.store(),
+            Node::Group(group) => group.store(),
+        }
+    }
+
     /// The array.
     ///
     /// # Errors
@@ -142,6 +159,14 @@ pub fn open_members(store: Arc<dyn Store>, path: &str, options: &OpenOptions) ->
     Ok((node, members))
 }
 
+/// Says that the node at `path` of a remote store is likely of this version, so that an open asks for fewer documents. It is
+/// no error if it is of the other one.
+pub fn expect_format(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
+    if let Ok(path) = normalize_path(path) {
+        known_documents::expect(store, &path, zarr_format);
+    }
+}
+
 pub(crate) fn open_node(store: &Arc<dyn Store>, path: &str, options: &OpenOptions) -> Result<Node> {
     let metadata = read_metadata(&**store, path, &options.limits.metadata)
         .map_err(|error| error.in_array(store.name(), path))?;
@@ -175,90 +200,4 @@ pub(crate) fn node(
             Ok(Node::Group(Group::new(Arc::clone(store), path, metadata, *options)))
         }
     }
-}
-
-/// The documents of a node, which are asked for at once where a request takes long.
-pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
-    if store.remote().is_none() {
-        return metadata_of(limits, &mut |name, limit| store.get(&join(path, name), limit));
-    }
-    let keys: Vec<(String, u64)> =
-        DOCUMENTS.iter().map(|name| (join(path, name), limit_of(name, limits))).collect();
-    metadata_of_fetched(store.get_each(&keys), limits)
-}
-
-/// The metadata of a node, of which these are the [`DOCUMENTS`].
-fn metadata_of_fetched(mut fetched: Vec<Got>, limits: &MetadataLimits) -> Result<NodeMetadata> {
-    metadata_of(limits, &mut |name, _| {
-        let at = DOCUMENTS.iter().position(|document| *document == name);
-        at.and_then(|at| fetched.get_mut(at)).map_or(Ok(None), |got| std::mem::replace(got, Ok(None)))
-    })
-}
-
-/// The documents that a node may have.
-const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
-
-/// How many bytes a document may have.
-fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
-    match name {
-        ZARR_JSON | ZMETADATA => limits.max_consolidated_nbytes,
-        _ => limits.max_metadata_nbytes,
-    }
-}
-
-/// The metadata of each of the nodes at `paths`, directly below a group of this version, whose documents are asked for at once.
-///
-/// Below a group of version 3 that is one for each node. What has none is likely no node, and rarely one of version 2.
-pub(crate) fn read_each(
-    store: &dyn Store,
-    paths: &[String],
-    zarr_format: ZarrFormat,
-    limits: &MetadataLimits,
-) -> Vec<Result<NodeMetadata>> {
-    let fetched = |paths: &[&String], names: &[&str]| {
-        let of_path = |path: &String| {
-            let key = |name: &&str| (join(path, name), limit_of(name, limits));
-            names.iter().map(key).collect::<Vec<_>>()
-        };
-        let keys: Vec<(String, u64)> = paths.iter().flat_map(|path| of_path(path)).collect();
-        let mut found = store.get_each(&keys).into_iter();
-        let each = paths.iter().map(|_| found.by_ref().take(names.len()).collect());
-        each.collect::<Vec<Vec<Got>>>()
-    };
-    let all: Vec<&String> = paths.iter().collect();
-    if zarr_format == ZarrFormat::V2 {
-        return fetched(&all, &DOCUMENTS).into_iter().map(|own| metadata_of_fetched(own, limits)).collect();
-    }
-    let (first, others) = DOCUMENTS.split_at(1);
-    let mut found = fetched(&all, first);
-    let is_without = |own: &Vec<Got>| matches!(own[..], [Ok(None)]);
-    let without = found.iter_mut().zip(&all).filter(|(own, _)| is_without(own));
-    let (without, paths): (Vec<&mut Vec<Got>>, Vec<&String>) = without.unzip();
-    for (own, others) in without.into_iter().zip(fetched(&paths, others)) {
-        own.extend(others);
-    }
-    found.into_iter().map(|own| metadata_of_fetched(own, limits)).collect()
-}
-
-/// The metadata of a node by its documents, of which `document` gives those that are asked for.
-fn metadata_of(limits: &MetadataLimits, document: &mut dyn FnMut(&str, u64) -> Got) -> Result<NodeMetadata> {
-    let mut get = |name: &str| document(name, limit_of(name, limits));
-    if let Some(bytes) = get(ZARR_JSON)? {
-        let metadata = parse_v3(&bytes, limits)?;
-        return if is_unfinished(&metadata) { Err(not_found()) } else { Ok(metadata) };
-    }
-    if let Some(zarray) = get(ZARRAY)? {
-        return Ok(NodeMetadata::Array(parse_v2_array(&zarray, get(ZATTRS)?.as_deref(), limits)?));
-    }
-    if let Some(zgroup) = get(ZGROUP)? {
-        let zmetadata = get(ZMETADATA)?;
-        let zattrs = get(ZATTRS)?;
-        return Ok(NodeMetadata::Group(parse_v2_group(
-            &zgroup,
-            zattrs.as_deref(),
-            zmetadata.as_deref(),
-            limits,
-        )?));
-    }
-    Err(Error::from(ErrorKind::NotFound))
 }

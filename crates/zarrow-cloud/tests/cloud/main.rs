@@ -18,6 +18,7 @@ mod listing;
 mod message;
 mod nodes;
 mod objects;
+mod opening;
 mod policy;
 mod reading;
 mod secrets;

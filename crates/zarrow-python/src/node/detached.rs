@@ -20,7 +20,7 @@ use zarrow_array::DecodedArray;
 
 /// A read under way.
 #[pyclass(frozen, name = "_Detached", module = "zarrow")]
-pub struct DetachedRead(Detached);
+pub struct DetachedRead(pub Detached);
 
 #[pymethods]
 impl DetachedRead {
@@ -43,15 +43,23 @@ impl Drop for Keeper {
     }
 }
 
-/// Calls `told` with what a read gave (step 2).
+/// Calls `told` with the result of a read, or with its error (step 2).
 fn tell(told: Py<PyAny>, result: zarrow::Result<Option<DecodedArray>>) {
-    let left = gil::with_value((told, result), |py, (told, result)| {
-        let result = result.raise(py).and_then(|decoded| match decoded {
-            Some(decoded) => wrap(py, decoded),
-            None => Ok(py.None().into_bound(py)),
-        });
-        let arguments = match result {
-            Ok(decoded) => (decoded, py.None()).into_pyobject(py),
+    tell_with(told, result, |py, decoded| match decoded {
+        Some(decoded) => wrap(py, decoded),
+        None => Ok(py.None().into_bound(py)),
+    });
+}
+
+/// Calls `told` with the object that `object` makes of a result, or with the error (step 2).
+pub fn tell_with<T>(
+    told: Py<PyAny>,
+    result: zarrow::Result<T>,
+    object: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>>,
+) {
+    let left = gil::with_value((told, result, object), |py, (told, result, object)| {
+        let arguments = match result.raise(py).and_then(|value| object(py, value)) {
+            Ok(object) => (object, py.None()).into_pyobject(py),
             Err(error) => (py.None(), error.into_value(py)).into_pyobject(py),
         };
         if let Err(error) = arguments.and_then(|arguments| gil::call(told.bind(py), &arguments)) {

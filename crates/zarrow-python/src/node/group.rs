@@ -7,6 +7,7 @@ use crate::layout::categorical::Categorical;
 use crate::layout::decoded_array::wrap;
 use crate::node::create::existing;
 use crate::node::current::Current;
+use crate::node::group_iterator::{GroupIterator, Visited};
 use crate::node::node_path::NodePath;
 use crate::node::open::node;
 use crate::node::origin::{self, Origin, Reduced};
@@ -20,7 +21,7 @@ use crate::python::{json, summary};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyDict, PyEllipsis, PyIterator, PyList, PySlice};
+use pyo3::types::{PyDict, PyEllipsis, PyList, PySlice};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use zarrow::{ErrorKind, Members, Node, visible};
 #[pyclass(frozen, mapping, module = "zarrow")]
 pub struct Group {
     group: Current<zarrow::Group>,
+    visited: Visited,
 }
 
 /// The names of a table's columns: one, or a list of them.
@@ -77,7 +79,7 @@ fn members_of<'py, T: IntoPyObject<'py>>(
 impl Group {
     /// The Python side of `group`.
     pub fn new(group: zarrow::Group) -> Group {
-        Group { group: Current::new(group) }
+        Group { group: Current::new(group), visited: Visited::default() }
     }
 
     /// Changes the group, which this object stands for then as it is after it.
@@ -123,6 +125,9 @@ impl Group {
     }
 
     fn member<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(visited) = self.visited.take(path) {
+            return node(py, visited);
+        }
         let group = self.latest(py)?;
         node(py, waiting(py, || group.get_named(path))?)
     }
@@ -287,8 +292,10 @@ impl Group {
         Ok(self.keys(py)?.len())
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.keys(py)?.try_iter()
+    fn __iter__(&self, py: Python<'_>) -> PyResult<GroupIterator> {
+        let group = self.latest(py)?;
+        let children = waiting(py, || group.children())?;
+        Ok(GroupIterator::new(children, self.visited.clone()))
     }
 
     #[doc = help!("Group.keys")]

@@ -13,6 +13,7 @@ pub mod current;
 pub mod detached;
 pub mod fill_value;
 pub mod group;
+pub mod group_iterator;
 pub mod indexer;
 pub mod metadata;
 pub mod missing;

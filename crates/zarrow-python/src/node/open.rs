@@ -1,10 +1,12 @@
 //! Where a path or URL becomes an array or a group, and how many threads read it.
 
 use crate::node::array::Array;
+use crate::node::detached::{DetachedRead, tell_with};
 use crate::node::group::{Group, items_of};
 use crate::node::node_path::NodePath;
 use crate::node::store::StoreLocation;
 use crate::node::{array_input, cloud_store, create, metadata};
+use crate::python::error::Raise;
 use crate::python::importing::import;
 use crate::python::interrupt::waiting;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
@@ -49,19 +51,17 @@ pub fn open<'py>(
         return import(py, "zarrow.opening")?.call_method1("_open_or_create_array", arguments);
     }
     let location = StoreLocation::of(store)?;
-    let limits = limits.map_or(Ok(DecodeLimits::default()), |limits| decode_limits(&limits))?;
-    let durability = array_input::durability(durability)?;
-    let options = OpenOptions::default().limits(limits).cache_nbytes(cache_bytes).durability(durability);
-    let open = |store| zarrow::open_with(store, path, &options);
+    let options = open_options(cache_bytes, limits, durability)?;
+    let open = |store: Arc<dyn Store>| {
+        expect_format(&*store, path, zarr_format);
+        zarrow::open_with(store, path, &options)
+    };
     let create = |store, existing| {
         let zarr_format = zarr_format.unwrap_or(ZarrFormat::V3);
         zarrow::create_group(store, path, zarr_format, Attributes::default(), existing, &options)
             .map(Node::Group)
     };
-    if !MODES[..6].contains(&mode) {
-        let message = format!("mode is {mode:?}, expected \"r\", \"r+\", \"a\", \"w\" or \"w-\"");
-        return Err(PyValueError::new_err(message));
-    }
+    check_mode(mode)?;
     let opened = waiting(py, || {
         let by_mode = || match mode {
             "r" => open(Arc::new(ReadOnlyStore::new(location.open()?)) as Arc<dyn Store>),
@@ -80,6 +80,77 @@ pub fn open<'py>(
         };
         by_mode().map_err(|error| with_mode_named(error, path))
     })?;
+    of_format(opened, zarr_format).and_then(|opened| node(py, opened))
+}
+
+/// Begins to open a node as `open` does, and calls `told` with it or with the error. Returns None, and begins nothing, where
+/// that needs a thread: for a local store, an archive, or another mode than "r" and "r+".
+#[pyfunction]
+#[pyo3(signature = (store, path, told, *, mode = "r+", zarr_format = None, storage_options = None, cache_bytes = 0,
+                    limits = None, durability = "none", **options))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords")]
+pub fn _open_detached(
+    store: &Bound<'_, PyAny>,
+    path: NodePath,
+    told: Py<PyAny>,
+    mode: &str,
+    zarr_format: Option<u64>,
+    storage_options: Option<&Bound<'_, PyAny>>,
+    cache_bytes: usize,
+    limits: Option<Bound<'_, PyAny>>,
+    durability: &str,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Option<DetachedRead>> {
+    let py = store.py();
+    if options.is_some() {
+        return Ok(None);
+    }
+    let store = cloud_store::_with_options(store, storage_options)?;
+    let zarr_format = zarr_format.map(create::format).transpose()?;
+    let (location, options) = (StoreLocation::of(&store)?, open_options(cache_bytes, limits, durability)?);
+    check_mode(mode)?;
+    let Some(store) = location.into_remote().filter(|_| matches!(mode, "r" | "r+")) else { return Ok(None) };
+    let store = if mode == "r" { Arc::new(ReadOnlyStore::new(store)) as Arc<dyn Store> } else { store };
+    let done = move |opened: zarrow::Result<Node>| {
+        tell_with(told, opened, |py, opened| {
+            of_format(opened, zarr_format).and_then(|opened| node(py, opened))
+        });
+    };
+    let begun = py.detach(|| {
+        expect_format(&*store, &path, zarr_format);
+        zarrow::open_detached(store, &path, &options, done)
+    });
+    begun.raise(py).map(|detached| Some(DetachedRead(detached)))
+}
+
+fn open_options(
+    cache_bytes: usize,
+    limits: Option<Bound<'_, PyAny>>,
+    durability: &str,
+) -> PyResult<OpenOptions> {
+    let limits = limits.map_or(Ok(DecodeLimits::default()), |limits| decode_limits(&limits))?;
+    let durability = array_input::durability(durability)?;
+    Ok(OpenOptions::default().limits(limits).cache_nbytes(cache_bytes).durability(durability))
+}
+
+fn check_mode(mode: &str) -> PyResult<()> {
+    match MODES[..6].contains(&mode) {
+        true => Ok(()),
+        false => {
+            let message = format!("mode is {mode:?}, expected \"r\", \"r+\", \"a\", \"w\" or \"w-\"");
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+fn expect_format(store: &dyn Store, path: &str, zarr_format: Option<ZarrFormat>) {
+    if let Some(zarr_format) = zarr_format {
+        zarrow::expect_format(store, path, zarr_format);
+    }
+}
+
+/// The node, if it is of the version that the caller asked for.
+fn of_format(opened: Node, zarr_format: Option<ZarrFormat>) -> PyResult<Node> {
     let found = match &opened {
         Node::Array(array) => array.metadata().zarr_format,
         Node::Group(group) => group.zarr_format(),
@@ -90,7 +161,7 @@ pub fn open<'py>(
             format!("version {found} of Zarr is stored there, not version {asked}: leave zarr_format out");
         return Err(PyValueError::new_err(message));
     }
-    node(py, opened)
+    Ok(opened)
 }
 
 /// Opens to read, and gives what is directly below a group as pairs of name and node, None below an array.

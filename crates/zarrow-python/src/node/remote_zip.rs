@@ -43,6 +43,11 @@ pub fn create(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
     Err(error.in_array(archive.name(), "").with_hint(hint))
 }
 
+/// Whether the URL of `store` has the name of an archive.
+pub fn is_archive(store: &dyn Store) -> bool {
+    beneath(store).is_some_and(|cloud| split(cloud.url()).is_some())
+}
+
 /// The store of the folder that an archive is in, and its key there, where the URL of `store` is named so.
 fn archive_of(store: &dyn Store) -> zarrow::Result<Option<(CloudStore, String)>> {
     let Some(cloud) = beneath(store) else { return Ok(None) };

@@ -141,6 +141,19 @@ impl StoreLocation {
         }
     }
 
+    /// The store, if its answers come by completion. An archive is not: its directory has to be read first.
+    pub fn into_remote(self) -> Option<Arc<dyn Store>> {
+        match self {
+            StoreLocation::Store(store) => {
+                Some(store).filter(|store| store.remote().is_some() && !remote_zip::is_archive(&**store))
+            }
+            StoreLocation::ReadOnly(location) => {
+                location.into_remote().map(|store| Arc::new(ReadOnlyStore::new(store)) as Arc<dyn Store>)
+            }
+            StoreLocation::Folder(_) | StoreLocation::Archive(_) => None,
+        }
+    }
+
     /// The store, which is made where it is not there, for a node at `path`.
     pub fn create(self, path: &str) -> zarrow::Result<Arc<dyn Store>> {
         match self {

@@ -6,7 +6,7 @@ use super::node_lock::NodeLock;
 use super::revision;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{ArrayMetadata, Attributes, JsonText, NodeMetadata, ZATTRS, ZarrFormat};
-use crate::open::read_metadata;
+use crate::node_documents::read_metadata;
 use crate::options::OpenOptions;
 use crate::store::{Store, join};
 

@@ -26,7 +26,7 @@ use crate::metadata::{
     ArrayMetadata, Attributes, Document, GroupMetadata, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP,
     ZarrFormat,
 };
-use crate::open::read_metadata;
+use crate::node_documents::read_metadata;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::Selection;
 use crate::store::{Detached, Stage, Store, Version, join, normalize_path};

@@ -133,7 +133,11 @@ impl Array {
     /// As [`open`](crate::open).
     pub fn refresh(&mut self) -> Result<()> {
         let number = revision::present();
-        let found = crate::open::read_metadata(&**self.store(), self.path(), &self.options().limits.metadata);
+        let found = crate::node_documents::read_metadata(
+            &**self.store(),
+            self.path(),
+            &self.options().limits.metadata,
+        );
         let refreshed = found.and_then(|found| match found {
             NodeMetadata::Array(found) if found.has_layout_of(self.metadata()) => {
                 Ok(self.renewed(found, number).with_document())

@@ -151,12 +151,12 @@ fn names_below(prefix: &str, listing: &Listing) -> Vec<String> {
     names
 }
 
-fn document_request(key: &str) -> Request {
+pub(super) fn document_request(key: &str) -> Request {
     Request::new(key, Span::Whole).of_class(RequestClass::Metadata)
 }
 
 /// All bytes of a value that were asked for with this limit.
-fn whole(fetched: Fetched, limit: u64) -> Got {
+pub(super) fn whole(fetched: Fetched, limit: u64) -> Got {
     match fetched {
         Fetched::TooLarge(actual) => {
             Err(ErrorKind::Limit { what: "the size of a document", actual, limit }.into())

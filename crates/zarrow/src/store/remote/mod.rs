@@ -12,6 +12,7 @@
 
 mod adapter;
 mod body;
+mod documents;
 mod interrupt;
 mod listing;
 mod receiver;
@@ -22,6 +23,7 @@ mod writer;
 pub use adapter::RemoteAdapter;
 pub use body::{Body, Fetched, fetch};
 pub(crate) use body::{Collector, Frames};
+pub(crate) use documents::documents;
 pub use interrupt::interrupted_by;
 pub(crate) use interrupt::pass_here;
 pub use listing::{ListedValue, Listing};

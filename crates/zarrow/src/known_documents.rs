@@ -1,0 +1,180 @@
+//! Which documents the nodes of remote stores had, so that the next open asks for those first.
+//!
+//! 1. An entry is a guess: another program may have replaced the node since. The documents that come confirm it; if they do
+//!    not, all documents are requested, as if nothing had been known.
+//! 2. The table has a fixed size and no lock. Entries that share a set push out the oldest. A race between two threads loses an
+//!    entry, and nothing else.
+
+use crate::metadata::{NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat};
+use crate::store::{Store, join};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The documents that a node may have.
+pub(crate) const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMETADATA];
+
+/// The documents that a node is likely to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Likely {
+    /// Those of a node of version 3.
+    V3,
+    /// Those of an array of version 2.
+    V2Array,
+    /// Any.
+    Any,
+}
+
+impl Likely {
+    fn new(metadata: &NodeMetadata) -> Likely {
+        match metadata {
+            NodeMetadata::Array(array) => Likely::of_array(array.zarr_format),
+            NodeMetadata::Group(group) if group.zarr_format == ZarrFormat::V3 => Likely::V3,
+            NodeMetadata::Group(_) => Likely::Any,
+        }
+    }
+
+    fn of_array(zarr_format: ZarrFormat) -> Likely {
+        match zarr_format {
+            ZarrFormat::V3 => Likely::V3,
+            ZarrFormat::V2 => Likely::V2Array,
+        }
+    }
+
+    /// The names of the documents. `zarr.json` is always among them, because it comes before all others.
+    pub fn documents(self) -> &'static [&'static str] {
+        match self {
+            Likely::V3 => &[ZARR_JSON],
+            Likely::V2Array => &[ZARR_JSON, ZARRAY, ZATTRS],
+            Likely::Any => &DOCUMENTS,
+        }
+    }
+
+    fn number(self) -> u64 {
+        match self {
+            Likely::V3 => 1,
+            Likely::V2Array => 2,
+            Likely::Any => 3,
+        }
+    }
+}
+
+/// Returns the documents that the node at `path` is likely to have: those that it had before; or its siblings; or, up to the
+/// store's root, the groups above it.
+///
+/// Siblings of a node of which nothing is known are taken for version 3 until its documents have come: of many nodes that are
+/// opened at once only the first requests all documents.
+pub(crate) fn likely(store: &dyn Store, path: &str) -> Likely {
+    let full = join(store.name(), path);
+    let mut location = full.as_str();
+    loop {
+        let above = parent(location);
+        let known = look_up(own(location)).or_else(|| look_up(below(above?)));
+        match (known, above) {
+            (Some(known), _) => return known,
+            (None, Some(above)) if location.len() > store.name().len() => location = above,
+            _ => break,
+        }
+    }
+    if let Some(above) = parent(&full) {
+        record(below(above), Likely::V3);
+    }
+    Likely::Any
+}
+
+/// Remembers which documents the node at `path` has.
+pub(crate) fn remember(store: &dyn Store, path: &str, metadata: &NodeMetadata) {
+    let likely = Likely::new(metadata);
+    let location = join(store.name(), path);
+    record(own(&location), likely);
+    if let Some(above) = parent(&location) {
+        record(below(above), likely);
+    }
+}
+
+/// Notes that the node at `path` is likely of this version, unless more is known.
+pub(crate) fn expect(store: &dyn Store, path: &str, zarr_format: ZarrFormat) {
+    let place = own(&join(store.name(), path));
+    if look_up(place).is_none() {
+        record(place, Likely::of_array(zarr_format));
+    }
+}
+
+/// The location one level up; `None` for a bucket or a host.
+fn parent(location: &str) -> Option<&str> {
+    let (above, _) = location.rsplit_once('/')?;
+    (!above.ends_with('/')).then_some(above)
+}
+
+fn own(location: &str) -> u64 {
+    place("own", location)
+}
+
+fn below(location: &str) -> u64 {
+    place("below", location)
+}
+
+fn place(kind: &str, location: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (kind, location).hash(&mut hasher);
+    hasher.finish()
+}
+
+const SETS: usize = 512;
+const ENTRIES: usize = 8;
+
+/// The bits of an entry that hold [`Likely::number`]. The others are those of its place; 0 is no entry.
+const NUMBER: u64 = 3;
+
+type Set = [AtomicU64; ENTRIES];
+
+static TABLE: [Set; SETS] = [const { [const { AtomicU64::new(0) }; ENTRIES] }; SETS];
+
+fn set(place: u64) -> &'static Set {
+    &TABLE[(place >> 32) as usize % SETS]
+}
+
+fn look_up(place: u64) -> Option<Likely> {
+    let entries = set(place).iter().map(|entry| entry.load(Ordering::Relaxed));
+    let entry = entries.into_iter().find(|entry| *entry != 0 && entry & !NUMBER == place & !NUMBER)?;
+    match entry & NUMBER {
+        1 => Some(Likely::V3),
+        2 => Some(Likely::V2Array),
+        _ => Some(Likely::Any),
+    }
+}
+
+fn record(place: u64, likely: Likely) {
+    let mut next = place & !NUMBER | likely.number();
+    // The new entry comes first; each other one moves down, as far as the old entry of the same place or the end.
+    for entry in set(place) {
+        next = entry.swap(next, Ordering::Relaxed);
+        if next & !NUMBER == place & !NUMBER || next == 0 {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_entry_counts() {
+        let at = |location: &str| look_up(own(location));
+        record(own("s3://a/b"), Likely::V3);
+        record(own("s3://a/b"), Likely::V2Array);
+        assert_eq!(at("s3://a/b"), Some(Likely::V2Array));
+        assert_eq!((at("s3://a/c"), look_up(below("s3://a/b"))), (None, None));
+        assert_eq!(parent("s3://bucket/a/b"), Some("s3://bucket/a"));
+        assert_eq!(parent("s3://bucket"), None);
+    }
+
+    #[test]
+    fn a_full_set_drops_its_oldest_entry() {
+        let places: Vec<u64> = (1..=ENTRIES as u64 + 1).map(|number| 77 << 32 | number << 8).collect();
+        places.iter().for_each(|place| record(*place, Likely::V3));
+        let known: Vec<bool> = places.iter().map(|place| look_up(*place).is_some()).collect();
+        assert!(!known[0]);
+        assert!(known[1..].iter().all(|known| *known));
+    }
+}

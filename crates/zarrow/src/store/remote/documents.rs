@@ -1,0 +1,79 @@
+//! Whole values that are requested at once.
+
+use crate::error::Result;
+use crate::store::remote::adapter::{document_request, whole};
+use crate::store::remote::{Collector, Fetched, OnDone, RemoteStore, RequestHandle};
+use crate::store::{Got, check_key};
+use std::sync::Arc;
+use zarrow_array::fork::Mutex;
+
+/// Requests the values under `keys`, each with its limit, and calls `done` with them in their order: when all have come, or
+/// as soon as the first of them is known to exist. Then the others may be `None`, and their requests end by themselves:
+/// cancelling them would close their connections.
+pub(crate) fn documents(
+    store: &dyn RemoteStore,
+    keys: &[(String, u64)],
+    done: OnDone<Vec<Got>>,
+) -> RequestHandle {
+    if let Err(error) = keys.iter().try_for_each(|(key, _)| check_key(key)) {
+        done(Err(error));
+        return RequestHandle::ended();
+    }
+    let found = keys.iter().map(|_| Ok(None)).collect();
+    let state = State { found, left: keys.len(), done: Some(done), handles: Vec::new() };
+    let pending = Arc::new(Pending(Mutex::new(state)));
+    for (place, (key, limit)) in keys.iter().enumerate() {
+        let (own, limit) = (Arc::clone(&pending), *limit);
+        let came = move |fetched: Result<Fetched>| {
+            own.came(place, fetched.and_then(|fetched| whole(fetched, limit)));
+        };
+        let handle = store.submit(document_request(key), Box::new(Collector::new(limit, Box::new(came))));
+        pending.keep(handle);
+    }
+    RequestHandle::new(move || pending.cancel())
+}
+
+/// Requests that are under way.
+struct Pending(Mutex<State>);
+
+struct State {
+    found: Vec<Got>,
+    /// Answers that have not come.
+    left: usize,
+    /// `None` when it was called.
+    done: Option<OnDone<Vec<Got>>>,
+    handles: Vec<RequestHandle>,
+}
+
+impl Pending {
+    fn came(&self, place: usize, got: Got) {
+        let mut state = self.0.lock();
+        let decides = place == 0 && !matches!(got, Ok(None));
+        state.left -= 1;
+        let replaced = state.found.get_mut(place).map(|found| std::mem::replace(found, got));
+        let is_enough = decides || state.left == 0;
+        let done = if is_enough { state.done.take() } else { None };
+        let (found, handles) = match &done {
+            Some(_) => (std::mem::take(&mut state.found), std::mem::take(&mut state.handles)),
+            None => (Vec::new(), Vec::new()),
+        };
+        drop(state);
+        drop((replaced, handles));
+        if let Some(done) = done {
+            done(Ok(found));
+        }
+    }
+
+    fn keep(&self, handle: RequestHandle) {
+        let mut state = self.0.lock();
+        if state.done.is_some() {
+            state.handles.push(handle);
+        }
+    }
+
+    /// Stops the requests. What is over stays as it is.
+    fn cancel(&self) {
+        let handles = std::mem::take(&mut self.0.lock().handles);
+        handles.iter().for_each(RequestHandle::cancel);
+    }
+}
