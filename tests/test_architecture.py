@@ -104,6 +104,24 @@ def test_no_file_is_too_long() -> None:
     assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
+# Each `loop` that is no retry: it walks up a path, runs twice, or waits for an answer.
+OTHER_LOOPS = {"store/filesystem_writer.rs": 1, "hierarchy/create.rs": 1, "store/remote/waiter.rs": 1}
+
+
+def test_every_retry_is_bounded_by_one_type() -> None:
+    unbounded = {}
+    source = ROOT / "crates" / "zarrow" / "src"
+    for folder in ("store", "hierarchy"):
+        for path in files(source / folder, ".rs"):
+            text = (ROOT / path).read_text(encoding="utf-8")
+            name = path.split("/src/")[1]
+            bodies = re.findall(r"^( *)loop \{$(.*?)^\1\}", text, re.MULTILINE | re.DOTALL)
+            count = sum("retry.again(" not in body for _, body in bodies)
+            if count and "tests" not in name and name != "store/interleaving.rs":
+                unbounded[name] = count
+    assert unbounded == OTHER_LOOPS, "ask store::retry::Retry before each further attempt"
+
+
 def test_every_rust_file_says_what_it_is_for() -> None:
     silent = [
         path

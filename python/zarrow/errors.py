@@ -157,4 +157,8 @@ class InternalError(ZarrowError, RuntimeError):
 
 
 class ZarrowWarning(UserWarning):
-    """Something that works and may surprise: a store that other libraries cannot open, a skipped member."""
+    """Something that works and may surprise.
+
+    A store that other libraries cannot open, a skipped member, a change that is stored while the consolidated
+    metadata above it cannot be written.
+    """
