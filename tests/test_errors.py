@@ -187,3 +187,30 @@ def test_a_chunk_that_is_too_long_says_its_own_size(codec, longer):
         zarrow.open(zarrow.MemoryStore(short | {"c/0": long["c/0"]}))[:]
     assert raised.value.kind == "wrong_size"
     assert f"decodes to {size + longer} bytes, expected {size} by its metadata" in str(raised.value)
+
+
+@pytest.mark.parametrize("given", ["yes", 1, None, [True]])
+def test_flags_are_refused_in_words_of_python(tmp_path, given):
+    group = zarrow.create_group(tmp_path / "a.zarr")
+    array = group.create_array("a", data=[1, 2])
+    for call in (
+        lambda: array.read(mmap=given),
+        lambda: array.write(slice(None), 3, write_empty_chunks=given),
+        lambda: group.create_group("b", overwrite=given),
+        lambda: group.require_group("b", overwrite=given),
+    ):
+        with pytest.raises(TypeError, match=f"^expected True or False, got {type(given).__name__}\n"):
+            call()
+    assert array.read(mmap=np.True_)[...].tolist() == [1, 2]
+    with pytest.raises(TypeError, match="expected a dict as storage_options, got str"):
+        zarrow.CloudStore("s3://bucket", "anon")
+
+
+def test_bounds_are_those_that_hold(tmp_path):
+    array = zarrow.create_array(tmp_path / "a.zarr", shape=(2,), dtype="i1")
+    for call in (lambda: array.resize(-1), lambda: zarrow.zeros([-1])):
+        with pytest.raises(ValueError, match=r"expected integers from 0 to 2\^63 - 1"):
+            call()
+    scalar = zarrow.create_array(tmp_path / "b.zarr", data=5)
+    with pytest.raises(IndexError, match=r"an array of shape \(\) has no axis to append along"):
+        scalar.append([1])

@@ -273,3 +273,16 @@ def test_a_form_of_missing_elements_that_there_is_not(tmp_path):
 def test_a_store_in_memory_names_the_key_that_is_in_the_way() -> None:
     with pytest.raises(zarrow.StoreError, match='path "a/b"'):
         zarrow.MemoryStore({"a": b"", "a/b": b""})
+
+
+def test_what_is_neither_a_folder_nor_a_file(folder):
+    os.mkfifo("pipe")
+    (folder / "link").symlink_to("nowhere")
+    for place, told in [
+        ("/dev/zero", "this is a device, a pipe or a socket; a store is a folder"),
+        ("pipe", "this is a device, a pipe or a socket; a store is a folder"),
+        ("link", "this is a link to 'nowhere', which does not exist"),
+    ]:
+        with pytest.raises(zarrow.NotFoundError, match=told) as raised:
+            zarrow.open(place)
+        assert "did you mean" not in str(raised.value)

@@ -47,10 +47,18 @@ def explain(store: str) -> str | None:
             return _folder(place)
         if place.is_file():
             return _file(place)
+        if os.path.lexists(place):
+            return _special(place)
         # The names that stores in memory and objects of Python have.
         return None if store == "memory" or store.startswith("<") else _nothing(store, place)
     except OSError:
         return None
+
+
+def _special(place: Path) -> str:
+    if place.is_symlink():
+        return f"this is a link to {str(place.readlink())!r}, which does not exist"
+    return "this is a device, a pipe or a socket; a store is a folder"
 
 
 def _nothing(store: str, place: Path) -> str:

@@ -15,6 +15,7 @@ use crate::node::indexer::Indexer;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::out::Out;
 use crate::node::{array_summary, attributes, metadata, missing};
+use crate::python::argument::{axis_to_append, flag};
 use crate::python::error::{Attempt, Raise, indexing};
 use crate::python::interrupt::{changing, interruptible, waiting};
 use crate::python::json;
@@ -328,7 +329,7 @@ impl Array {
         py: Python<'py>,
         selection: Option<Bound<'py, PyAny>>,
         out: Option<Bound<'py, PyAny>>,
-        mmap: bool,
+        #[pyo3(from_py_with = flag)] mmap: bool,
         mask: Option<Bound<'py, PyAny>>,
         order: &str,
         device: Option<Bound<'py, PyAny>>,
@@ -389,7 +390,7 @@ impl Array {
         value: &Bound<'_, PyAny>,
         casting: &str,
         durability: Option<&str>,
-        write_empty_chunks: bool,
+        #[pyo3(from_py_with = flag)] write_empty_chunks: bool,
     ) -> PyResult<()> {
         let options = Writing { durability, write_empty_chunks, casting };
         self.write_by(selection, value, Indexing::Plain, options)
@@ -427,7 +428,7 @@ impl Array {
             None => shape.extract::<u64>().map(|extent| vec![extent]),
         };
         let shape = extents.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
-            true => PyValueError::new_err(format!("shape is {shape}, expected integers from 0 to 2^64 - 1")),
+            true => PyValueError::new_err(format!("shape is {shape}, expected integers from 0 to 2^63 - 1")),
             false => error,
         })?;
         self.change(py, |array, interrupt| {
@@ -441,18 +442,7 @@ impl Array {
     fn append<'py>(&self, value: &Bound<'py, PyAny>, axis: isize) -> PyResult<Bound<'py, PyTuple>> {
         let py = value.py();
         let array = self.inner();
-        let ndim = array.shape().len();
-        let counted = if axis < 0 { ndim.checked_add_signed(axis) } else { usize::try_from(axis).ok() };
-        let axis = counted.filter(|axis| *axis < ndim).ok_or_else(|| {
-            indexing(
-                py,
-                format!(
-                    "axis {axis} of an array of {ndim} axes: expected {} to {}",
-                    -(ndim as isize),
-                    ndim as isize - 1
-                ),
-            )
-        })?;
+        let axis = axis_to_append(py, axis, array.shape().len())?;
         let input = ArrayInput::new(value, array.data_type(), array_input::CASTING, Some(array.metadata()))?;
         let shape = self.change(py, |array, interrupt| {
             // SAFETY: as for writing.

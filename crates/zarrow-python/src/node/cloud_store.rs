@@ -1,6 +1,7 @@
 //! Stores in the cloud as Python names them: by URL, with fsspec's `storage_options`.
 
 use crate::node::remote_zip;
+use crate::python::argument::dict;
 use crate::python::error::Raise;
 use crate::python::json;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -58,7 +59,8 @@ pub fn beneath(store: &dyn Store) -> Option<&zarrow_cloud::CloudStore> {
 impl CloudStore {
     #[new]
     #[pyo3(signature = (url, /, storage_options = None))]
-    fn new(py: Python<'_>, url: &str, storage_options: Option<&Bound<'_, PyDict>>) -> PyResult<CloudStore> {
+    fn new(py: Python<'_>, url: &str, storage_options: Option<&Bound<'_, PyAny>>) -> PyResult<CloudStore> {
+        let storage_options = storage_options.map(|options| dict(options, "storage_options")).transpose()?;
         let options = match storage_options {
             Some(options) => {
                 let map = serde_json::Value::Object(json::map(&plain(options)?)?);
@@ -125,13 +127,10 @@ pub fn _with_options<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = store.py();
     let Some(options) = storage_options else { return Ok(store.clone()) };
-    let Ok(options) = options.cast::<PyDict>() else {
-        let found = options.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("storage_options is of type {found}, expected a dict")));
-    };
+    let options = dict(options, "storage_options")?;
     match store.extract::<&str>() {
         Ok(url) if is_cloud_url(url) => {
-            Ok(Bound::new(py, CloudStore::new(py, url, Some(options))?)?.into_any())
+            Ok(Bound::new(py, CloudStore::new(py, url, Some(options.as_any()))?)?.into_any())
         }
         _ if options.is_empty() => Ok(store.clone()),
         _ => Err(PyValueError::new_err(

@@ -7,6 +7,7 @@ use crate::node::array_parts::ArrayParts;
 use crate::node::fill_value;
 use crate::node::group::Group;
 use crate::node::store::StoreLocation;
+use crate::python::argument::flag;
 use crate::python::error::Raise;
 use crate::python::interrupt::{changing, waiting};
 use crate::python::json;
@@ -133,7 +134,7 @@ pub fn _create_group<'py>(
     path: &str,
     attributes: &Bound<'py, PyDict>,
     zarr_format: u64,
-    overwrite: bool,
+    #[pyo3(from_py_with = flag)] overwrite: bool,
     durability: &str,
 ) -> PyResult<Group> {
     let py = target.py();
@@ -237,6 +238,6 @@ fn builder(
 fn extents(key: &str, value: Option<Value>) -> PyResult<Option<Vec<u64>>> {
     let Some(value) = value else { return Ok(None) };
     let extents = value.as_array().and_then(|items| items.iter().map(Value::as_u64).collect());
-    let message = || PyValueError::new_err(format!("{key} is {value}, expected integers from 0 to 2^64 - 1"));
+    let message = || PyValueError::new_err(format!("{key} is {value}, expected integers from 0 to 2^63 - 1"));
     extents.map(Some).ok_or_else(message)
 }

@@ -13,6 +13,7 @@ use crate::node::open::node;
 use crate::node::origin::{self, Origin, Reduced};
 use crate::node::tree::{self, Tree};
 use crate::node::{attributes, metadata, missing};
+use crate::python::argument::flag;
 use crate::python::error::{Raise, warning};
 use crate::python::importing::import;
 use crate::python::interrupt::{changing, interruptible, waiting};
@@ -191,7 +192,7 @@ impl Group {
         slf: &Bound<'py, Self>,
         name: NodePath,
         attributes: Option<Bound<'py, PyAny>>,
-        overwrite: bool,
+        #[pyo3(from_py_with = flag)] overwrite: bool,
     ) -> PyResult<Group> {
         let attributes = match attributes {
             // Any mapping becomes a dict.
@@ -209,7 +210,7 @@ impl Group {
     fn require_group<'py>(
         slf: &Bound<'py, Self>,
         name: NodePath,
-        overwrite: bool,
+        #[pyo3(from_py_with = flag)] overwrite: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, path) = (slf.py(), &*name);
         if overwrite || !slf.get().has(py, path)? {

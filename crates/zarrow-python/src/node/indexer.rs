@@ -5,6 +5,7 @@ use crate::index::advanced::Indexing;
 use crate::node::array::Array;
 use crate::node::array_input::Writing;
 use crate::node::origin::Reduced;
+use crate::python::argument::flag;
 use pyo3::prelude::*;
 use pyo3::types::PyEllipsis;
 use zarrow::visible;
@@ -81,7 +82,7 @@ impl Indexer {
         value: &Bound<'_, PyAny>,
         casting: &str,
         durability: Option<&str>,
-        write_empty_chunks: bool,
+        #[pyo3(from_py_with = flag)] write_empty_chunks: bool,
     ) -> PyResult<()> {
         let options = Writing { durability, write_empty_chunks, casting };
         self.array.get().write_by(selection, value, self.kind, options)

@@ -3,6 +3,7 @@
 #[macro_use]
 pub mod help;
 
+pub mod argument;
 pub mod c_entry;
 pub mod cancellation;
 pub mod error;
