@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import multiprocessing
+import pickle
+import subprocess
+import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -280,3 +285,65 @@ def test_what_python_does_not_read_is_refused(tmp_path, text):
         json.loads(text)
     with pytest.raises(zarrow.MetadataError):
         zarrow.open(tmp_path)
+
+
+CHANGES: dict[str, Any] = {
+    "append": lambda attrs: attrs["list"].append(1),
+    "item": lambda attrs: attrs["list"].__setitem__(0, 1),
+    "nested": lambda attrs: attrs["dict"]["inner"][0].update(a=2),
+    "values": lambda attrs: [value.clear() for value in attrs.values()],
+    "dict": lambda attrs: dict(attrs)["list"].sort(),
+    "get": lambda attrs: attrs.get("list").extend([1]),
+    "setdefault": lambda attrs: attrs.setdefault("new", []).append(1),
+    "variable": lambda attrs: (value := attrs["list"]).reverse() or value.pop(),
+}
+
+
+@pytest.fixture
+def nested() -> zarrow.Group:
+    values = {"list": [2, 1], "dict": {"inner": [{"a": 1}]}}
+    return zarrow.create_group(zarrow.MemoryStore(), attributes=values)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
+def test_a_change_of_a_value_that_is_not_stored_warns(nested: zarrow.Group, change: Any) -> None:
+    before = nested.attrs.asdict() | ({"new": []} if change is CHANGES["setdefault"] else {})
+    with pytest.warns(zarrow.ZarrowWarning, match=r"a change of attrs\['\w+'\] is not stored") as caught:
+        change(nested.attrs)
+    assert Path(caught[0].filename).samefile(__file__) and nested.attrs == before
+
+
+def test_a_change_that_is_stored_does_not_warn(nested: zarrow.Group) -> None:
+    value = nested.attrs["list"]
+    value.append(3)
+    nested.attrs["list"] = value
+    nested.attrs["list"] += [4]
+    whole = dict(nested.attrs)
+    whole["dict"]["inner"][0]["a"] = 5
+    nested.attrs.update(whole)
+    assert nested.attrs == {"list": [2, 1, 3, 4], "dict": {"inner": [{"a": 5}]}}
+    renamed = nested.attrs["dict"]
+    renamed["inner"].append(1)
+    other = zarrow.create_group(zarrow.MemoryStore(), attributes={"other": renamed["inner"]})
+    assert other.attrs["other"] == [{"a": 5}, 1]
+    nested.attrs.asdict()["list"].append(1)
+    nested.attrs.pop("list").append(1)
+    for copied in (copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
+        plain = copied(nested.attrs["dict"])
+        assert type(plain) is dict and plain == {"inner": [{"a": 5}]}
+        if copied is not copy.copy:
+            plain["inner"].append(1)
+    assert json.dumps(nested.attrs["dict"]) == '{"inner": [{"a": 5}]}'
+
+
+def test_a_change_that_is_never_stored_warns_at_the_end() -> None:
+    program = (
+        "import zarrow\n"
+        "group = zarrow.create_group(zarrow.MemoryStore(), attributes={'list': [1]})\n"
+        "value = group.attrs['list']\n"
+        "value.append(2)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stderr.count("a change of attrs['list'] is not stored") == 1

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Protocol
 
+from zarrow.attribute_values import tracked
+
 __all__ = ["Attributes"]
 
 
@@ -28,7 +30,7 @@ class Attributes(MutableMapping[str, Any]):
     Reading gives what the Array or Group object knows: what was stored when it was opened, and what it stored
     itself since. Every change is stored when it is made: the attributes that are changed, and no others, so
     that two who change different ones do not undo each other. A list or dict that is stored as a value is a
-    new one at every look: changing it changes nothing, store it again.
+    copy: to change it, take the value, change it and store it again. A change that is not stored warns.
 
     Values are what Python's `json` writes and reads: None, bool, int of any size, float, str, lists and dicts
     of these with text as keys. Scalars and arrays of NumPy's are stored as the numbers or lists they are.
@@ -43,6 +45,11 @@ class Attributes(MutableMapping[str, Any]):
         `json` cannot say the value. Nothing was changed then.
     NotFoundError
         The array or group was erased meanwhile (a `FileNotFoundError`).
+
+    Warns
+    -----
+    ZarrowWarning
+        A list or dict of a value was changed, and not stored again.
 
     Examples
     --------
@@ -61,7 +68,7 @@ class Attributes(MutableMapping[str, Any]):
         self._node = node
 
     def __getitem__(self, key: str) -> Any:
-        return self._node._attributes()[key]
+        return tracked(key, self._node._attributes()[key])
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._node._change_attributes("update", {key: value})
@@ -80,6 +87,20 @@ class Attributes(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         """Show the attributes as a dict does."""
         return repr(self.asdict())
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Remove an attribute and give its value; if there is none, give the default."""
+        found = self._node._attributes()
+        if key not in found and default:
+            return default[0]
+        del self[key]
+        return found[key]
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Give an attribute; if there is none, store the default first."""
+        if key not in self:
+            self[key] = default
+        return self[key]
 
     def asdict(self) -> dict[str, Any]:
         """Give the attributes as a new dict."""

@@ -6,11 +6,12 @@ use crate::exec::{Cache, Presence, Reader, SeenVersion, Values, Writer};
 use crate::hierarchy::AttributeChange;
 use crate::hierarchy::attributes::StoredNode;
 use crate::hierarchy::revision;
-use crate::metadata::{ArrayMetadata, ChunkGrid, NodeMetadata};
+use crate::metadata::{ArrayMetadata, Attributes, ChunkGrid, NodeMetadata};
 use crate::options::{OpenOptions, ReadOptions, WriteOptions};
 use crate::selection::{Index, IntoSelection, Selection};
 use crate::store::Store;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::{Buffer, DataType, DecodedArray, shape};
@@ -31,7 +32,7 @@ use zarrow_array::{Buffer, DataType, DecodedArray, shape};
 /// assert_eq!(backwards.as_slice::<i16>()?, [7, 7, 2, 1]);
 /// # Ok::<(), zarrow::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Array {
     store: Arc<dyn Store>,
     path: String,
@@ -47,6 +48,18 @@ pub struct Array {
     has_document: bool,
     /// The number of the last change of this process that the metadata have in them.
     revision: u64,
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Array")
+            .field("store", &self.store.name())
+            .field("path", &self.path)
+            .field("shape", &self.metadata.shape)
+            .field("data_type", &format_args!("{}", self.metadata.data_type))
+            .finish_non_exhaustive()
+    }
 }
 
 /// Bytes of shard indexes that an array keeps.
@@ -137,6 +150,12 @@ impl Array {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// The attributes: what the user stored beside the array.
+    #[must_use]
+    pub fn attributes(&self) -> &Attributes {
+        &self.metadata.attributes
     }
 
     /// The path in the store, `""` for the root.

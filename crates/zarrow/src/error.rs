@@ -194,8 +194,8 @@ pub struct Context {
 ///     error.to_string(),
 ///     "no Zarr array or group here (store data.zarr, path \"temperature\")"
 /// );
+/// assert_eq!(format!("{error:?}"), error.to_string());
 /// ```
-#[derive(Debug)]
 pub struct Error(Box<(ErrorKind, Context, Option<String>)>);
 
 impl Error {
@@ -258,6 +258,13 @@ impl Error {
         self.0.1.store.get_or_insert_with(|| store.to_owned());
         self.0.1.path.get_or_insert_with(|| path.to_owned());
         self
+    }
+}
+
+/// The sentence of `Display`: what `unwrap` and a `main` that returns the error print.
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }
 

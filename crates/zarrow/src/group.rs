@@ -20,6 +20,7 @@ use crate::node_documents::read_each;
 use crate::open::{Node, node, node_with_document, open_node};
 use crate::options::{OpenOptions, WriteOptions};
 use crate::store::{Listed, Store, Version, check_key, join, normalize_path};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zarrow_array::allocation::{self, Grow};
@@ -45,7 +46,7 @@ pub type Members = Vec<(String, Result<Node>)>;
 ///
 /// Where the metadata of everything below was consolidated, the group takes it from there and lists no folder. What this
 /// process changes below, by whichever handle, is seen all the same ([`changed`](Group::changed)).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Group {
     store: Arc<dyn Store>,
     path: String,
@@ -55,6 +56,17 @@ pub struct Group {
     revision: u64,
     /// The number up to which no change concerned the document of a consolidated group, and the version of the document.
     unchanged: Arc<[AtomicU64; 2]>,
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Group")
+            .field("store", &self.store.name())
+            .field("path", &self.path)
+            .field("zarr_format", &self.zarr_format())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Group {

@@ -53,8 +53,8 @@ pub use exec::{
 };
 pub use group::{Group, Members};
 pub use hierarchy::{
-    ArrayBuilder, AttributeChange, Existing, Source, create_array, create_array_from, create_array_with,
-    create_group, new_path,
+    ArrayBuilder, AttributeChange, DimensionName, Existing, NewFillValue, Source, create_array,
+    create_array_from, create_array_with, create_group, new_path,
 };
 pub use memory::Strided;
 pub use metadata::ZarrFormat;

@@ -91,13 +91,31 @@ impl Group {
         open(Arc::new(FilesystemStore::open(path)?), "")?.into_group()
     }
 
-    /// Creates a group of version 3 in the folder `path`, and the folders above it that are not there.
+    /// Creates a group of version 3 in the folder `path`, and the missing folders above it.
     ///
     /// # Errors
     /// As [`create_group`](crate::create_group).
     pub fn create(path: impl AsRef<Path>) -> Result<Group> {
+        Group::create_with(path, Existing::Refuse)
+    }
+
+    /// As [`create`](Group::create), with what becomes of an existing node.
+    ///
+    /// # Errors
+    /// As [`create_group`](crate::create_group).
+    ///
+    /// ```
+    /// use zarrow::{Existing, Group};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("data.zarr");
+    /// Group::create(&path)?;
+    /// assert!(Group::create(&path).is_err());
+    /// Group::create_with(&path, Existing::Erase)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create_with(path: impl AsRef<Path>, existing: Existing) -> Result<Group> {
         let store = Arc::new(FilesystemStore::create(path)?);
-        let (existing, options) = (Existing::Refuse, OpenOptions::default());
+        let options = OpenOptions::default();
         create_group(store, "", ZarrFormat::V3, Attributes::default(), existing, &options)
     }
 }

@@ -50,7 +50,10 @@ pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
     writer.dict(dict, 0)?;
     // What may be stored is for the store to say, which has its own limits.
     let limits = MetadataLimits::default().max_metadata_nbytes(u64::MAX);
-    Attributes::parse(&writer.text, &limits).map_err(zarrow::Error::from).raise(dict.py())
+    let attributes =
+        Attributes::parse(&writer.text, &limits).map_err(zarrow::Error::from).raise(dict.py())?;
+    import(dict.py(), "zarrow.attribute_values")?.call_method1("note_stored", (dict,))?;
+    Ok(attributes)
 }
 
 /// The JSON object that `dict` stands for, as [`attributes`].

@@ -13,7 +13,7 @@ use crate::metadata::{
     dimension_names, parse_v2_array, parse_v3,
 };
 use crate::options::DecodeLimits;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use zarrow_array::DataType;
 
 /// An array that is to be created: its shape and data type, and what differs from the usual.
@@ -34,7 +34,7 @@ pub struct ArrayBuilder {
     chunk_shape: Option<Vec<u64>>,
     shard_shape: Option<Vec<u64>>,
     has_automatic_shards: bool,
-    fill_value: Option<FillValue>,
+    fill_value: Option<NewFillValue>,
     has_fill_value: bool,
     filters: Vec<CodecMetadata>,
     serializer: Option<CodecMetadata>,
@@ -98,10 +98,19 @@ impl ArrayBuilder {
         ArrayBuilder { has_automatic_shards, ..self }
     }
 
-    /// What an element is that was not written: without it zero, NaT of times, the empty string, or missing.
+    /// What an element is that was not written, as a [`FillValue`], a number, a bool or a text: without it zero, NaT of times,
+    /// the empty string, or missing.
+    ///
+    /// ```
+    /// use zarrow::{ArrayBuilder, Number};
+    /// let metadata = ArrayBuilder::new([3], Number::Float32).fill_value(f32::NAN).build()?;
+    /// assert_eq!(metadata.fill_value, zarrow::metadata::FillValue::Fixed(f32::NAN.to_ne_bytes().to_vec()));
+    /// assert!(ArrayBuilder::new([3], Number::UInt8).fill_value(-1).build().is_err());
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
     #[must_use]
-    pub fn fill_value(self, fill_value: FillValue) -> Self {
-        ArrayBuilder { fill_value: Some(fill_value), ..self }
+    pub fn fill_value(self, fill_value: impl Into<NewFillValue>) -> Self {
+        ArrayBuilder { fill_value: Some(fill_value.into()), ..self }
     }
 
     /// Leaves the fill value undefined, as version 2 alone can: every chunk is stored, and readers mask no element. xarray
@@ -155,9 +164,16 @@ impl ArrayBuilder {
 
     /// Dimension names, `None` for an unnamed dimension. Version 2 keeps them in the attribute `_ARRAY_DIMENSIONS`, which has
     /// a name for every dimension. Without this call, a valid `_ARRAY_DIMENSIONS` among the attributes sets them.
+    ///
+    /// ```
+    /// use zarrow::{ArrayBuilder, Number};
+    /// let metadata = ArrayBuilder::new([3, 4], Number::Float32).dimension_names(&["y", "x"]).build()?;
+    /// assert_eq!(metadata.dimension_names, Some(vec![Some("y".to_owned()), Some("x".to_owned())]));
+    /// # Ok::<(), zarrow::Error>(())
+    /// ```
     #[must_use]
-    pub fn dimension_names(self, names: impl Into<Vec<Option<String>>>) -> Self {
-        ArrayBuilder { dimension_names: Some(names.into()), ..self }
+    pub fn dimension_names<N: DimensionName>(self, names: impl IntoIterator<Item = N>) -> Self {
+        ArrayBuilder { dimension_names: Some(names.into_iter().map(N::into_name).collect()), ..self }
     }
 
     /// What is stored beside the array.
@@ -199,7 +215,10 @@ impl ArrayBuilder {
                 ZarrFormat::V2 => ChunkKeyEncoding::V2 { separator: '.' },
                 ZarrFormat::V3 => ChunkKeyEncoding::Default { separator: '/' },
             }),
-            fill_value: self.fill_value.clone().unwrap_or_else(|| FillValue::open(&self.data_type)),
+            fill_value: match &self.fill_value {
+                Some(given) => given.to_value(&self.data_type)?,
+                None => FillValue::open(&self.data_type),
+            },
             codecs: self.chain(&chunk_shape)?,
             attributes,
             dimension_names,
@@ -323,6 +342,98 @@ impl ArrayBuilder {
         ];
         let configuration = configuration.map(|(key, value)| (key.to_owned(), value));
         Ok(vec![CodecMetadata::new("sharding_indexed", Map::from_iter(configuration))])
+    }
+}
+
+/// A fill value for an [`ArrayBuilder`]: a [`FillValue`], or a number, a bool or a text that becomes one of the data type.
+#[derive(Debug, Clone)]
+pub struct NewFillValue(Given);
+
+#[derive(Debug, Clone)]
+enum Given {
+    Value(FillValue),
+    /// As a document says it.
+    Json(Value),
+}
+
+impl NewFillValue {
+    fn to_value(&self, data_type: &DataType) -> Result<FillValue> {
+        match (&self.0, data_type) {
+            (Given::Value(value), _) => Ok(value.clone()),
+            (given @ Given::Json(_), DataType::Optional(inner)) => {
+                Ok(FillValue::Present(Box::new(NewFillValue(given.clone()).to_value(inner)?)))
+            }
+            (Given::Json(json), plain) => Ok(FillValue::parse(json, plain, ZarrFormat::V3)?),
+        }
+    }
+}
+
+impl From<FillValue> for NewFillValue {
+    fn from(value: FillValue) -> NewFillValue {
+        NewFillValue(Given::Value(value))
+    }
+}
+
+impl From<f64> for NewFillValue {
+    fn from(value: f64) -> NewFillValue {
+        let text = || {
+            if value.is_nan() {
+                "NaN"
+            } else if value > 0.0 {
+                "Infinity"
+            } else {
+                "-Infinity"
+            }
+        };
+        NewFillValue(Given::Json(if value.is_finite() { Value::from(value) } else { text().into() }))
+    }
+}
+
+impl From<f32> for NewFillValue {
+    fn from(value: f32) -> NewFillValue {
+        f64::from(value).into()
+    }
+}
+
+macro_rules! from_json {
+    ($($plain:ty),*) => {
+        $(impl From<$plain> for NewFillValue {
+            fn from(value: $plain) -> NewFillValue {
+                NewFillValue(Given::Json(Value::from(value)))
+            }
+        })*
+    };
+}
+
+from_json!(i8, i16, i32, i64, u8, u16, u32, u64, bool, &str, String);
+
+/// A dimension name for an [`ArrayBuilder`]: a text, or `None` for an unnamed dimension.
+pub trait DimensionName {
+    /// The name as metadata have it.
+    fn into_name(self) -> Option<String>;
+}
+
+impl DimensionName for String {
+    fn into_name(self) -> Option<String> {
+        Some(self)
+    }
+}
+
+impl DimensionName for &str {
+    fn into_name(self) -> Option<String> {
+        Some(self.to_owned())
+    }
+}
+
+impl<N: Clone + DimensionName> DimensionName for &N {
+    fn into_name(self) -> Option<String> {
+        self.clone().into_name()
+    }
+}
+
+impl<N: DimensionName> DimensionName for Option<N> {
+    fn into_name(self) -> Option<String> {
+        self.and_then(N::into_name)
     }
 }
 

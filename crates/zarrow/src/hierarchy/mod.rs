@@ -29,7 +29,7 @@ pub(crate) mod unfinished;
 mod tests;
 
 pub use attributes::AttributeChange;
-pub use builder::ArrayBuilder;
+pub use builder::{ArrayBuilder, DimensionName, NewFillValue};
 pub(crate) use create::erase;
 pub use create::{Existing, Source, create_array, create_array_from, create_array_with, create_group};
 pub use node_path::new_path;

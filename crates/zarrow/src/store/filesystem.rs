@@ -44,9 +44,10 @@ impl FilesystemStore {
     /// The store in the folder `path`, which must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where there is no such folder, [`ErrorKind::Io`].
+    /// [`ErrorKind::NotFound`] where there is no such folder, [`ErrorKind::Unsupported`] for a URL, [`ErrorKind::Io`].
     pub fn open(path: impl AsRef<Path>) -> Result<FilesystemStore> {
         let name = path.as_ref().display().to_string();
+        refuse_url(&name)?;
         // Where the working folder is not known a relative path is all there is.
         let place = absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
         // Only names are looked up from it, which takes less than to open it for reading.
@@ -132,6 +133,27 @@ fn io(error: Errno) -> ErrorKind {
 pub(super) fn stat_version(stat: &Stat) -> [u64; 4] {
     let when = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as _);
     [stat.st_dev, stat.st_ino, stat.st_size as u64, when]
+}
+
+/// Refuses a URL, which would name a folder such as `s3:` below the working folder.
+pub(super) fn refuse_url(path: &str) -> Result<()> {
+    let Some((scheme, rest)) = path.split_once("://") else { return Ok(()) };
+    let is_scheme = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.chars().all(|character| character.is_ascii_alphanumeric() || "+-.".contains(character))
+    };
+    if !is_scheme(scheme) {
+        return Ok(());
+    }
+    // A URL may have a user and a password.
+    let text = match scheme {
+        "file" => format!("a file:// URL is not a folder: pass the path {rest:?}"),
+        _ => format!(
+            "a {scheme}:// URL is not a folder: add the crate zarrow-cloud, and open \
+             zarrow_cloud::CloudStore::new(url, StorageOptions::default())? by zarrow::open(Arc::new(store), \"\")"
+        ),
+    };
+    Err(ErrorKind::Unsupported(text).into())
 }
 
 impl Store for FilesystemStore {

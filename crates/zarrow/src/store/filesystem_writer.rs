@@ -23,7 +23,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::file_lock::{FileLock, MODE, disappears, lock_path};
-use crate::store::filesystem::{FilesystemStore, stat_version};
+use crate::store::filesystem::{FilesystemStore, refuse_url, stat_version};
 use crate::store::leftover::{is_still, sweep_below, sweep_folder, try_flock, unique_name};
 use crate::store::owner::Owner;
 use crate::store::retry::{Retry, retry_on_intr};
@@ -63,6 +63,7 @@ impl FilesystemStore {
     /// [`ErrorKind::Write`] where it cannot be made, and as [`open`](FilesystemStore::open).
     pub fn create(path: impl AsRef<Path>) -> Result<FilesystemStore> {
         let name = path.as_ref().display().to_string();
+        refuse_url(&name)?;
         std::fs::create_dir_all(&path)
             .map_err(|error| Error::from(ErrorKind::Write(error)).in_array(&name, ""))?;
         FilesystemStore::open(path)

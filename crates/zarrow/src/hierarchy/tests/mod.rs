@@ -102,7 +102,7 @@ fn descriptions_that_do_not_hold_together() {
         ("metadata", new(&[1 << 62, 1 << 62])),
         ("metadata", new(&[4]).chunk_shape([1 << 62])),
         ("metadata", new(&[u64::MAX])),
-        ("metadata", new(&[4]).dimension_names([None, None])),
+        ("metadata", new(&[4]).dimension_names([None::<&str>, None])),
         ("metadata", new(&[4]).fill_value(FillValue::Fixed(vec![0; 3]))),
         ("metadata", new(&[4]).fill_value(FillValue::Missing)),
         ("metadata", new(&[1; 33])),
@@ -114,13 +114,69 @@ fn descriptions_that_do_not_hold_together() {
         ("unknown_codec", new(&[4]).compressors([codec("unheard")])),
         ("metadata", new(&[4]).codecs([])),
         ("metadata", new(&[4]).zarr_format(ZarrFormat::V2).shard_shape([4])),
-        ("metadata", new(&[4]).zarr_format(ZarrFormat::V2).dimension_names([None])),
+        ("metadata", new(&[4]).zarr_format(ZarrFormat::V2).dimension_names([None::<&str>])),
         ("metadata", new(&[4]).zarr_format(ZarrFormat::V2).compressors([codec("unheard")])),
     ] {
         let refused = builder.build();
         assert!(refused.is_err(), "{builder:?}");
         assert_eq!(code(refused), expected, "{builder:?}");
     }
+}
+
+#[test]
+fn urls_are_refused_and_make_no_folder() {
+    for (url, said) in [
+        ("s3://bucket/data.zarr", "zarrow_cloud::CloudStore::new"),
+        ("https://user:secret@host/x", "zarrow_cloud::CloudStore::new"),
+        ("file:///tmp/x", "pass the path \"/tmp/x\""),
+    ] {
+        for refused in [
+            Group::create(url).map(drop),
+            Group::create_with(url, Existing::Erase).map(drop),
+            Group::open(url).map(drop),
+            crate::Array::open(url).map(drop),
+            FilesystemStore::create(url).map(drop),
+        ] {
+            let text = refused.unwrap_err().to_string();
+            assert!(text.contains(said) && !text.contains("secret"), "{text}");
+        }
+        assert!(!std::path::Path::new(url.split("//").next().unwrap_or_default()).exists());
+    }
+}
+
+#[test]
+#[allow(clippy::needless_borrows_for_generic_args, reason = "users type it so")]
+fn builders_take_numbers_and_texts() {
+    let new = |data_type: DataType| ArrayBuilder::new([2, 3], data_type);
+    let fill = |builder: ArrayBuilder| builder.build().unwrap().fill_value;
+    let fixed = |bytes: &[u8]| FillValue::Fixed(bytes.to_vec());
+    let of = DataType::from;
+    assert_eq!(fill(new(of(Number::Float32)).fill_value(f32::NAN)), fixed(&f32::NAN.to_ne_bytes()));
+    assert_eq!(fill(new(of(Number::Float32)).fill_value(-1.5)), fixed(&(-1.5f32).to_ne_bytes()));
+    assert_eq!(fill(new(of(Number::Float64)).fill_value(f64::INFINITY)), fixed(&f64::INFINITY.to_ne_bytes()));
+    assert_eq!(fill(new(of(Number::Int16)).fill_value(-7)), fixed(&(-7i16).to_ne_bytes()));
+    assert_eq!(fill(new(DataType::String).fill_value("none")), FillValue::Variable(b"none".to_vec()));
+    let optional = DataType::Optional(Box::new(of(Number::UInt8)));
+    assert_eq!(fill(new(optional).fill_value(3)), FillValue::Present(Box::new(fixed(&[3]))));
+    for builder in [new(of(Number::UInt8)).fill_value(-1), new(of(Number::Int16)).fill_value(0.5)] {
+        assert_eq!(code(builder.build()), "metadata");
+    }
+    let names = |builder: ArrayBuilder| builder.build().unwrap().dimension_names.unwrap();
+    let both = [Some("y".to_owned()), Some("x".to_owned())];
+    assert_eq!(names(new(of(Number::Int16)).dimension_names(&["y", "x"])), both);
+    assert_eq!(names(new(of(Number::Int16)).dimension_names(vec!["y".to_owned(), "x".to_owned()])), both);
+    assert_eq!(names(new(of(Number::Int16)).dimension_names([Some("y"), None])), [both[0].clone(), None]);
+}
+
+#[test]
+fn debug_forms_are_short() {
+    let store = memory();
+    array(&store, "a", ZarrFormat::V3).unwrap();
+    let root = opened(&store, "");
+    assert_eq!(format!("{root:?}"), r#"Group { store: "memory", path: "", zarr_format: V3, .. }"#);
+    assert!(format!("{:?}", root.array("a").unwrap()).len() < 120);
+    let error = root.array("missing").unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
 }
 
 #[test]
