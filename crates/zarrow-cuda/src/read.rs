@@ -135,7 +135,7 @@ fn read_by_parts(
 ) -> Result<()> {
     let item_size = result.item_size();
     let array = elements.array();
-    let unit = array.chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
+    let unit = array.innermost_chunk_shape().unwrap_or_else(|| vec![1; array.shape().len()]);
     let parts = selection.parts(&unit, item_size, PART_NBYTES);
     let lanes = Lanes::new(result)?;
     let missing = options.missing;

@@ -224,7 +224,7 @@ impl Share {
 
 /// How many chunks a selection touches, at most.
 fn touched(array: &Array, selection: &Selection) -> u64 {
-    let shape = array.chunk_shape().unwrap_or_default();
+    let shape = array.innermost_chunk_shape().unwrap_or_default();
     let touched = selection.axes().iter().zip(&shape).map(|(axis, extent)| {
         let (count, extent) = (axis.count(), (*extent).max(1));
         match axis {
@@ -241,7 +241,7 @@ fn touched(array: &Array, selection: &Selection) -> u64 {
 /// Bytes that a chunk decodes to.
 fn chunk_nbytes(array: &Array) -> u64 {
     let item_size = array.data_type().item_size().unwrap_or(0) as u64;
-    let shape = array.chunk_shape().unwrap_or_default();
+    let shape = array.innermost_chunk_shape().unwrap_or_default();
     shape.iter().fold(item_size, |nbytes, extent| nbytes.saturating_mul(*extent))
 }
 

@@ -206,15 +206,31 @@ impl Array {
         &self.metadata.data_type
     }
 
-    /// The shape of the chunks that are decoded by themselves: the inner chunks where the array is sharded (the
-    /// innermost, where shards are nested). `None` on a grid of unequal chunks.
+    /// Returns the shape of the chunks, those inside of a shard where the array is sharded. They may be shards
+    /// themselves. `None` on a grid of unequal chunks.
     #[must_use]
     pub fn chunk_shape(&self) -> Option<Vec<u64>> {
+        self.chunk_shape_within(1)
+    }
+
+    /// Returns the shape of the chunks that are decoded by themselves: the innermost of nested shards. `None` on a grid
+    /// of unequal chunks.
+    #[must_use]
+    pub fn innermost_chunk_shape(&self) -> Option<Vec<u64>> {
+        self.chunk_shape_within(usize::MAX)
+    }
+
+    /// The shape of the chunks within at most this many levels of shards.
+    fn chunk_shape_within(&self, levels: usize) -> Option<Vec<u64>> {
         let mut shape = self.outer_chunk_shape()?;
         let mut chain = &*self.chain;
         // Which axis of the array each stored axis is, through the transposes of all levels.
         let mut axes: Vec<usize> = (0..shape.len()).collect();
-        while let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes {
+        let mut level = 0;
+        while level < levels
+            && let ArrayToBytes::Sharding(sharding) = &chain.array_to_bytes
+        {
+            level += 1;
             if let Some(order) = &chain.order {
                 axes = order.iter().map(|axis| axes[*axis]).collect();
             }

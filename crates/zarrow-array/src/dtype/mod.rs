@@ -178,7 +178,7 @@ impl DataType {
     #[must_use]
     pub fn numpy_code(&self) -> Option<String> {
         let time = |kind: &str, unit: TimeUnit, scale: u32| match (unit, scale) {
-            (TimeUnit::Generic, _) => format!("{kind}8"),
+            (TimeUnit::Generic, 1) => format!("{kind}8"),
             (unit, 1) => format!("{kind}8[{}]", unit.code()),
             (unit, scale) => format!("{kind}8[{scale}{}]", unit.code()),
         };

@@ -161,7 +161,20 @@ impl Memory {
             // Text and bytes of one length are text and bytes of any.
             DataType::String => matches!(self.dtype(), DataType::FixedLengthUtf32 { .. }),
             DataType::Bytes => matches!(self.dtype(), DataType::NullTerminatedBytes { .. }),
-            _ if self.dtype().is_variable() => return Err(refused()),
+            _ if self.dtype().is_variable() => {
+                // And the other way round, by the length of the longest: the rules refuse to cut it off.
+                let kind = match (self.dtype(), own) {
+                    (DataType::String, DataType::FixedLengthUtf32 { .. }) => "U",
+                    (DataType::Bytes, DataType::NullTerminatedBytes { .. }) => "S",
+                    _ => return Err(refused()),
+                };
+                let objects = array.call_method1("astype", ("O",))?;
+                let array = objects.call_method1("astype", (kind,))?;
+                return match Self::of(&array, own, false)? {
+                    memory if memory.dtype() == own => Ok(ArrayInput { memory, cast_to: None }),
+                    memory => memory.cast(&array, own, casting),
+                };
+            }
             _ => false,
         };
         if by_length {

@@ -6,7 +6,7 @@ use crate::node::group::{Group, items_of};
 use crate::node::node_path::NodePath;
 use crate::node::store::StoreLocation;
 use crate::node::{array_input, cloud_store, create, metadata};
-use crate::python::error::Raise;
+use crate::python::error::{Raise, warning};
 use crate::python::importing::import;
 use crate::python::interrupt::waiting;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError, PyValueError};
@@ -251,7 +251,23 @@ pub fn num_threads() -> usize {
 /// The Python object of a node.
 pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
     Ok(match node {
-        Node::Array(array) => Array::create(py, array)?.into_any(),
+        Node::Array(array) => {
+            warn_of_null_fill(py, &array)?;
+            Array::create(py, array)?.into_any()
+        }
         Node::Group(group) => Bound::new(py, Group::new(group))?.into_any(),
     })
+}
+
+/// Warns of a null fill value where the format has none: elements of missing chunks are undefined.
+fn warn_of_null_fill(py: Python<'_>, array: &zarrow::Array) -> PyResult<()> {
+    let metadata = array.metadata();
+    if metadata.has_fill_value || metadata.zarr_format == ZarrFormat::V2 {
+        return Ok(());
+    }
+    let message = format!(
+        "{:?} stores null as its fill value, which version 3 does not allow: missing chunks are undefined and read as 0",
+        array.path()
+    );
+    warning(py, &message)
 }

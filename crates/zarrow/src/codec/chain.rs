@@ -185,22 +185,24 @@ impl Chain {
         if self.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" }
     }
 
-    /// Checks what all codecs were set to, those inside of others too: readers are not interested in all of it.
+    /// Checks all settings for a new array with this fill value: those of inner codecs too, and those that matter to
+    /// writers alone.
     ///
     /// # Errors
-    /// As [`compressors`](Chain::compressors).
-    pub fn check_settings(&self) -> Result<()> {
+    /// As [`compressors`](Chain::compressors); [`ErrorKind::BadCodec`] where a filter cannot store the fill value.
+    pub fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
         self.compressors()?;
+        let any = FillValue::Variable(Vec::new());
         match &self.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) => sharding.inner.check_settings(),
-            ArrayToBytes::Filtered(filtered) => filtered.stored.check_settings(),
+            ArrayToBytes::Sharding(sharding) => sharding.inner.check_settings(fill_value),
+            ArrayToBytes::Filtered(filtered) => filtered.check_settings(fill_value),
             ArrayToBytes::IndexedVlen(vlen) => {
-                vlen.index.check_settings()?;
-                vlen.data.check_settings()
+                vlen.index.check_settings(&any)?;
+                vlen.data.check_settings(&any)
             }
             ArrayToBytes::Optional(optional) => {
-                optional.mask.check_settings()?;
-                optional.data.check_settings()
+                optional.mask.check_settings(&any)?;
+                optional.data.check_settings(&any)
             }
             _ => Ok(()),
         }

@@ -12,7 +12,7 @@
 //! Source: the format of pco 1, `standalone` in its documentation; numcodecs `PCodec`.
 
 use crate::codec::chain::ArrayToBytes;
-use crate::codec::definition::{Definition, Stage};
+use crate::codec::definition::{Definition, NumcodecsForm, Stage};
 use crate::codec::number_type::with_type;
 use crate::codec::parameter::{ParameterType, wrong_parameter};
 use crate::error::{Error, ErrorKind, Result};
@@ -35,6 +35,16 @@ pub const DEFINITION: Definition = Definition {
         ("delta_encoding_order", ParameterType::Integer),
         ("equal_pages_up_to", ParameterType::Integer),
     ],
+    // numcodecs from 0.17 on says "no_op" and still reads "none", which earlier versions say: both read "none".
+    numcodecs: Some(NumcodecsForm {
+        read: |configuration, _, _| {
+            if let Some(delta) = configuration.get_mut("delta_spec").filter(|delta| **delta == "no_op") {
+                *delta = "none".into();
+            }
+            Ok(false)
+        },
+        ..NumcodecsForm::SAME
+    }),
     stage: Stage::Serializer(|metadata, layout| {
         layout.only_if(layout.has_fixed_elements())?;
         Ok(Some(ArrayToBytes::Pcodec(Box::new(Pcodec::parse(metadata, layout.data_type)?))))
@@ -111,7 +121,7 @@ impl Pcodec {
                 return Err(wrong("delta_encoding_order", "none beside this delta_spec"));
             }
             (Some(_), _) => {
-                let known = "\"auto\", \"none\", \"try_consecutive\" or \"try_lookback\"";
+                let known = "\"auto\", \"no_op\", \"none\", \"try_consecutive\" or \"try_lookback\"";
                 return Err(wrong("delta_spec", known));
             }
         };

@@ -102,8 +102,8 @@ impl StoredNode<'_> {
         update(self.store, held, &self.key(), limit, self.options.durability, |document| {
             let mut document = document.ok_or(ErrorKind::NotFound)?;
             change(&mut document)?;
-            if self.array.is_some() && self.zarr_format == ZarrFormat::V3 {
-                document.normalise_codecs()?;
+            if self.array.is_some() {
+                document.normalise_array(self.zarr_format)?;
             }
             // What is beside consolidated metadata has to be as short as any other document.
             let consolidated = document.object(consolidate::KEY)?;

@@ -205,6 +205,10 @@ impl ArrayBuilder {
         }
         let (attributes, dimension_names) = self.named_dimensions()?;
         let outer_shape = self.shard_shape.as_ref().unwrap_or(&chunk_shape);
+        // A reader repairs what other writers stored; a new array has to be right.
+        if outer_shape.iter().zip(&self.shape).any(|(chunk, extent)| *chunk == 0 && *extent > 0) {
+            return Err(MetadataError::expected("chunks", "extents above 0", &json!(outer_shape)).into());
+        }
         let metadata = ArrayMetadata {
             has_fill_value: self.has_fill_value || self.zarr_format == ZarrFormat::V3,
             zarr_format: self.zarr_format,
@@ -227,7 +231,7 @@ impl ArrayBuilder {
         let metadata = reread(&metadata.documents()?, &self.limits)?;
         let largest = metadata.chunk_grid.largest_chunk();
         Chain::new(&metadata.codecs, &metadata.data_type, &largest, &metadata.fill_value, &self.limits)?
-            .check_settings()?;
+            .check_settings(&metadata.fill_value)?;
         Ok(metadata)
     }
 

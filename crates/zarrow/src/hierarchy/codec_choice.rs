@@ -2,7 +2,7 @@
 
 use crate::codec::{check_parameters, definition, number_named};
 use crate::error::{ErrorKind, Result};
-use crate::metadata::{CodecMetadata, numpy_name};
+use crate::metadata::{CodecMetadata, numpy_name, parse_data_type};
 use serde_json::{Map, Value, json};
 use zarrow_array::{DataType, Number};
 
@@ -59,6 +59,11 @@ impl CodecMetadata {
             "numcodecs.delta" | "numcodecs.fixedscaleoffset" | "numcodecs.quantize" => ("dtype", "astype"),
             "numcodecs.categorize" => ("dtype", "astype"),
             "numcodecs.astype" => ("decode_dtype", "encode_dtype"),
+            "cast_value" => {
+                let stored = self.configuration.get("data_type").and_then(|name| parse_data_type(name).ok());
+                *data_type = stored.unwrap_or_else(|| data_type.clone());
+                return codec;
+            }
             "numcodecs.packbits" => {
                 *data_type = Number::UInt8.into();
                 return codec;

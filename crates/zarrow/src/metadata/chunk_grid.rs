@@ -165,14 +165,8 @@ impl ChunkGrid {
         value: &Value,
         shape: &[u64],
     ) -> Result<ChunkGrid, MetadataError> {
-        let mut chunk_shape = extents(key, value)?;
+        let chunk_shape = extents(key, value)?;
         check_ndim(chunk_shape.len(), shape)?;
-        for (chunk, extent) in chunk_shape.iter_mut().zip(shape) {
-            // An array without elements may have been written as one chunk of its own shape.
-            if *chunk == 0 && *extent == 0 {
-                *chunk = 1;
-            }
-        }
         if chunk_shape.contains(&0) {
             return Err(MetadataError::expected(key, "chunk extents above 0", value));
         }

@@ -66,6 +66,8 @@ impl Consolidated {
         match member(text, FORMAT.as_bytes()) {
             Some(b"1") => {}
             Some(_) => return Err(MetadataError::invalid(FORMAT, "expected 1")),
+            // Some writers leave it out; there is no other format.
+            None if member(text, METADATA.as_bytes()).is_some() => {}
             None => return Err(MetadataError::MissingKey { key: FORMAT }),
         }
         let text = match member(text, METADATA.as_bytes()) {

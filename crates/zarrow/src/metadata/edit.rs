@@ -14,7 +14,7 @@ use zarrow_array::allocation::{self, Grow};
 
 use super::json::{self, Document};
 use super::members::{Member, indented, key_text, member, members};
-use super::{Attributes, MetadataError, normal_form};
+use super::{Attributes, MetadataError, ZarrFormat, normal_form, repair};
 
 /// The text of a JSON object, to be changed.
 #[derive(Debug, Clone)]
@@ -130,15 +130,26 @@ impl JsonText {
         self.put(key.as_bytes(), &quoted(key)?, &object.0, false)
     }
 
-    /// Gives the codecs of a version 3 array the normal form, where one has another.
-    pub(crate) fn normalise_codecs(&mut self) -> Result<(), MetadataError> {
-        const KEY: &str = "codecs";
-        let text = member(&self.0, KEY.as_bytes());
-        let codecs = text.and_then(|text| serde_json::from_slice(text).ok());
-        if let Some(mut codecs) = codecs
-            && normal_form::normalise(&mut codecs)
-        {
-            self.set(KEY, &codecs)?;
+    /// Gives codecs and chunk grid of an array the form that every reader takes, where they have another.
+    pub(crate) fn normalise_array(&mut self, format: ZarrFormat) -> Result<(), MetadataError> {
+        let value = |text: &JsonText, key: &str| {
+            let value = member(&text.0, key.as_bytes());
+            value.and_then(|value| serde_json::from_slice(value).ok()).unwrap_or(Value::Null)
+        };
+        let shape = value(self, "shape");
+        if format == ZarrFormat::V2 {
+            let mut chunks = value(self, "chunks");
+            return match repair::chunk_shape(&mut chunks, &shape, None) {
+                true => self.set("chunks", &chunks),
+                false => Ok(()),
+            };
+        }
+        let (mut codecs, mut grid) = (value(self, "codecs"), value(self, "chunk_grid"));
+        if normal_form::normalise(&mut codecs) {
+            self.set("codecs", &codecs)?;
+        }
+        if repair::chunk_grid(&mut grid, &shape, &codecs) {
+            self.set("chunk_grid", &grid)?;
         }
         Ok(())
     }
@@ -278,14 +289,14 @@ mod tests {
     #[test]
     fn codecs_get_the_normal_form_and_the_rest_stays() {
         let mut document = text("{\"a\": NaN, \"codecs\": [\"bytes\", {\"name\": \"crc32c\"}], \"b\":1.50}");
-        document.normalise_codecs().unwrap();
+        document.normalise_array(ZarrFormat::V3).unwrap();
         let normal = shown(document.clone());
         assert!(
             normal.starts_with("{\"a\": NaN, \"codecs\": [") && normal.ends_with("], \"b\":1.50}"),
             "{normal}"
         );
         assert_eq!(normal.matches("\"configuration\": {}").count(), 2);
-        document.normalise_codecs().unwrap();
+        document.normalise_array(ZarrFormat::V3).unwrap();
         assert_eq!(shown(document), normal);
     }
 

@@ -219,7 +219,7 @@ fn item(value: &Value, data_type: &DataType, format: ZarrFormat) -> Option<Vec<u
     match data_type {
         DataType::Number(Number::Bool) => boolean(value).map(|value| vec![u8::from(value)]),
         DataType::Number(number) => match number.part() {
-            None => integer(value, *number).or_else(|| float(value, *number)),
+            None => integer_or_text(value, *number).or_else(|| float(value, *number)),
             Some(part) => {
                 let zero = Value::from(0);
                 let (real, imaginary) = match value.as_array().map(Vec::as_slice) {
@@ -283,6 +283,13 @@ fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
+/// An integer of the type `number`, which some writers store as text; `None` where that is no integer type.
+fn integer_or_text(value: &Value, number: Number) -> Option<Vec<u8>> {
+    let Some(text) = value.as_str().map(str::trim) else { return integer(value, number) };
+    let parsed = text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from));
+    integer(&parsed.ok()?, number)
+}
+
 /// An integer of the type `number`, `None` where that is no integer type.
 fn integer(value: &Value, number: Number) -> Option<Vec<u8>> {
     // zarr-python takes 1.0 for 1 as well, and JSON parsers read -0 as -0.0.
@@ -322,7 +329,11 @@ fn float(value: &Value, number: Number) -> Option<Vec<u8>> {
         Some("NaN") => f64::NAN,
         Some("Infinity") => f64::INFINITY,
         Some("-Infinity") => f64::NEG_INFINITY,
-        Some(text) => return bits(text.strip_prefix("0x")?, number),
+        Some(text) => match text.strip_prefix("0x") {
+            Some(digits) => return bits(digits, number),
+            // Some writers store numbers as text.
+            None => text.trim().parse().ok()?,
+        },
         None => value.as_f64()?,
     };
     #[allow(clippy::cast_possible_truncation, reason = "rounded to the nearest, as NumPy does")]

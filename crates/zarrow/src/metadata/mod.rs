@@ -25,6 +25,7 @@ mod lenient;
 mod members;
 mod normal_form;
 mod outline;
+mod repair;
 mod structure;
 mod type_string;
 mod v2;

@@ -7,6 +7,8 @@
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
+use super::repair;
+
 /// Where a configuration has lists of codecs.
 const LISTS: [&str; 4] = ["codecs", "index_codecs", "mask_codecs", "data_codecs"];
 
@@ -71,7 +73,7 @@ fn normalise_codec(codec: &mut Value) -> bool {
 
 /// Gives the codecs inside of a codec the normal form; says whether one had another.
 pub(super) fn normalise_inner(configuration: &mut Map<String, Value>) -> bool {
-    let mut changed = false;
+    let mut changed = repair::inner_chunk_shape_of(configuration);
     for (_, list) in configuration.iter_mut().filter(|(key, _)| LISTS.contains(&key.as_str())) {
         changed |= normalise(list);
     }

@@ -19,7 +19,7 @@ use super::json::{Document, extents};
 use super::type_string::{ByteOrder, TypeString};
 use super::{
     ArrayMetadata, Attributes, ChunkGrid, ChunkKeyEncoding, CodecMetadata, Consolidated, FillValue,
-    GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, structure,
+    GroupMetadata, MetadataError, MetadataLimits, ZarrFormat, check, repair, structure,
 };
 
 /// Reads a `.zarray`. Keys that the specification does not name are ignored, as it says.
@@ -29,7 +29,8 @@ pub(super) fn array(
     limits: &MetadataLimits,
 ) -> Result<ArrayMetadata, MetadataError> {
     document.require_format(2)?;
-    let shape = extents("shape", &document.required("shape")?)?;
+    let stored_shape = document.required("shape")?;
+    let shape = extents("shape", &stored_shape)?;
     check::ndim(&shape, limits)?;
     let filters = match document.optional("filters") {
         None => Vec::new(),
@@ -51,9 +52,11 @@ pub(super) fn array(
     }
     let separator =
         document.optional("dimension_separator").map(|value| separator("dimension_separator", &value));
+    let mut chunks = document.required("chunks")?;
+    repair::chunk_shape(&mut chunks, &stored_shape, None);
     let array = ArrayMetadata {
         zarr_format: ZarrFormat::V2,
-        chunk_grid: ChunkGrid::regular("chunks", &document.required("chunks")?, &shape)?,
+        chunk_grid: ChunkGrid::regular("chunks", &chunks, &shape)?,
         chunk_key_encoding: ChunkKeyEncoding::V2 { separator: separator.transpose()?.unwrap_or('.') },
         has_fill_value,
         fill_value: in_other_order(fill_value, &data_type, &byte_orders),

@@ -1,14 +1,14 @@
 //! Zarr version 3: `zarr.json` (Zarr core 3.1).
 
 use serde_json::Value;
-use zarrow_array::allocation;
+use zarrow_array::{DataType, allocation};
 
 use super::error::excerpt;
 use super::json::{self, Document, extents};
 use super::members::members;
 use super::{
     ArrayMetadata, ChunkGrid, ChunkKeyEncoding, CodecMetadata, FillValue, GroupMetadata, MetadataError,
-    MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type, v2,
+    MetadataLimits, NodeMetadata, ZarrFormat, check, consolidated, data_type, repair, v2,
 };
 
 /// Reads the text of a node, and gives with it the text of its consolidated metadata, of which no values are made: what is
@@ -49,7 +49,8 @@ fn node(mut document: Document<'_>, limits: &MetadataLimits) -> Result<NodeMetad
 }
 
 fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMetadata, MetadataError> {
-    let shape = extents("shape", &document.required("shape")?)?;
+    let stored_shape = document.required("shape")?;
+    let shape = extents("shape", &stored_shape)?;
     check::ndim(&shape, limits)?;
     let data_type = data_type::parse(&document.required("data_type")?)?;
     limits.check_item(&data_type)?;
@@ -58,16 +59,22 @@ fn array(mut document: Document<'_>, limits: &MetadataLimits) -> Result<ArrayMet
         Some(names) => Some(dimension_names(names)?),
         None => v2::dimension_names(&attributes, shape.len()),
     };
+    let fill_value = document.required("fill_value")?;
+    // GDAL stores null for integers without a nodata value: undefined, as in version 2.
+    let has_fill_value = !(fill_value.is_null() && matches!(data_type, DataType::Number(_)));
+    let mut chunk_grid = document.required("chunk_grid")?;
+    let codecs = document.required("codecs")?;
+    repair::chunk_grid(&mut chunk_grid, &stored_shape, &codecs);
     let array = ArrayMetadata {
         zarr_format: ZarrFormat::V3,
-        chunk_grid: ChunkGrid::parse(&document.required("chunk_grid")?, &shape)?,
+        chunk_grid: ChunkGrid::parse(&chunk_grid, &shape)?,
         chunk_key_encoding: ChunkKeyEncoding::parse(&document.required("chunk_key_encoding")?)?,
-        has_fill_value: true,
-        fill_value: FillValue::parse(&document.required("fill_value")?, &data_type, ZarrFormat::V3)?,
-        codecs: CodecMetadata::parse_chain(
-            &document.required("codecs")?,
-            data_type.item_size().unwrap_or(1),
-        )?,
+        has_fill_value,
+        fill_value: match has_fill_value {
+            true => FillValue::parse(&fill_value, &data_type, ZarrFormat::V3)?,
+            false => FillValue::zero(&data_type),
+        },
+        codecs: CodecMetadata::parse_chain(&codecs, data_type.item_size().unwrap_or(1))?,
         attributes,
         dimension_names,
         shape,

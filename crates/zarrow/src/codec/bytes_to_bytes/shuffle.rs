@@ -22,7 +22,10 @@ pub const DEFINITION: Definition = Definition {
     numcodecs: Some(NumcodecsForm {
         read: |configuration, item_size, format| {
             let size = configuration.entry("elementsize").or_insert(Value::Null);
-            if size.is_null() {
+            if *size == json!(0) && item_size == 1 {
+                // Shuffled by one byte or not at all: the bytes are the same.
+                *size = json!(1);
+            } else if size.is_null() {
                 *size = if format == ZarrFormat::V2 { json!(4) } else { json!(item_size) };
             }
             Ok(false)

@@ -30,12 +30,25 @@ struct Delta {
 /// # Errors
 /// [`ErrorKind::Unsupported`] for bools, which numcodecs does not read back.
 pub fn parse(parameters: &Parameters<'_>) -> Result<Filter> {
+    if let Some(part) = parts_of_complex(parameters)? {
+        // The real and imaginary parts in turn, as numcodecs views them.
+        let filter = Delta { decoded: part, stored: part };
+        return Ok(Filter::Values(Box::new(filter), parameters.data_type.clone()));
+    }
     let decoded = parameters.decoded("dtype")?;
     let stored = parameters.number("astype")?.unwrap_or(decoded);
     if [decoded, stored].contains(&Number::Bool) {
         return Err(ErrorKind::Unsupported("delta of bools".into()).into());
     }
     Ok(Filter::Values(Box::new(Delta { decoded, stored }), stored.into()))
+}
+
+/// The type of the parts, where the elements are complex and both parameters name that type.
+fn parts_of_complex(parameters: &Parameters<'_>) -> Result<Option<Number>> {
+    let part = parameters.data_type.as_number().and_then(Number::part);
+    let named = parameters.number("dtype")?;
+    let stored = parameters.number("astype")?;
+    Ok(part.filter(|part| named == Some(*part) && stored.is_none_or(|stored| stored == *part)))
 }
 
 /// The sum so far.

@@ -132,6 +132,29 @@ impl Filtered {
         Ok(Some(Filtered { name: metadata.name.clone(), filter, stored }))
     }
 
+    /// Checks the settings of the chain behind the filter, and that the filter can store `fill_value`.
+    ///
+    /// numcodecs stores no fill values, so its filters need not have one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadCodec`], with the codec; what [`Chain::check_settings`] refuses.
+    ///
+    /// Source: zarr-extensions `scale_offset` and `cast_value`, fill value.
+    pub fn check_settings(&self, fill_value: &FillValue) -> Result<()> {
+        let stored = match (&self.filter, fill_value, self.name.as_str()) {
+            (Filter::Values(values, _), FillValue::Fixed(bytes), "scale_offset" | "cast_value") => {
+                let stored = values.encode(bytes.clone()).map_err(|error| {
+                    let text = format!("cannot store the fill value ({error}): choose another fill_value");
+                    Error::from(ErrorKind::BadCodec(text)).in_codec(&self.name)
+                })?;
+                FillValue::Fixed(stored)
+            }
+            (Filter::Shape(_), other, _) => other.clone(),
+            _ => FillValue::Variable(Vec::new()),
+        };
+        self.stored.check_settings(&stored)
+    }
+
     /// The shape in which a chunk of `shape` is stored, and the same in the order of the stored axes.
     ///
     /// # Errors

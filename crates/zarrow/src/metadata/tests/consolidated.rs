@@ -105,7 +105,8 @@ fn wrong_consolidated_metadata_is_an_error() {
         );
     }
     for zmetadata in [
-        json!({"metadata": {}}),
+        json!({}),
+        json!({"metadata": 3}),
         json!({"zarr_consolidated_format": 2, "metadata": {}}),
         json!({"zarr_consolidated_format": 1, "metadata": 3}),
         json!({"zarr_consolidated_format": 1, "metadata": {"../.zarray": {}}}),

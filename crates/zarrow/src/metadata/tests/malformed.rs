@@ -62,7 +62,7 @@ fn invalid_values_of_version_3() {
         ("data_type", json!(5)),
         ("chunk_grid", json!({"name": "regular"})),
         ("chunk_grid", json!({"name": "regular", "configuration": {"chunk_shape": [4]}})),
-        ("chunk_grid", json!({"name": "regular", "configuration": {"chunk_shape": [4, 0]}})),
+        ("chunk_grid", json!({"name": "regular", "configuration": {"chunk_shape": [4, -1]}})),
         ("chunk_key_encoding", json!({"name": "default", "configuration": {"separator": "../"}})),
         ("chunk_key_encoding", json!({"name": "default", "configuration": {"separator": "-"}})),
         ("codecs", json!([])),
@@ -91,7 +91,7 @@ fn invalid_values_of_version_2() {
     for (key, value) in [
         ("zarr_format", json!(3)),
         ("shape", json!("5")),
-        ("chunks", json!([4, 0])),
+        ("chunks", json!([4, -1])),
         ("chunks", json!(true)),
         ("dtype", json!(5)),
         ("order", json!("A")),
