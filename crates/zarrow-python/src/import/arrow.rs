@@ -6,6 +6,7 @@
 //! Source: Arrow PyCapsule interface.
 
 use crate::python::error::{Raise, exchange};
+use crate::python::gil;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -26,10 +27,10 @@ pub enum Found {
 /// `object` is none. What can only be copied is an error, unless it `may_copy`.
 pub fn array(object: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Option<Found>> {
     if let Some(method) = object.getattr_opt("__arrow_c_array__")? {
-        return of_pair(&method.call0()?, may_copy).map(Some);
+        return of_pair(&gil::call(&method, &PyTuple::empty(method.py()))?, may_copy).map(Some);
     }
     if let Some(method) = object.getattr_opt("__arrow_c_stream__")? {
-        return of_stream(&method.call0()?, may_copy).map(Some);
+        return of_stream(&gil::call(&method, &PyTuple::empty(method.py()))?, may_copy).map(Some);
     }
     if object.is_instance_of::<PyTuple>()
         && object.len()? == 2

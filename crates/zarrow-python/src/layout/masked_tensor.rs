@@ -6,6 +6,7 @@ use crate::layout::decoded_array::DecodedArray;
 use crate::layout::shown;
 use crate::layout::tensor::Tensor;
 use crate::python::error::Raise;
+use crate::python::gil;
 use crate::python::keeps_exception::KeepsException;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
@@ -74,10 +75,10 @@ impl MaskedTensor {
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let arguments = [("mask", numpy::view(&self.mask(py)?)?)].into_py_dict(py)?;
         arguments.set_item("copy", false)?;
-        numpy::module(py)?
-            .getattr("ma")?
-            .getattr("MaskedArray")?
-            .call((numpy::view(&self.data(py)?)?,), Some(&arguments))
+        let class = numpy::module(py)?.getattr("ma")?.getattr("MaskedArray")?;
+        let data = numpy::view(&self.data(py)?)?;
+        // The class is written in Python.
+        gil::call_with(&class, &(data,).into_pyobject(py)?, Some(&arguments))
     }
 
     #[doc = help!("MaskedTensor.torch")]

@@ -8,9 +8,10 @@ use crate::export::numpy;
 use crate::layout::decoded_array::DecodedArray;
 use crate::layout::masked_tensor::MaskedTensor;
 use crate::layout::tensor::Tensor;
+use crate::python::gil;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict;
+use pyo3::types::{IntoPyDict, PyString};
 use zarrow_array::Number;
 
 /// The values as a NumPy array, masked where some are missing (steps 1 and 2).
@@ -54,7 +55,11 @@ fn widened<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, PyAny
 /// The values as NumPy writes them (step 3).
 pub fn text(array: &Bound<'_, DecodedArray>) -> PyResult<String> {
     match values(array) {
-        Ok(values) => Ok(values.str()?.to_string()),
+        Ok(values) => {
+            // NumPy writes them in Python.
+            let py = values.py();
+            gil::call(&py.get_type::<PyString>(), &(values,).into_pyobject(py)?)?.extract()
+        }
         Err(error) if error.is_instance_of::<PyImportError>(array.py()) => {
             Ok(format!("[{}]", error.value(array.py())))
         }

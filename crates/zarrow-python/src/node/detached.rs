@@ -12,7 +12,7 @@ use crate::node::array::Array;
 use crate::node::missing;
 use crate::node::out::Out;
 use crate::python::error::Raise;
-use crate::python::gil;
+use crate::python::gil::{self, Telling};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zarrow::Detached;
@@ -57,6 +57,10 @@ pub fn tell_with<T>(
     result: zarrow::Result<T>,
     object: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>>,
 ) {
+    let Some(_telling) = Telling::begin() else {
+        // Step 3.
+        return std::mem::forget((told, result, object));
+    };
     let left = gil::with_value((told, result, object), |py, (told, result, object)| {
         let arguments = match result.raise(py).and_then(|value| object(py, value)) {
             Ok(object) => (object, py.None()).into_pyobject(py),

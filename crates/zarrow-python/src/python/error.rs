@@ -3,6 +3,7 @@
 //! The classes are written in Python, so that they pickle and each derives from the builtin that people catch.
 
 use crate::python::failure::PythonFailure;
+use crate::python::gil;
 use crate::python::importing::import;
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
@@ -182,9 +183,8 @@ pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
 /// fails to look, the error is told without.
 fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
     let found = match (kind, &context.store, &context.path) {
-        (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => {
-            import(py, "zarrow.not_found").and_then(|module| module.call_method1("explain", (store,)))
-        }
+        (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => import(py, "zarrow.not_found")
+            .and_then(|module| gil::call(&module.getattr("explain")?, &(store,).into_pyobject(py)?)),
         (ErrorKind::UnknownCodec(name), ..) => {
             import(py, "zarrow.codecs").and_then(|module| module.call_method1("_whereabouts", (name,)))
         }
@@ -262,7 +262,8 @@ fn exception(py: Python<'_>, class: &str, kind: &str, message: String, context: 
         place.set_item("path", &context.path)?;
         place.set_item("chunk", context.chunk.as_ref().map(|chunk| PyTuple::new(py, chunk)).transpose()?)?;
         place.set_item("codec", &context.codec)?;
-        import(py, "zarrow.errors")?.getattr(class)?.call((visible(&message),), Some(&place))
+        let class = import(py, "zarrow.errors")?.getattr(class)?;
+        gil::call_with(&class, &(visible(&message),).into_pyobject(py)?, Some(&place))
     };
     match build() {
         Ok(exception) => PyErr::from_value(exception),

@@ -10,7 +10,54 @@
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyCFunction, PyDict, PyTuple};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use zarrow_array::fork::generation;
+
+/// Threads of ours that tell Python something.
+static TELLING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the interpreter has begun to end.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Guard of a thread of ours that tells Python something. The interpreter does not end while it lives: it would free the state
+/// of a thread that is just letting go of the GIL.
+pub struct Telling;
+
+impl Telling {
+    /// The guard; `None` if the interpreter has begun to end.
+    pub fn begin() -> Option<Telling> {
+        TELLING.fetch_add(1, Ordering::SeqCst);
+        let telling = Telling;
+        (!ENDS.load(Ordering::SeqCst)).then_some(telling)
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        TELLING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Has the interpreter wait at its end until no thread is [`Telling`], for a second at most.
+pub fn wait_at_exit(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let process = generation();
+    let wait = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
+        ENDS.store(true, Ordering::SeqCst);
+        let start = Instant::now();
+        arguments.py().detach(|| {
+            // A forked child has none of the threads that are counted.
+            while TELLING.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE && process == generation()
+            {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+    };
+    let wait = PyCFunction::new_closure(module.py(), None, None, wait)?;
+    module.py().import("atexit")?.call_method1("register", (wait,)).map(drop)
+}
 
 /// Holds a thread that Python ends, until the process ends. Where all goes well it is forgotten.
 struct Ended;
@@ -44,21 +91,33 @@ pub fn with<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     result
 }
 
-/// Calls `function`, which may let the GIL go, on a thread of ours: where Python ends the thread meanwhile, none of the
-/// arguments is dropped.
+/// Calls `function`, which may let the GIL go, on a thread of ours or on a daemon thread: if Python ends the thread
+/// meanwhile, none of the arguments is dropped.
 pub fn call<'py>(
     function: &Bound<'py, PyAny>,
     arguments: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    call_with(function, arguments, None)
+}
+
+/// As [`call`], with named arguments.
+pub fn call_with<'py>(
+    function: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
+    named: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
     type Object = *mut ffi::PyObject;
-    let call = ffi::PyObject_CallObject as unsafe extern "C" fn(Object, Object) -> Object;
+    let call = ffi::PyObject_Call as unsafe extern "C" fn(Object, Object, Object) -> Object;
     // SAFETY: the two conventions differ only in that a call of the second may unwind, as this one does at the end.
-    let call: unsafe extern "C-unwind" fn(Object, Object) -> Object = unsafe { std::mem::transmute(call) };
+    let call: unsafe extern "C-unwind" fn(Object, Object, Object) -> Object =
+        unsafe { std::mem::transmute(call) };
     // Where the compiler sees which function this is, it takes it for one that never unwinds.
     let call = std::hint::black_box(call);
     let ended = Ended;
     // SAFETY: both objects are there, and this thread has the GIL.
-    let result = unsafe { call(function.as_ptr(), arguments.as_ptr()) };
+    let result = unsafe {
+        call(function.as_ptr(), arguments.as_ptr(), named.map_or(std::ptr::null_mut(), Bound::as_ptr))
+    };
     std::mem::forget(ended);
     // SAFETY: the call gave a reference of its own, or null and an error.
     unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }
