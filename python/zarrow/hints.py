@@ -1,8 +1,9 @@
 """What to type, for names and operators that objects of zarrow do not have.
 
 1. `zarrow.familiar_names` says it for names of other libraries that have a counterpart here.
-2. Decoded arrays have the methods of NumPy that compute. Whatever else NumPy's arrays, PyTorch's tensors or
-   the columns of pandas have is found by asking those libraries, and the message says how to go there.
+2. Decoded arrays have the methods of NumPy that compute. What else NumPy's arrays have is found by asking
+   NumPy, and what PyTorch, pandas, polars, pyarrow and xarray have in `zarrow.names_of_others`. The message
+   says how to go there, if the layout and the number of axes permit it.
 3. An `Array` is in the store. What computes says that it has to be read first. A `Group` says which of its
    members has the name, or that its arrays have it.
 4. A name that is close to one that is there was meant, perhaps.
@@ -194,19 +195,22 @@ def _of_group(group: Any, name: str) -> str:
             return f'type group["{name}"]'
         if name in group.attrs:
             return f'type group.attrs["{name}"]'
-    if is_of_array or hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
-        return (
-            f'a group has none, its arrays have: type group["name"].{name}'
-            if is_of_array
-            else (f'a group is not one array: type group["name"][...], and look for {name} there')
-        )
+    if is_of_array:
+        return f'a group has none, its arrays have: type group["name"].{name}'
+    if way := _way_to_a_table(name, "group.to_arrow()"):
+        return f"type {way}"
+    if hasattr(_zarrow.Tensor, name) or name in {**ARRAY, **DECODED}:
+        return f'a group is not one array: type group["name"][...], and look for {name} there'
     return ""
 
 
 def _of_stream(stream: Any, name: str) -> str:
     from zarrow.familiar_names import STREAM
 
-    return _to_type(STREAM[name].replace("{rows}", "rows")) if name in STREAM else ""
+    if name in STREAM:
+        return _to_type(STREAM[name].replace("{rows}", "rows"))
+    way = _way_to_a_table(name, "rows")
+    return way and f"type {way}"
 
 
 def _of_categorical(categorical: Any, name: str) -> str:
@@ -231,6 +235,8 @@ def _of_attributes(attributes: Any, name: str) -> str:
 
 def _way_through_others(array: Any, name: str) -> str:
     """Say how to reach a name of NumPy, or of a library that is imported (step 2)."""
+    from zarrow import names_of_others as others
+
     np = _zarrow._import("numpy")
     is_text = array.dtype == np.dtypes.StringDType() or array.dtype == object
     is_masked = isinstance(array, _zarrow.MaskedTensor | _zarrow.MaskedVariable)
@@ -243,17 +249,34 @@ def _way_through_others(array: Any, name: str) -> str:
     values = "x.filled(value)" if is_masked else "x"
     ways = []
     if not is_text:
-        ways += [("torch", "Tensor", f"{values}.torch()"), ("jax", "Array", f"{values}.jax()")]
+        ways.append(("torch", others.TORCH_TENSOR, f"{values}.torch()"))
     if array.ndim == 1:
-        ways += [("pandas", "Series", "x.arrow().to_pandas()"), ("polars", "Series", "x.polars()")]
+        ways.append(("pandas", others.PANDAS_SERIES, "x.arrow().to_pandas()"))
+        ways.append(("polars", others.POLARS_SERIES, "x.polars()"))
     if array.ndim == 2:
-        ways.append(("pandas", "DataFrame", "pandas.DataFrame(x.numpy())"))
-    ways.append(("xarray", "DataArray", "xarray.DataArray(x.numpy())"))
-    for module, kind, way in ways:
-        there = sys.modules.get(module)
-        if there is not None and hasattr(getattr(there, kind, None), name):
-            return f"{way}.{name}"
-    return ""
+        ways.append(("pandas", others.PANDAS_FRAME, "pandas.DataFrame(x.numpy())"))
+    ways.append(("xarray", others.XARRAY_ARRAY, "xarray.DataArray(x.numpy())"))
+    return _first_way(name, ways)
+
+
+def _way_to_a_table(name: str, rows: str) -> str:
+    """Say how to reach a method of a table of another library."""
+    from zarrow import names_of_others as others
+
+    return _first_way(
+        name,
+        [
+            ("pandas", others.PANDAS_FRAME, f"{rows}.arrow().to_pandas()"),
+            ("polars", others.POLARS_FRAME, f"{rows}.polars()"),
+            ("pyarrow", others.ARROW_TABLE, f"{rows}.arrow()"),
+        ],
+    )
+
+
+def _first_way(name: str, ways: list[tuple[str, frozenset[str], str]]) -> str:
+    """Choose a library that has the name, one that is imported before others."""
+    found = [(module not in sys.modules, way) for module, names, way in ways if name in names]
+    return f"{min(found, key=operator.itemgetter(0))[1]}.{name}" if found else ""
 
 
 # First parameters of functions that make arrays of something else, or look at no array.
