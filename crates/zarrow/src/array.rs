@@ -2,7 +2,7 @@
 
 use crate::codec::{ArrayToBytes, Chain, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{Cache, Presence, Reader, SeenVersion, Values, Writer};
+use crate::exec::{Cache, Guard, Presence, Reader, SeenVersion, Values, Writer};
 use crate::hierarchy::AttributeChange;
 use crate::hierarchy::attributes::StoredNode;
 use crate::hierarchy::revision;
@@ -126,6 +126,11 @@ impl Array {
     /// Whether the document had the version of this number when its shape and layout were those of this handle.
     pub(crate) fn has_seen(&self, version: u64) -> bool {
         self.seen.load(Ordering::Relaxed) == version
+    }
+
+    /// Whether this handle has seen any version.
+    pub(crate) fn has_seen_any(&self) -> bool {
+        self.seen.load(Ordering::Relaxed) != 0
     }
 
     /// Keeps the number of such a version.
@@ -347,8 +352,10 @@ impl Array {
         options: &WriteOptions<'_>,
     ) -> Result<()> {
         let selection = self.selection(selection)?;
-        self.write_stored(&selection, options, |array| array.write_elements(&selection, values, options))
-            .map_err(|error| self.place(error))
+        self.write_stored(&selection, options, |array, guard| {
+            array.write_elements(&selection, values, guard, options)
+        })
+        .map_err(|error| self.place(error))
     }
 
     /// The options of a write that says nothing: those of the opening.
@@ -356,11 +363,12 @@ impl Array {
         WriteOptions::default().durability(self.options.durability)
     }
 
-    /// Writes without a look at whether the array is there.
+    /// Writes without a look at whether the array is there, unless `guard` looks.
     pub(crate) fn write_elements(
         &self,
         selection: &Selection,
         values: &Values<'_>,
+        guard: Option<&dyn Guard>,
         options: &WriteOptions<'_>,
     ) -> Result<()> {
         let (own, depth) = (self.data_type().without_optional(), self.data_type().optional_depth());
@@ -373,7 +381,7 @@ impl Array {
             );
             return Err(ErrorKind::Unsupported(text).into());
         }
-        self.put(selection, values, options, false)
+        self.put(selection, values, guard, options, false)
     }
 
     /// Puts values where something is stored; what cannot be decoded stays as it is, of which no element is ever shown.
@@ -383,20 +391,21 @@ impl Array {
         values: &Values<'_>,
         options: &WriteOptions<'_>,
     ) -> Result<()> {
-        self.put(selection, values, options, true)
+        self.put(selection, values, None, options, true)
     }
 
     fn put(
         &self,
         selection: &Selection,
         values: &Values<'_>,
+        guard: Option<&dyn Guard>,
         options: &WriteOptions<'_>,
         only_clears: bool,
     ) -> Result<()> {
         let values = values.broadcast(&selection.shape())?;
         let store = self.store.writer().ok_or(ErrorKind::ReadOnly)?;
         let writer = Writer::new(self.reader(), store, options, only_clears);
-        writer.write(selection, &values, options.interrupted())
+        writer.write(selection, &values, guard, options.interrupted())
     }
 
     /// What has reached the disk when a write returns, unless it says otherwise: what was asked for at opening.

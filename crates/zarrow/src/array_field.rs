@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::{FieldPlace, Reader, Sink, Values, Writer, read};
+use crate::exec::{FieldPlace, Guard, Reader, Sink, Values, Writer, read};
 use crate::memory::{self, Strided};
 use crate::metadata::{ArrayMetadata, FillValue};
 use crate::options::{ReadOptions, WriteOptions};
@@ -230,7 +230,7 @@ impl ArrayField {
         options: &WriteOptions<'_>,
     ) -> Result<()> {
         let selection = self.array.selection(selection)?;
-        let write = |array: &Array| {
+        let write = |array: &Array, guard: Option<&dyn Guard>| {
             if self.has_others {
                 return Err(ErrorKind::Unsupported(
                     "writing several fields at once: write each by itself".into(),
@@ -244,7 +244,12 @@ impl ArrayField {
             let values = values.broadcast(&selection.shape())?;
             let store = array.store().writer().ok_or(ErrorKind::ReadOnly)?;
             let reader = Reader { field: Some(&self.place), ..array.reader() };
-            Writer::new(reader, store, options, false).write(&selection, &values, options.interrupted())
+            Writer::new(reader, store, options, false).write(
+                &selection,
+                &values,
+                guard,
+                options.interrupted(),
+            )
         };
         self.array.write_stored(&selection, options, write).map_err(|error| self.array.place(error))
     }

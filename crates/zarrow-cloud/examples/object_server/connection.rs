@@ -72,6 +72,7 @@ fn answer(server: &Server, head: &Head, stream: &mut BufReader<TcpStream>) -> Re
             None => Answer::error("404 Not Found", "NoSuchKey"),
         },
         "PUT" => put(server, head, key, body),
+        "POST" if head.query("delete").is_some() => delete(server, &body),
         "POST" => upload(server, head, key),
         "DELETE" => {
             match head.query("uploadId") {
@@ -138,6 +139,17 @@ fn put(server: &Server, head: &Head, key: &str, body: Vec<u8>) -> Answer {
         Ok(e_tag) => Answer::new("200 OK").with("etag", &e_tag),
         Err(Refused) => Answer::error("412 Precondition Failed", "PreconditionFailed"),
     }
+}
+
+/// Deletes the keys that a request names.
+fn delete(server: &Server, body: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(body);
+    let mut deleted = String::new();
+    for key in text.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next()) {
+        server.objects.delete(key);
+        deleted.push_str(&format!("<Deleted><Key>{key}</Key></Deleted>"));
+    }
+    Answer::new("200 OK").of(format!("<DeleteResult>{deleted}</DeleteResult>"))
 }
 
 /// Begins an upload in parts, or ends one.

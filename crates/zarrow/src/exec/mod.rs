@@ -54,4 +54,4 @@ pub(crate) use presence::Presence;
 pub(crate) use read::{Reader, read};
 pub(crate) use sink::Sink;
 pub(crate) use staged::{Keeper, SeenVersion, Target, read_detached};
-pub(crate) use write::Writer;
+pub(crate) use write::{Guard, Writer};

@@ -381,7 +381,7 @@ impl<'a> New<'a> {
     }
 
     fn fill(&self, array: &Array, (source, write): Contents<'_>) -> Result<()> {
-        source(&mut |selection, values| array.write_elements(selection, values, write))
+        source(&mut |selection, values| array.write_elements(selection, values, None, write))
     }
 
     fn set(&self, path: &str, documents: &[Document]) -> Result<()> {

@@ -17,6 +17,7 @@ mod codec_choice;
 pub(crate) mod consolidate;
 mod create;
 mod document;
+pub(crate) mod document_guard;
 mod node_lock;
 mod node_path;
 mod outside;

@@ -254,11 +254,11 @@ impl Array {
                 ErrorKind::Stale(_) => ErrorKind::Conflict.into(),
                 _ => error,
             })?;
-            after.write_elements(&selection, values, options)?;
+            after.write_elements(&selection, values, None, options)?;
             *self = appended;
             return Ok(start);
         }
-        let written = after.write_elements(&selection, values, options);
+        let written = after.write_elements(&selection, values, None, options);
         let is_written = written.is_ok();
         match written.and_then(|()| before.set_shape(&shape, &place)) {
             Ok(appended) => *self = appended,

@@ -10,13 +10,16 @@
 //! 4. Meanwhile the array may be made smaller. Chunks that were written outside it are then removed, under the lock for
 //!    changes of shape (`resize`), and the writer gets an error. Those of a killed writer are never seen, since growing
 //!    clears them.
+//!    Steps 1 to 3 of a remote store are in `document_guard`: it has no folders.
 //! 5. A read looks once if chunks were missing (`exec/presence.rs`): is there an array of the same layout? An array
 //!    whose document it has never seen does not count as deleted: arrays from consolidated metadata may have no
 //!    document.
 
 use super::attributes::StoredNode;
+use super::document_guard::DocumentGuard;
 use crate::array::Array;
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::Guard;
 use crate::metadata::NodeMetadata;
 use crate::options::WriteOptions;
 use crate::selection::Selection;
@@ -24,7 +27,7 @@ use crate::store::Version;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What has become of an array whose shape no longer holds a selection.
-const SMALLER: &str = "was made smaller";
+pub(super) const SMALLER: &str = "was made smaller";
 
 impl Array {
     /// Has chunks written to `selection` of the array, which `write` gets as it is to be used for that.
@@ -35,13 +38,17 @@ impl Array {
         &self,
         selection: &Selection,
         options: &WriteOptions<'_>,
-        write: impl FnOnce(&Array) -> Result<()>,
+        write: impl FnOnce(&Array, Option<&dyn Guard>) -> Result<()>,
     ) -> Result<()> {
+        if self.store().remote().is_some() {
+            let guard = DocumentGuard::new(self, selection);
+            return guard.settle(write(self, Some(&guard)), options);
+        }
         // Step 2.
         let place = self.in_its_place()?;
         let before = place.version()?;
         self.check_version(&place, before, selection)?;
-        let written = write(&place);
+        let written = write(&place, None);
         let after = self.version()?;
         if after == before && after != Version::Unknown {
             return written;

@@ -32,7 +32,7 @@ mod splitting;
 mod state;
 mod whole_shard;
 
-pub use bodies::Bodies;
+pub use bodies::{Bodies, InFlight};
 pub use body_memory::{BodyAlloc, BodyMemory};
 pub use detached::{Keeper, Target, read_detached};
 pub use driver::read_into;

@@ -13,6 +13,7 @@
 //! 6. Where locks keep nobody out (`StoreWriter::is_optimistic`), steps 2 and 3 begin anew when another writer was faster. A
 //!    shard is one task there. A chunk that was read is stored even where it is nothing but the fill value, since no
 //!    store takes a value away on a condition.
+//! 7. Where requests take long, a write is [staged](staged).
 //!
 //! There is no deadlock: a task holds at most one lock, and the shares of a shard start before those of the next.
 
@@ -24,15 +25,19 @@ mod fill;
 #[cfg(feature = "ndarray")]
 mod ndarray_values;
 mod shard;
+mod staged;
 mod typed_values;
 mod values;
 
+pub use staged::Guard;
 pub use values::Values;
 
 use crate::codec::{ArrayToBytes, ShardIndex, Sharding};
 use crate::error::{ErrorKind, Result};
 use crate::exec::chunk::stored_part;
+use crate::exec::chunk_parts::ChunkParts;
 use crate::exec::input::Input;
+use crate::exec::job::Checkpoint;
 use crate::exec::part::{AxisPart, PerAxis, whole_part};
 use crate::exec::pool;
 use crate::exec::read::{Reader, TASKS_PER_THREAD};
@@ -79,7 +84,8 @@ impl<'a> Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes `values`, of the selection's shape and the array's type, to `selection`.
+    /// Writes `values`, of the selection's shape and the array's type, to `selection`. Where the store is remote, `guard` is
+    /// asked before the first chunk is put and after the last.
     ///
     /// # Errors
     /// Any [`ErrorKind`], with chunk and codec; chunks are old or new then, each whole.
@@ -87,16 +93,17 @@ impl Writer<'_> {
         &self,
         selection: &Selection,
         values: &Values<'_>,
+        guard: Option<&dyn Guard>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let Some(part) = whole_part(selection) else { return Ok(()) };
         let values = &values.for_selection(selection);
+        if self.reader.store.remote().is_some() {
+            return staged::write(self, selection, values, guard, interrupted);
+        }
+        let Some(part) = whole_part(selection) else { return Ok(()) };
         let chunk_parts = self.reader.chunk_parts(&part)?;
         let threads = self.reader.threads(&part);
-        let sharding = match &self.reader.chain.array_to_bytes {
-            ArrayToBytes::Sharding(sharding) if self.reader.is_sharded() => Some(&**sharding),
-            _ => None,
-        };
+        let sharding = self.sharding();
         let shares = match sharding {
             Some(sharding) if !self.store.is_optimistic() => {
                 self.shares(sharding, chunk_parts.count(), threads)
@@ -113,34 +120,69 @@ impl Writer<'_> {
         let tasks = chunk_parts.count().checked_mul(shares).ok_or_else(too_many)?;
         pool::run(tasks, threads, interrupted, &|task, worker, checkpoint| {
             let task = if shares == 1 { apart(task, tasks, threads as u64) } else { task };
-            let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
-            chunk_parts.get(task / shares, &mut chunk_index, &mut part);
-            let (shape, bounds) = self.extents(&chunk_index);
-            let mut target = Target {
-                chain: self.reader.chain,
-                fill: &self.reader.metadata.fill_value,
-                shape: &shape,
-                bounds: &bounds,
-                field: self.reader.field,
-                keep_filled: self.write_empty_chunks || !self.reader.metadata.has_fill_value,
-                only_clears: self.only_clears,
-                checkpoint,
-            };
-            // Step 6.
-            target.keep_filled |= self.store.is_optimistic() && !target.is_covered(&part);
-            let target = target;
-            let written = until_no_conflict(&|| target.checkpoint.pass(), || match sharding {
-                None => self.chunk(&chunk_index, &target, &part, values, worker),
+            let own = OpenShard::default();
+            let open = shards.get((task / shares) as usize).unwrap_or(&own);
+            let share = (task % shares, shares);
+            self.write_target(&chunk_parts, task / shares, values, share, open, worker, checkpoint)
+        })
+    }
+
+    /// How chunks are cut, where they are shards.
+    fn sharding(&self) -> Option<&Sharding> {
+        match &self.reader.chain.array_to_bytes {
+            ArrayToBytes::Sharding(sharding) if self.reader.is_sharded() => Some(&**sharding),
+            _ => None,
+        }
+    }
+
+    /// Calls `work` with the index of a chunk of `chunk_parts`, the chunk, and the part of it that is written.
+    fn with_target<'p, T>(
+        &self,
+        chunk_parts: &'p ChunkParts<'_>,
+        number: u64,
+        checkpoint: &Checkpoint<'_>,
+        work: impl FnOnce(&[u64], &Target<'_>, &[AxisPart<'p>]) -> Result<T>,
+    ) -> Result<T> {
+        let (mut chunk_index, mut part) = (PerAxis::new(), PerAxis::new());
+        chunk_parts.get(number, &mut chunk_index, &mut part);
+        let (shape, bounds) = self.extents(&chunk_index);
+        let mut target = Target {
+            chain: self.reader.chain,
+            fill: &self.reader.metadata.fill_value,
+            shape: &shape,
+            bounds: &bounds,
+            field: self.reader.field,
+            keep_filled: self.write_empty_chunks || !self.reader.metadata.has_fill_value,
+            only_clears: self.only_clears,
+            checkpoint,
+        };
+        // Step 6.
+        target.keep_filled |= self.store.is_optimistic() && !target.is_covered(&part);
+        work(&chunk_index, &target, &part).map_err(|error| error.in_chunk(&chunk_index))
+    }
+
+    /// Writes one chunk, or a share of a shard, and waits for the store.
+    #[allow(clippy::too_many_arguments, reason = "a share is what a task is, and all of these say which")]
+    fn write_target<'s>(
+        &'s self,
+        chunk_parts: &ChunkParts<'_>,
+        number: u64,
+        values: &Values<'_>,
+        share: (u64, u64),
+        open: &OpenShard<'s>,
+        worker: &mut Worker,
+        checkpoint: &Checkpoint<'_>,
+    ) -> Result<()> {
+        self.with_target(chunk_parts, number, checkpoint, |chunk_index, target, part| {
+            let written = until_no_conflict(&|| checkpoint.pass(), || match self.sharding() {
+                None => self.chunk(chunk_index, target, part, values, worker),
                 Some(sharding) => {
-                    let own = OpenShard::default();
-                    let open = shards.get((task / shares) as usize).unwrap_or(&own);
-                    let share = (task % shares, shares);
-                    self.share(&chunk_index, &target, sharding, &part, values, share, open, worker)
+                    self.share(chunk_index, target, sharding, part, values, share, open, worker)
                 }
             });
             match written {
                 Err(error) if self.only_clears && error.is_of_stored_bytes() => Ok(()),
-                written => written.map_err(|error| error.in_chunk(&chunk_index)),
+                written => written,
             }
         })
     }
