@@ -64,6 +64,7 @@ __all__ = [
     "_variable",
     "_visible",
     "_with_options",
+    "_write_detached",
     "asarray",
     "from_arrow",
     "from_dlpack",
@@ -175,6 +176,16 @@ def _read_detached(
 ) -> _Detached: ...
 def _open_detached(
     store: Any, path: str, told: Callable[[Any, BaseException | None], object], **options: Any
+) -> _Detached | None: ...
+def _write_detached(
+    array: Array,
+    selection: Any,
+    value: Any,
+    told: Callable[[Any, BaseException | None], object],
+    *,
+    durability: Literal["none", "file", "full"] | None = None,
+    write_empty_chunks: bool = False,
+    casting: str = "same_kind",
 ) -> _Detached | None: ...
 def _open_members(store: Any, path: str) -> tuple[Any, list[tuple[str, Any]] | None]: ...
 def _read_each(arrays: Sequence[Array]) -> list[Any]: ...

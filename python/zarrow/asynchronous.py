@@ -2,8 +2,8 @@
 
 Every function here runs on the loop that awaits it, of `asyncio` or of `uvloop`. A program may have several.
 
-- The engine's own threads do a read, as parallel as any other, and open a node. While a remote store answers
-  none is held.
+- The engine's own threads do a read, as parallel as any other, open a node, and write to a remote store.
+  While a remote store answers none is held.
 - Everything else runs in a thread of the loop's executor.
 - A task that is cancelled stops its work, and goes on when the work has ended: then nothing writes to `out`
   any more, and none of its requests is in flight.
@@ -24,7 +24,15 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from zarrow._zarrow import Array, _Cancellation, _open_detached, _read_detached, open, read_many
+from zarrow._zarrow import (
+    Array,
+    _Cancellation,
+    _open_detached,
+    _read_detached,
+    _write_detached,
+    open,
+    read_many,
+)
 from zarrow.errors import NotFoundError
 from zarrow.methods import add_method
 
@@ -172,6 +180,12 @@ async def write_async(self: Array, selection: _Index, value: Any, **options: Any
     >>> array[...].tolist()
     [0, 7, 7, 0]
     """
+    if not _is_on_device(value):
+        future, told = _future()
+        write = _write_detached(self, selection, value, told, **options)
+        if write is not None:
+            await _awaited(future, write.cancel)
+            return
     await _in_thread(lambda: self.write(selection, value, **options))
 
 
@@ -291,7 +305,7 @@ async def read_many_async(
 
 
 def _settle(future: asyncio.Future[Any], decoded: Any, error: BaseException | None) -> None:
-    """Give a future what came of a read, unless nobody waits for it."""
+    """Give a future what came of the work, unless nobody waits for it."""
     if future.done():
         return
     if error is not None:

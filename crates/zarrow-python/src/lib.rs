@@ -67,7 +67,7 @@ mod _zarrow {
     #[pymodule_export]
     use crate::node::create::{_create_array, _create_group, _shape_as};
     #[pymodule_export]
-    use crate::node::detached::{_read_detached, DetachedRead};
+    use crate::node::detached::{_read_detached, _write_detached, DetachedRead};
     #[pymodule_export]
     use crate::node::group::Group;
     #[pymodule_export]

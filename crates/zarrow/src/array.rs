@@ -363,14 +363,8 @@ impl Array {
         WriteOptions::default().durability(self.options.durability)
     }
 
-    /// Writes without a look at whether the array is there, unless `guard` looks.
-    pub(crate) fn write_elements(
-        &self,
-        selection: &Selection,
-        values: &Values<'_>,
-        guard: Option<&dyn Guard>,
-        options: &WriteOptions<'_>,
-    ) -> Result<()> {
+    /// Refuses values of another type.
+    pub(crate) fn check_values(&self, values: &Values<'_>) -> Result<()> {
         let (own, depth) = (self.data_type().without_optional(), self.data_type().optional_depth());
         if values.dtype() != own || values.mask_depth() > depth {
             let masks = if values.mask_depth() > depth { "masked " } else { "" };
@@ -381,6 +375,18 @@ impl Array {
             );
             return Err(ErrorKind::Unsupported(text).into());
         }
+        Ok(())
+    }
+
+    /// Writes without a look at whether the array is there, unless `guard` looks.
+    pub(crate) fn write_elements(
+        &self,
+        selection: &Selection,
+        values: &Values<'_>,
+        guard: Option<&dyn Guard>,
+        options: &WriteOptions<'_>,
+    ) -> Result<()> {
+        self.check_values(values)?;
         self.put(selection, values, guard, options, false)
     }
 

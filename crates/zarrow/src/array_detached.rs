@@ -1,11 +1,11 @@
-//! Reading an array without waiting: what an event loop awaits.
+//! Reading and writing an array without waiting: what an event loop awaits.
 
 use crate::array::Array;
 use crate::error::Result;
-use crate::exec::{self, Keeper, OpenJob, Target};
+use crate::exec::{self, Keeper, OpenJob, Target, ValueSource};
 use crate::memory::Strided;
 use crate::missing::MissingValues;
-use crate::options::ReadOptions;
+use crate::options::{ReadOptions, WriteOptions};
 use crate::selection::Selection;
 use std::fmt;
 use std::sync::Arc;
@@ -132,6 +132,53 @@ impl Array {
         let done = |read: Result<Option<DecodedArray>>| done(read.map(drop));
         // SAFETY: the caller's contract.
         let job = unsafe { exec::read_detached(array, selection, None, Target::Strided(out, keeper), done) };
+        job.map(Detached).map_err(|error| self.place(error))
+    }
+
+    /// As [`write_with`](Array::write_with), on the engine's own threads: returns at once, and tells `done` on one of them,
+    /// after which nothing reads the values.
+    ///
+    /// A write to a store whose answers come by completion holds no thread while it waits for them, so that thousands can
+    /// be under way. What stops it is [`Detached::cancel`], and not the options.
+    ///
+    /// # Errors
+    /// As [`write_with`](Array::write_with), where it is known at once; then `done` is not told.
+    ///
+    /// ```
+    /// # use std::sync::{Arc, mpsc};
+    /// # use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, WriteOptions, store::MemoryStore};
+    /// # let metadata = ArrayBuilder::new([4], zarrow::Number::Int16).build()?;
+    /// # let store = Arc::new(MemoryStore::default());
+    /// # let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default())?;
+    /// # array.write(2.., &[5i16, 6])?;
+    /// let (sender, receiver) = mpsc::channel();
+    /// let (values, start) = (array.read(2..)?, Selection::new(&[4], &[(0..2).into()])?);
+    /// let done = move |written| sender.send(written).unwrap();
+    /// array.write_detached(start, Box::new(values), &WriteOptions::default(), done)?;
+    /// receiver.recv()??;
+    /// assert_eq!(array.read(..)?.into_tensor()?.as_slice::<i16>()?, [5, 6, 5, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_detached(
+        &self,
+        selection: Selection,
+        values: Box<dyn ValueSource>,
+        options: &WriteOptions<'_>,
+        done: impl FnOnce(Result<()>) + Send + 'static,
+    ) -> Result<Detached> {
+        self.check(&selection)?;
+        let array = self.clone();
+        if self.store().remote().is_none() {
+            let (durability, write_empty_chunks) = (options.durability, options.write_empty_chunks);
+            let work = move |cancel: &dyn Fn() -> bool| {
+                let options =
+                    WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
+                let values = values.values().map_err(|error| array.place(error))?;
+                array.write_with(&selection, &values, &options.cancel(cancel))
+            };
+            return Ok(Detached::spawn(work, done));
+        }
+        let job = exec::write_detached(array, selection, values, options, done);
         job.map(Detached).map_err(|error| self.place(error))
     }
 }

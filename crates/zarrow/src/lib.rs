@@ -48,8 +48,8 @@ pub use array_field::ArrayField;
 pub use batch::{read_each, read_many, read_many_strided, read_many_with};
 pub use error::{Context, Error, ErrorKind, Result};
 pub use exec::{
-    Batch, BodyAlloc, BodyMemory, ChunkAxis, ChunkSink, LandedChunk, StoredChunk, Values, idle_nbytes,
-    num_threads, release_idle, set_num_threads,
+    Batch, BodyAlloc, BodyMemory, ChunkAxis, ChunkSink, LandedChunk, StoredChunk, ValueSource, Values,
+    idle_nbytes, num_threads, release_idle, set_num_threads,
 };
 pub use group::{Group, Members};
 pub use hierarchy::{

@@ -23,4 +23,5 @@ mod policy;
 mod reading;
 mod secrets;
 mod server;
+mod staged_writing;
 mod writing;

@@ -1,6 +1,6 @@
-//! Reads that an event loop awaits: the engine reads, and calls back when it has ended.
+//! Reads and writes that an event loop awaits: the engine works, and calls back when it has ended.
 //!
-//! 1. `_read_detached` begins a read and returns a handle at once. No thread waits while a remote store answers.
+//! 1. `_read_detached` and `_write_detached` begin and return a handle at once. No thread waits while a remote store answers.
 //! 2. When the read has ended, whichever way, the callback is called with what it gave and with its error, one of which is
 //!    `None`, by a thread of the engine that has the GIL then. Nothing writes to the memory of `out` any more.
 //! 3. Where the interpreter has ended meanwhile nobody is told, and what Python owned is left.
@@ -9,22 +9,23 @@ use crate::index::advanced::Indexing;
 use crate::index::field::ElementPart;
 use crate::layout::decoded_array::wrap;
 use crate::node::array::Array;
+use crate::node::array_input::{self, ArrayInput};
 use crate::node::missing;
 use crate::node::out::Out;
 use crate::python::error::Raise;
 use crate::python::gil::{self, Telling};
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zarrow::Detached;
+use zarrow::{Detached, ValueSource, Values, WriteOptions};
 use zarrow_array::DecodedArray;
 
-/// A read under way.
+/// A read or a write under way.
 #[pyclass(frozen, name = "_Detached", module = "zarrow")]
 pub struct DetachedRead(pub Detached);
 
 #[pymethods]
 impl DetachedRead {
-    /// Stop the read soon; it ends as interrupted, unless it has ended.
+    /// Stop it soon; it ends as interrupted, unless it has ended.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.0.cancel());
     }
@@ -118,4 +119,58 @@ pub fn _read_detached(
         }
     };
     read.raise(py).map(DetachedRead)
+}
+
+/// Values of Python's that a write reads; they go with the GIL.
+struct HeldValues(Option<ArrayInput>);
+
+impl ValueSource for HeldValues {
+    fn values(&self) -> zarrow::Result<Values<'_>> {
+        let lost = || zarrow::ErrorKind::Internal("a write without values".into());
+        let input = self.0.as_ref().ok_or_else(lost)?;
+        // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
+        unsafe { input.values() }
+    }
+}
+
+impl Drop for HeldValues {
+    fn drop(&mut self) {
+        if let Some(input) = self.0.take()
+            && let Some(left) = gil::with_value(input, |_, input| drop(input))
+        {
+            std::mem::forget(left);
+        }
+    }
+}
+
+/// Begin to write to a selection of an array of a remote store, and call `told` with `None` and the error; `None` where a thread has to
+/// do it.
+#[pyfunction]
+#[pyo3(signature = (array, selection, value, told, *, durability = None, write_empty_chunks = false,
+                    casting = array_input::CASTING))]
+pub fn _write_detached(
+    array: &Bound<'_, Array>,
+    selection: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    told: Py<PyAny>,
+    durability: Option<&str>,
+    write_empty_chunks: bool,
+    casting: &str,
+) -> PyResult<Option<DetachedRead>> {
+    let py = array.py();
+    let inner = array.get().inner();
+    if inner.store().remote().is_none() {
+        return Ok(None);
+    }
+    let durability = durability.map_or(Ok(inner.durability()), array_input::durability)?;
+    let (elements, selection) = array.get().asked(selection, Indexing::Plain)?;
+    let ElementPart::Whole(array) = &elements else { return Ok(None) };
+    let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
+    let values = Box::new(HeldValues(Some(input)));
+    let done = |written: zarrow::Result<()>| tell(told, written.map(|()| None));
+    let write = py.detach(|| {
+        let options = WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
+        array.write_detached(selection, values, &options, done)
+    });
+    write.raise(py).map(|write| Some(DetachedRead(write)))
 }

@@ -40,7 +40,7 @@ pub use chunk_sink::{ChunkAxis, ChunkSink, LandedChunk, StoredChunk};
 pub use idle::{kept as idle_nbytes, release as release_idle};
 pub use pool::{num_threads, set_num_threads};
 pub use staged::{BodyAlloc, BodyMemory};
-pub use write::Values;
+pub use write::{ValueSource, Values};
 
 pub(crate) use batch::{Item, read_each, read_into as read_many_into, read_many};
 pub(crate) use cache::Cache;
@@ -54,4 +54,4 @@ pub(crate) use presence::Presence;
 pub(crate) use read::{Reader, read};
 pub(crate) use sink::Sink;
 pub(crate) use staged::{Keeper, SeenVersion, Target, read_detached};
-pub(crate) use write::{Guard, Writer};
+pub(crate) use write::{Guard, Writer, write_detached};

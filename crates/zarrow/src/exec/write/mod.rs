@@ -21,6 +21,7 @@ mod body;
 mod cast;
 mod chunk;
 mod chunk_elements;
+mod detached;
 mod fill;
 #[cfg(feature = "ndarray")]
 mod ndarray_values;
@@ -29,6 +30,7 @@ mod staged;
 mod typed_values;
 mod values;
 
+pub use detached::{ValueSource, write_detached};
 pub use staged::Guard;
 pub use values::Values;
 

@@ -69,7 +69,10 @@ pub fn write(
 ) -> Result<()> {
     let part = whole_part(selection);
     let chunk_parts = part.as_deref().map(|part| writer.reader.chunk_parts(part)).transpose()?;
-    let Some(staged) = StagedWrite::new(writer, chunk_parts.as_ref(), values, guard) else { return Ok(()) };
+    if chunk_parts.is_none() && guard.is_none() {
+        return Ok(());
+    }
+    let staged = StagedWrite::new(writer, chunk_parts.as_ref(), values, guard);
     staged.start();
     let task = |_, worker: &mut Worker, checkpoint: &Checkpoint<'_>| staged.step(worker, checkpoint);
     let written = staged.job().run(pool::num_threads(), interrupted, &task);
@@ -209,17 +212,14 @@ enum Next {
 }
 
 impl<'p, 'i> StagedWrite<'p, 'i> {
-    /// A write of these chunks; `None` where there is nothing to do.
+    /// A write of these chunks, `None` for an empty selection.
     pub fn new(
         writer: &'p Writer<'p>,
         chunk_parts: Option<&'p ChunkParts<'i>>,
         values: &'p Values<'p>,
         guard: Option<&'p dyn Guard>,
-    ) -> Option<StagedWrite<'p, 'i>> {
+    ) -> StagedWrite<'p, 'i> {
         let count = chunk_parts.map_or(0, ChunkParts::count);
-        if count == 0 && guard.is_none() {
-            return None;
-        }
         let inbox = Inbox { arrivals: Mutex::default(), job: OpenJob::new(), in_flight: Arc::default() };
         let state = State {
             gate: if guard.is_some() { Gate::Unasked } else { Gate::Open },
@@ -232,14 +232,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
             deleted: Vec::new(),
             late: VecDeque::new(),
         };
-        Some(StagedWrite {
-            writer,
-            chunk_parts,
-            values,
-            guard,
-            inbox: Arc::new(inbox),
-            state: Mutex::new(state),
-        })
+        StagedWrite { writer, chunk_parts, values, guard, inbox: Arc::new(inbox), state: Mutex::new(state) }
     }
 
     /// Its job.
