@@ -1,5 +1,6 @@
 //! Attributes of a node, changed one by one: those that a change does not name stay as they are stored.
 
+use super::ahead;
 use super::consolidate;
 use super::document::{check_size, node_document, update};
 use super::node_lock::NodeLock;
@@ -37,6 +38,13 @@ pub(crate) type Changed = (NodeMetadata, u64);
 impl StoredNode<'_> {
     /// Changes the attributes; gives the node as it is stored then, with what others have changed since.
     pub(crate) fn change_attributes(&self, change: &AttributeChange) -> Result<Changed> {
+        let limits = &self.options.limits.metadata;
+        let ahead = ahead::for_change(self.store, self.path, self.zarr_format, limits);
+        let store = ahead.as_ref().map_or(self.store, |ahead| ahead as &dyn Store);
+        StoredNode { store, ..*self }.change_attributes_here(change)
+    }
+
+    fn change_attributes_here(&self, change: &AttributeChange) -> Result<Changed> {
         self.change(|held, _| match self.zarr_format {
             ZarrFormat::V3 => self.update_node(held, |document| {
                 let mut attributes = document.object("attributes")?;

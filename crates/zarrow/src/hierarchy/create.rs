@@ -11,6 +11,7 @@
 //! 5. What was replaced or erased is removed after the locks are released.
 //! 6. A store without hidden places has an array with elements appear last all the same: see [`unfinished`](super::unfinished).
 
+use super::ahead;
 use super::consolidate;
 use super::document::{DOCUMENTS, check_nbytes, node_at, writer};
 use super::node_lock::NodeLock;
@@ -29,6 +30,7 @@ use crate::metadata::{
 use crate::node_documents::read_metadata;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::selection::Selection;
+use crate::store::remote::AheadStore;
 use crate::store::{Detached, Stage, Store, Version, join, normalize_path};
 use std::sync::Arc;
 
@@ -157,8 +159,21 @@ fn created_array(
     let array = Array::new(Arc::clone(&store), path.clone(), metadata, options)?;
     let metadata = array.metadata();
     let (zarr_format, documents) = (metadata.zarr_format, &*metadata.documents()?);
-    let new =
-        New { store: &*store, path: &path, zarr_format, documents, array: Some(&array), existing, options };
+    let (may_replace, limits) = (existing != Existing::Refuse, &options.limits.metadata);
+    let ahead = ahead::for_creation(&*store, &path, zarr_format, may_replace, limits);
+    let ahead = ahead.as_ref();
+    let place = ahead.map_or(&*store, |ahead| ahead as &dyn Store);
+    let array = &array;
+    let new = New {
+        store: place,
+        ahead,
+        path: &path,
+        zarr_format,
+        documents,
+        array: Some(array),
+        existing,
+        options,
+    };
     new.create(contents).map_err(|error| array.place(new.renewed_copies(error)))?;
     Ok(array.renewed(metadata.clone(), revision::present()).with_document())
 }
@@ -197,8 +212,12 @@ pub fn create_group(
         .iter()
         .try_for_each(|(_, document)| check_nbytes(document, limit))
         .and_then(|()| {
-            let (store, path, documents) = (&*store, &*path, &*documents);
-            let new = New { store, path, zarr_format, documents, array: None, existing, options };
+            let (may_replace, limits) = (existing != Existing::Refuse, &options.limits.metadata);
+            let ahead = ahead::for_creation(&*store, &path, zarr_format, may_replace, limits);
+            let ahead = ahead.as_ref();
+            let store = ahead.map_or(&*store, |ahead| ahead as &dyn Store);
+            let (path, documents) = (&*path, &*documents);
+            let new = New { store, ahead, path, zarr_format, documents, array: None, existing, options };
             new.create(None).map_err(|error| new.renewed_copies(error))
         })
         .map_err(|error| error.in_array(store.name(), &path))?;
@@ -208,6 +227,8 @@ pub fn create_group(
 /// A node that is to be created.
 struct New<'a> {
     store: &'a dyn Store,
+    /// The same store, if it is remote.
+    ahead: Option<&'a AheadStore>,
     path: &'a str,
     zarr_format: ZarrFormat,
     documents: &'a [Document],
@@ -340,12 +361,21 @@ impl<'a> New<'a> {
     /// Step 6.
     fn finish(&self, unfinished: &Unfinished<'_>, array: &Array, contents: Contents<'_>) -> Result<()> {
         if let Err(error) = self.fill(array, contents) {
+            if let Some(ahead) = self.ahead {
+                ahead.forget();
+            }
             unfinished.take_away(array, self.options);
             return Err(error);
         }
         let held = NodeLock::above(self.store, self.path)?;
+        // The groups above may have been consolidated while the elements were written.
+        let limits = &self.options.limits.metadata;
+        let asked = self.ahead.map(|own| (own, ahead::again(own, self.path, self.zarr_format, limits)));
         for (_, document) in self.documents {
             unfinished.finish(&held, document, self.options)?;
+        }
+        if let Some((ahead, asked)) = asked {
+            ahead.take(asked);
         }
         consolidate::renew(self.store, &held, [self.path], self.options);
         revision::count();
@@ -500,6 +530,8 @@ fn first(names: &[String]) -> String {
 /// [`ErrorKind::BadKey`], [`ErrorKind::ReadOnly`], [`ErrorKind::Write`].
 pub(crate) fn erase(store: &dyn Store, path: &str, is_listed: bool, options: &OpenOptions) -> Result<()> {
     let path = normalize_path(path)?;
+    let ahead = ahead::for_erasing(store, &path, &options.limits.metadata);
+    let store = ahead.as_ref().map_or(store, |ahead| ahead as &dyn Store);
     let writer = writer(store)?;
     // Looked at before the locks, which make files beside what may be no node.
     check_erasable(store, &path, is_listed, options)?;

@@ -10,6 +10,7 @@
 //! 5. After every change of a node, the consolidated metadata of the groups above it, up to the store's root, are
 //!    updated (`consolidate`).
 
+mod ahead;
 pub(crate) mod attributes;
 mod builder;
 mod chunk_shape;

@@ -14,6 +14,7 @@
 //! 6. A store whose locks keep nobody out has no lock for step 1: appending sets the shape first there, on the condition
 //!    that the document is still the one that was read, and then fills its own place. Others may see it empty meanwhile.
 
+use super::ahead;
 use super::attributes::StoredNode;
 use super::document::writer;
 use super::outside::{erase_outside, stored_at};
@@ -84,7 +85,8 @@ impl Array {
     /// # Errors
     /// As [`resize`](Array::resize); [`ErrorKind::Interrupted`].
     pub fn resize_with(&mut self, shape: &[u64], options: &WriteOptions<'_>) -> Result<()> {
-        self.resize_stored(shape, options).map_err(|error| self.place(error))
+        let resized = self.with_documents(|array| array.resize_stored(shape, options));
+        resized.map_err(|error| self.place(error))
     }
 
     /// Makes the array longer along `axis` by as much as `values` are, and writes them there. Along the other axes they
@@ -206,12 +208,25 @@ impl Array {
         }
     }
 
+    /// Does `work` on this array. If it is in a remote store, its documents are asked for at once before.
+    fn with_documents<T>(&mut self, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {
+        let (origin, path) = (Arc::clone(self.store()), self.path().to_owned());
+        let (zarr_format, limits) = (self.metadata().zarr_format, &self.options().limits.metadata);
+        let Some(ahead) = ahead::for_change(&*origin, &path, zarr_format, limits) else { return work(self) };
+        let mut array = self.moved(Arc::new(ahead), path.clone());
+        let done = work(&mut array);
+        *self = array.moved(origin, path);
+        done
+    }
+
     /// Step 6: begins anew when another has changed the shape meanwhile.
     fn append_stored(&mut self, values: &Values<'_>, axis: usize, options: &WriteOptions<'_>) -> Result<u64> {
         let store = Arc::clone(self.store());
         let is_optimistic = writer(&*store)?.is_optimistic();
         let pass = || if (options.interrupted())() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) };
-        until_no_conflict(&pass, || self.append_once(values, axis, options, is_optimistic))
+        until_no_conflict(&pass, || {
+            self.with_documents(|array| array.append_once(values, axis, options, is_optimistic))
+        })
     }
 
     fn append_once(

@@ -11,6 +11,7 @@
 //! [`RemoteAdapter`] makes a [`Store`](crate::store::Store) of it, whose calls wait for their answers.
 
 mod adapter;
+mod ahead;
 mod body;
 mod documents;
 mod interrupt;
@@ -21,6 +22,7 @@ mod write_mark;
 mod writer;
 
 pub use adapter::RemoteAdapter;
+pub(crate) use ahead::{AheadStore, Asked};
 pub use body::{Body, Fetched, fetch};
 pub(crate) use body::{Collector, Frames};
 pub(crate) use documents::documents;

@@ -10,7 +10,7 @@
 //! 5. What lies below a prefix is listed, and deleted many values at a time, the documents that make a node first.
 
 use super::adapter::RemoteAdapter;
-use super::{Condition, Listing, Put, RemoteWriter, Span, wait};
+use super::{Condition, Listing, ObjectVersion, Put, RemoteWriter, Span, wait};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::remote::body::{Fetched, fetch};
 use crate::store::remote::{Request, RequestClass};
@@ -26,11 +26,17 @@ impl RemoteAdapter {
         self.remote_store().writer().ok_or_else(|| ErrorKind::ReadOnly.into())
     }
 
-    fn put(&self, key: &str, body: Vec<Vec<u8>>, condition: &Condition) -> Result<()> {
+    /// Puts a value; gives its version, if the store tells it.
+    pub(super) fn put(
+        &self,
+        key: &str,
+        body: Vec<Vec<u8>>,
+        condition: &Condition,
+    ) -> Result<Option<ObjectVersion>> {
         check_key(key)?;
         let (writer, condition) = (self.remote_writer()?, condition.clone());
         match wait(|done| writer.put(key, body, condition, done), &|| Ok(()))? {
-            Put::Done(_) => Ok(()),
+            Put::Done(version) => Ok(version),
             Put::Conflict => Err(ErrorKind::Conflict.into()),
         }
     }
@@ -43,6 +49,23 @@ impl RemoteAdapter {
             wait(|done| writer.delete(some, done), &|| Ok(()))?;
         }
         Ok(())
+    }
+
+    /// Step 5, of what was listed.
+    pub(super) fn detach_listed<'a>(
+        &'a self,
+        prefix: &str,
+        listing: Listing,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
+        let marks: Vec<String> = marks.iter().map(|name| join(prefix, name)).collect();
+        let (first, rest): (Vec<String>, Vec<String>) =
+            listing.values.into_iter().map(|value| value.key).partition(|key| marks.contains(key));
+        if first.is_empty() && rest.is_empty() {
+            return Ok(None);
+        }
+        self.delete(first)?;
+        Ok(Some(Box::new(RemoteDetached { store: self, keys: rest })))
     }
 
     /// The condition that what is under `key` now is still there; `None` where nothing can say so.
@@ -84,7 +107,7 @@ impl StoreWriter for RemoteAdapter {
     }
 
     fn set(&self, key: &str, parts: &[&[u8]], _: Durability) -> Result<()> {
-        self.put(key, vec![joined(parts)?], &Condition::Always)
+        self.put(key, vec![joined(parts)?], &Condition::Always).map(drop)
     }
 
     fn set_new(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
@@ -96,7 +119,7 @@ impl StoreWriter for RemoteAdapter {
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
                 self.set(key, parts, durability)
             }
-            put => put,
+            put => put.map(drop),
         }
     }
 
@@ -112,7 +135,7 @@ impl StoreWriter for RemoteAdapter {
 
     fn set_under(&self, lock: &dyn Lock, parts: &[&[u8]], _: Durability) -> Result<()> {
         let condition = lock.condition().unwrap_or(&Condition::Always);
-        self.put(lock.key(), vec![joined(parts)?], condition)
+        self.put(lock.key(), vec![joined(parts)?], condition).map(drop)
     }
 
     fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
@@ -162,15 +185,8 @@ impl StoreWriter for RemoteAdapter {
         marks: &[&str],
     ) -> Result<Option<Box<dyn Detached + 'a>>> {
         let store = self.remote_store();
-        let Listing { values, .. } = wait(|done| store.list(prefix, true, done), &|| Ok(()))?;
-        let marks: Vec<String> = marks.iter().map(|name| join(prefix, name)).collect();
-        let (first, rest): (Vec<String>, Vec<String>) =
-            values.into_iter().map(|value| value.key).partition(|key| marks.contains(key));
-        if first.is_empty() && rest.is_empty() {
-            return Ok(None);
-        }
-        self.delete(first)?;
-        Ok(Some(Box::new(RemoteDetached { store: self, keys: rest })))
+        let listing = wait(|done| store.list(prefix, true, done), &|| Ok(()))?;
+        self.detach_listed(prefix, listing, marks)
     }
 
     /// Step 1.
@@ -180,7 +196,7 @@ impl StoreWriter for RemoteAdapter {
             return Err(no_conditions());
         }
         let condition = self.present(key)?.ok_or_else(no_conditions)?;
-        Ok(Some(Box::new(RemoteLock { key: key.to_owned(), condition })))
+        Ok(Some(Box::new(RemoteLock::new(key, condition))))
     }
 
     fn lock_and_open<'a>(
@@ -202,13 +218,13 @@ impl StoreWriter for RemoteAdapter {
             Some(value) => value.object_version().map(Condition::IfVersion).ok_or_else(no_conditions)?,
             None => Condition::IfAbsent,
         };
-        let lock = Box::new(RemoteLock { key: key.to_owned(), condition });
+        let lock = Box::new(RemoteLock::new(key, condition));
         Ok((lock, value.map(|value| Box::new(value) as Box<dyn Value>)))
     }
 
     fn lock_to_replace(&self, key: &str, _: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
         check_key(key)?;
-        Ok(Box::new(RemoteLock { key: key.to_owned(), condition: Condition::Always }))
+        Ok(Box::new(RemoteLock::new(key, Condition::Always)))
     }
 
     fn sweep(&self, _: &str) -> Result<usize> {
@@ -218,9 +234,16 @@ impl StoreWriter for RemoteAdapter {
 }
 
 /// Which version was there (step 1).
-struct RemoteLock {
+pub(super) struct RemoteLock {
     key: String,
     condition: Condition,
+}
+
+impl RemoteLock {
+    /// The lock of `key`, on this condition.
+    pub(super) fn new(key: &str, condition: Condition) -> RemoteLock {
+        RemoteLock { key: key.to_owned(), condition }
+    }
 }
 
 impl Lock for RemoteLock {
@@ -265,7 +288,7 @@ impl Draft for RemoteDraft<'_> {
 
     fn publish(self: Box<Self>) -> Result<()> {
         let bytes = std::mem::take(&mut *self.bytes.lock());
-        self.store.put(&self.key, vec![bytes], &self.condition)
+        self.store.put(&self.key, vec![bytes], &self.condition).map(drop)
     }
 }
 

@@ -1,0 +1,377 @@
+//! A remote store during one change of a node: what the change reads is asked for at once, before it begins.
+//!
+//! 1. A change looks at the documents of its node and of the groups above, one after the other. Here they are requested
+//!    together, with a listing, and each look is answered from memory: one round trip.
+//! 2. A lock is the version that was fetched: setting a document under it is one conditional put, and the version that
+//!    the store tells with its answer is that of the next lock. If the put is refused, nothing that was fetched is
+//!    believed any more, and whoever begins anew asks the store.
+//! 3. What this change sets or erases replaces what was fetched. What others do meanwhile is noticed by the conditions.
+
+use super::adapter::RemoteAdapter;
+use super::body::{Body, Collector, Fetched};
+use super::waiter::Waiting;
+use super::writer::RemoteLock;
+use super::{
+    Condition, Listing, ObjectVersion, RemoteStore, RemoteWriter, Request, RequestClass, Span, version_number,
+};
+use crate::error::{ErrorKind, Result};
+use crate::store::{
+    Detached, Draft, Durability, Got, Lock, Locked, Store, StoreWriter, Value, Version, join, whole,
+};
+use std::any::Any;
+use std::collections::HashMap;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use zarrow_array::allocation;
+use zarrow_array::fork::Mutex;
+
+/// A remote store, and what was asked for ahead.
+#[derive(Debug)]
+pub struct AheadStore {
+    adapter: RemoteAdapter,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Values, `None` for missing ones.
+    values: HashMap<String, Option<KnownValue>>,
+    /// The names directly below prefixes.
+    names: HashMap<String, Vec<String>>,
+    /// All keys below a prefix, to be erased.
+    below: Option<(String, Listing)>,
+}
+
+#[derive(Debug, Clone)]
+struct KnownValue {
+    bytes: Arc<[u8]>,
+    version: Option<ObjectVersion>,
+}
+
+/// Requests under way.
+pub struct Asked<'a> {
+    values: Vec<(String, Waiting<Fetched>)>,
+    names: Option<(String, crate::store::Listed<'a>)>,
+    below: Option<(String, Waiting<Listing>)>,
+}
+
+impl<'a> Asked<'a> {
+    /// Also asks for the names directly below `prefix`.
+    pub fn and_names(self, ahead: &'a AheadStore, prefix: &str) -> Asked<'a> {
+        Asked { names: Some((prefix.to_owned(), ahead.adapter.list_ahead(prefix))), ..self }
+    }
+
+    /// Also asks for all keys below `prefix`.
+    pub fn and_all_below(self, ahead: &'a AheadStore, prefix: &str) -> Asked<'a> {
+        let remote = ahead.adapter.remote_store();
+        let listing = Waiting::begin(|done| remote.list(prefix, true, done));
+        Asked { below: Some((prefix.to_owned(), listing)), ..self }
+    }
+}
+
+impl AheadStore {
+    /// The store, if it is remote; there is nothing to gain in others.
+    pub fn new(store: &dyn Store) -> Option<AheadStore> {
+        let adapter = (store as &dyn Any).downcast_ref::<RemoteAdapter>()?;
+        adapter.remote_store().writer()?;
+        Some(AheadStore { adapter: adapter.clone(), known: Mutex::default() })
+    }
+
+    /// Requests values, each with its limit.
+    pub fn ask(&self, keys: Vec<(String, u64)>) -> Asked<'_> {
+        let remote = self.adapter.remote_store();
+        let begin = |(key, limit): (String, u64)| {
+            let request = Request::new(key.as_str(), Span::Whole).of_class(RequestClass::Metadata);
+            let submit = |done| remote.submit(request, Box::new(Collector::new(limit, done)));
+            (key, Waiting::begin(submit))
+        };
+        Asked { values: keys.into_iter().map(begin).collect(), names: None, below: None }
+    }
+
+    /// Waits for the answers. What could not be fetched is asked for again when it is needed.
+    pub fn take(&self, asked: Asked<'_>) {
+        for (key, waiting) in asked.values {
+            let value = match waiting.wait(&|| Ok(())) {
+                Ok(Fetched::Missing) => None,
+                Ok(Fetched::Body(Body { start: 0, bytes, version, .. })) => {
+                    Some(KnownValue { bytes: bytes.into(), version })
+                }
+                _ => continue,
+            };
+            self.known.lock().values.insert(key, value);
+        }
+        if let Some((prefix, names)) = asked.names
+            && let Ok(names) = names()
+        {
+            self.known.lock().names.insert(prefix, names);
+        }
+        if let Some((prefix, listing)) = asked.below
+            && let Ok(listing) = listing.wait(&|| Ok(()))
+        {
+            self.known.lock().below = Some((prefix, listing));
+        }
+    }
+
+    /// Takes these names below `prefix` for missing, unless they are known or the listing has them.
+    pub fn assume_missing(&self, prefix: &str, names: &[&str]) {
+        let mut known = self.known.lock();
+        for name in names {
+            let is_listed =
+                known.names.get(prefix).is_some_and(|listed| listed.iter().any(|own| own == name));
+            if !is_listed {
+                known.values.entry(join(prefix, name)).or_insert(None);
+            }
+        }
+    }
+
+    /// The names below `prefix`, if they were asked for.
+    pub fn names(&self, prefix: &str) -> Option<Vec<String>> {
+        self.known.lock().names.get(prefix).cloned()
+    }
+
+    /// Whether a value is known to be there.
+    pub fn has(&self, key: &str) -> bool {
+        matches!(self.known.lock().values.get(key), Some(Some(_)))
+    }
+
+    /// Forgets all that was fetched.
+    pub fn forget(&self) {
+        let old = std::mem::take(&mut *self.known.lock());
+        drop(old);
+    }
+
+    fn known(&self, key: &str) -> Option<Option<KnownValue>> {
+        self.known.lock().values.get(key).cloned()
+    }
+
+    /// Notes what a change left under `key`: a value with its version, or nothing known.
+    fn note(&self, key: &str, value: Option<KnownValue>) {
+        let mut known = self.known.lock();
+        known.names.clear();
+        let old = match value {
+            Some(value) => known.values.insert(key.to_owned(), Some(value)),
+            None => known.values.remove(key),
+        };
+        drop(known);
+        drop(old);
+    }
+
+    /// The result of a change after which nothing that was fetched is believed (step 2).
+    fn unless_failed<T>(&self, result: Result<T>) -> Result<T> {
+        if result.is_err() {
+            self.forget();
+        }
+        result
+    }
+
+    fn put(&self, key: &str, parts: &[&[u8]], condition: &Condition) -> Result<()> {
+        let bytes = allocation::concatenated(parts)?;
+        let kept = KnownValue { bytes: Arc::from(&*bytes), version: None };
+        let version = self.unless_failed(self.adapter.put(key, vec![bytes], condition))?;
+        // Without a version the next change has to ask for it.
+        self.note(key, version.is_some().then_some(KnownValue { version, ..kept }));
+        Ok(())
+    }
+
+    fn remote_writer(&self) -> Result<&dyn RemoteWriter> {
+        self.adapter.remote_store().writer().ok_or_else(|| ErrorKind::ReadOnly.into())
+    }
+}
+
+impl Value for KnownValue {
+    fn nbytes(&self) -> Result<u64> {
+        Ok(self.bytes.len() as u64)
+    }
+
+    fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
+        let rest = &self.bytes[start..];
+        let length = rest.len().min(destination.len());
+        Ok(destination[..length].write_copy_of_slice(&rest[..length]))
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(&self.bytes)
+    }
+
+    fn version(&self) -> Result<Option<[u64; 4]>> {
+        Ok(self.version.as_ref().map(version_number))
+    }
+}
+
+impl Store for AheadStore {
+    fn name(&self) -> &str {
+        self.adapter.name()
+    }
+
+    fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
+        match self.known(key) {
+            Some(known) => Ok(known.map(|value| Box::new(value) as Box<dyn Value>)),
+            None => self.adapter.open(key),
+        }
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteStore> {
+        self.adapter.remote()
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        match self.names(prefix) {
+            Some(names) => Ok(names),
+            None => self.adapter.list(prefix),
+        }
+    }
+
+    fn nbytes(&self, prefix: &str) -> Result<u64> {
+        self.adapter.nbytes(prefix)
+    }
+
+    fn version_of(&self, key: &str) -> Result<Version> {
+        match self.known(key) {
+            Some(None) => Ok(Version::Missing),
+            Some(Some(KnownValue { version: Some(version), .. })) => {
+                Ok(Version::Of(version_number(&version)))
+            }
+            _ => self.adapter.version_of(key),
+        }
+    }
+
+    fn writer(&self) -> Option<&dyn StoreWriter> {
+        Some(self)
+    }
+
+    fn get(&self, key: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        match self.known(key) {
+            Some(known) => known.map(|value| whole(&value, limit)).transpose(),
+            None => self.adapter.get(key, limit),
+        }
+    }
+
+    fn get_each(&self, keys: &[(String, u64)]) -> Vec<Got> {
+        let unknown: Vec<(String, u64)> =
+            keys.iter().filter(|(key, _)| self.known(key).is_none()).cloned().collect();
+        let mut fetched = self.adapter.get_each(&unknown).into_iter();
+        let got = |(key, limit): &(String, u64)| match self.known(key) {
+            Some(known) => known.map(|value| whole(&value, *limit)).transpose(),
+            None => fetched.next().unwrap_or(Ok(None)),
+        };
+        keys.iter().map(got).collect()
+    }
+}
+
+impl StoreWriter for AheadStore {
+    fn is_optimistic(&self) -> bool {
+        true
+    }
+
+    fn needs_documents_first(&self) -> bool {
+        self.adapter.needs_documents_first()
+    }
+
+    fn set(&self, key: &str, parts: &[&[u8]], _: Durability) -> Result<()> {
+        self.put(key, parts, &Condition::Always)
+    }
+
+    fn set_new(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
+        if self.remote_writer()?.has_conditions() {
+            match self.put(key, parts, &Condition::IfAbsent) {
+                // The server turned out to have none.
+                Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {}
+                put => return put,
+            }
+        }
+        self.set(key, parts, durability)
+    }
+
+    fn draft(&self, key: &str, durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        self.note(key, None);
+        self.adapter.draft(key, durability)
+    }
+
+    fn draft_under(&self, lock: &dyn Lock, durability: Durability) -> Result<Box<dyn Draft + '_>> {
+        self.note(lock.key(), None);
+        self.adapter.draft_under(lock, durability)
+    }
+
+    fn set_under(&self, lock: &dyn Lock, parts: &[&[u8]], _: Durability) -> Result<()> {
+        self.put(lock.key(), parts, lock.condition().unwrap_or(&Condition::Always))
+    }
+
+    fn erase_under(&self, lock: &dyn Lock, durability: Durability) -> Result<bool> {
+        self.note(lock.key(), None);
+        self.unless_failed(self.adapter.erase_under(lock, durability))
+    }
+
+    fn overwrite(
+        &self,
+        key: &str,
+        parts: Option<&[&[u8]]>,
+        durability: Durability,
+        pass: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        self.note(key, None);
+        self.unless_failed(self.adapter.overwrite(key, parts, durability, pass))
+    }
+
+    fn erase(&self, key: &str, durability: Durability) -> Result<bool> {
+        self.note(key, None);
+        self.unless_failed(self.adapter.erase(key, durability))
+    }
+
+    fn detach<'a>(
+        &'a self,
+        prefix: &str,
+        durability: Durability,
+        marks: &[&str],
+    ) -> Result<Option<Box<dyn Detached + 'a>>> {
+        let listed = {
+            let mut known = self.known.lock();
+            known.names.clear();
+            let is_below = |key: &str| {
+                prefix.is_empty() || key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'))
+            };
+            known.values.retain(|key, _| !is_below(key));
+            known.below.take()
+        };
+        let detached = match listed {
+            Some((listed, listing)) if listed == prefix => self.adapter.detach_listed(prefix, listing, marks),
+            _ => self.adapter.detach(prefix, durability, marks),
+        };
+        self.unless_failed(detached)
+    }
+
+    fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Lock + '_>>> {
+        self.adapter.try_lock(key)
+    }
+
+    /// Step 2.
+    fn lock_and_open<'a>(
+        &'a self,
+        store: &'a dyn Store,
+        key: &str,
+        pass: &dyn Fn() -> Result<()>,
+    ) -> Result<Locked<'a>> {
+        let writer = self.remote_writer()?;
+        let known = self.known(key).filter(|_| writer.has_conditions() && writer.tells_versions());
+        let condition = match &known {
+            Some(None) => Some(Condition::IfAbsent),
+            Some(Some(value)) => value.version.clone().map(Condition::IfVersion),
+            None => None,
+        };
+        match (known, condition) {
+            (Some(value), Some(condition)) => Ok((
+                Box::new(RemoteLock::new(key, condition)),
+                value.map(|value| Box::new(value) as Box<dyn Value>),
+            )),
+            _ => self.adapter.lock_and_open(store, key, pass),
+        }
+    }
+
+    fn lock_to_replace(&self, key: &str, pass: &dyn Fn() -> Result<()>) -> Result<Box<dyn Lock + '_>> {
+        self.adapter.lock_to_replace(key, pass)
+    }
+
+    fn sweep(&self, prefix: &str) -> Result<usize> {
+        self.adapter.sweep(prefix)
+    }
+}
