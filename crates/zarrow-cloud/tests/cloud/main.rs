@@ -21,6 +21,7 @@ mod objects;
 mod opening;
 mod policy;
 mod reading;
+mod round_trips;
 mod secrets;
 mod server;
 mod staged_writing;

@@ -330,7 +330,10 @@ impl StoreWriter for AheadStore {
             let is_below = |key: &str| {
                 prefix.is_empty() || key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'))
             };
-            known.values.retain(|key, _| !is_below(key));
+            // Documents go first. Whether another has set one since is told by the condition of the next put.
+            for (_, value) in known.values.iter_mut().filter(|(key, _)| is_below(key)) {
+                *value = None;
+            }
             known.below.take()
         };
         let detached = match listed {
