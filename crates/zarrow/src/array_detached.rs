@@ -176,7 +176,7 @@ impl Array {
                 let values = values.values().map_err(|error| array.place(error))?;
                 array.write_with(&selection, &values, &options.cancel(cancel))
             };
-            return Ok(Detached::spawn(work, done));
+            return Detached::spawn(work, done).map_err(|error| self.place(error));
         }
         let job = exec::write_detached(array, selection, values, options, done);
         job.map(Detached).map_err(|error| self.place(error))

@@ -108,7 +108,7 @@ pub fn write_detached(
         drop(ended);
         done(settled);
     };
-    job.spawn(task, Box::new(on_end));
+    job.spawn(task, Box::new(on_end))?;
     begun.staged.start();
     Ok(job)
 }

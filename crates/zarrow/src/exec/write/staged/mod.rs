@@ -12,6 +12,8 @@
 //! 6. The first error, or the caller, stops the job; then all requests are cancelled, and none is sent again.
 //! 7. A chunk with a very large old value is written by a thread that waits, range by range.
 
+mod state;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::chunk_parts::ChunkParts;
 use crate::exec::input::Input;
@@ -26,9 +28,10 @@ use crate::selection::Selection;
 use crate::store::remote::{
     Collector, Condition, Fetched, Put, RemoteStore, RemoteWriter, Request, RequestClass, RequestHandle, Span,
 };
+use state::{Answer, Attempt, Encoded, Gate, Inbox, Next, Pending, Purpose, State, Told};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
@@ -88,127 +91,6 @@ pub struct StagedWrite<'p, 'i> {
     guard: Option<&'p dyn Guard>,
     inbox: Arc<Inbox>,
     state: Mutex<State>,
-}
-
-/// Where answers are left.
-struct Inbox {
-    arrivals: Mutex<VecDeque<(u64, Answer)>>,
-    job: OpenJob,
-    /// Bytes that are kept for requests.
-    in_flight: Arc<AtomicU64>,
-}
-
-enum Answer {
-    Fetched(Result<Fetched>),
-    Put(Result<Put>),
-    Deleted(Result<()>),
-    Lost,
-}
-
-/// Leaves the answer to one request in the inbox, also where it is dropped without one.
-struct Told {
-    inbox: Arc<Inbox>,
-    request: u64,
-    is_told: bool,
-}
-
-impl Told {
-    fn tell(mut self, answer: Answer) {
-        self.is_told = true;
-        self.inbox.tell(self.request, answer);
-    }
-}
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        if !self.is_told {
-            self.inbox.tell(self.request, Answer::Lost);
-        }
-    }
-}
-
-impl Inbox {
-    fn tell(&self, request: u64, answer: Answer) {
-        self.arrivals.lock().push_back((request, answer));
-        self.job.add(1);
-    }
-}
-
-/// One attempt at a chunk: its number in the write, how often others were faster, and what has to be there still.
-#[derive(Debug, Clone)]
-struct Attempt {
-    chunk: u64,
-    tries: u32,
-    condition: Condition,
-}
-
-impl Attempt {
-    fn first(chunk: u64) -> Attempt {
-        Attempt { chunk, tries: 0, condition: Condition::Always }
-    }
-}
-
-/// What a request in flight is for.
-enum Purpose {
-    Guard(Request),
-    /// The version of an old value, from a store that does not tell it with the bytes.
-    Version(Attempt),
-    Old(Attempt),
-    Put(Attempt),
-    Delete,
-}
-
-struct Pending {
-    purpose: Purpose,
-    /// `None` until the request was submitted.
-    handle: Option<RequestHandle>,
-    _reserved: InFlight,
-}
-
-/// An encoded chunk that waits for the guard.
-struct Encoded {
-    attempt: Attempt,
-    key: String,
-    body: Vec<u8>,
-    reserved: InFlight,
-}
-
-/// Whether chunks may be put (step 2).
-#[derive(PartialEq, Eq)]
-enum Gate {
-    Unasked,
-    Closed,
-    Open,
-    /// All chunks are put, and the guard was asked again.
-    Leaving,
-}
-
-struct State {
-    gate: Gate,
-    /// The next chunk, and how many there are.
-    next: u64,
-    count: u64,
-    /// Chunks that a thread works on.
-    working: usize,
-    requests: HashMap<u64, Pending>,
-    next_request: u64,
-    waiting: VecDeque<Encoded>,
-    /// Keys of chunks to be deleted.
-    deleted: Vec<String>,
-    /// Chunks that a thread is to write and wait for.
-    late: VecDeque<u64>,
-}
-
-/// What a thread does next.
-enum Next {
-    Guard,
-    Open(u64, InFlight),
-    Put(Encoded),
-    Delete(Vec<String>),
-    /// To write a chunk and wait for it.
-    Wait(u64),
-    Finish,
-    Nothing,
 }
 
 impl<'p, 'i> StagedWrite<'p, 'i> {
@@ -363,7 +245,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
             state.requests.insert(number, Pending { purpose, handle: None, _reserved: reserved });
             number
         };
-        let handle = submit(Told { inbox: Arc::clone(&self.inbox), request: number, is_told: false });
+        let handle = submit(Told::new(&self.inbox, number));
         // One that has ended already is there no more.
         if let Some(pending) = self.state.lock().requests.get_mut(&number) {
             pending.handle = Some(handle);
