@@ -12,12 +12,13 @@ use crate::metadata::{
     MetadataLimits, NodeMetadata, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, ZarrFormat, parse_v2_array,
     parse_v2_group, parse_v3,
 };
-use crate::store::remote::{documents, wait};
+use crate::store::remote::{AheadStore, documents, wait};
 use crate::store::{Got, Store, join};
 
 /// Reads the metadata of the node at `path`.
 pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
-    let Some(remote) = store.remote() else {
+    // What was asked for ahead is in memory.
+    let Some(remote) = store.remote().filter(|_| !AheadStore::is(store)) else {
         return metadata(limits, &mut |name, limit| store.get(&join(path, name), limit));
     };
     let mut search = Search::new(store, path, limits);

@@ -77,6 +77,11 @@ impl AheadStore {
         Some(AheadStore { adapter: adapter.clone(), known: Mutex::default() })
     }
 
+    /// Whether `store` is one.
+    pub fn is(store: &dyn Store) -> bool {
+        (store as &dyn Any).is::<AheadStore>()
+    }
+
     /// Requests values, each with its limit.
     pub fn ask(&self, keys: Vec<(String, u64)>) -> Asked<'_> {
         let remote = self.adapter.remote_store();
