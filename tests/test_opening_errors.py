@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
+import zarr.storage
 
 import zarrow
 
@@ -286,3 +289,24 @@ def test_what_is_neither_a_folder_nor_a_file(folder):
         with pytest.raises(zarrow.NotFoundError, match=told) as raised:
             zarrow.open(place)
         assert "did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a.zarr", "https://host/a.zarr", "gs://bucket/a/b"])
+def test_a_path_made_of_a_url_says_to_pass_the_url(url: str) -> None:
+    for call in (zarrow.open, zarrow.create_group, zarrow.load):
+        with pytest.raises(ValueError, match=f"pass it as a str, .{url}"):
+            call(Path(url))
+
+
+def test_archives_in_the_cloud_by_zip_urls(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"path of a node: open\(.https://host/a.zip., .x/y"):
+        zarrow.open("zip://x/y::https://host/a.zip")
+    with pytest.raises(ValueError, match=r"ends in \.zip"):
+        zarrow.open("zip://s3://bucket/a", storage_options={"anon": True})
+
+
+def test_a_store_path_says_what_to_type() -> None:
+    store = zarr.storage.MemoryStore()
+    zarr.create_group(store, path="a")
+    with pytest.raises(TypeError, match=r"store_path\.store, 'a'"):
+        zarrow.open(zarr.storage.StorePath(store, "a"))

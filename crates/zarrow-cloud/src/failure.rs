@@ -141,6 +141,11 @@ impl Failure {
             Some(429 | 503) => {
                 Some("the server asks for fewer requests, and was given time: try again later")
             }
+            None if self.kind == io::ErrorKind::TimedOut && self.text.contains("the server was silent") => {
+                Some(
+                    "if it is only slow, wait longer for its first byte: storage_options={\"read_timeout\": 60}",
+                )
+            }
             None if self.is_of_machine() => Some(
                 "storage_options, the environment and the profile have none, and this machine has none of its own: for \
                  public data pass storage_options={\"anon\": True}",
@@ -252,5 +257,12 @@ mod tests {
         assert!(!failure.is_missing());
         let text = failure.into_error(false, true, &Secrets::default()).to_string();
         assert!(text.contains("missing from what is private"), "{text}");
+    }
+
+    #[test]
+    fn a_silent_server_names_the_option_of_its_time() {
+        let failure = Failure::new(io::ErrorKind::TimedOut, "host: the server was silent for 5s");
+        let error = failure.into_error(false, false, &Secrets::default());
+        assert!(error.hint().is_some_and(|hint| hint.contains("read_timeout")));
     }
 }

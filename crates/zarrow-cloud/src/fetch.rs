@@ -80,7 +80,7 @@ pub async fn fetch(
                     }
                     // The value ends before what was promised.
                     Some(416) if rest.take().is_some() => (Fault::Server, changed()),
-                    Some(416) => {
+                    Some(416) if request.span != Span::Whole => {
                         return Ok(beyond(request, failure.and_then(|failure| failure.nbytes), receiver));
                     }
                     // The answer has come, and makes no sense: a length or a range that was not asked for.

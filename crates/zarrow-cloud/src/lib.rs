@@ -33,6 +33,7 @@ mod fetch;
 mod hedge;
 mod heeding;
 mod http_date;
+mod list_body;
 mod listing;
 mod location;
 mod lookup;

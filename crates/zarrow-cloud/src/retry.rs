@@ -108,6 +108,12 @@ impl Attempts {
         std::mem::take(&mut self.state.lock().sent)
     }
 
+    /// How many times the usual time the next try waits for the first byte: a server that is slow, and not dead, answers one
+    /// of them.
+    pub fn patience(&self) -> u32 {
+        1 << self.state.lock().faults.min(2)
+    }
+
     /// Whether an earlier try may have done what a later one says that another did.
     pub fn is_uncertain(&self) -> bool {
         self.state.lock().uncertain

@@ -14,12 +14,14 @@ use crate::diagnosis::{Proxy, of_answer, of_connection};
 use crate::failure::Failure;
 use crate::hedge::race;
 use crate::http_date::{seconds_of_date, seconds_of_now};
+use crate::list_body::{is_list, without_foreign_keys};
 use crate::policy::TransportPolicy;
 use crate::process::{Host, Process};
 use crate::range_header::{AskedRange, partial_nbytes, partial_range, unsatisfied_nbytes};
 use crate::retry::{Attempts, Fault, retry_after};
 use crate::trust::is_certificate_refused;
 use crate::window::Window;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use http::header::{self, HeaderMap, HeaderValue};
@@ -31,6 +33,7 @@ use object_store::client::{
 };
 use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use url::Url;
@@ -112,11 +115,11 @@ impl Shared {
         };
         attempts.send();
         loop {
-            let (fault, failure, answer) = match self.follow(&request).await {
+            let (fault, failure, answer) = match self.follow(&request, attempts.patience()).await {
                 Ok(answer) if is_answer(&request, answer.status()) => {
                     // What went wrong before is no longer what a caller would be told.
                     attempts.take_failure();
-                    return self.fit(&request, answer, &attempts);
+                    return self.fit(&request, answer, &attempts).await;
                 }
                 Ok(answer) => self.failed(request.uri(), answer).await,
                 Err(error) => {
@@ -166,7 +169,7 @@ impl Shared {
     }
 
     /// Step 3.
-    async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
+    async fn follow(&self, request: &HttpRequest, times: u32) -> Result<HttpResponse, HttpError> {
         let is_read = is_read(request);
         // Copied only where something of it changes.
         let mut request = Cow::Borrowed(request);
@@ -182,7 +185,7 @@ impl Shared {
             request.to_mut().headers_mut().extend(self.headers.clone());
         }
         for _ in 0..MOST_REDIRECTS {
-            let answer = self.late(&request).await?;
+            let answer = self.late(&request, times).await?;
             let place = answer.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
             let (Some(place), true, true) = (place, answer.status().is_redirection(), is_read) else {
                 return Ok(answer);
@@ -218,23 +221,24 @@ impl Shared {
     }
 
     /// Step 1.
-    async fn late(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
+    async fn late(&self, request: &HttpRequest, times: u32) -> Result<HttpResponse, HttpError> {
         let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
         let host = self.process.host(authority);
         let permit = host.budget.acquire().await;
         if !self.policy.hedging || !is_read(request) {
-            return self.once(&host, request, permit).await;
+            return self.once(&host, request, permit, times).await;
         }
-        let again = || host.budget.try_acquire().map(|permit| self.once(&host, request, permit));
-        race(&host.first_bytes, self.once(&host, request, permit), again).await
+        let again = || host.budget.try_acquire().map(|permit| self.once(&host, request, permit, times));
+        race(&host.first_bytes, self.once(&host, request, permit, times), again).await
     }
 
-    /// Step 2.
+    /// Step 2. The head has `times` the time that the policy says.
     async fn once(
         &self,
         host: &Host,
         request: &HttpRequest,
         permit: Permit,
+        times: u32,
     ) -> Result<HttpResponse, HttpError> {
         let begun = Instant::now();
         let is_machine = is_of_this_machine(request);
@@ -244,7 +248,9 @@ impl Shared {
         let patience = if is_machine {
             MACHINE_PATIENCE
         } else {
-            self.policy.patience(is_read(request), request.body().content_length() as u64)
+            self.policy
+                .patience(is_read(request), request.body().content_length() as u64)
+                .saturating_mul(if is_read(request) { times } else { 1 })
         };
         let answer = match tokio::time::timeout(patience, self.client.call(request.clone())).await {
             Ok(answer) => answer,
@@ -268,7 +274,7 @@ impl Shared {
     }
 
     /// Step 5, and what `object_store` needs of an answer that a server may leave out.
-    fn fit(
+    async fn fit(
         &self,
         request: &HttpRequest,
         answer: HttpResponse,
@@ -278,6 +284,15 @@ impl Shared {
             return Ok(answer);
         }
         let (mut parts, mut body) = answer.into_parts();
+        if request.uri().query().is_some_and(is_list) {
+            // `AnswerBody` ends a page that is too long.
+            if let Some(page) = read_whole(body, u64::MAX).await? {
+                let page = without_foreign_keys(page);
+                parts.headers.insert(header::CONTENT_LENGTH, page.len().into());
+                return Ok(HttpResponse::from_parts(parts, page.into()));
+            }
+            return Err(invalid("a list without an end"));
+        }
         // Nobody asks when a value was written, and servers have many ways to write a time.
         if parts.headers.get(header::LAST_MODIFIED).is_some_and(|value| !is_date(value)) {
             parts.headers.remove(header::LAST_MODIFIED);
@@ -288,24 +303,24 @@ impl Shared {
             request.headers().get(header::RANGE).and_then(|value| AskedRange::parse(value.to_str().ok()?));
         match (asked, nbytes) {
             (Some(asked), Some(nbytes)) if parts.status == StatusCode::OK => {
-                let Some(range) = asked.of(nbytes) else {
-                    let mut failure = Failure::of_status(416, "");
-                    failure.nbytes = Some(nbytes);
-                    attempts.fail(failure);
-                    parts.status = StatusCode::RANGE_NOT_SATISFIABLE;
-                    return Ok(HttpResponse::from_parts(parts, Vec::new().into()));
-                };
+                let Some(range) = asked.of(nbytes) else { return Ok(unsatisfied(parts, nbytes, attempts)) };
                 if range.start > MOST_SKIPPED_NBYTES {
                     return Err(no_ranges(attempts));
                 }
-                let told = format!("bytes {}-{}/{nbytes}", range.start, range.end - 1);
-                let length = range.end - range.start;
-                parts.status = StatusCode::PARTIAL_CONTENT;
-                parts.headers.insert(header::CONTENT_RANGE, HeaderValue::try_from(told).map_err(invalid)?);
-                parts.headers.insert(header::CONTENT_LENGTH, length.into());
+                set_range(&mut parts, &range, nbytes)?;
                 body = HttpResponseBody::new(Window::new(body, &range));
             }
-            (Some(_), None) if parts.status == StatusCode::OK => return Err(no_ranges(attempts)),
+            // The size of the value shows only at its end.
+            (Some(asked), None) if parts.status == StatusCode::OK => {
+                let Some(all) = read_whole(body, 2 * MOST_SKIPPED_NBYTES).await? else {
+                    return Err(no_ranges(attempts));
+                };
+                let nbytes = all.len() as u64;
+                let Some(range) = asked.of(nbytes) else { return Ok(unsatisfied(parts, nbytes, attempts)) };
+                set_range(&mut parts, &range, nbytes)?;
+                // Both ends are within the bytes.
+                body = all.slice(range.start as usize..range.end as usize).into();
+            }
             // Sent in pieces, or until the connection is closed.
             (Some(_), None) if parts.status == StatusCode::PARTIAL_CONTENT => {
                 let told = parts.headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
@@ -331,6 +346,38 @@ impl Shared {
         }
         Ok(HttpResponse::from_parts(parts, body))
     }
+}
+
+/// Makes the head of an answer that of these bytes of a value with so many.
+fn set_range(parts: &mut http::response::Parts, range: &Range<u64>, nbytes: u64) -> Result<(), HttpError> {
+    let told = format!("bytes {}-{}/{nbytes}", range.start, range.end - 1);
+    parts.status = StatusCode::PARTIAL_CONTENT;
+    parts.headers.insert(header::CONTENT_RANGE, HeaderValue::try_from(told).map_err(invalid)?);
+    parts.headers.insert(header::CONTENT_LENGTH, (range.end - range.start).into());
+    Ok(())
+}
+
+/// The answer to a range that begins behind the end of a value of so many bytes.
+fn unsatisfied(mut parts: http::response::Parts, nbytes: u64, attempts: &Attempts) -> HttpResponse {
+    let mut failure = Failure::of_status(416, "");
+    failure.nbytes = Some(nbytes);
+    attempts.fail(failure);
+    parts.status = StatusCode::RANGE_NOT_SATISFIABLE;
+    HttpResponse::from_parts(parts, Vec::new().into())
+}
+
+/// All bytes of a body; `None` where it has more than `most`.
+async fn read_whole(body: HttpResponseBody, most: u64) -> Result<Option<Bytes>, HttpError> {
+    let mut read = BytesMut::new();
+    let mut frames = body.bytes_stream();
+    while let Some(frame) = frames.next().await {
+        let frame = frame?;
+        if (read.len() + frame.len()) as u64 > most {
+            return Ok(None);
+        }
+        read.extend_from_slice(&frame);
+    }
+    Ok(Some(read.freeze()))
 }
 
 /// Whether an answer of this status says what was asked. A read sends nothing that 304 answers, and 204 has no bytes.

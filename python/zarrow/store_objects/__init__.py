@@ -42,6 +42,11 @@ def _resolved(
     from zarrow.store_objects import mapping, native, obstore_store, zarr_store
 
     kind = type(store)
+    if kind.__module__.startswith("zarr.") and kind.__name__ == "StorePath":
+        raise TypeError(
+            "a StorePath of zarr-python is a store and the path of a node: "
+            f"zarrow.open(store_path.store, {str(store.path)!r})"
+        )
     if kind.__module__.startswith("icechunk.") and kind.__name__.endswith("Session"):
         store = store.store
     found = native.resolve(store)

@@ -128,3 +128,17 @@ fn a_page_that_breaks_off_is_asked_for_again() {
     server.objects(|objects| objects.put("bucket/root/zarr.json", vec![1; 9]));
     assert_eq!(list(&store(&server, "bucket/root", true), "", true).unwrap().values.len(), 1);
 }
+
+#[test]
+fn keys_of_other_programs_do_not_break_a_list() {
+    let server = Server::start(well());
+    server.objects(|objects| {
+        for key in ["zarr.json", "x/zarr.json", "/odd", "x//y", "a\tb", "t/a\tb", "n/../m"] {
+            objects.put(&format!("bucket/root/{key}"), vec![0; 2]);
+        }
+    });
+    let adapter = adapter(&server, "bucket/root", true);
+    assert_eq!(adapter.list("").unwrap(), ["n", "t", "x", "zarr.json"]);
+    assert_eq!(adapter.list("x").unwrap(), ["zarr.json"]);
+    assert_eq!(adapter.nbytes("").unwrap(), 4);
+}

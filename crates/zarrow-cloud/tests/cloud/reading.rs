@@ -181,3 +181,32 @@ fn a_bucket_in_another_region_is_found() {
     let error = fetch(&store, Request::new("a", Span::Whole), 10, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("301 PermanentRedirect"), "{error}");
 }
+
+#[test]
+fn a_web_server_that_ignores_ranges_and_tells_no_length_is_read() {
+    let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Chunked)));
+    for (number, (name, memory)) in layouts().into_iter().enumerate() {
+        upload(&server, &format!("data/{number}"), &*memory);
+        let expected = open_array(memory).unwrap();
+        let found = open_array(adapter(&server, &format!("data/{number}"), false)).unwrap();
+        for selection in selections() {
+            assert_eq!(read(&found, &selection).unwrap(), read(&expected, &selection).unwrap(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_416_to_a_request_without_a_range_is_an_error_of_the_server() {
+    let server = Server::start(well());
+    server.answer_with(Some(crate::message::Answer::new(416).with("content-range", "bytes */9")));
+    let error = adapter(&server, "bucket/tree", true).get("zarr.json", 100).unwrap_err();
+    assert_eq!(error.kind().code(), "io");
+    assert!(error.to_string().contains("416"), "{error}");
+}
+
+#[test]
+fn a_server_whose_first_byte_is_always_late_is_waited_for() {
+    let server = Server::start(Box::new(|_: &Message, _| Some(Fault::Slow)));
+    server.objects(|objects| objects.put("bucket/tree/x", vec![7; 9]));
+    assert_eq!(adapter(&server, "bucket/tree", true).get("x", 9).unwrap(), Some(vec![7; 9]));
+}

@@ -39,6 +39,10 @@ pub enum Fault {
     Stalled,
     /// Few bytes at a time.
     Trickle,
+    /// All bytes, whatever range was asked for, in pieces whose sum the head does not tell.
+    Chunked,
+    /// The answer begins after more time than a store waits at first.
+    Slow,
     /// Single bytes, without end where the answer has this status instead.
     Drip(Option<u16>),
     /// This status, with a body that has no end.
@@ -241,6 +245,7 @@ impl Shared {
                 return Ok(false);
             }
             Some(Fault::Late) => std::thread::sleep(Duration::from_millis(20)),
+            Some(Fault::Slow) => std::thread::sleep(Duration::from_millis(400)),
             _ => {}
         }
         if let Some(Fault::Drip(Some(status)) | Fault::Endless(status)) = fault {
@@ -265,7 +270,7 @@ impl Shared {
             (None, Some(Fault::Pause(status))) => {
                 Answer::error(status, "SlowDown", "Later.").with("retry-after", 0)
             }
-            (None, Some(Fault::Whole)) => self.objects.lock().unwrap().answer(&whole),
+            (None, Some(Fault::Whole | Fault::Chunked)) => self.objects.lock().unwrap().answer(&whole),
             (None, _) => self.objects.lock().unwrap().answer(message),
         };
         let mut body = std::mem::take(&mut answer.body);
@@ -311,6 +316,16 @@ impl Shared {
                 answer.write_head(stream, Some(body.len()))?;
                 drip(stream, &body)?;
                 Ok(true)
+            }
+            Some(Fault::Chunked) => {
+                answer.with("transfer-encoding", "chunked").write_head(stream, None)?;
+                for piece in body.chunks(1000) {
+                    write!(stream, "{:x}\r\n", piece.len())?;
+                    stream.write_all(piece)?;
+                    stream.write_all(b"\r\n")?;
+                }
+                // Who has what it wanted closes the connection.
+                Ok(stream.write_all(b"0\r\n\r\n").is_ok())
             }
             Some(Fault::Trickle) => {
                 answer.write_head(stream, Some(body.len()))?;

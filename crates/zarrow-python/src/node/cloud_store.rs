@@ -1,6 +1,6 @@
 //! Stores in the cloud as Python names them: by URL, with fsspec's `storage_options`.
 
-use crate::node::remote_zip;
+use crate::node::{remote_zip, zip_url};
 use crate::python::argument::dict;
 use crate::python::error::Raise;
 use crate::python::json;
@@ -127,6 +127,8 @@ pub fn _with_options<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = store.py();
     let Some(options) = storage_options else { return Ok(store.clone()) };
+    let archive = zip_url::remote_archive(store)?;
+    let store = archive.as_ref().unwrap_or(store);
     let options = dict(options, "storage_options")?;
     match store.extract::<&str>() {
         Ok(url) if is_cloud_url(url) => {

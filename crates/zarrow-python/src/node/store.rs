@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zarrow::store::{Durability, FilesystemStore, ReadOnlyStore, Store, StoreWriter, join, open_path};
 
@@ -104,6 +104,9 @@ impl StoreLocation {
         if !object.is_instance_of::<PyString>() && object.hasattr("__fspath__")? {
             return path(object).map(StoreLocation::Folder);
         }
+        if let Some(url) = zip_url::remote_archive(object)? {
+            return StoreLocation::of(&url);
+        }
         if let Some(archive) = ZipUrl::of(object)? {
             return Ok(StoreLocation::Archive(archive));
         }
@@ -186,7 +189,24 @@ fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
 
 /// The path that an object is.
 fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    object.extract().attempt(object.py())?.ok_or_else(|| unknown(object))
+    let path: PathBuf = object.extract().attempt(object.py())?.ok_or_else(|| unknown(object))?;
+    if !object.is_instance_of::<PyString>()
+        && let Some(url) = url_of_path(&path)
+    {
+        return Err(PyValueError::new_err(format!(
+            "{:?} is a URL that pathlib changed: pass it as a str, {url:?}",
+            path.display().to_string()
+        )));
+    }
+    Ok(path)
+}
+
+/// The URL that a path was before pathlib took one of two slashes away.
+fn url_of_path(path: &Path) -> Option<String> {
+    let (scheme, rest) = path.to_str()?.split_once(":/")?;
+    let url = format!("{scheme}://{}", rest.trim_start_matches('/'));
+    let is_url = zarrow_cloud::is_cloud_url(&url) || matches!(scheme, "file" | "zip");
+    (is_url && !path.exists()).then_some(url)
 }
 
 /// The folder that a text names: a path, or a `file://` URL.

@@ -5,7 +5,9 @@
 
 use crate::node::store::path_of_url;
 use crate::python::error::Attempt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zarrow::ErrorKind;
@@ -85,6 +87,34 @@ impl ZipUrl {
             }
             _ => error,
         })
+    }
+}
+
+/// The URL of the archive in the cloud that a `zip://` URL names, such as `zip://https://host/data.zip`; `None` for anything
+/// else.
+///
+/// # Errors
+/// A folder in the archive, which is the path of a node, and an archive that is not named `.zip`.
+pub fn remote_archive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Ok(text) = object.extract::<&str>() else { return Ok(None) };
+    let Some((scheme, rest)) = text.split_once("://") else { return Ok(None) };
+    let parts: Vec<&str> = rest.split("::").collect();
+    let Some(url) = parts.iter().copied().find(|part| zarrow_cloud::is_cloud_url(part)) else {
+        return Ok(None);
+    };
+    if !scheme.eq_ignore_ascii_case("zip") {
+        return Ok(None);
+    }
+    let folders: Vec<&str> = parts.into_iter().filter(|part| *part != url && !part.is_empty()).collect();
+    let is_named_so = url.split('?').next().is_some_and(|path| is_named_so(Path::new(path)));
+    match (&folders[..], is_named_so) {
+        ([], true) => Ok(Some(PyString::new(object.py(), url).into_any())),
+        ([folder], true) => Err(PyValueError::new_err(format!(
+            "a folder in an archive in the cloud is the path of a node: open({url:?}, {folder:?})"
+        ))),
+        _ => Err(PyValueError::new_err(format!(
+            "an archive in the cloud is named by its URL, which ends in .zip: open(\"https://host/data.zip\"), got {text:?}"
+        ))),
     }
 }
 
