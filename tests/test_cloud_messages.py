@@ -86,6 +86,8 @@ LISTING = {
     "load": zarrow.load,
     "bytes": lambda store: zarrow.open(store, "a").nbytes_stored(),
     "chunks": lambda store: zarrow.open(store, "a").nchunks_initialized,
+    "erase": lambda store: zarrow.open(store).__delitem__("a"),
+    "consolidate": lambda store: zarrow.open(store).consolidate_metadata(),
 }
 
 
