@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,3 +162,21 @@ def test_a_group_shows_its_attributes_and_the_first_of_many_members(tmp_path):
         assert f"title={title}" in text
         assert "g099" in text and "g100" not in text and "3 more: .keys() lists them" in text
     assert "g102" in str(root.tree())
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_consolidated_tree_shows_broken_documents(tmp_path: Path, zarr_format: Any) -> None:
+    root = zarrow.create_group(tmp_path, zarr_format=zarr_format)
+    root["x"], root["y"], root["z"] = [1, 2], [1.5], [True]
+    root.consolidate_metadata()
+    name = "zarr.json" if zarr_format == 3 else ".zarray"
+    (tmp_path / "x" / name).write_text("{broken")
+    (tmp_path / "y" / name).unlink()
+    drawn = repr(zarrow.open(tmp_path).tree()).splitlines()
+    assert drawn[1].startswith(
+        "├── x (2,) int64, by consolidated metadata: its own document cannot be opened"
+    )
+    assert drawn[2].startswith(
+        "├── y (1,) float64, by consolidated metadata: its own document cannot be opened"
+    )
+    assert drawn[3] == "└── z (1,) bool"

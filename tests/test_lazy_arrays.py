@@ -143,17 +143,38 @@ def test_netcdf_attributes_are_read_by_xarray(tmp_path: Path) -> None:
                 assert found["t"].dims == ("y", "x")
 
 
-class StoresItself:
-    """As `AnnData`: an element of it is one of these again."""
+class Endless:
+    """An element of it is one of these again."""
 
     def __len__(self) -> int:
         return 1
 
-    def __getitem__(self, _: int) -> StoresItself:
+    def __getitem__(self, _: int) -> Endless:
         return self
+
+
+class StoresItself(Endless):
+    """As `AnnData`."""
 
     def write_zarr(self, path: str) -> None:
         raise NotImplementedError(path)
+
+
+def test_a_sequence_without_end_is_refused(tmp_path: Path) -> None:
+    program = (
+        "import sys, zarrow\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from test_lazy_arrays import Endless\n"
+        "for take in (zarrow.asarray, lambda x: zarrow.save('new.zarr', x)):\n"
+        "    try:\n"
+        "        take(Endless())\n"
+        "    except TypeError as error:\n"
+        "        print(error)\n"
+    )
+    command = [sys.executable, "-c", program, Path(__file__).parent]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=tmp_path)
+    assert ended.stdout.count("Endless is not an array") == 2, ended.stderr
+    assert not (tmp_path / "new.zarr").exists()
 
 
 def test_an_object_that_stores_itself_is_refused(tmp_path: Path) -> None:

@@ -8,15 +8,41 @@ use crate::export::numpy_string::{self, Strings};
 use crate::python::error::{Attempt, Raise, data_type_mismatch};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Variable};
+
+/// Refuses an object with elements of its own kind at every depth, such as a table that is indexed by rows: NumPy would look
+/// for numbers in it for ever.
+fn refuse_endless(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// More dimensions than an array of NumPy may have.
+    const DEPTH: usize = 65;
+    let is_sequence = |object: &Bound<'_, PyAny>| -> PyResult<bool> {
+        let is_known = object.is_instance_of::<PyList>()
+            || object.is_instance_of::<PyTuple>()
+            || object.is_instance_of::<PyDict>()
+            || object.is_instance_of::<PyString>();
+        Ok(!is_known && object.hasattr("__getitem__")? && !object.hasattr("__array__")?)
+    };
+    let mut inner = object.clone();
+    for _ in 0..DEPTH {
+        if !is_sequence(&inner)? || !inner.get_type().is(object.get_type()) {
+            return Ok(());
+        }
+        match inner.get_item(0).attempt(object.py())? {
+            Some(element) => inner = element,
+            None => return Ok(()),
+        }
+    }
+    Err(PyTypeError::new_err(no_array(object)?))
+}
 
 /// An array of what `object` holds: a scalar, or a sequence of anything that NumPy knows.
 ///
 /// Numbers become those of the `expected` type where no kind of number is lost: a float does not become an integer.
 pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<Imported> {
     let py = object.py();
+    refuse_endless(object)?;
     let asarray = numpy::module(py)?.getattr("asarray")?;
     let mut array = match expected.is_some_and(DataType::is_variable) {
         true => objects(object)?,

@@ -3,7 +3,8 @@
 use crate::python::summary::{Summary, tuple};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use zarrow::{Group, Node, visible};
+use std::sync::Arc;
+use zarrow::{Array, Group, Node, open_with, visible};
 use zarrow_array::allocation::no_memory;
 
 /// How deep a drawing goes where nothing is said: links that lead back up would never end.
@@ -67,6 +68,9 @@ fn draw(group: &Group, indent: &str, depth: usize, most: usize, drawing: &mut St
             Ok(Node::Array(array)) => {
                 let data_type = array.data_type().to_string();
                 add(drawing, &format!(" {} {}", tuple(array.shape()), visible(&data_type)))?;
+                if let Some(fault) = fault_of_document(group, array) {
+                    add(drawing, &format!(", by consolidated metadata: {}", visible(&fault)))?;
+                }
             }
             // One broken node does not hide the others.
             Err(error) => {
@@ -77,6 +81,19 @@ fn draw(group: &Group, indent: &str, depth: usize, most: usize, drawing: &mut St
         }
     }
     Ok(())
+}
+
+/// Tells what is wrong with an array's own document where the group knows the array by its consolidated metadata. A remote store
+/// is not asked: that would take a request per array.
+fn fault_of_document(group: &Group, array: &Array) -> Option<String> {
+    if !group.is_consolidated() || group.store().remote().is_some() {
+        return None;
+    }
+    match open_with(Arc::clone(group.store()), array.path(), group.options()) {
+        Ok(Node::Array(_)) => None,
+        Ok(Node::Group(_)) => Some("its own document is that of a group".to_owned()),
+        Err(error) => Some(format!("its own document cannot be opened: {}", error.kind())),
+    }
 }
 
 fn add(drawing: &mut String, text: &str) -> zarrow::Result<()> {
