@@ -175,10 +175,9 @@ pub(super) fn refresh(
         Ok(())
     };
     // A group that cannot be written does not keep the others from being renewed.
-    let (mut refreshed, mut edited) = (Ok(()), Vec::new());
+    let mut refreshed = Ok(());
     for group in ancestors(path).chain([path]) {
-        refreshed = refreshed.and(change_in(store, held, group, path, options, &set, &mut edited));
-        edited.clear();
+        refreshed = refreshed.and(change_in(store, held, group, path, options, &set, None));
     }
     refreshed
 }
@@ -255,7 +254,7 @@ fn forget(
         Ok(())
     };
     for group in ancestors(path).chain([path]) {
-        change_in(store, held, group, path, options, &remove, forgotten)?;
+        change_in(store, held, group, path, options, &remove, Some(forgotten))?;
     }
     Ok(())
 }
@@ -264,8 +263,11 @@ fn forget(
 fn restore(store: &dyn Store, held: &NodeLock<'_>, edited: Vec<Edited>, options: &OpenOptions) -> Result<()> {
     let limit = options.limits.metadata.max_consolidated_nbytes;
     edited.into_iter().try_for_each(|Edited { key, before, after }| {
-        update(store, held, &key, limit, options.durability, |found| {
-            Ok(found.filter(|found| found.as_bytes() == after.as_bytes()).map(|_| before.clone()))
+        update(store, held, &key, limit, options.durability, |found| match found {
+            Some(found) if found.as_bytes() == after => {
+                Ok(Some(JsonText::parse(allocation::copied(&before)?, limit)?))
+            }
+            _ => Ok(None),
         })
     })
 }
@@ -276,12 +278,12 @@ type Change<'a> = dyn Fn(&str, ZarrFormat, &mut JsonText) -> Result<()> + 'a;
 /// A document before and after a change.
 struct Edited {
     key: String,
-    before: JsonText,
-    after: JsonText,
+    before: Vec<u8>,
+    after: Vec<u8>,
 }
 
 /// Changes the consolidated metadata of `group`, if it has any, for the node at `path`: a group above it, or in version 2 the
-/// node itself. Each document that changes is added to `edited`.
+/// node itself. Each document that changes is added to `edited`, if that is given.
 fn change_in(
     store: &dyn Store,
     held: &NodeLock<'_>,
@@ -289,20 +291,24 @@ fn change_in(
     path: &str,
     options: &OpenOptions,
     change: &Change<'_>,
-    edited: &mut Vec<Edited>,
+    mut edited: Option<&mut Vec<Edited>>,
 ) -> Result<()> {
     let limit = options.limits.metadata.max_consolidated_nbytes;
     let relative = path[group.len()..].trim_start_matches('/');
     let mut edit = |key: String, edit: &dyn Fn(&mut JsonText) -> Result<()>| {
         let mut last = None;
         let updated = update(store, held, &key, limit, options.durability, |document| {
-            let Some(before) = document else { return Ok(None) };
-            let mut after = before.clone();
-            edit(&mut after)?;
-            last = Some((before, after.clone()));
-            Ok(Some(after))
+            let Some(mut document) = document else { return Ok(None) };
+            let bytes =
+                |document: &JsonText| edited.is_some().then(|| allocation::copied(document.as_bytes()));
+            let before = bytes(&document).transpose()?;
+            edit(&mut document)?;
+            last = before.zip(bytes(&document).transpose()?);
+            Ok(Some(document))
         });
-        edited.extend(last.map(|(before, after)| Edited { key, before, after }));
+        if let (Some((before, after)), Some(edited)) = (last, edited.as_deref_mut()) {
+            edited.try_push(Edited { key, before, after })?;
+        }
         updated
     };
     let zmetadata = join(group, ZMETADATA);
