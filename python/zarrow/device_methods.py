@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -305,8 +306,8 @@ def flatten(self: Any, order: str = "C") -> Any:
 def view(self: Any, dtype: Any, *shape: Any) -> Any:
     """Give the memory as another type. PyTorch's `view`, of a shape, is refused.
 
-    Elements that are on the host still stay there; in the other byte order, which no tensor has, they are an
-    array of NumPy's.
+    No tensor is non-native-endian. Elements that are still on the host become an array of NumPy; those on the
+    device are copied with their bytes swapped while zarr-python uses these buffers, and refused otherwise.
     """
     extents = dtype if isinstance(dtype, list | tuple) else (dtype, *shape)
     if shape or (extents and all(isinstance(extent, int) for extent in extents)):
@@ -314,9 +315,38 @@ def view(self: Any, dtype: Any, *shape: Any) -> Any:
         raise TypeError(f"view takes a type, .view(dtype): type .reshape({shown}) for another shape")
     on_host = self._on_host()
     if on_host is None:
+        native = _native(dtype)
+        if native is not None and _is_used_by_zarr_python():
+            return byte_swapped(self._reinterpret(native))
         return self._reinterpret(dtype)
     array = on_host.numpy().view(dtype)
     return DeviceTensor._staged(array, self.device) if array.dtype.isnative else array
+
+
+def _native(dtype: Any) -> Any:
+    """Return the native-endian dtype of a non-native one, else None."""
+    np = _zarrow._import("numpy")
+    return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) and not dtype.isnative else None
+
+
+def _is_used_by_zarr_python() -> bool:
+    enabling = sys.modules.get("zarrow.gpu.enabling")
+    return enabling is not None and bool(enabling.is_enabled())
+
+
+def byte_swapped(tensor: Any) -> Any:
+    """Copy elements with their bytes the other way round; both parts of a complex number by themselves."""
+    if tensor.dtype.kind not in "iufcmM":
+        raise UnsupportedError(
+            f"elements of {tensor.dtype} in the other byte order are for the CPU: read them without "
+            "zarrow.gpu's buffers",
+            kind="unsupported",
+        )
+    words = 2 if tensor.dtype.kind == "c" else 1
+    # For the view of bytes elements have to lie side by side, along one axis.
+    flat = tensor.ravel()
+    flat = flat.view("uint8").reshape(-1 if tensor.size else 0, words, tensor.dtype.itemsize // words)
+    return flat[:, :, ::-1].copy().reshape(-1 if tensor.size else 0).view(tensor.dtype).reshape(tensor.shape)
 
 
 def astype(self: Any, dtype: Any, order: str = "K", *, copy: bool = True) -> Any:

@@ -29,8 +29,7 @@ from zarr.registry import register_buffer, register_ndbuffer
 from zarrow._zarrow import DeviceTensor
 from zarrow.device_comparison import all_equal
 from zarrow.device_functions import concatenate, refuse_text
-from zarrow.device_methods import is_on_device, on_device_of
-from zarrow.errors import UnsupportedError
+from zarrow.device_methods import byte_swapped, is_on_device, on_device_of
 from zarrow.gpu.enabling import current_device
 
 # Modules of zarr-python whose codecs compute with NumPy, or with numcodecs.
@@ -85,6 +84,11 @@ def _staged(array: Any) -> Any:
     return DeviceTensor._staged(np.ascontiguousarray(array), current_device())
 
 
+def _unchanging(array: Any) -> Any:
+    """Return the array, or a copy on the host of one whose owner may change it before the device needs it."""
+    return array.copy(order="K") if array.flags.writeable else array
+
+
 class Buffer(AbstractBuffer):
     """Bytes for zarr-python, on a GPU as soon as they are needed there.
 
@@ -116,9 +120,9 @@ class Buffer(AbstractBuffer):
 
     @classmethod
     def from_array_like(cls, array_like: Any) -> Self:
-        """Make a buffer of an array: memory of the CPU is copied when the device needs it."""
+        """Make a buffer of an array. It is copied to the device when that needs it."""
         if isinstance(array_like, np.ndarray) and array_like.ndim == 1 and array_like.dtype == np.uint8:
-            return cls(_staged(array_like))
+            return cls(_staged(_unchanging(array_like)))
         return cls(array_like)
 
     @classmethod
@@ -151,7 +155,7 @@ class Buffer(AbstractBuffer):
         parts: list[AbstractBuffer] = [self, *others]
         on_host = [_on_host_of(part) for part in parts]
         if all(array is not None for array in on_host):
-            return self.from_array_like(np.concatenate([np.asarray(array) for array in on_host]))
+            return self.__class__(_staged(np.concatenate([np.asarray(array) for array in on_host])))
         arrays = [part.as_array_like() for part in parts]
         return self.__class__(
             concatenate([_tensor(array) if is_on_device(array) else array for array in arrays])
@@ -245,12 +249,12 @@ class NDBuffer(AbstractNDBuffer):
 
     @classmethod
     def from_ndarray_like(cls, ndarray_like: Any) -> Self:
-        """Make a buffer of an array: memory of the CPU is copied when the device needs it."""
+        """Make a buffer of an array. It is copied to the device when that needs it."""
         if not isinstance(ndarray_like, np.ndarray):
             return cls(ndarray_like)
         if ndarray_like.dtype.kind in "OT" or not ndarray_like.dtype.isnative:
             return cls.from_numpy_array(ndarray_like)
-        return cls(DeviceTensor._staged(ndarray_like, current_device()))
+        return cls(DeviceTensor._staged(_unchanging(ndarray_like), current_device()))
 
     @classmethod
     def from_numpy_array(cls, array_like: Any) -> Self:
@@ -314,9 +318,9 @@ class NDBuffer(AbstractNDBuffer):
         wanted = np.dtype(dtype)
         native = wanted.newbyteorder("=")
         tensor = self._native()
-        converted = self.__class__(tensor.astype(native, order=order, copy=False))
+        converted = self.__class__(tensor.astype(native, order=order))
         if native != wanted:
-            converted._data, converted._swapped = _turned(converted._data), wanted
+            converted._data, converted._swapped = byte_swapped(converted._data), wanted
         return converted
 
     def fill(self, value: Any) -> None:
@@ -349,7 +353,7 @@ class NDBuffer(AbstractNDBuffer):
         tensor = _tensor(self._data)
         if self._swapped is not None:
             # Values of the machine's byte order, turned as the elements are that they are written between.
-            value = _turned(on_device_of(tensor, value))
+            value = byte_swapped(on_device_of(tensor, value))
         tensor[key] = value
 
     def __len__(self) -> int:
@@ -366,22 +370,7 @@ class NDBuffer(AbstractNDBuffer):
     def _native(self) -> Any:
         """Give a Tensor of the machine's byte order."""
         tensor = _tensor(self._data)
-        return tensor if self._swapped is None else _turned(tensor)
-
-
-def _turned(tensor: Any) -> Any:
-    """Copy elements with their bytes the other way round; both parts of a complex number by themselves."""
-    if tensor.dtype.kind not in "iufcmM":
-        raise UnsupportedError(
-            f"elements of {tensor.dtype} in the other byte order are for the CPU: read them without "
-            "zarrow.gpu's buffers",
-            kind="unsupported",
-        )
-    words = 2 if tensor.dtype.kind == "c" else 1
-    # For the view of bytes elements have to lie side by side, along one axis.
-    flat = tensor.ravel()
-    flat = flat.view("uint8").reshape(-1 if tensor.size else 0, words, tensor.dtype.itemsize // words)
-    return flat[:, :, ::-1].copy().reshape(-1 if tensor.size else 0).view(tensor.dtype).reshape(tensor.shape)
+        return tensor if self._swapped is None else byte_swapped(tensor)
 
 
 buffer_prototype = BufferPrototype(buffer=Buffer, nd_buffer=NDBuffer)

@@ -316,3 +316,33 @@ def test_elements_that_lie_apart_are_written_in_the_other_byte_order(tmp_path: P
     with zarrow.gpu.enable():
         array[...] = zarrow.gpu.asarray(np.arange(16, dtype="i2"))[::2]
     assert np.array_equal(zarr.open_array(tmp_path / "big")[...], np.arange(0, 16, 2))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64", "complex64", "M8[s]"])
+def test_bytes_that_were_stored_from_the_device_are_read_in_the_other_byte_order(dtype: str) -> None:
+    """A memory store keeps the device's own bytes of an uncompressed array."""
+    values = np.arange(8).astype(dtype)
+    store = zarr.storage.MemoryStore()
+    with zarrow.gpu.enable():
+        big = zarr.codecs.BytesCodec(endian="big")
+        array = zarr.create_array(store, shape=8, chunks=4, dtype=dtype, serializer=big, compressors=None)
+        array[...] = zarrow.gpu.asarray(values)
+        np.testing.assert_array_equal(array[...].cpu().numpy(), values)
+        np.testing.assert_array_equal(array[2:7].cpu().numpy(), values[2:7])
+    np.testing.assert_array_equal(zarr.open_array(store, mode="r")[...], values)
+
+
+def test_buffers_keep_the_values_that_they_were_made_of() -> None:
+    source = np.arange(4, dtype="u1")
+    made = [
+        zarrow.gpu.Buffer.from_array_like(source),
+        zarrow.gpu.Buffer.from_bytes(source),
+        zarrow.gpu.NDBuffer.from_ndarray_like(source),
+        zarrow.gpu.NDBuffer.from_numpy_array(source),
+    ]
+    elements = zarrow.gpu.NDBuffer.from_numpy_array(source)
+    converted = elements.astype("u1")
+    source[...] = 9
+    elements[...] = 7
+    for buffer in [*made, converted]:
+        assert buffer.as_numpy_array().tolist() == [0, 1, 2, 3]
