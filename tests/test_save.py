@@ -147,3 +147,15 @@ def test_a_group_in_the_way_says_what_replaces_it(tmp_path: Path) -> None:
             replace()
     root.create_array("table", data=[1], overwrite=True)
     assert root["table"][...].tolist() == [1]
+
+
+def test_small_arrays_of_a_remote_store_are_saved_at_once_and_the_first_error_is_raised() -> None:
+    """Errors of other threads arrive here, with the array's name; a group is not replaced."""
+    store: dict[str, bytes] = {}
+    arrays = {f"a{number}": np.arange(10) + number for number in range(20)}
+    zarrow.save(store, **arrays)
+    loaded = zarrow.load(store)
+    assert all(np.array_equal(np.asarray(loaded[name]), array) for name, array in arrays.items())
+    zarrow.open(store).create_group("group")
+    with pytest.raises(zarrow.NodeExistsError, match="group"):
+        zarrow.save(store, **arrays, group=np.arange(3))

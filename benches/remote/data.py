@@ -68,6 +68,8 @@ SETS = {
     "cube": ArraySet((SIDE,) * 3, (32,) * 3, (SHARD_SIDE,) * 3, ZSTD),
     "write-raw": ArraySet((512 * MIB,), (4 * MIB,)),
     "write-zstd": ArraySet((512 * MIB,), (4 * MIB,), None, ZSTD),
+    "write-late": ArraySet((256, 64 * KIB), (1, 64 * KIB)),
+    "write-late-parts": ArraySet((256, 64 * KIB), (1, 64 * KIB)),
     "write-sharded": ArraySet((512 * MIB,), (MIB,), (64 * MIB,), ZSTD),
 }
 """The arrays; those to write are made when they are written."""

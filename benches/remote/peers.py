@@ -96,6 +96,19 @@ class RemotePeer:
         """Write all of an array."""
         array[...] = values
 
+    def write_columns(self, array: Any, values: NDArray[Any]) -> None:
+        """Write the first columns of an array."""
+        array[:, : values.shape[1]] = values
+
+    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        """Store arrays in a group on S3."""
+        raise NotImplementedError("stores no groups here")
+
+    def saved(self, name: str) -> NDArray[Any]:
+        """Read what was stored, by zarr-python."""
+        group = self.zarr.open_group(self.zarr_store(name), mode="r")
+        return np.array([array[...] for _, array in sorted(group.arrays())])
+
 
 class Zarrow(RemotePeer):
     name = "zarrow"
@@ -113,6 +126,10 @@ class Zarrow(RemotePeer):
 
     def open_to_write(self, name: str) -> Any:
         return self.zarrow.open(f"s3://{BUCKET}/{name}.zarr", storage_options=self.options)
+
+    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        store = self.zarrow.CloudStore(f"s3://{BUCKET}/{name}.zarr", self.options)
+        self.zarrow.save(store, arrays)
 
     def coordinates(self, name: str) -> NDArray[Any]:
         arrays = self.zarrow.load(f"s3://{BUCKET}/{name}.zarr", storage_options=self.options)
@@ -162,6 +179,9 @@ class ZarrPython(RemotePeer):
 
     def open_to_write(self, name: str) -> Any:
         return self.zarr.open_array(self.zarr_store(name), mode="r+")
+
+    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        self.zarr.save_group(self.zarr_store(name), **arrays)
 
     def coordinates(self, name: str) -> NDArray[Any]:
         group = self.zarr.open_group(self.zarr_store(name), mode="r")
@@ -317,6 +337,9 @@ class Tensorstore(RemotePeer):
 
     def write(self, array: Any, values: NDArray[Any]) -> None:
         array.write(values).result()
+
+    def write_columns(self, array: Any, values: NDArray[Any]) -> None:
+        array[:, : values.shape[1]].write(values).result()
 
 
 class Curl(RemotePeer):

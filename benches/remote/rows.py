@@ -176,22 +176,60 @@ def opened() -> list[RemoteRow]:
 
 def written() -> list[RemoteRow]:
     """Give the rows that write to S3."""
+    small = SETS["write-late"]
+    bar = "1.2 times the faster of zarr-python+obstore and tensorstore"
     return [
         RemoteRow(
-            f"write-{kind}",
-            f"write 512 MiB to S3, {title}",
+            "write-late",
+            "write 256 chunks of 64 KiB to S3, each answer after 30 ms",
             "write",
-            f"write-{kind}",
+            "write-late",
             WRITERS,
-            ("seconds", "cpu_per_gb", "requests"),
-            nbytes=SETS[f"write-{kind}"].nbytes,
-            requests=count,
-        )
-        for kind, title, count in (
-            ("raw", "raw chunks of 4 MiB", 128),
-            ("zstd", "zstd chunks of 4 MiB", 128),
-            ("sharded", "zstd chunks of 1 MiB in shards of 64 MiB", 8),
-        )
+            ("seconds", "requests"),
+            LATE,
+            bar,
+            nbytes=small.nbytes,
+            requests=256,
+        ),
+        RemoteRow(
+            "write-late-parts",
+            "write a part of each of 256 chunks to S3, each answer after 30 ms",
+            "write_parts",
+            "write-late-parts",
+            WRITERS,
+            ("seconds", "requests"),
+            LATE,
+            bar,
+            nbytes=small.nbytes,
+            requests=512,
+        ),
+        RemoteRow(
+            "write-late-group",
+            "store a group of 60 small arrays on S3, each answer after 30 ms",
+            "save",
+            "coordinates",
+            OPENERS,
+            ("seconds", "requests"),
+            LATE,
+            bar,
+        ),
+        *(
+            RemoteRow(
+                f"write-{kind}",
+                f"write 512 MiB to S3, {title}",
+                "write",
+                f"write-{kind}",
+                WRITERS,
+                ("seconds", "cpu_per_gb", "requests"),
+                nbytes=SETS[f"write-{kind}"].nbytes,
+                requests=count,
+            )
+            for kind, title, count in (
+                ("raw", "raw chunks of 4 MiB", 128),
+                ("zstd", "zstd chunks of 4 MiB", 128),
+                ("sharded", "zstd chunks of 1 MiB in shards of 64 MiB", 8),
+            )
+        ),
     ]
 
 

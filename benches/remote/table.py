@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benches import machine, report
+from benches.remote.changes import PROMISES
 from benches.remote.row import Measure, RemoteRow
 from benches.remote.rows import all_rows
 
@@ -168,6 +169,7 @@ def write_page(results: Results) -> Path:
         *(f"- {key}: {value}" for key, value in facts.items()),
         "",
     ]
+    text += PROMISES.split("\n")
     for row in all_rows():
         heading, *lines = cells(row, results.rows[row.name]["peers"])
         text += [f"## {row.name}", "", f"{row.title[0].upper()}{row.title[1:]}.", ""]

@@ -99,6 +99,30 @@ def write(peer: RemotePeer, row: RemoteRow) -> Run:
     return prepare
 
 
+def write_parts(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Write a part of each chunk of an array."""
+    described = SETS[row.data]
+    name = f"{peer.name.replace('+', '-')}-{row.data}"
+    described.create(peer.zarr_store(name), overwrite=True)[...] = described.values()
+    array = peer.open_to_write(name)
+    columns = described.values()[:, :100].copy() + 1
+    return lambda: lambda: peer.write_columns(array, columns)
+
+
+def save(peer: RemotePeer, row: RemoteRow) -> Run:
+    """Store a group of small arrays, each time another."""
+    arrays = {f"array{number:02}": np.arange(1000) + number for number in range(60)}
+    number = 0
+
+    def prepare() -> Callable[[], Any]:
+        nonlocal number
+        number += 1
+        name = f"{peer.name.replace('+', '-')}-saved-{number}"
+        return lambda: peer.save(name, arrays)
+
+    return prepare
+
+
 TASKS: dict[str, Callable[[RemotePeer, RemoteRow], Run]] = {
     "read": read,
     "read_anew": read_anew,
@@ -110,4 +134,6 @@ TASKS: dict[str, Callable[[RemotePeer, RemoteRow], Run]] = {
     "loop": loop_over,
     "list": list_members,
     "write": write,
+    "write_parts": write_parts,
+    "save": save,
 }

@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 
-from zarrow import labels, tables
+from zarrow import at_once, labels, tables
 from zarrow._zarrow import (
     Array,
     Categorical,
@@ -162,9 +163,22 @@ def save(
         group = group.require_group(path)
     if columns is not None:
         _store_columns(group, columns, missing, labels.of_group(array))
-    for name, named in arrays.items():
+    _store_each(group, arrays, missing)
+
+
+def _store_each(group: Group, named: dict[str, Any], missing: str | None) -> None:
+    """Store arrays by their names; several small ones of a remote store at once."""
+
+    def store(name: str) -> None:
         with tables.naming(name):
-            _store(group, name, named, missing)
+            _store(group, name, named[name], missing)
+
+    small = [name for name, value in named.items() if group._is_remote() and at_once.is_small(value)]
+    if len(small) > 1:
+        at_once.run([partial(store, name) for name in small])
+    for name in named:
+        if name not in small or len(small) == 1:
+            store(name)
 
 
 def _refuse_text(value: Any) -> None:
@@ -239,9 +253,7 @@ def _store_columns(
 ) -> None:
     """Store a table, or a dict of arrays; warn of columns that only the table before had."""
     left = [name for name in group.attrs.get("column-order") or () if name not in columns and name in group]
-    for name, column in columns.items():
-        with tables.naming(name):
-            _store(group, name, column, missing)
+    _store_each(group, columns, missing)
     group.attrs.update({**attributes, "column-order": list(columns)})
     if left:
         path = f", {group.path!r}" if group.path else ""

@@ -396,6 +396,11 @@ impl Group {
         self.inner().store().writer().is_none()
     }
 
+    /// Whether answers of the store take long.
+    fn _is_remote(&self) -> bool {
+        self.inner().store().remote().is_some()
+    }
+
     /// Change the attributes, and know them as they are stored then.
     fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let change = attributes::change(how, attributes)?;

@@ -1,0 +1,71 @@
+"""Several small arrays of a remote store written at once: each takes a few round trips, whatever its size."""
+
+from __future__ import annotations
+
+import threading
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from zarrow._zarrow import Array, Group, _Cancellation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+# Threads that wait for a store together.
+_MOST = 64
+
+# Larger arrays keep a connection busy by themselves, and take memory while they are encoded.
+_SMALL_BYTES = 4 << 20
+
+
+def is_small(value: Any) -> bool:
+    """Tell whether a value is written together with others."""
+    if isinstance(value, Array | Group | dict):
+        return False
+    if isinstance(value, list | tuple):
+        return len(value) < 1000
+    nbytes = getattr(value, "nbytes", None)
+    return isinstance(nbytes, int) and nbytes <= _SMALL_BYTES
+
+
+def run(functions: Iterable[Callable[[], object]]) -> None:
+    """Call functions in threads that wait for a store, and in this one; raise the first error.
+
+    After an error or Ctrl-C the others are cancelled. A thread that cannot start is not needed.
+    """
+    todo: SimpleQueue[Callable[[], object]] = SimpleQueue()
+    for function in functions:
+        todo.put(function)
+    errors: list[BaseException] = []
+    cancellation = _Cancellation()
+
+    def work() -> None:
+        try:
+            while not errors:
+                todo.get_nowait()()
+        except Empty:
+            return
+        except BaseException as error:
+            errors.append(error)
+            cancellation.cancel()
+
+    threads = []
+    try:
+        for _ in range(min(todo.qsize(), _MOST) - 1):
+            thread = threading.Thread(target=cancellation.run, args=(work,), name="zarrow-save", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                break
+            threads.append(thread)
+        cancellation.run(work)
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        errors.append(KeyboardInterrupt())
+        cancellation.cancel()
+        for thread in threads:
+            thread.join()
+        raise
+    if errors:
+        raise errors[0]
