@@ -1,13 +1,11 @@
 //! Stores in the cloud: S3, GCS, Azure and HTTP, as [remote stores](zarrow::store::remote) of the engine.
 //!
 //! ```no_run
-//! use std::sync::Arc;
-//! use zarrow::store::remote::RemoteAdapter;
 //! use zarrow_cloud::{CloudStore, StorageOptions};
 //!
 //! let options = StorageOptions::from_json(r#"{"anon": true}"#)?;
 //! let store = CloudStore::new("s3://bucket/data.zarr", options)?;
-//! let node = zarrow::open(Arc::new(RemoteAdapter::new(Arc::new(store))), "")?;
+//! let node = zarrow::open(store.into_store(), "")?;
 //! # Ok::<(), zarrow::Error>(())
 //! ```
 //!

@@ -18,9 +18,10 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::task::AbortHandle;
+use zarrow::store::Store;
 use zarrow::store::remote::{
-    Condition, FetchPolicy, Listing, OnDone, Outcome, Put, Receiver, RemoteStore, RemoteWriter, Request,
-    RequestHandle,
+    Condition, FetchPolicy, Listing, OnDone, Outcome, Put, Receiver, RemoteAdapter, RemoteStore,
+    RemoteWriter, Request, RequestHandle,
 };
 use zarrow::{ErrorKind, Result};
 use zarrow_array::fork::{Mutex, generation};
@@ -63,6 +64,12 @@ impl CloudStore {
         let settings = Mutex::new(Settings::new(&location, &options)?);
         let shared = Shared { location, settings, connection: Mutex::new(None) };
         Ok(CloudStore { shared: Arc::new(shared), url: url.to_owned(), options })
+    }
+
+    /// Returns the store as `zarrow::open` takes it.
+    #[must_use]
+    pub fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(RemoteAdapter::new(Arc::new(self)))
     }
 
     /// The same store under another policy.

@@ -150,7 +150,7 @@ pub(super) fn refuse_url(path: &str) -> Result<()> {
         "file" => format!("a file:// URL is not a folder: pass the path {rest:?}"),
         _ => format!(
             "a {scheme}:// URL is not a folder: add the crate zarrow-cloud, and open \
-             zarrow_cloud::CloudStore::new(url, StorageOptions::default())? by zarrow::open(Arc::new(store), \"\")"
+             zarrow_cloud::CloudStore::new(url, StorageOptions::default())? by zarrow::open(store.into_store(), \"\")"
         ),
     };
     Err(ErrorKind::Unsupported(text).into())
