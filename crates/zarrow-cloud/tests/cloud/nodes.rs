@@ -137,6 +137,33 @@ fn misaligned_writers_lose_nothing() {
 }
 
 #[test]
+fn writes_beside_changes_of_attributes_are_not_refused() {
+    let server = Server::start(well());
+    let store = s3(&server);
+    let metadata = ArrayBuilder::new([8], Number::Int32).chunk_shape([2]).build().unwrap();
+    create_array(Arc::clone(&store), "x", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut array = array(store, "x");
+                for round in 1..=25 {
+                    if thread < 2 {
+                        array.write((thread * 4..thread * 4 + 2,), Values::scalar(&round)).unwrap();
+                    } else {
+                        let change = AttributeChange::Update(attributes(&format!("{thread} {round}")).into());
+                        array.change_attributes(&change).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let array = array(&store, "x");
+    assert_eq!(elements(&array), [25, 25, 0, 0, 25, 25, 0, 0]);
+    assert_eq!(array.metadata().attributes.len(), 50);
+}
+
+#[test]
 fn who_appends_at_once_gets_places_of_their_own() {
     let server = Server::start(Box::new(|_: &Message, count| (count % 3 == 0).then_some(Fault::Late)));
     let store = s3(&server);
