@@ -222,6 +222,17 @@ def test_pickles(store: Any, kind: str) -> None:
         check(pickle.loads(pickle.dumps(root)))
 
 
+def test_an_icechunk_array_is_resized() -> None:
+    array = zarrow.create_array(icechunk_session(), "x", data=np.arange(64).reshape(8, 8), chunks=(2, 2))
+    array.resize((3, 8))
+    array.resize((8, 8))
+    expected = np.arange(64).reshape(8, 8)
+    expected[3:] = 0
+    assert (array[...] == expected).all()
+    array.resize((3, 3))
+    assert array[...].tolist() == expected[:3, :3].tolist()
+
+
 def test_an_icechunk_session_that_is_read_only_pickles(tmp_path: Path) -> None:
     repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path)))
     session = repository.writable_session("main")

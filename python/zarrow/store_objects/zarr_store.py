@@ -163,8 +163,7 @@ class ZarrAsker(AsyncAsker):
             names = [name.rstrip("/") async for name in self.store.list_dir(request.key)]
             request.listed([(start + name, 0) for name in names if name], [])
             return
-        keys = [key async for key in self.store.list_prefix(start)]
-        keys = [key for key in keys if key.startswith(start)]
+        keys = await self._keys(start)
         turns = asyncio.Semaphore(_SIZES_AT_ONCE)
 
         async def size(key: str) -> int:
@@ -176,6 +175,18 @@ class ZarrAsker(AsyncAsker):
 
         sizes = await asyncio.gather(*map(size, keys))
         request.listed(list(zip(keys, sizes, strict=True)), [])
+
+    async def _keys(self, prefix: str) -> list[str]:
+        """List the keys below a prefix."""
+        try:
+            keys = [key async for key in self.store.list_prefix(prefix)]
+        except Exception as error:
+            # icechunk lists the keys of a node, and refuses prefixes within an array.
+            if not prefix or "bad key prefix" not in str(error):
+                raise
+            above = prefix.rstrip("/").rpartition("/")[0]
+            keys = await self._keys(f"{above}/" if above else "")
+        return [key for key in keys if key.startswith(prefix)]
 
     async def put(self, request: _StoreRequest) -> None:
         """Set a value, if its condition holds (step 3)."""

@@ -185,10 +185,14 @@ impl Array {
         } else {
             Ok(())
         };
+        let is_smaller = shape.iter().zip(before.shape()).any(|(new, old)| new < old);
+        // Such a store hides chunks outside the shape, so that they could not be erased later.
+        let erases_first = is_smaller && writer(&*store)?.needs_documents_first();
         *self = grown
+            .and_then(|()| if erases_first { erase_outside(&after) } else { Ok(()) })
             .and_then(|()| before.set_shape(shape, &place))
             .map_err(|error| before.reason(&place, Some(version), error))?;
-        if shape.iter().zip(before.shape()).any(|(new, old)| new < old) {
+        if is_smaller {
             erase_outside(&after)
                 .and_then(|()| place.fill_cut(shape, options))
                 .map_err(|error| before.reason(&place, None, error))?;

@@ -23,7 +23,7 @@ use crate::exec::Guard;
 use crate::metadata::NodeMetadata;
 use crate::options::WriteOptions;
 use crate::selection::Selection;
-use crate::store::Version;
+use crate::store::{Retry, Version};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -125,13 +125,12 @@ impl Array {
 
     /// Refuses where what was found in `place` is no longer what is at the array's path.
     pub(super) fn check_place(&self, place: &Array) -> Result<()> {
-        /// The document changes between two looks as often at most.
-        const MOST_LOOKS: usize = 1000;
         if Arc::ptr_eq(place.store(), self.store()) {
             return Ok(());
         }
-        let mut in_place = place.version()?;
-        for _ in 0..MOST_LOOKS {
+        let replaced = || ErrorKind::Stale("was replaced").into();
+        let (mut retry, mut in_place) = (Retry::race(), place.version()?);
+        loop {
             let here = self.version()?;
             if here == in_place {
                 return Ok(());
@@ -139,10 +138,10 @@ impl Array {
             // Another may have set attributes in between.
             let before = std::mem::replace(&mut in_place, place.version()?);
             if in_place == before {
-                break;
+                return Err(replaced());
             }
+            retry.again(&|| Ok(()), replaced)?;
         }
-        Err(ErrorKind::Stale("was replaced").into())
     }
 
     /// The version of the document that makes the array.

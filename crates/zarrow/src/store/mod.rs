@@ -27,7 +27,7 @@ pub(crate) use key::key_fault;
 pub use key::{check_key, join, normalize_path};
 pub use memory::MemoryStore;
 pub use read_only::ReadOnlyStore;
-pub(crate) use retry::until_no_conflict;
+pub(crate) use retry::{Retry, until_no_conflict};
 pub use writer::{Detached, Draft, Durability, Lock, Locked, Stage, StoreWriter};
 pub use zip::{RemoteZip, ZipStore, is_archive, open_path};
 
