@@ -81,7 +81,8 @@ impl Connection {
             _ => None,
         };
         let headers = settings.headers.clone();
-        let transport = Transport::new(process, client, settings.policy, headers, origin);
+        let is_service = !matches!(location.service, Service::Http { .. });
+        let transport = Transport::new(process, client, settings.policy, headers, origin, is_service);
         settings.check_complete(location)?;
         let client = build(location, settings, transport)
             .map_err(|error| error.source().map_or_else(|| failed(&error), failed))?;

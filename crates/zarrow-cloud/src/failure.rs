@@ -90,6 +90,11 @@ impl Failure {
             || self.status.is_some_and(|status| (400..500).contains(&status) && status != 408)
     }
 
+    /// Returns the text without the server's own words.
+    pub fn brief(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the text for a message, without secrets.
     pub fn shown(&self, secrets: &Secrets) -> String {
         if self.is_of_machine() {
@@ -162,7 +167,7 @@ impl Failure {
 }
 
 /// The text of the first element of this name in an XML document.
-fn element(body: &str, name: &str) -> Option<String> {
+pub fn element(body: &str, name: &str) -> Option<String> {
     let (_, rest) = body.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
     own_words(text)

@@ -215,7 +215,7 @@ fn changed() -> Failure {
 }
 
 /// Returns the fault and the failure of a broken body.
-pub fn broken(error: &ClientError) -> (Fault, Failure) {
+pub fn broken(error: &(dyn std::error::Error + 'static)) -> (Fault, Failure) {
     let fault = if is_too_slow(error) { Fault::Slow } else { Fault::Connection };
     let own = causes(error).find_map(|error| error.downcast_ref::<io::Error>());
     let kind = own.map_or(io::ErrorKind::ConnectionReset, io::Error::kind);

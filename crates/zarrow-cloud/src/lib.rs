@@ -22,6 +22,7 @@
 //! Nothing runs before the first request. A forked child forgets what its parent had, and makes its own.
 
 mod answer_body;
+mod answer_document;
 mod budget;
 mod connection;
 mod credentials;

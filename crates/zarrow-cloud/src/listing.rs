@@ -4,12 +4,10 @@
 //! and an oversized page (`answer_body`).
 
 use crate::connection::{Connection, Lister, of_client};
-use crate::failure::{Failure, causes};
-use crate::fetch::broken;
+use crate::failure::Failure;
 use crate::heeding::is_probe;
 use crate::policy::TransportPolicy;
 use crate::retry::Attempts;
-use object_store::client::{HttpError, HttpErrorKind};
 use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -78,31 +76,14 @@ async fn page(
     page_token: Option<String>,
 ) -> Result<PaginatedListResult, Box<Failure>> {
     let attempts = connection.attempts();
-    loop {
-        let options = PaginatedListOptions {
-            delimiter: delimiter.map(Into::into),
-            page_token: page_token.clone(),
-            extensions: Connection::extensions(&attempts),
-            ..PaginatedListOptions::default()
-        };
-        let error = match lister.list_paginated(prefix, options).await {
-            Ok(page) => return Ok(page),
-            Err(error) => error,
-        };
-        if let Some(failure) = attempts.take_failure() {
-            return Err(failure.into());
-        }
-        let of_body = causes(&error).find_map(|error| error.downcast_ref::<HttpError>());
-        let (fault, failure) = match of_body.map(HttpError::kind) {
-            None => return Err(of_client(&error).into()),
-            Some(HttpErrorKind::Decode) => return Err(broken(&error).1.into()),
-            Some(_) => broken(&error),
-        };
-        match attempts.again(fault, failure.clone()) {
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => return Err(failure.into()),
-        }
-    }
+    let options = PaginatedListOptions {
+        delimiter: delimiter.map(Into::into),
+        page_token,
+        extensions: Connection::extensions(&attempts),
+        ..PaginatedListOptions::default()
+    };
+    let page = lister.list_paginated(prefix, options).await;
+    page.map_err(|error| Box::new(attempts.take_failure().unwrap_or_else(|| of_client(&error))))
 }
 
 /// Progress of a list, page by page.

@@ -7,8 +7,10 @@
 //! 4. A fault is tried again (`retry`). The last one is noted in the request's [`Attempts`], for `object_store` keeps no
 //!    header of it; and of its body nothing goes up.
 //! 5. An answer of all bytes to a request for a range is cut to the range, unless too much of it would be skipped.
+//! 6. Answers to lists and changes are checked before `object_store` sees them (`answer_document`).
 
 use crate::answer_body::{AnswerBody, silent};
+use crate::answer_document::{self, Refused};
 use crate::budget::Permit;
 use crate::diagnosis::{Proxy, of_answer, of_connection};
 use crate::failure::Failure;
@@ -76,6 +78,8 @@ struct Shared {
     /// Headers for requests to this host alone.
     headers: HeaderMap,
     origin: Option<Url>,
+    /// Whether the server is an object store, and no plain web server.
+    is_service: bool,
 }
 
 impl Transport {
@@ -85,8 +89,9 @@ impl Transport {
         policy: TransportPolicy,
         headers: HeaderMap,
         origin: Option<Url>,
+        is_service: bool,
     ) -> Transport {
-        Transport(Arc::new(Shared { process, client, policy, headers, origin }))
+        Transport(Arc::new(Shared { process, client, policy, headers, origin, is_service }))
     }
 }
 
@@ -117,9 +122,18 @@ impl Shared {
         loop {
             let (fault, failure, answer) = match self.follow(&request, attempts.patience()).await {
                 Ok(answer) if is_answer(&request, answer.status()) => {
-                    // What went wrong before is no longer what a caller would be told.
-                    attempts.take_failure();
-                    return self.fit(&request, answer, &attempts).await;
+                    match self.checked(&request, answer).await {
+                        Ok(answer) => {
+                            // An earlier failure no longer matters to the caller.
+                            attempts.take_failure();
+                            return self.fit(&request, answer, &attempts).await;
+                        }
+                        Err(refused) => {
+                            let (fault, failure) = *refused;
+                            let error = invalid(failure.brief());
+                            (fault, failure, Err(error))
+                        }
+                    }
                 }
                 Ok(answer) => self.failed(request.uri(), answer).await,
                 Err(error) => {
@@ -136,6 +150,22 @@ impl Shared {
                 None => return answer,
             }
         }
+    }
+
+    /// Step 6.
+    async fn checked(&self, request: &HttpRequest, answer: HttpResponse) -> Result<HttpResponse, Refused> {
+        if !self.is_service || is_of_this_machine(request) {
+            return Ok(answer);
+        }
+        let header = |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        if is_read(request)
+            && header(header::ETAG).is_none()
+            && header(header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"))
+        {
+            let text = "the server answered with a web page, and not with a value or a list";
+            return Err(Box::new((None, Failure::new(io::ErrorKind::InvalidData, text))));
+        }
+        answer_document::checked(request, answer).await
     }
 
     /// What an answer that is no success comes to. Its body is read, so that the connection can be used again.

@@ -2,7 +2,7 @@
 
 use crate::arrays::{adapter, policy, store};
 use crate::message::{Answer, Message};
-use crate::server::{Fault, Server, well};
+use crate::server::{Fault, Server, once, well};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use zarrow::ErrorKind;
@@ -37,6 +37,56 @@ fn names_and_sizes_over_many_pages() {
     assert_eq!((below.values.len(), below.prefixes.len()), (501, 0));
     let whole = crate::arrays::store(&server, "bucket", true);
     assert_eq!(list(&whole, "", false).unwrap().prefixes, ["root", "roots"]);
+}
+
+#[test]
+fn an_answer_that_is_no_list_is_never_an_empty_one() {
+    let server = Server::start(once(Fault::Told("InternalError")));
+    server.objects(|objects| objects.put("bucket/a/zarr.json", b"{}".to_vec()));
+    let store = store(&server, "bucket", true);
+    assert_eq!(list(&store, "", true).unwrap().values.len(), 1, "the second answer is a list");
+    let error = Answer::error(200, "AccessDenied", "No.");
+    let page = Answer::new(200).with("content-type", "text/html").of("<!DOCTYPE html><html>Log in</html>");
+    let cut = "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>";
+    let other = ["", "<Foreign/>", "<html></html>", cut].map(|body| Answer::new(200).of(body));
+    for answer in [error, page].into_iter().chain(other) {
+        server.answer_with(Some(answer.clone()));
+        let error = list(&store, "", true).unwrap_err();
+        assert!(matches!(error.kind().code(), "io" | "permission"), "{answer:?}: {error}");
+    }
+}
+
+/// A page without an ETag in the place of a value: a range cut out of it would be taken for data.
+#[test]
+fn a_web_page_is_no_value() {
+    use zarrow::store::remote::{Request, Span, fetch};
+    let server = Server::start(well());
+    let page = Answer::new(200).with("content-type", "text/html; charset=utf-8").of("<html>Log in</html>");
+    server.answer_with(Some(page));
+    let found = fetch(&store(&server, "bucket", true), Request::new("a", Span::Range(0..4)), 10, &|| Ok(()));
+    assert!(found.unwrap_err().to_string().contains("a web page"));
+}
+
+#[test]
+fn keys_that_a_server_does_not_delete_are_errors() {
+    let server = Server::start(Box::new(|message: &Message, count| {
+        (message.method == "POST" && count == 1).then_some(Fault::Told("InternalError"))
+    }));
+    server.objects(|objects| objects.put("bucket/a b", b"x".to_vec()));
+    let store = store(&server, "bucket", true);
+    let delete = || {
+        let writer = store.writer().unwrap();
+        wait(|done| writer.delete(vec!["a b".to_owned()], done), &|| Ok(()))
+    };
+    delete().unwrap();
+    assert!(server.objects(|objects| objects.all.is_empty()));
+    // A name that the client does not know again.
+    let told = "<DeleteResult><Error><Key>a%20b</Key><Code>AccessDenied</Code><Message>No.</Message></Error></DeleteResult>";
+    server.answer_with(Some(Answer::new(200).of(told)));
+    let error = delete().unwrap_err();
+    assert!(error.to_string().contains("AccessDenied"), "{error}");
+    server.answer_with(Some(Answer::new(200).of("<html></html>")));
+    assert!(delete().unwrap_err().to_string().contains("a web page"));
 }
 
 #[test]

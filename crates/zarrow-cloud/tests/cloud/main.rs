@@ -11,6 +11,7 @@
 )]
 
 mod arrays;
+mod campaign;
 mod causes;
 mod faults;
 mod fork;

@@ -27,6 +27,8 @@ pub enum Fault {
     /// All bytes, where a range was asked for.
     Whole,
     Status(u16),
+    /// 200 with an error of this code as its body, and nothing was done.
+    Told(&'static str),
     /// 503 or 429, with a pause that the server asks for.
     Pause(u16),
     /// The connection closes without an answer, and nothing was done.
@@ -267,6 +269,7 @@ impl Shared {
         let mut answer = match (instead, fault) {
             (Some(answer), _) => answer,
             (None, Some(Fault::Status(status))) => Answer::error(status, "Told", "As it was told."),
+            (None, Some(Fault::Told(code))) => Answer::error(200, code, "As it was told."),
             (None, Some(Fault::Pause(status))) => {
                 Answer::error(status, "SlowDown", "Later.").with("retry-after", 0)
             }

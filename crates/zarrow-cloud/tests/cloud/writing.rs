@@ -74,7 +74,7 @@ fn after_a_drop(
     put(&own, "warm", &[b"x"], Condition::Always).unwrap();
     let (other, other_condition) = (store(server, "bucket", true), condition.clone());
     server.behave(Box::new(move |message: &Message, count| {
-        (message.method == "PUT" && message.path().ends_with(key) && count == 1).then_some(fault)
+        (message.method == "PUT" && message.path() == format!("/bucket/{key}") && count == 1).then_some(fault)
     }));
     let other = move || {
         if let Ok(Put::Done(Some(version))) = put(&other, key, &[b"own"], other_condition) {
@@ -142,6 +142,20 @@ fn a_value_in_parts_is_stored_if_the_answer_to_its_end_is_lost() {
     let result = put(&store, "large", &[&body], Condition::Always);
     assert!(matches!(result, Ok(Put::Done(Some(_)))), "{result:?}");
     assert!(server.objects(|objects| *objects.all["bucket/large"].bytes == body));
+}
+
+#[test]
+fn an_error_in_an_answer_of_200_is_tried_again() {
+    let server =
+        Server::start(Box::new(|_: &Message, count| (count == 1).then_some(Fault::Told("InternalError"))));
+    let store = store(&server, "bucket", true);
+    let body = vec![7; 17 << 20];
+    // All of its requests: the beginning, the parts and the end.
+    let result = put(&store, "large", &[&body], Condition::Always);
+    assert!(matches!(result, Ok(Put::Done(Some(_)))), "{result:?}");
+    assert!(server.objects(|objects| *objects.all["bucket/large"].bytes == body));
+    assert!(matches!(put(&store, "small", &[b"x"], Condition::Always), Ok(Put::Done(Some(_)))));
+    assert!(server.objects(|objects| objects.all.contains_key("bucket/small")));
 }
 
 #[test]
