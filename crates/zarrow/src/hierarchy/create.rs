@@ -569,5 +569,6 @@ fn check_erasable(store: &dyn Store, path: &str, is_listed: bool, options: &Open
 /// Whether the document `name` of a node says that it is Zarr's, whatever else is wrong with it.
 fn is_of_zarr(store: &dyn Store, path: &str, name: &str, options: &OpenOptions) -> Result<bool> {
     let document = store.get(&join(path, name), options.limits.metadata.max_consolidated_nbytes)?;
-    Ok(document.is_some_and(|document| crate::metadata::is_of_zarr(&document)))
+    // Another may have erased the node since it was seen.
+    Ok(document.is_none_or(|document| crate::metadata::is_of_zarr(&document)))
 }
