@@ -6,7 +6,7 @@ use crate::metadata::ArrayMetadata;
 use crate::store::{Detached, Draft, Lock, Stage, StoreWriter, Value, Version};
 use crate::{Array, ErrorKind, Index, Selection, Values, WriteOptions};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use zarrow_array::DecodedArray;
 
 fn on_disk(folder: &tempfile::TempDir) -> Arc<dyn Store> {
@@ -76,65 +76,6 @@ fn one_of_those_who_create_a_node_succeeds() {
             let documents = store.list(&path).unwrap();
             assert_eq!(documents.len(), 1, "{documents:?}");
         }
-    }
-}
-
-/// A store with another writer, which sets attributes of the array `x` before each of the next looks at its document.
-#[derive(Debug)]
-struct Restless {
-    store: Arc<dyn Store>,
-    looks: AtomicUsize,
-}
-
-impl Store for Restless {
-    fn name(&self) -> &str {
-        self.store.name()
-    }
-
-    fn open(&self, key: &str) -> crate::Result<Option<Box<dyn Value + '_>>> {
-        self.store.open(key)
-    }
-
-    fn list(&self, prefix: &str) -> crate::Result<Vec<String>> {
-        self.store.list(prefix)
-    }
-
-    fn nbytes(&self, prefix: &str) -> crate::Result<u64> {
-        self.store.nbytes(prefix)
-    }
-
-    fn version_of(&self, key: &str) -> crate::Result<Version> {
-        let looks = self.looks.load(Ordering::Relaxed);
-        if looks > 0 {
-            self.looks.store(looks - 1, Ordering::Relaxed);
-            let own = Map::from_iter([("look".to_owned(), looks.into())]);
-            opened_array(&self.store, "x").change_attributes(&crate::AttributeChange::Update(own.into()))?;
-        }
-        self.store.version_of(key)
-    }
-
-    fn subtree(&self, prefix: &str) -> crate::Result<Option<Arc<dyn Store>>> {
-        self.store.subtree(prefix)
-    }
-
-    fn writer(&self) -> Option<&dyn StoreWriter> {
-        self.store.writer()
-    }
-}
-
-/// A change of attributes gives the array's document another version, and does not make it another array.
-#[test]
-fn a_write_beside_changes_of_attributes_is_not_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    for store in [memory(), on_disk(&folder)] {
-        let (options, metadata) = (OpenOptions::default(), metadata(ZarrFormat::V3, Number::Int16));
-        create_array(Arc::clone(&store), "x", metadata, Existing::Refuse, &options).unwrap();
-        let restless = Arc::new(Restless { store: Arc::clone(&store), looks: AtomicUsize::new(0) });
-        let array = opened_array(&(Arc::clone(&restless) as _), "x");
-        restless.looks.store(7, Ordering::Relaxed);
-        array.write(rows(&array, 0, 1), values(&numbers(4), &[1, 4])).unwrap();
-        assert_eq!(restless.looks.load(Ordering::Relaxed), 0);
-        assert_eq!(read(&opened_array(&store, "x"))[..4], [1, 2, 3, 4]);
     }
 }
 
