@@ -155,6 +155,18 @@ class ZarrAsker(AsyncAsker):
             return
         request.found(b"", request.range[0], int(nbytes))
 
+    async def _keys(self, prefix: str) -> list[str]:
+        """List the keys below a prefix."""
+        try:
+            keys = [key async for key in self.store.list_prefix(prefix)]
+        except Exception as error:
+            # icechunk lists the keys of a node, and refuses prefixes within an array.
+            if not prefix or "bad key prefix" not in str(error):
+                raise
+            above = prefix.rstrip("/").rpartition("/")[0]
+            keys = await self._keys(f"{above}/" if above else "")
+        return [key for key in keys if key.startswith(prefix)]
+
     async def list(self, request: _StoreRequest) -> None:
         """Answer with what lies below a prefix."""
         start = f"{request.key}/" if request.key else ""
@@ -175,18 +187,6 @@ class ZarrAsker(AsyncAsker):
 
         sizes = await asyncio.gather(*map(size, keys))
         request.listed(list(zip(keys, sizes, strict=True)), [])
-
-    async def _keys(self, prefix: str) -> list[str]:
-        """List the keys below a prefix."""
-        try:
-            keys = [key async for key in self.store.list_prefix(prefix)]
-        except Exception as error:
-            # icechunk lists the keys of a node, and refuses prefixes within an array.
-            if not prefix or "bad key prefix" not in str(error):
-                raise
-            above = prefix.rstrip("/").rpartition("/")[0]
-            keys = await self._keys(f"{above}/" if above else "")
-        return [key for key in keys if key.startswith(prefix)]
 
     async def put(self, request: _StoreRequest) -> None:
         """Set a value, if its condition holds (step 3)."""
