@@ -316,7 +316,6 @@ class Tensorstore(RemotePeer):
         spec = {
             "driver": "zarr3",
             "kvstore": self.place(f"{name}.zarr/{path}"),
-            "recheck_cached_metadata": True,
         }
         return self.tensorstore.open(spec, context=self.context)
 

@@ -175,7 +175,17 @@ def _read_detached(
     told: Callable[[Any, BaseException | None], object],
 ) -> _Detached: ...
 def _open_detached(
-    store: Any, path: str, told: Callable[[Any, BaseException | None], object], **options: Any
+    store: Any,
+    path: str,
+    told: Callable[[Any, BaseException | None], object],
+    *,
+    mode: str = "r+",
+    zarr_format: int | None = None,
+    storage_options: Any = None,
+    cache_bytes: int = 0,
+    limits: Any = None,
+    durability: str = "none",
+    **options: Any,
 ) -> _Detached | None: ...
 def _write_detached(
     array: Array,
