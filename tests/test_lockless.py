@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 WITHOUT = {"ENOLCK": errno.ENOLCK, "ENOSYS": errno.ENOSYS, "EOPNOTSUPP": errno.EOPNOTSUPP}
@@ -220,3 +222,53 @@ def test_nothing_of_another_machine_or_of_the_living_is_swept(tmp_path):
         os.waitpid(living, 0)
     """)
     run(program, tmp_path)
+
+
+def unshared() -> list[str] | None:
+    """Give what starts a program in another namespace of time; None where that is not allowed."""
+    command = ["unshare", "--user", "--map-root-user", "--time", "--boottime", "100000", "--fork"]
+    try:
+        return command if subprocess.run([*command, "true"], check=False).returncode == 0 else None
+    except FileNotFoundError:
+        return None
+
+
+def test_a_writer_in_another_time_namespace_lives(tmp_path):
+    """Its start time is shifted. A process outside must not take it for one that has ended, and its lock."""
+    program = """
+        def encode(data):
+            print("encodes", flush=True)
+            sys.stdin.readline()
+            return data
+
+        zarrow.codecs.register("slow", encode=encode, decode=bytes)
+        seccomp.refuse({"flock": errno.ENOLCK, "fstatfs": errno.ENOSYS})
+        if sys.argv[2] == "create":
+            create(compressors="slow")
+        else:
+            zarrow.open_array(folder / "a", mode="r+")[int(sys.argv[2])] = 1
+    """
+    if (inside := unshared()) is None:
+        pytest.skip("no namespace of time can be made")
+    run(program, tmp_path, "create")
+    code = textwrap.dedent(HEAD) + textwrap.dedent(program)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+
+    def write(place: int, *prefix: str) -> subprocess.Popen[str]:
+        command = [*prefix, sys.executable, "-c", code, str(tmp_path), str(place)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe)
+
+    with write(0, *inside) as first:
+        assert first.stdout.readline() == "encodes\n"
+        with write(1) as second:
+            try:
+                # The second one waits for the first, which holds the lock.
+                assert not select.select([second.stdout], [], [], 1.0)[0]
+                first.communicate("\n", timeout=60)
+                second.communicate("\n", timeout=60)
+            finally:
+                first.kill()
+                second.kill()
+    stored = np.frombuffer((tmp_path / "a" / "c" / "0").read_bytes(), "u4")
+    assert stored.tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
