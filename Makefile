@@ -31,6 +31,8 @@ PIP_INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # which maturin would else write for itself, elsewhere), so that nothing is built twice.
 export PYO3_CONFIG_FILE := $(CURDIR)/crates/zarrow-python/pyo3-config.txt
 export PYO3_BUILD_EXTENSION_MODULE := 1
+# Some steps take what others built by its path.
+export CARGO_TARGET_DIR := $(CURDIR)/target
 CARGO_FLAGS := --release --workspace --locked
 
 # Each run of tests has a time limit and leaves no process behind: tests/in_time.py. In Python each test has one too

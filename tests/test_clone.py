@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -97,19 +96,15 @@ def test_the_suite_passes_in_any_clone(clone: Path, tmp_path: Path) -> None:
         "HOME": str(scratch / "missing"),
     }
 
-    def as_a_background_job() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-        os.umask(0o077)
-
+    as_a_background_job = ["sh", "-c", 'trap "" INT QUIT; umask 077; exec "$@"', "sh"]
+    python = clone / "build/venv/bin/python"
     for arguments in (["--collect-only", "--quiet", *SELECTED], ["--quiet", *SELECTED, *QUICK]):
         finished = subprocess.run(
-            [clone / "build/venv/bin/python", "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+            [*as_a_background_job, python, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
             cwd=clone,
             env=os.environ | unusual,
             capture_output=True,
             text=True,
             timeout=280,
-            preexec_fn=as_a_background_job,
         )
         assert finished.returncode == 0, finished.stdout[-4000:] + finished.stderr[-2000:]

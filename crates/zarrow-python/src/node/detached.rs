@@ -147,7 +147,7 @@ impl Drop for HeldValues {
 /// do it.
 #[pyfunction]
 #[pyo3(signature = (array, selection, value, told, *, durability = None, write_empty_chunks = false,
-                    casting = array_input::CASTING))]
+                    casting = "same_kind"))]
 pub fn _write_detached(
     array: &Bound<'_, Array>,
     selection: &Bound<'_, PyAny>,

@@ -357,8 +357,8 @@ fn a_group_is_opened_in_few_round_trips() {
     let (requests, most) = store.seen();
     assert_eq!(
         (requests.len(), most),
-        (14 + 2 * 4, 14),
-        "those of all children, and what is of no version 3"
+        (14 + 2 * 5, 14),
+        "those of all children, and all documents of the two that have none of version 3"
     );
     let (node, members) = zarrow::open_members(Arc::clone(&adapter), "", &OpenOptions::default()).unwrap();
     assert!(node.into_group().is_ok() && members.len() == 13);

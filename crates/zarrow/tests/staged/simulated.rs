@@ -39,6 +39,7 @@ pub struct Manner {
 
 #[derive(Debug)]
 pub struct SimulatedStore {
+    name: String,
     shared: Arc<Shared>,
 }
 
@@ -108,7 +109,10 @@ impl SimulatedStore {
         let shared = Arc::new(shared);
         let served = Arc::clone(&shared);
         std::thread::spawn(move || served.serve());
-        Arc::new(SimulatedStore { shared })
+        // What one test opened must not tell another which documents to expect.
+        static STORES: AtomicU64 = AtomicU64::new(0);
+        let name = format!("simulated/{}", STORES.fetch_add(1, Ordering::SeqCst));
+        Arc::new(SimulatedStore { name, shared })
     }
 
     /// How many events there were so far.
@@ -247,7 +251,7 @@ impl Shared {
 
 impl RemoteStore for SimulatedStore {
     fn name(&self) -> &str {
-        "simulated"
+        &self.name
     }
 
     fn policy(&self) -> FetchPolicy {

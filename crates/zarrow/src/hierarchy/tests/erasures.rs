@@ -6,15 +6,15 @@ use crate::store::{Detached, Draft, Lock, StoreWriter, Value, Version};
 use crate::{Array, Values};
 use std::sync::Mutex;
 
-fn on_disk(folder: &tempfile::TempDir) -> Arc<dyn Store> {
+pub(super) fn on_disk(folder: &tempfile::TempDir) -> Arc<dyn Store> {
     Arc::new(FilesystemStore::create(folder.path().join("store")).unwrap())
 }
 
-fn opened_array(store: &Arc<dyn Store>, path: &str) -> Array {
+pub(super) fn opened_array(store: &Arc<dyn Store>, path: &str) -> Array {
     open(Arc::clone(store), path).unwrap().into_array().unwrap()
 }
 
-fn values(elements: &'static [i16], shape: &[u64]) -> Values<'static> {
+pub(super) fn values(elements: &'static [i16], shape: &[u64]) -> Values<'static> {
     Values::slice(elements, shape).unwrap()
 }
 

@@ -1,5 +1,6 @@
 //! Creating, changing and erasing nodes, in memory and in a folder.
 
+mod attributes;
 mod changes;
 mod erasures;
 mod resize;

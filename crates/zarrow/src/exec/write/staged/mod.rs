@@ -261,14 +261,14 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         Ok(())
     }
 
-    fn reserve(&self, nbytes: u64) -> InFlight {
+    fn occupy(&self, nbytes: u64) -> InFlight {
         InFlight::new(nbytes, &self.inbox.in_flight)
     }
 
     fn ask_guard(&self) -> Result<()> {
         let Some(guard) = self.guard else { return Ok(()) };
         let (request, limit) = guard.request();
-        self.fetch(Purpose::Guard(request.clone()), request, limit, self.reserve(0))
+        self.fetch(Purpose::Guard(request.clone()), request, limit, self.occupy(0))
     }
 
     fn submit_put(&self, encoded: Encoded) -> Result<()> {
@@ -283,7 +283,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
 
     fn submit_delete(&self, keys: Vec<String>) -> Result<()> {
         let (_, puts) = self.remote()?;
-        self.begin(Purpose::Delete, self.reserve(0), |told| {
+        self.begin(Purpose::Delete, self.occupy(0), |told| {
             puts.delete(keys, Box::new(move |deleted| told.tell(Answer::Deleted(deleted))))
         });
         Ok(())
@@ -323,11 +323,11 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 Purpose::Old(attempt),
                 request,
                 LARGE_NBYTES,
-                self.reserve(self.chunk_nbytes()),
+                self.occupy(self.chunk_nbytes()),
             );
         }
         let request = Request::new(key, Span::Range(0..0)).of_class(RequestClass::Metadata);
-        self.fetch(Purpose::Version(attempt), request, 0, self.reserve(0))
+        self.fetch(Purpose::Version(attempt), request, 0, self.occupy(0))
     }
 
     /// Encodes a chunk over its old bytes, and puts it when it may be.
@@ -360,7 +360,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
             body.make_room(bytes.body.nbytes() + bytes.tail.len()).map_err(Error::from)?;
             bytes.body.append_to(&mut body)?;
             body.extend_from_slice(&bytes.tail);
-            let reserved = self.reserve(body.len() as u64);
+            let reserved = self.occupy(body.len() as u64);
             let encoded = Encoded { attempt, key, body, reserved };
             let mut state = self.state.lock();
             if state.gate != Gate::Open {
@@ -404,7 +404,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                 let Some(guard) = self.guard else { return Ok(()) };
                 match guard.judge(&asked, fetched?)? {
                     Some((request, limit)) => {
-                        self.fetch(Purpose::Guard(request.clone()), request, limit, self.reserve(0))
+                        self.fetch(Purpose::Guard(request.clone()), request, limit, self.occupy(0))
                     }
                     None => {
                         let mut state = self.state.lock();
@@ -426,7 +426,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
                     return self.change(attempt, None, worker, checkpoint);
                 }
                 let request = Request::new(self.key(attempt.chunk), Span::Whole);
-                let reserved = self.reserve(self.chunk_nbytes());
+                let reserved = self.occupy(self.chunk_nbytes());
                 self.fetch(Purpose::Old(attempt), request, LARGE_NBYTES, reserved)
             }
             (Purpose::Old(attempt), Answer::Fetched(fetched)) => {
