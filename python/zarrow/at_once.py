@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -49,16 +50,21 @@ def run(functions: Iterable[Callable[[], object]]) -> None:
             errors.append(error)
             cancellation.cancel()
 
+    def work_unless_cancelled() -> None:
+        # A thread may begin only after the first error.
+        with contextlib.suppress(RuntimeError):
+            cancellation.run(work)
+
     threads = []
     try:
         for _ in range(min(todo.qsize(), _MOST) - 1):
-            thread = threading.Thread(target=cancellation.run, args=(work,), name="zarrow-save", daemon=True)
+            thread = threading.Thread(target=work_unless_cancelled, name="zarrow-save", daemon=True)
             try:
                 thread.start()
             except RuntimeError:
                 break
             threads.append(thread)
-        cancellation.run(work)
+        work_unless_cancelled()
         for thread in threads:
             thread.join()
     except BaseException:
