@@ -4,7 +4,7 @@
 
 1. This process becomes the subreaper of its descendants: whatever outlives its parent becomes its child.
 2. The command runs. After SECONDS, this process prints the descendants that still run, with their states and
-   threads, and sends SIGABRT to the command, whose fault handler prints its stacks.
+   threads, and sends SIGABRT to the command, so that its fault handler prints stacks.
 3. When the command has ended, the remaining descendants are killed. Otherwise an orphan would keep the pipe
    of `make test | tee log` open.
 
@@ -51,7 +51,7 @@ def describe(process: int) -> str:
 
 
 def kill(processes: list[int]) -> None:
-    """Kill the processes and collect those that are children of this one."""
+    """Kill the processes, and wait for the children among them."""
     for process in processes:
         try:
             os.kill(process, signal.SIGKILL)

@@ -146,7 +146,7 @@ def test_netcdf_attributes_are_read_by_xarray(tmp_path: Path) -> None:
 
 
 class Endless:
-    """An element of it is one of these again."""
+    """A sequence of itself: each element is another one."""
 
     def __len__(self) -> int:
         return 1

@@ -225,7 +225,7 @@ def test_nothing_of_another_machine_or_of_the_living_is_swept(tmp_path):
 
 
 def unshared() -> list[str] | None:
-    """Give what starts a program in another namespace of time; None where that is not allowed."""
+    """Give the command that starts a program in another time namespace; None if it is not allowed."""
     command = ["unshare", "--user", "--map-root-user", "--time", "--boottime", "100000", "--fork"]
     try:
         return command if subprocess.run([*command, "true"], check=False).returncode == 0 else None

@@ -72,7 +72,7 @@ def sharding(*sizes: Any) -> list[Json]:
     ]
 
 
-# Each grid as zarr-python 3.2 stored it, the inner chunks of shards, and the grid as it is repaired.
+# Grids of zarr-python 3.2: shape, stored grid, inner chunks of shards, repaired grid.
 GRIDS = [
     ([4, 20], regular(2, [5, 10, 5]), None, rectilinear(2, [[5, 1], [10, 1], [5, 1]])),
     ([4, 20], rectilinear([2, 2.0], [[4.0, 5]]), None, rectilinear([[2, 1], [2, 1]], [[4, 5]])),
@@ -228,7 +228,7 @@ def test_times_of_either_byte_order_are_those_of_zarr_python(dtype: str, tmp_pat
     """Tick by tick, and after a round trip through both.
 
     NumPy's own `astype` does not swap the bytes of times without a unit, so a big-endian array of zarr-python
-    gets values of its own dtype.
+    gets values with the array's dtype.
     """
     little = np.array([1]).view("M8")
     assert little.astype(">M8").tobytes() == little.tobytes()

@@ -33,7 +33,7 @@ def run(script: str, *arguments: object, **environment: object) -> str:
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 def test_each_allocation_may_fail(tmp_path: Path) -> None:
-    # LD_PRELOAD is a list whose separators are spaces and colons.
+    # LD_PRELOAD is a list, separated by spaces and colons.
     folder = tmp_path if not set(" :") & set(str(tmp_path)) else Path("/dev/shm")
     shim = folder / f"zarrow-failing-{os.getpid()}.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", shim, FOLDER / "failing.c"], check=True)

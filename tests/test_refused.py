@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits are 
 
 
 def run(script: str, *arguments: object) -> None:
-    """Run a script in a process of its own."""
+    """Run a script in a new process."""
     done = subprocess.run(
         [sys.executable, FOLDER / script, *map(str, arguments)],
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},

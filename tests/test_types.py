@@ -84,7 +84,7 @@ zarrow.asarray([1]).nunpy()
 zarrow.open_group("x").create_array("y", shape=3, dtype="f4")[...].nunpy()
 """
 
-# What no type checker may find wrong.
+# Programs that type checkers must accept.
 RIGHT = """\
 from typing import Any
 import numpy as np
@@ -112,7 +112,7 @@ zarrow.read_many([(root["a"], np.s_[0:3])]).torch()
 
 
 def programs() -> dict[str, str]:
-    """Give the examples of each page as one program, in which no name is of two types."""
+    """Join the examples of each page to one program. Each name has one type in it."""
     found = {}
     for page in PAGES:
         blocks = re.findall(r"(?ms)^( *)```python\n(.*?)^ *```", page.read_text(encoding="utf-8"))
@@ -141,7 +141,7 @@ def numbered(errors: list[str]) -> set[int]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Write each program to a file of its own."""
+    """Write one file per program."""
     folder = tmp_path_factory.mktemp("programs")
     texts = {page.replace(".", "_").replace("-", "_"): text for page, text in programs().items()}
     texts |= {"right": RIGHT, "wrong": "import zarrow\n" + WRONG}

@@ -515,7 +515,7 @@ def test_what_is_written_over_may_not_be_broken(tmp_path):
 
 @pytest.fixture
 def public():
-    """A folder that every user may enter, which pytest's are not, and what is created in it."""
+    """A folder that every user may enter. pytest's folders are private."""
     before = os.umask(0o022)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -312,7 +312,7 @@ class Tensorstore(RemotePeer):
         return self.opened(self.place(f"{name}.zarr"))
 
     def opening(self, name: str, path: str) -> Any:
-        """Begin to open an array of a group on S3, of which nothing is cached."""
+        """Begin to open an array of a group on S3, without a cache."""
         spec = {
             "driver": "zarr3",
             "kvstore": self.place(f"{name}.zarr/{path}"),

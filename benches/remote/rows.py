@@ -161,7 +161,7 @@ def opened() -> list[RemoteRow]:
                 WRITERS,
                 ("seconds", "requests"),
                 LATE,
-                "tensorstore, which is told the version and the names",
+                "tensorstore, given the version and the names",
                 fresh=fresh,
             )
             for name, title, task, data, fresh in (

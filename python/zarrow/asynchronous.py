@@ -123,14 +123,14 @@ async def read_async(
 
 
 def _future() -> tuple[asyncio.Future[Any], Callable[[Any, BaseException | None], object]]:
-    """Create a future, and the function by which another thread settles it."""
+    """Create a future, and a function that settles it from another thread."""
     import asyncio
 
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
     def told(result: Any, error: BaseException | None) -> None:
-        # A loop that was closed raises: nobody awaits the future any more.
+        # A closed loop raises, and has no task that awaits the future.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, future, result, error)
 
@@ -270,7 +270,7 @@ async def open_async(store: Any, path: str = "", **options: Any) -> AnyNode:
     """
     future, told = _future()
     if (begun := _open_detached(store, path, told, **options)) is not None:
-        # If there is no such node, the thread finds out what is there instead.
+        # If the node is missing, the thread looks for a hint.
         with suppress(NotFoundError):
             found: AnyNode = await _awaited(future, begun.cancel)
             return found
@@ -305,7 +305,7 @@ async def read_many_async(
 
 
 def _settle(future: asyncio.Future[Any], decoded: Any, error: BaseException | None) -> None:
-    """Give a future what came of the work, unless nobody waits for it."""
+    """Settle a future with the outcome of the work, unless it is cancelled."""
     if future.done():
         return
     if error is not None:

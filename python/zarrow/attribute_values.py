@@ -1,6 +1,6 @@
 """Lists and dicts among the values of attributes, which notice that they are changed and not stored.
 
-1. A value is a copy of what is stored. Each container in it knows the top-level attribute that it belongs to.
+1. A value is a copy of the stored attribute. Each container in it knows its top-level attribute.
 2. A change marks the attribute as edited. Storing the container, by whichever way, takes the mark away.
 3. When the last container of an edited attribute is dropped, or the program ends, a warning says that the
    edit is lost.
@@ -99,7 +99,7 @@ for _owner, _names in (
 
 
 def tracked(key: str, value: Any) -> Any:
-    """Give a value of an attribute whose containers notice changes (step 1)."""
+    """Wrap a value of an attribute in containers that notice changes (step 1)."""
     return _tracked(value, Edits(key)) if isinstance(value, list | dict) else value
 
 

@@ -1,6 +1,6 @@
 """What data sets and groups of HDF5 have beside their elements: attributes, dimension names, fill values.
 
-1. Attributes by which HDF5 and netCDF-4 keep dimension scales are left out: the names of the scales, or the
+1. Attributes for the dimension scales of HDF5 and netCDF-4 are left out: the names of the scales, or the
    labels of the dimensions, become the dimension names.
 2. An attribute that JSON cannot say, such as a reference, is left out with a warning.
 3. For missing elements xarray reads `_FillValue` of version 3, in base64, and the fill value of version 2.

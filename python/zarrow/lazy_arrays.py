@@ -4,7 +4,7 @@
 2. A part is some 64 MiB, or one chunk: whole chunks of the new array, and of the source where that fits.
 3. In a store that cannot build an array in a hidden place, an array that replaces another one, or a group,
    might be read from there: then it is read whole first.
-4. An object that stores itself, such as an AnnData, is no array: the error says what to type.
+4. An object that stores itself, such as an AnnData, is refused: the error says what to type.
 """
 
 from __future__ import annotations

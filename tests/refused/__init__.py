@@ -1,1 +1,1 @@
-"""Scripts that use zarrow in a process whose threads or files the system refuses."""
+"""Scripts that use zarrow while the system refuses threads or files."""

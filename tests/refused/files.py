@@ -18,7 +18,7 @@ SECONDS = 20
 
 
 def walk(count: int) -> None:
-    """Open with so many descriptors, and end the process."""
+    """Open with this number of descriptors, and end the process."""
     faulthandler.register(signal.SIGALRM, chain=True)
     signal.alarm(SECONDS)
     with limits.few_files(count):

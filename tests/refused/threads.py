@@ -1,4 +1,4 @@
-"""Calls every entry point that uses helper threads where none can be started, and again where they can.
+"""Calls every entry point with helper threads, first with thread creation refused and then with it allowed.
 
 Arguments: a folder for a store, and the URL of a folder with the array "a".
 

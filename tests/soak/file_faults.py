@@ -79,7 +79,7 @@ def attack(seconds: float, seed: int) -> dict[str, int]:
             counts["changes"] += 1
             counts["failed" if failed else "passed"] += 1
             if name == "append":
-                # Whoever appends again after an error must not have the rows twice.
+                # A retry after an error must not store the rows twice.
                 assert zarrow.open_array(folder + "/plain").shape[0] == (ROWS if failed else 2 * ROWS), case
             check(folder, name, case)
     return counts

@@ -6,7 +6,7 @@
 //!   decodes to, and [`DecodedArray`] over them.
 //! - [`SharedTensor`]: what several libraries hold at once.
 //! - [`export`]: to DLPack and to the Arrow C data interface; [`import`]: from both, and from buffers.
-//! - [`fork`]: the locks of all crates of zarrow, none of which a forked child finds held; [`thread`]: their helper threads.
+//! - [`fork`]: the locks of all crates of zarrow, free in a forked child; [`thread`]: their helper threads.
 //! - [`Element`]: tensors of vectors, and slices of tensors.
 //! - with the feature `zarrs`: `DecodedArray` as a target of zarrs' retrieve methods; with `ndarray`: tensors as views
 //!   of `ndarray` and arrays as tensors; with `arrow`: all layouts as arrays of the arrow crates. None of them copies.

@@ -7,7 +7,7 @@ use std::io;
 use std::thread::{Builder, JoinHandle};
 
 /// Address space that has to be free: a thread's stack, and as much again and more for what the thread allocates first.
-/// A thread whose stack took the last of it would end the process at a small allocation.
+/// If a stack takes the last of it, the next small allocation ends the process.
 const NBYTES: usize = 8 << 20;
 
 /// Starts a thread.

@@ -1,4 +1,4 @@
-//! The answer to a list, without the keys that no store has.
+//! Removes invalid keys from the answer to a list.
 //!
 //! A bucket may hold keys of other programs, such as `a//b` or one with a tab. `object_store` has no path for these, and one
 //! of them would make the whole list an error. They are no keys of Zarr, so they are left out before it reads the list.
@@ -20,7 +20,7 @@ pub fn is_list(query: &str) -> bool {
     query.split('&').any(|part| matches!(part, "list-type=2" | "comp=list"))
 }
 
-/// Leaves out entries whose keys are no paths.
+/// Removes entries with invalid paths as keys.
 pub fn without_foreign_keys(body: Bytes) -> Bytes {
     let Ok(text) = std::str::from_utf8(&body) else { return body };
     let mut kept = Cow::Borrowed(text);
@@ -35,7 +35,7 @@ pub fn without_foreign_keys(body: Bytes) -> Bytes {
     }
 }
 
-/// The text without such entries; `None` if it has none.
+/// Returns the text without such entries; `None` if nothing was removed.
 fn without(text: &str, open: &str, close: &str, name: &str) -> Option<String> {
     let mut kept = String::new();
     let (mut rest, mut is_changed) = (text, false);
@@ -57,7 +57,7 @@ fn is_foreign(entry: &str, name: &str) -> bool {
     key.is_some_and(|(key, _)| Path::parse(&*unescaped(key)).is_err())
 }
 
-/// The text of an element. What is no reference stays: it decides nothing here.
+/// Returns the text of an element. Unknown entity references stay as text.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);

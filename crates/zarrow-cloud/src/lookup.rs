@@ -1,4 +1,4 @@
-//! The addresses of hosts: each is looked up in a thread of its own.
+//! Host name lookup, with one thread per lookup.
 //!
 //! The threads that tokio keeps for blocking work are not used: if the system refuses one of these, a lookup waits for ever.
 
@@ -28,7 +28,7 @@ impl Resolve for Lookup {
             let permit = permits.acquire_owned().await?;
             let (sender, receiver) = oneshot::channel();
             thread::start("zarrow-lookup", move || {
-                // Whoever asked may have given up.
+                // The request may have been cancelled.
                 let _ = sender.send((name.as_str(), 0).to_socket_addrs());
                 drop(permit);
             })?;

@@ -143,7 +143,7 @@ impl Process {
 
 /// The threads of the transport (step 3).
 fn start_runtime() -> io::Result<Runtime> {
-    // tokio panics if its first thread is refused, and goes on without the others.
+    // tokio panics if its first thread cannot start, and runs without further ones.
     let attempt = thread::start("zarrow-cloud", || {})?;
     // An empty closure does not panic, and until it has ended it counts as a thread.
     let _ = attempt.join();

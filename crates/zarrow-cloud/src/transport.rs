@@ -378,7 +378,7 @@ impl Shared {
     }
 }
 
-/// Makes the head of an answer that of these bytes of a value with so many.
+/// Rewrites the head of an answer as that of a byte range.
 fn set_range(parts: &mut http::response::Parts, range: &Range<u64>, nbytes: u64) -> Result<(), HttpError> {
     let told = format!("bytes {}-{}/{nbytes}", range.start, range.end - 1);
     parts.status = StatusCode::PARTIAL_CONTENT;
@@ -387,7 +387,7 @@ fn set_range(parts: &mut http::response::Parts, range: &Range<u64>, nbytes: u64)
     Ok(())
 }
 
-/// The answer to a range that begins behind the end of a value of so many bytes.
+/// Returns the answer to a range that starts beyond the end of the value.
 fn unsatisfied(mut parts: http::response::Parts, nbytes: u64, attempts: &Attempts) -> HttpResponse {
     let mut failure = Failure::of_status(416, "");
     failure.nbytes = Some(nbytes);
@@ -396,7 +396,7 @@ fn unsatisfied(mut parts: http::response::Parts, nbytes: u64, attempts: &Attempt
     HttpResponse::from_parts(parts, Vec::new().into())
 }
 
-/// All bytes of a body; `None` where it has more than `most`.
+/// Reads a whole body; returns `None` if it is longer than `most`.
 async fn read_whole(body: HttpResponseBody, most: u64) -> Result<Option<Bytes>, HttpError> {
     let mut read = BytesMut::new();
     let mut frames = body.bytes_stream();

@@ -16,9 +16,9 @@ pub(crate) const DOCUMENTS: [&str; 5] = [ZARR_JSON, ZARRAY, ZGROUP, ZATTRS, ZMET
 /// The documents that a node is likely to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Likely {
-    /// Those of a node of version 3.
+    /// Documents of a node of version 3.
     V3,
-    /// Those of an array of version 2.
+    /// Documents of an array of version 2.
     V2Array,
     /// Any.
     Any,
@@ -122,7 +122,7 @@ fn place(kind: &str, location: &str) -> u64 {
 const SETS: usize = 512;
 const ENTRIES: usize = 8;
 
-/// The bits of an entry that hold [`Likely::number`]. The others are those of its place; 0 is no entry.
+/// Bits of an entry for [`Likely::number`]. The other bits identify its place; 0 is an empty entry.
 const NUMBER: u64 = 3;
 
 type Set = [AtomicU64; ENTRIES];

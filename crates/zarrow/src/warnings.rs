@@ -21,7 +21,7 @@ thread_local! {
 /// assert!(group.is_ok() && warnings.is_empty());
 /// ```
 pub fn with_warnings<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
-    /// Puts back what was there before, where `work` panics too.
+    /// Restores the previous warnings, also if `work` panics.
     struct Before(Option<Vec<String>>);
     impl Drop for Before {
         fn drop(&mut self) {

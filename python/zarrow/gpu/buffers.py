@@ -85,7 +85,7 @@ def _staged(array: Any) -> Any:
 
 
 def _unchanging(array: Any) -> Any:
-    """Return the array, or a copy on the host of one whose owner may change it before the device needs it."""
+    """Return the array if it is read-only, else a copy: its owner may change it before the upload."""
     return array.copy(order="K") if array.flags.writeable else array
 
 

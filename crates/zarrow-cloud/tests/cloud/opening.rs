@@ -28,7 +28,7 @@ fn v2_array(length: u64) -> String {
     )
 }
 
-/// A store in a bucket that no other test uses: guesses are kept by the store's name.
+/// A store in a bucket for one test: known documents are kept by store name.
 struct Bucket {
     server: Server,
     path: String,

@@ -1,4 +1,4 @@
-//! How many requests each change of a node takes, and that others who change it meanwhile lose nothing.
+//! Counts the requests of each change of a node, and runs changes concurrently without loss.
 
 use crate::arrays::adapter;
 use crate::message::Message;
@@ -19,7 +19,7 @@ fn puts(log: &[Message]) -> usize {
     log.iter().filter(|message| message.method == "PUT").count()
 }
 
-/// Requests of `work`, and how many of them are puts.
+/// Counts requests of `work`: all, and puts alone.
 fn requests<T>(server: &Server, work: impl FnOnce() -> T) -> (usize, usize, T) {
     server.take_log();
     let done = work();
@@ -45,7 +45,7 @@ fn array(store: &Arc<dyn Store>, path: &str, existing: Existing) -> Array {
 fn changes_of_a_node_send_few_requests() {
     let server = Server::start(well());
     let store = s3(&server);
-    // The first conditional put to a server finds out whether it heeds conditions.
+    // The first conditional put to a server probes its support of conditions.
     group(&(adapter(&server, "bucket/first", true) as Arc<dyn Store>), "");
     let (all, put, _) = requests(&server, || group(&store, ""));
     assert_eq!((all, put), (2, 1), "what is at the path, and the document");
@@ -69,7 +69,7 @@ fn changes_of_a_node_send_few_requests() {
     assert_eq!((all, put), (3 + 3 + 2, 3));
 }
 
-/// Each handle begins with what it read, and the other has changed the document since.
+/// Each handle starts from an outdated document.
 #[test]
 fn changes_by_others_in_between_are_kept() {
     let server = Server::start(well());

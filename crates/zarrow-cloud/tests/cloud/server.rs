@@ -41,7 +41,7 @@ pub enum Fault {
     Stalled,
     /// Few bytes at a time.
     Trickle,
-    /// All bytes, whatever range was asked for, in pieces whose sum the head does not tell.
+    /// All bytes, whatever the range, with chunked transfer encoding and no length.
     Chunked,
     /// The answer begins after more time than a store waits at first.
     Slow,
@@ -327,7 +327,7 @@ impl Shared {
                     stream.write_all(piece)?;
                     stream.write_all(b"\r\n")?;
                 }
-                // Who has what it wanted closes the connection.
+                // The client closes the connection when it has its range.
                 Ok(stream.write_all(b"0\r\n\r\n").is_ok())
             }
             Some(Fault::Trickle) => {

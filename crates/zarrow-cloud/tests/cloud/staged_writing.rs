@@ -18,7 +18,7 @@ fn numbers(server: &Server, path: &str, chunks: [u64; 2]) -> Array {
     create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap()
 }
 
-/// Every layout by every selection, while requests fail in every way: what is stored afterwards is what a local write stores.
+/// Writes every layout by every selection while requests fail, and compares with a local write.
 #[test]
 fn remote_writes_store_what_local_ones_do() {
     for (seed, (name, source)) in (1..).zip(layouts()) {
@@ -61,14 +61,14 @@ fn many_chunks_are_in_flight_whatever_the_number_of_threads() {
     let before = server.requests();
     array.write((.., 1..47), Values::scalar(&2_i32)).unwrap();
     assert!(server.most_at_once() > 4 * zarrow::num_threads().min(8), "{}", server.most_at_once());
-    // 240 chunks of which 40 are fetched, and the document before and after.
+    // 240 puts, 40 of them after a fetch, and the document before and after.
     assert_eq!(server.requests() - before, 240 + 40 + 2);
     let found = array.read(..).unwrap().into_tensor().unwrap();
     let row = &found.as_slice::<i32>().unwrap()[..48];
     assert_eq!((row[0], row[47], &row[1..47]), (1, 1, &[2; 46][..]));
 }
 
-/// Two write parts of the same chunks, through handles of their own.
+/// Two handles write parts of the same chunks.
 #[test]
 fn parts_of_one_chunk_by_many_writers_are_all_there() {
     let server = Server::start(well());
@@ -150,7 +150,7 @@ fn a_stopped_write_ends_and_sends_nothing_again() {
     assert_no_requests(&server);
 }
 
-/// Waits until what was on its way has come, and then for longer than any pause before another try.
+/// Waits until pending answers have arrived, and then longer than any pause before a retry.
 fn assert_no_requests(server: &Server) {
     std::thread::sleep(Duration::from_millis(50));
     server.take_log();

@@ -128,7 +128,7 @@ impl ValueSource for HeldValues {
     fn values(&self) -> zarrow::Result<Values<'_>> {
         let lost = || zarrow::ErrorKind::Internal("a write without values".into());
         let input = self.0.as_ref().ok_or_else(lost)?;
-        // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
+        // SAFETY: the caller must not write to the values during the call, as with NumPy.
         unsafe { input.values() }
     }
 }

@@ -259,7 +259,7 @@ pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Warns of a null fill value where the format has none: elements of missing chunks are undefined.
+/// Warns of a null fill value in version 3, which leaves missing chunks undefined.
 fn warn_of_null_fill(py: Python<'_>, array: &zarrow::Array) -> PyResult<()> {
     let metadata = array.metadata();
     if metadata.has_fill_value || metadata.zarr_format == ZarrFormat::V2 {

@@ -144,7 +144,7 @@ impl StoreLocation {
         }
     }
 
-    /// The store, if its answers come by completion. An archive is not: its directory has to be read first.
+    /// Returns the store if it answers by completion. An archive does not: opening it reads its directory.
     pub fn into_remote(self) -> Option<Arc<dyn Store>> {
         match self {
             StoreLocation::Store(store) => {

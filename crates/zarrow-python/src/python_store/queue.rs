@@ -4,7 +4,7 @@
 //! 2. The thread is Python's own (`zarrow.store_objects.event_loop`). It is started at the first store that is opened, with
 //!    the GIL; in a forked child at the first request, by a thread that takes the GIL when it can have it.
 //! 3. A thread that cannot be started, or that has ended, takes its queue with it. The next request tries again.
-//! 4. A forked child has a queue of its own. What its parent's has is left alone: its receivers are never told here.
+//! 4. A forked child makes a new queue. It never answers receivers of the parent's queue.
 
 use super::request::StoreRequest;
 use crate::python::gil;

@@ -185,7 +185,7 @@ impl Chain {
         if self.data_type == DataType::String { "vlen-utf8" } else { "vlen-bytes" }
     }
 
-    /// Checks all settings for a new array with this fill value: those of inner codecs too, and those that matter to
+    /// Checks all settings for a new array with this fill value, also of inner codecs, and also those that matter to
     /// writers alone.
     ///
     /// # Errors

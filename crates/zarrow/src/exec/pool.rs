@@ -344,7 +344,7 @@ impl Pool {
         self.state.lock().jobs.push(QueuedJob { entry, wanted: 0, most: helpers, active: 0, ending: None });
     }
 
-    /// As [`enter_open`](Pool::enter_open), for a job that no caller waits for (step 6).
+    /// As [`enter_open`](Pool::enter_open), for a job without a waiting caller (step 6).
     ///
     /// # Errors
     /// There is no thread that would work on it.
@@ -382,7 +382,7 @@ impl Pool {
 
     /// Starts threads until there are so many.
     fn start_threads(&'static self, state: &mut State, count: usize) {
-        // Where the system refuses one, those that there are do the work.
+        // If the system refuses one, the running threads do the work.
         while state.threads < count && self.start_thread(state).is_ok() {}
     }
 

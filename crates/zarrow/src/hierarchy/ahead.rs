@@ -5,7 +5,7 @@
 //!    node's own documents are fetched only if they may be replaced.
 //! 3. Erasing lists all that is below, and reads the groups above.
 //!
-//! Setting a document is a put on the condition that it is still the one that was read: see `store/remote/ahead.rs`.
+//! A document is put on the condition that it is unchanged: see `store/remote/ahead.rs`.
 
 use super::document::DOCUMENTS;
 use super::node_path::ancestors;

@@ -205,7 +205,7 @@ impl ArrayBuilder {
         }
         let (attributes, dimension_names) = self.named_dimensions()?;
         let outer_shape = self.shard_shape.as_ref().unwrap_or(&chunk_shape);
-        // A reader repairs what other writers stored; a new array has to be right.
+        // Readers repair documents of other writers; a new array must be valid.
         if outer_shape.iter().zip(&self.shape).any(|(chunk, extent)| *chunk == 0 && *extent > 0) {
             return Err(MetadataError::expected("chunks", "extents above 0", &json!(outer_shape)).into());
         }

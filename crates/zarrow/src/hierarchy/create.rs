@@ -308,7 +308,7 @@ impl<'a> New<'a> {
         }
     }
 
-    /// Creates the missing groups above; those that this call created are added to `made`.
+    /// Creates the missing groups above, and adds them to `made`.
     fn set_groups(&self, missing: &[String], made: &mut Vec<String>) -> Result<()> {
         for group in missing {
             let metadata = GroupMetadata {
@@ -318,7 +318,7 @@ impl<'a> New<'a> {
             };
             match self.set(group, &metadata.documents()?) {
                 Ok(()) => made.push(group.clone()),
-                // Another has created it meanwhile.
+                // Another process has created it.
                 Err(error) if matches!(error.kind(), ErrorKind::Conflict) => {}
                 Err(error) => return Err(error),
             }

@@ -14,14 +14,14 @@ use crate::options::WriteOptions;
 use crate::selection::Selection;
 use crate::store::remote::{Fetched, Request, RequestClass, Span, fetch, version_number};
 
-/// The document of an array of which a selection is written.
+/// Guard of a write: the array's document.
 pub(crate) struct DocumentGuard<'a> {
     array: &'a Array,
     selection: &'a Selection,
 }
 
 impl<'a> DocumentGuard<'a> {
-    /// The document of `array`, of which `selection` is written.
+    /// Returns the guard of a write of `selection` to `array`.
     pub(crate) fn new(array: &'a Array, selection: &'a Selection) -> DocumentGuard<'a> {
         DocumentGuard { array, selection }
     }
@@ -48,7 +48,7 @@ impl<'a> DocumentGuard<'a> {
         let Err(error) = &written else { return written };
         match error.kind() {
             ErrorKind::Stale(SMALLER) => {
-                // Where that fails, what is left is outside, and cleared by growing.
+                // If that fails, the chunks stay outside the shape, and growing clears them.
                 let _ = self.array.clear_outside(options);
                 written
             }

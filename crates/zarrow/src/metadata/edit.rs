@@ -130,7 +130,7 @@ impl JsonText {
         self.put(key.as_bytes(), &quoted(key)?, &object.0, false)
     }
 
-    /// Gives codecs and chunk grid of an array the form that every reader takes, where they have another.
+    /// Rewrites codecs and chunk grid of an array in the form that every reader takes.
     pub(crate) fn normalise_array(&mut self, format: ZarrFormat) -> Result<(), MetadataError> {
         let value = |text: &JsonText, key: &str| {
             let value = member(&text.0, key.as_bytes());

@@ -283,7 +283,7 @@ fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-/// An integer of the type `number`, which some writers store as text; `None` where that is no integer type.
+/// Reads an integer, or its text, as `number`; `None` if it does not fit or `number` is not an integer type.
 fn integer_or_text(value: &Value, number: Number) -> Option<Vec<u8>> {
     let Some(text) = value.as_str().map(str::trim) else { return integer(value, number) };
     let parsed = text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from));

@@ -5,7 +5,7 @@
 //! 3. A regular grid that lists the edges of some axes is a rectilinear grid.
 //! 4. An edge of `4.0` is 4.
 //!
-//! Anything else stays as it is, for the reader of grids to check. A change of the document stores the repaired grid.
+//! All other values are left for the reader of grids to check. A change of the document stores the repaired grid.
 //!
 //! Source: `zarr.core.metadata.repair` of zarr-python 3.4.
 
@@ -44,7 +44,7 @@ pub(super) fn chunk_grid(grid: &mut Value, shape: &Value, codecs: &Value) -> boo
     changed
 }
 
-/// Repairs the sizes of regular chunks by rules 1 and 2, where `smallest` are the smallest sizes, 1 where there is none.
+/// Repairs the sizes of regular chunks by rules 1 and 2. `smallest` defaults to 1 on each axis.
 /// Returns whether it changed any.
 pub(super) fn chunk_shape(sizes: &mut Value, shape: &Value, smallest: Option<&Value>) -> bool {
     let ndim = shape.as_array().map(Vec::len);

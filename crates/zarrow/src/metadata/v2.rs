@@ -70,7 +70,7 @@ pub(super) fn array(
     Ok(array)
 }
 
-/// Attribute in which version 2 keeps dimension names, by a convention of xarray and NCZarr.
+/// Attribute for the dimension names of version 2, a convention of xarray and NCZarr.
 pub(crate) const ARRAY_DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 /// Returns the dimension names in the attributes, if there is one for each dimension.

@@ -87,7 +87,7 @@ impl FilesystemStore {
         }
     }
 
-    /// Makes the folder of that path, and those above it. Where others erase one meanwhile, it may be missing then.
+    /// Makes the folder and its parents. A concurrent erasure may remove one again.
     pub(super) fn make_folders(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         let mut above = "";

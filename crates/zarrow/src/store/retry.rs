@@ -16,7 +16,7 @@ const MOST_TRIES: u32 = 100;
 /// Maximum wait for one holder of a lock. An append holds the lock of the shape as long as it writes.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Interval at which a waiting thread looks whether to stop.
+/// Interval between a waiting thread's checks for cancellation.
 const LOOK: Duration = Duration::from_millis(40);
 
 /// What makes an attempt fail.
@@ -44,7 +44,7 @@ impl Retry {
         Retry { cause, tries: 0, times: None }
     }
 
-    /// Attempts at a step that fails where a file or folder disappears meanwhile.
+    /// Attempts at a step that fails if a file or folder disappears.
     pub const fn race() -> Retry {
         Retry::new(Cause::Race)
     }
@@ -99,7 +99,7 @@ impl Retry {
 /// Does `work`, and repeats it after [`ErrorKind::Conflict`]; `pass` is asked in between.
 ///
 /// # Errors
-/// Those of `work` and of `pass`.
+/// Errors of `work` and of `pass`.
 pub fn until_no_conflict<T>(pass: &dyn Fn() -> Result<()>, mut work: impl FnMut() -> Result<T>) -> Result<T> {
     let mut retry = Retry::new(Cause::Conflict);
     loop {
@@ -113,7 +113,7 @@ pub fn until_no_conflict<T>(pass: &dyn Fn() -> Result<()>, mut work: impl FnMut(
 /// Makes a system call, and repeats it if a signal interrupts it.
 ///
 /// # Errors
-/// Those of the call.
+/// Errors of the call.
 pub fn retry_on_intr<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     /// More signals than any timer sends during one call.
     const MOST_SIGNALS: u32 = 100_000;

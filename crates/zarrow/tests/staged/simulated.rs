@@ -109,7 +109,7 @@ impl SimulatedStore {
         let shared = Arc::new(shared);
         let served = Arc::clone(&shared);
         std::thread::spawn(move || served.serve());
-        // What one test opened must not tell another which documents to expect.
+        // Known documents are kept by store name and must not leak between tests.
         static STORES: AtomicU64 = AtomicU64::new(0);
         let name = format!("simulated/{}", STORES.fetch_add(1, Ordering::SeqCst));
         Arc::new(SimulatedStore { name, shared })

@@ -225,7 +225,7 @@ fn nested_dictionaries_are_refused_at_any_depth() {
     let mut nested = vec![schema("l").into_c()];
     for _ in 0..20_000 {
         let mut outer = schema("c").into_c();
-        // Leaked, so that no frees follow each other down the stack.
+        // Leaked: freeing them would recurse and overflow the stack.
         outer.dictionary = &raw mut *Box::leak(Box::new(nested.pop().unwrap()));
         nested.push(outer);
     }

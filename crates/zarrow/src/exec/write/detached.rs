@@ -1,4 +1,4 @@
-//! A staged write that nobody waits for: it owns what it writes, and what it writes to.
+//! A staged write without a waiting caller: it owns the array and the values.
 //!
 //! 1. What the write borrows stands in memory of its own, each behind an [`Arc`], and outlives it: the array, the selection,
 //!    the values, and what is made of them. The lifetimes of the borrows end here; the fields below say in which order all
@@ -19,7 +19,7 @@ use crate::selection::Selection;
 use std::sync::Arc;
 use zarrow_array::DecodedArray;
 
-/// Elements, with the memory that they lie in.
+/// Elements and their memory.
 pub trait ValueSource: Send + Sync {
     /// The elements.
     ///
@@ -41,7 +41,7 @@ struct Owned {
     source: Box<dyn ValueSource>,
 }
 
-/// A write, and what it borrows. The fields go in this order.
+/// A write and everything it borrows. Fields are dropped in this order.
 struct DetachedWrite {
     staged: StagedWrite<'static, 'static>,
     _chunk_parts: Option<Arc<ChunkParts<'static>>>,
@@ -52,7 +52,7 @@ struct DetachedWrite {
 }
 
 /// # Safety
-/// The reference is not used when what it points to is gone.
+/// The reference is dropped before its target.
 unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
     // SAFETY: the caller's contract.
     unsafe { &*std::ptr::from_ref(short) }
@@ -61,7 +61,7 @@ unsafe fn extend<T: ?Sized>(short: &T) -> &'static T {
 /// Begins to write to `selection` of an array of a remote store, and tells `done` on a thread of the pool.
 ///
 /// # Errors
-/// [`ErrorKind::ReadOnly`], and what values give that do not fit; then `done` is not told.
+/// [`ErrorKind::ReadOnly`], and errors of values that do not fit; then `done` is not called.
 pub fn write_detached(
     array: Array,
     selection: Selection,

@@ -129,7 +129,7 @@ impl Writer<'_> {
         })
     }
 
-    /// How chunks are cut, where they are shards.
+    /// How shards are cut into inner chunks.
     fn sharding(&self) -> Option<&Sharding> {
         match &self.reader.chain.array_to_bytes {
             ArrayToBytes::Sharding(sharding) if self.reader.is_sharded() => Some(&**sharding),
@@ -137,7 +137,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Calls `work` with the index of a chunk of `chunk_parts`, the chunk, and the part of it that is written.
+    /// Calls `work` with the index of a chunk in `chunk_parts`, the chunk, and its written part.
     fn with_target<'p, T>(
         &self,
         chunk_parts: &'p ChunkParts<'_>,

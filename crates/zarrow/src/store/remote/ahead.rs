@@ -25,7 +25,7 @@ use std::sync::Arc;
 use zarrow_array::allocation;
 use zarrow_array::fork::Mutex;
 
-/// A remote store, and what was asked for ahead.
+/// A remote store with values fetched ahead.
 #[derive(Debug)]
 pub struct AheadStore {
     adapter: RemoteAdapter,
@@ -280,7 +280,7 @@ impl StoreWriter for AheadStore {
     fn set_new(&self, key: &str, parts: &[&[u8]], durability: Durability) -> Result<()> {
         if self.remote_writer()?.has_conditions() {
             match self.put(key, parts, &Condition::IfAbsent) {
-                // The server turned out to have none.
+                // The server ignores conditions.
                 Err(error) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {}
                 put => return put,
             }
@@ -335,7 +335,7 @@ impl StoreWriter for AheadStore {
             let is_below = |key: &str| {
                 prefix.is_empty() || key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'))
             };
-            // Documents go first. Whether another has set one since is told by the condition of the next put.
+            // Documents go first. The condition of the next put detects another writer's document.
             for (_, value) in known.values.iter_mut().filter(|(key, _)| is_below(key)) {
                 *value = None;
             }

@@ -38,7 +38,7 @@ struct Pending(Mutex<State>);
 
 struct State {
     found: Vec<Got>,
-    /// Answers that have not come.
+    /// Pending answers.
     left: usize,
     /// `None` when it was called.
     done: Option<OnDone<Vec<Got>>>,
@@ -71,7 +71,7 @@ impl Pending {
         }
     }
 
-    /// Stops the requests. What is over stays as it is.
+    /// Cancels the pending requests.
     fn cancel(&self) {
         let handles = std::mem::take(&mut self.0.lock().handles);
         handles.iter().for_each(RequestHandle::cancel);

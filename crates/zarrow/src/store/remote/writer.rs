@@ -26,7 +26,7 @@ impl RemoteAdapter {
         self.remote_store().writer().ok_or_else(|| ErrorKind::ReadOnly.into())
     }
 
-    /// Puts a value; gives its version, if the store tells it.
+    /// Puts a value; returns its version, if the store reports one.
     pub(super) fn put(
         &self,
         key: &str,
@@ -51,7 +51,7 @@ impl RemoteAdapter {
         Ok(())
     }
 
-    /// Step 5, of what was listed.
+    /// Step 5, for the listed keys.
     pub(super) fn detach_listed<'a>(
         &'a self,
         prefix: &str,

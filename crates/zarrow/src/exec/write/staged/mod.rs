@@ -47,12 +47,12 @@ const MOST_TRIES: u32 = 100;
 /// Keys that one request deletes.
 const KEYS_PER_DELETE: usize = 1000;
 
-/// Says whether the array is the one that its handle knows.
+/// Checks that the stored array is still the handle's.
 pub trait Guard: Send + Sync {
     /// The request for the array's document, and the most bytes that it may bring.
     fn request(&self) -> (Request, u64);
 
-    /// Judges the answer to `asked`: `None` where the array is the one that the handle knows, or another request to find out.
+    /// Checks the answer to `asked`: `None` if the array is still the handle's, or the next request.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] where the array was erased, and [`ErrorKind::Stale`] where it was replaced or made smaller.
@@ -289,7 +289,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         Ok(())
     }
 
-    /// Begins a chunk: encodes it, or fetches what is there (step 1).
+    /// Begins a chunk: encodes it, or fetches the stored one (step 1).
     fn open(&self, number: u64, worker: &mut Worker, checkpoint: &Checkpoint<'_>) -> Result<()> {
         let Some(chunk_parts) = self.chunk_parts else { return Ok(()) };
         let attempt = Attempt::first(number);
@@ -470,7 +470,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         }
     }
 
-    /// Changes what was fetched, unless nothing is there and elements are only taken away.
+    /// Changes the fetched chunk, unless it is missing and elements are only removed.
     fn change(
         &self,
         attempt: Attempt,
@@ -484,7 +484,7 @@ impl<'p, 'i> StagedWrite<'p, 'i> {
         self.encode(attempt, old, worker, checkpoint)
     }
 
-    /// Begins a chunk anew, of which another writer has put a value meanwhile.
+    /// Restarts a chunk after another writer's put.
     fn again(&self, attempt: Attempt) -> Result<()> {
         let tries = attempt.tries + 1;
         if tries >= MOST_TRIES {

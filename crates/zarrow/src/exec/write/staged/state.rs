@@ -24,7 +24,7 @@ pub enum Answer {
     Lost,
 }
 
-/// Leaves the answer to one request in the inbox, also where it is dropped without one.
+/// Leaves the answer to one request in the inbox, or `Answer::Lost` if it is dropped first.
 pub struct Told {
     inbox: Arc<Inbox>,
     request: u64,
@@ -58,7 +58,7 @@ impl Inbox {
     }
 }
 
-/// One attempt at a chunk: its number in the write, how often others were faster, and what has to be there still.
+/// One attempt at a chunk: its index in the write, the number of conflicts, and the condition of its put.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     pub chunk: u64,
@@ -75,7 +75,7 @@ impl Attempt {
 /// What a request in flight is for.
 pub enum Purpose {
     Guard(Request),
-    /// The version of an old value, from a store that does not tell it with the bytes.
+    /// The version of an old value, from a store that reports it by a separate request.
     Version(Attempt),
     Old(Attempt),
     Put(Attempt),
