@@ -8,7 +8,7 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::store::step::step;
-use crate::store::{Store, StoreWriter, Value, Version, check_key, join};
+use crate::store::{Store, StoreWriter, Value, Version, check_key, join, read_bytes};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -306,10 +306,7 @@ impl Value for Arc<Stored> {
     }
 
     fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
-        let rest = &self.bytes[start..];
-        let length = rest.len().min(destination.len());
-        Ok(destination[..length].write_copy_of_slice(&rest[..length]))
+        Ok(read_bytes(&self.bytes, offset, destination))
     }
 
     fn bytes(&self) -> Option<&[u8]> {

@@ -134,6 +134,18 @@ pub(crate) fn whole(value: &dyn Value, limit: u64) -> Result<Vec<u8>> {
     Ok(allocation::copied(value.read_at(0, &mut memory)?)?)
 }
 
+/// Copies bytes from `offset` on to `destination`, as [`Value::read_at`] does for a value in memory.
+pub(crate) fn read_bytes<'a>(
+    bytes: &[u8],
+    offset: u64,
+    destination: &'a mut [MaybeUninit<u8>],
+) -> &'a mut [u8] {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+    let rest = &bytes[start..];
+    let length = rest.len().min(destination.len());
+    destination[..length].write_copy_of_slice(&rest[..length])
+}
+
 /// Names that were asked for, or are when this is called.
 pub type Listed<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 

@@ -1,11 +1,10 @@
-//! A remote store during one change of a node: what the change reads is asked for at once, before it begins.
+//! A remote store during one change of a node, with all values that the change reads fetched ahead.
 //!
-//! 1. A change looks at the documents of its node and of the groups above, one after the other. Here they are requested
-//!    together, with a listing, and each look is answered from memory: one round trip.
-//! 2. A lock is the version that was fetched: setting a document under it is one conditional put, and the version that
-//!    the store tells with its answer is that of the next lock. If the put is refused, nothing that was fetched is
-//!    believed any more, and whoever begins anew asks the store.
-//! 3. What this change sets or erases replaces what was fetched. What others do meanwhile is noticed by the conditions.
+//! 1. A change reads the documents of its node and of the groups above, one after the other. Here they are requested
+//!    together, with a listing, and later reads are answered from memory: one round trip.
+//! 2. A lock is the fetched version. Setting a document under it is one conditional put, and the version in the answer
+//!    becomes the next lock. A refused put discards all fetched values, so that the next attempt asks the store.
+//! 3. Values that this change sets or erases replace the fetched ones. Conditions detect changes by other writers.
 
 use super::adapter::RemoteAdapter;
 use super::body::{Body, Collector, Fetched};
@@ -16,7 +15,8 @@ use super::{
 };
 use crate::error::{ErrorKind, Result};
 use crate::store::{
-    Detached, Draft, Durability, Got, Lock, Locked, Store, StoreWriter, Value, Version, join, whole,
+    Detached, Draft, Durability, Got, Lock, Locked, Store, StoreWriter, Value, Version, join, read_bytes,
+    whole,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -189,10 +189,7 @@ impl Value for KnownValue {
     }
 
     fn read_at<'a>(&self, offset: u64, destination: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
-        let rest = &self.bytes[start..];
-        let length = rest.len().min(destination.len());
-        Ok(destination[..length].write_copy_of_slice(&rest[..length]))
+        Ok(read_bytes(&self.bytes, offset, destination))
     }
 
     fn bytes(&self) -> Option<&[u8]> {
