@@ -160,7 +160,7 @@ def test_what_is_no_node_is_never_erased(tmp_path: Path, zarr_format: int) -> No
 
 
 def test_a_change_whose_copies_cannot_be_written_is_made_once(tmp_path: Path, zarr_format: int) -> None:
-    """The consolidated metadata are larger than files may be here; documents and chunks are not."""
+    """Only the consolidated metadata exceed the limit of file sizes."""
     program = """
         root = zarrow.create_group(folder / "g", zarr_format=int(sys.argv[2]))
         root["x"] = np.arange(8, dtype="i4")
@@ -240,7 +240,7 @@ def test_an_exchange_that_fails_keeps_the_old_array_in_the_group(tmp_path: Path,
 
 
 def test_a_create_that_fails_leaves_no_node(tmp_path: Path, zarr_format: int) -> None:
-    """The document is larger than files may be here; those of the groups above are not."""
+    """Only this document exceeds the limit of file sizes."""
     program = """
         root = zarrow.create_group(folder / "g", zarr_format=int(sys.argv[2]))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -1,9 +1,9 @@
-//! The documents of a node: which are requested, and the metadata that they give.
+//! The documents of a node: their requests, and the metadata in them.
 //!
-//! 1. Of a local store one document is read after the other, and only those that are needed.
-//! 2. Of a remote store the documents that the node is likely to have are requested at once (`known_documents`). If there is
-//!    no node by these, all documents are requested at once.
-//! 3. `zarr.json` comes before all others: where it is there, nothing else is waited for.
+//! 1. A local store reads one document after the other, as far as needed.
+//! 2. A remote store requests the node's likely documents together (`known_documents`). If these give no node, it requests
+//!    all documents together.
+//! 3. `zarr.json` takes precedence: once it has arrived, the other answers are not awaited.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::hierarchy::unfinished::{is_unfinished, not_found};
@@ -17,7 +17,7 @@ use crate::store::{Got, Store, join};
 
 /// Reads the metadata of the node at `path`.
 pub(crate) fn read_metadata(store: &dyn Store, path: &str, limits: &MetadataLimits) -> Result<NodeMetadata> {
-    // What was asked for ahead is in memory.
+    // Documents fetched ahead are in memory.
     let Some(remote) = store.remote().filter(|_| !AheadStore::is(store)) else {
         return metadata(limits, &mut |name, limit| store.get(&join(path, name), limit));
     };
@@ -70,7 +70,7 @@ fn keys(path: &str, names: &[&str], limits: &MetadataLimits) -> Vec<(String, u64
     names.iter().map(|name| (join(path, name), limit_of(name, limits))).collect()
 }
 
-/// The metadata of a node whose documents of these names were requested.
+/// Returns the metadata in the fetched documents `names` of a node.
 fn metadata_of_found(names: &[&str], mut found: Vec<Got>, limits: &MetadataLimits) -> Result<NodeMetadata> {
     metadata(limits, &mut |name, _| {
         let at = names.iter().position(|asked| *asked == name);
@@ -86,7 +86,7 @@ fn limit_of(name: &str, limits: &MetadataLimits) -> u64 {
     }
 }
 
-/// Reads the metadata of the nodes at `paths`, directly below a group of this version, whose documents are requested at once.
+/// Reads the metadata of the nodes at `paths`, directly below a group of this version, with one round of requests.
 ///
 /// Below a group of version 3 that is one for each node. A path without `zarr.json` is likely no node, and rarely one of
 /// version 2.
@@ -104,7 +104,7 @@ pub(crate) fn read_each(
     let mut searches: Vec<Search> =
         paths.iter().map(|path| Search { path: path.clone(), limits: *limits, likely: first }).collect();
     let mut metadata: Vec<Option<Result<NodeMetadata>>> = paths.iter().map(|_| None).collect();
-    // Once more for those that were not found by the likely documents.
+    // A second round for the nodes without the likely documents.
     for _ in 0..2 {
         let mut open: Vec<_> =
             searches.iter_mut().zip(&mut metadata).filter(|(_, metadata)| metadata.is_none()).collect();
@@ -118,7 +118,7 @@ pub(crate) fn read_each(
     metadata.into_iter().map(|metadata| metadata.unwrap_or_else(|| Err(ErrorKind::NotFound.into()))).collect()
 }
 
-/// The metadata of a node by its documents, of which `document` gives those that are requested.
+/// Parses the metadata of a node; `document` fetches a document by name.
 fn metadata(limits: &MetadataLimits, document: &mut dyn FnMut(&str, u64) -> Got) -> Result<NodeMetadata> {
     let mut get = |name: &str| document(name, limit_of(name, limits));
     if let Some(bytes) = get(ZARR_JSON)? {

@@ -1,7 +1,7 @@
-//! Opening a node without waiting: what an event loop awaits.
+//! Opening a node without blocking, for event loops.
 //!
-//! 1. The documents that the node is likely to have are requested, and no thread waits for them.
-//! 2. When they have come, a thread of the pool parses them. It requests others where these do not suffice.
+//! 1. The node's likely documents are requested. No thread waits for them.
+//! 2. On their arrival a thread of the pool parses them, and requests further documents if needed.
 //! 3. A cancelled open cancels its requests.
 
 use crate::array_detached::Detached;
@@ -15,14 +15,14 @@ use crate::store::{Got, Store, normalize_path};
 use std::sync::Arc;
 use zarrow_array::fork::Mutex;
 
-/// As [`open_with`], on the engine's own threads: returns at once, and calls `done` on one of them.
+/// Opens a node as [`open_with`] does, on the engine's threads: returns at once, and calls `done` on one of the threads.
 ///
-/// For a store whose answers come by completion no thread waits, so that thousands of nodes can be opened at once. An error of
-/// such a store has no [hint](Error::hint) about what is there instead.
+/// A remote store needs no thread per open, so thousands of nodes can be opened concurrently. Its errors have no
+/// [hint](Error::hint) about nearby nodes.
 ///
 /// # Errors
-/// [`ErrorKind::BadKey`] for a path that leaves the store, [`ErrorKind::Io`] where no thread can start; then `done` is not
-/// called.
+/// [`ErrorKind::BadKey`] for a path that leaves the store, [`ErrorKind::Io`] if no thread can start. `done` is not called
+/// after an error.
 ///
 /// ```
 /// use std::sync::{Arc, mpsc};
@@ -80,7 +80,7 @@ struct Opening {
 }
 
 struct State {
-    /// `None` while a thread parses what has come.
+    /// `None` while a thread parses the documents.
     search: Option<Search>,
     /// The documents that have come.
     came: Option<Result<Vec<Got>>>,

@@ -1,10 +1,9 @@
 //! A staged write without a waiting caller: it owns the array and the values.
 //!
-//! 1. What the write borrows stands in memory of its own, each behind an [`Arc`], and outlives it: the array, the selection,
-//!    the values, and what is made of them. The lifetimes of the borrows end here; the fields below say in which order all
-//!    of it goes.
-//! 2. The job runs on the threads of the pool. When it has ended, no thread is at it any more, and no request has anything
-//!    of it: bodies of puts are copies.
+//! 1. Each borrowed part (array, selection, values) is behind an [`Arc`] and outlives the write. The lifetimes of the
+//!    borrows are erased here; the order of the fields below is the order of their drops.
+//! 2. The job runs on the threads of the pool. After its end no thread and no request refers to it: bodies of puts are
+//!    copies.
 
 use crate::array::Array;
 use crate::error::{ErrorKind, Result};

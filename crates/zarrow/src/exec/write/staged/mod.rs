@@ -1,14 +1,13 @@
-//! Staged writes: where a store's answers take long, many requests are in flight at once, and no thread waits for one.
+//! Staged writes: many requests to a slow store in flight at once, without a waiting thread.
 //!
-//! 1. A chunk that the selection covers is encoded and put. Of any other chunk the old value is fetched, changed and put on
-//!    the condition that it is still the one that was fetched; where another writer was faster, it is fetched again. A
-//!    shard is written like a chunk.
-//! 2. The array's document is asked for meanwhile ([`Guard`]). No chunk is put before the answer says that the array is
-//!    the one that the handle knows, and it is asked for once more after the last put.
-//! 3. As many requests are in flight as the store's policy says, whatever number of threads the engine has, and as
-//!    many bytes as [`IN_FLIGHT_NBYTES`].
-//! 4. Chunks that are not stored any more are deleted many at a time.
-//! 5. Threads of the pool encode, and handle answers. An answer knows nothing of the write but the inbox.
+//! 1. A fully covered chunk is encoded and put. A partial chunk is fetched, changed, and put on the condition that it is
+//!    unchanged in the store; after a conflict it is fetched again. A shard is written like a chunk.
+//! 2. The array's document is requested at the same time ([`Guard`]). No chunk is put before the answer confirms that the
+//!    stored array is still the handle's. The document is requested again after the last put.
+//! 3. The store's policy bounds the requests in flight, independent of the number of threads; [`IN_FLIGHT_NBYTES`] bounds
+//!    their bytes.
+//! 4. Chunks that become empty are deleted in batches.
+//! 5. Threads of the pool encode chunks and handle answers. Answers reach the write through its inbox alone.
 //! 6. The first error, or the caller, stops the job; then all requests are cancelled, and none is sent again.
 //! 7. A chunk with a very large old value is written by a thread that waits, range by range.
 
@@ -35,7 +34,7 @@ use std::sync::atomic::Ordering;
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
-/// Bytes that one write keeps for its requests at most, unless a single chunk has more: old values, and new ones.
+/// Maximum bytes of old and new values in flight for one write, unless a single chunk is larger.
 const IN_FLIGHT_NBYTES: u64 = 192 << 20;
 
 /// Old values with more bytes are read range by range (step 7).
