@@ -1,4 +1,4 @@
-"""The lists of `docs/architecture.md` that follow from the tree: `make architecture` writes them anew."""
+"""Generates the lists of `docs/architecture.md` from the tree, for `make architecture`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ WIDTH = 110
 
 
 def files(folder: Path, *suffixes: str) -> list[str]:
-    """Paths of the files below the folder, from the root of the project on, sorted."""
+    """Return the files below the folder, relative to the root of the project, sorted."""
     found = (path for path in folder.rglob("*") if path.suffix in suffixes and path.is_file())
     return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
 
 
 def is_unsafe(path: str) -> bool:
-    """Whether the code, without its comments, says `unsafe`."""
+    """Return whether the code, without its comments, contains `unsafe`."""
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     return any(re.search(r"\bunsafe\b(?!_)", line.partition("//")[0]) for line in lines)
 
 
 def sources() -> list[str]:
-    """Every file of the crates and of the Python package."""
+    """Return every source file of the crates and of the Python package."""
     rust = [path for path in files(ROOT / "crates", ".rs") if "/src/" in path]
     return rust + files(ROOT / "python", ".py", ".pyi")
 
 
-# A `static` with a lock, or with what is made once; `Names` are such a cell.
+# A `static` with a lock or a once-cell; `Names` is such a cell.
 LOCK = re.compile(
     r"^\s*static (\w+): [^=]*?"
     r"\b((?:\w*Mutex|RwLock|Condvar|Barrier|Names|Once|\w*OnceCell|\w*OnceLock|LazyLock))\b",
@@ -39,21 +39,21 @@ LOCK = re.compile(
 
 
 def locks() -> list[str]:
-    """Every lock and cell that lives as long as the process: its file, name and type."""
+    """Return every lock and cell with the lifetime of the process: file, name and type."""
     rust = [path for path in sources() if path.endswith(".rs") and not path.endswith("tests.rs")]
     whole = {path: (ROOT / path).read_text(encoding="utf-8") for path in rust}
     texts = {path: text.partition("#[cfg(test)]\nmod tests {")[0] for path, text in whole.items()}
     return [f"{path} {name} {kind}" for path, text in texts.items() for name, kind in LOCK.findall(text)]
 
 
-# What starts a thread, or makes what starts threads.
+# Calls that start a thread, or build a thread starter.
 THREAD = re.compile(
     r"\bthread::start\(|\bthread::Builder|\bthread::spawn\(|\bBuilder::new|\bthreading\.Thread\("
 )
 
 
 def threads() -> list[str]:
-    """Every file that starts a thread, tests aside."""
+    """Return every file that starts a thread, except tests."""
     found = []
     for path in sources():
         text = (ROOT / path).read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests {")[0]
@@ -64,7 +64,7 @@ def threads() -> list[str]:
 
 
 def by_folder(paths: list[str]) -> str:
-    """A paragraph for each folder: its path, and the names of its files."""
+    """Format one paragraph per folder: its path and the names of its files."""
     folders: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -76,7 +76,7 @@ def by_folder(paths: list[str]) -> str:
 
 
 def lists() -> dict[str, str]:
-    """Each list by the language of its block on the page."""
+    """Return each list by the language of its block on the page."""
     paths = sources()
     return {
         "unsafe": by_folder([path for path in paths if path.endswith(".rs") and is_unsafe(path)]),
@@ -87,14 +87,14 @@ def lists() -> dict[str, str]:
 
 
 def block(page: str, language: str) -> re.Match[str]:
-    """Where the page has the list."""
+    """Find the list on the page."""
     match = re.search(rf"^```{language}\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL)
     assert match, f"docs/architecture.md has no block {language!r}"
     return match
 
 
 def main() -> None:
-    """Write the lists."""
+    """Write the lists into the page."""
     page = PAGE.read_text(encoding="utf-8")
     for language, text in lists().items():
         match = block(page, language)

@@ -1,4 +1,4 @@
-"""The tree is what `docs/architecture.md` says: crates, edges, files, `unsafe`, and the size of files."""
+"""The tree matches `docs/architecture.md`: crates, edges, files, `unsafe`, and the size of files."""
 
 import json
 import re
@@ -17,14 +17,14 @@ LONGEST_FILE = 600
 
 
 def section(heading: str) -> str:
-    """Text of the page from a heading to the next of the same level."""
+    """Return the text of the page from a heading to the next of the same level."""
     match = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert match, f"docs/architecture.md has no section {heading!r}"
     return match[1]
 
 
 def table(heading: str) -> dict[str, str]:
-    """Rows of the section's table: the name in the first column to the text of the last."""
+    """Map the name in the first column of the section's table to the text of the last."""
     rows = [line.strip("|").split("|") for line in section(heading).splitlines() if line.startswith("| `")]
     return {names(row[0])[0]: row[-1] for row in rows}
 
@@ -42,7 +42,7 @@ def differences(page: set[str], tree: set[str]) -> str:
 
 @pytest.fixture(scope="module")
 def packages() -> dict[str, list[tuple[str, str]]]:
-    """Each crate of the workspace with its dependencies, as (name, kind)."""
+    """Return the dependencies of each crate of the workspace, as (name, kind)."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked", "--offline"]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return {
@@ -59,7 +59,7 @@ def test_no_crate_depends_on_one_it_must_not(packages: dict[str, list[tuple[str,
     heading = "Crates and allowed edges"
     allowed = {crate: set(names(uses)) for crate, uses in table(heading).items()}
     for_tests = set(names(section(heading).split("in the tests of a crate too")[1].split(")")[0]))
-    assert for_tests.isdisjoint(packages), "a crate of the workspace is never allowed for tests alone"
+    assert for_tests.isdisjoint(packages), "crates of the workspace may not be test-only dependencies"
     forbidden = [
         f"{crate} -> {used} ({kind})"
         for crate, edges in packages.items()
@@ -72,7 +72,7 @@ def test_no_crate_depends_on_one_it_must_not(packages: dict[str, list[tuple[str,
         for used in uses - {name for name, _ in packages[crate]}
     ]
     assert not forbidden, f"edges that docs/architecture.md does not allow: {forbidden}"
-    assert not unused, f"edges that docs/architecture.md allows and no crate has: {unused}"
+    assert not unused, f"unused edges in docs/architecture.md: {unused}"
 
 
 def test_allowed_edges_point_down() -> None:
@@ -92,7 +92,7 @@ def test_every_dependency_is_explained(packages: dict[str, list[tuple[str, str]]
 @pytest.mark.parametrize("language", ["files", "unsafe", "locks", "threads"])
 def test_lists_of_files_are_those_of_the_tree(language: str) -> None:
     listed, there = block(PAGE, language)[1], lists()[language]
-    assert listed == there, "docs/architecture.md lists other files: run `make architecture`"
+    assert listed == there, "the lists in docs/architecture.md are out of date: run `make architecture`"
 
 
 def test_no_file_is_too_long() -> None:
@@ -104,7 +104,7 @@ def test_no_file_is_too_long() -> None:
     assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
-# Each `loop` that is no retry: it walks up a path, runs twice, or waits for an answer.
+# Number of loops that are not retries: they walk up a path, run twice, or wait for an answer.
 OTHER_LOOPS = {"store/filesystem_writer.rs": 1, "hierarchy/create.rs": 1, "store/remote/waiter.rs": 1}
 
 
@@ -132,7 +132,7 @@ def test_every_rust_file_says_what_it_is_for() -> None:
 
 
 def test_every_lock_that_lives_as_long_as_the_process_is_one_that_forks_cannot_hold() -> None:
-    """Clippy forbids the other locks; this finds what its lints do not see."""
+    """Clippy forbids the other locks; this finds the ones that its lints miss."""
     kinds = {line.rpartition(" ")[2] for line in architecture.locks()}
     assert {"Mutex", "CacheMutex", "OnceCell"} <= kinds <= {"Mutex", "CacheMutex", "OnceCell", "Names"}
     kinds_of_std = r"sync::(?:Mutex|RwLock|Once\w*|LazyLock|Condvar)"

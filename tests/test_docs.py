@@ -1,4 +1,4 @@
-"""The examples in the documentation run: those in docstrings (of the stubs too), and those in the pages."""
+"""Runs the examples in docstrings (of the stubs too) and in the pages."""
 
 import ast
 import doctest
@@ -12,7 +12,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def docstrings(path: Path) -> Iterator[tuple[str, str]]:
-    """Each documented name of a source file with its docstring."""
+    """Yield each documented name of a source file with its docstring."""
 
     def visit(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
         documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

@@ -1,4 +1,4 @@
-"""What the pages and `deny.toml` say of the source is so."""
+"""Checks the links and names in the pages, and `deny.toml`, against the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"]
+PAGES = [
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"),
+    *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -23,7 +26,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def test_contributing_names_files_that_are_there() -> None:
-    """Those with a folder, and those that the sentence before gives one."""
+    """Check full paths, and file names that stand beside the path of their folder."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     names = re.findall(r"`((?:crates|docs|tests)/[\w/.-]+)`", text)
     assert len(names) > 15
@@ -51,7 +54,7 @@ def cargo_metadata() -> dict[str, Any]:
 
 
 def test_each_crate_has_a_licence_that_is_allowed() -> None:
-    """As `cargo deny check licenses` says; the expressions have AND, OR and brackets only."""
+    """Check the same as `cargo deny check licenses`, for expressions with AND, OR and brackets."""
     allowed = tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"]
     used = set()
     for package in cargo_metadata()["packages"]:

@@ -1,4 +1,4 @@
-"""Every test that `docs/promises.md` names is there."""
+"""Every test that `docs/promises.md` names exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README's first program runs where nothing is installed but zarrow and NumPy, outside of this folder."""
+"""The README's first program runs with only zarrow and NumPy installed, outside of the source tree."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment of its own, which has zarrow and NumPy as they were installed here."""
+    """Create an environment with only the installed zarrow and NumPy."""
     folder = tmp_path_factory.mktemp("bare") / "environment"
     venv.create(folder, symlinks=True)
     [packages] = folder.glob("lib/python*/site-packages")
@@ -52,7 +53,7 @@ def test_the_first_program_runs_from_what_is_installed(bare_python: Path, tmp_pa
 def test_the_table_of_requirements_is_that_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {name: "".join(needs) for name, needs in project["optional-dependencies"].items()}
-    rows = re.findall(r"(?m)^\| .* \| (\S+) ([\d.]+) \| `?([\w-]*)`? ?\|$", README)
+    rows = re.findall(r"(?m)^\| .* \| (\S+) ([\d.]+) \| `?([\w-]*)`? ?\|$", GUIDE)
     assert len(rows) == 6
     for name, version, extra in rows:
         needs = extras[extra] if extra else "".join(project["dependencies"])
