@@ -260,12 +260,16 @@ fn create_root(store: &Arc<dyn Store>) {
         .unwrap();
 }
 
-/// A manner in which chunks are refused after the first two, and deletes too, if so.
+/// Refuses all chunks but the first two, once the first is stored, and every delete if `with_deletes`.
+///
+/// All chunks are sent at once, so a refusal that does not wait could stop the write before any chunk is stored.
 fn refusing(with_deletes: bool) -> crate::server::Manner {
     Box::new(move |message: &Message, _| {
         let is_refused = |number| message.path().ends_with(&format!("/c/{number}"));
-        let is_chunk = message.method == "PUT" && (2..6).any(is_refused);
-        (is_chunk || with_deletes && message.target.contains("?delete")).then_some(Fault::Status(403))
+        if message.method == "PUT" && (2..6).any(is_refused) {
+            return Some(Fault::StatusAfter(403, "/c/0"));
+        }
+        (with_deletes && message.target.contains("?delete")).then_some(Fault::Status(403))
     })
 }
 

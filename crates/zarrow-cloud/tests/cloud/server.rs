@@ -27,6 +27,8 @@ pub enum Fault {
     /// All bytes, where a range was asked for.
     Whole,
     Status(u16),
+    /// This status, once the server holds an object whose key ends so.
+    StatusAfter(u16, &'static str),
     /// 200 with an error of this code as its body, and nothing was done.
     Told(&'static str),
     /// 503 or 429, with a pause that the server asks for.
@@ -248,6 +250,12 @@ impl Shared {
             }
             Some(Fault::Late) => std::thread::sleep(Duration::from_millis(20)),
             Some(Fault::Slow) => std::thread::sleep(Duration::from_millis(400)),
+            Some(Fault::StatusAfter(_, suffix)) => {
+                let is_stored = || self.objects.lock().unwrap().all.keys().any(|key| key.ends_with(suffix));
+                while !is_stored() && !self.stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
             _ => {}
         }
         if let Some(Fault::Drip(Some(status)) | Fault::Endless(status)) = fault {
@@ -268,7 +276,9 @@ impl Shared {
         };
         let mut answer = match (instead, fault) {
             (Some(answer), _) => answer,
-            (None, Some(Fault::Status(status))) => Answer::error(status, "Told", "As it was told."),
+            (None, Some(Fault::Status(status) | Fault::StatusAfter(status, _))) => {
+                Answer::error(status, "Told", "As it was told.")
+            }
             (None, Some(Fault::Told(code))) => Answer::error(200, code, "As it was told."),
             (None, Some(Fault::Pause(status))) => {
                 Answer::error(status, "SlowDown", "Later.").with("retry-after", 0)
