@@ -1,4 +1,4 @@
-"""The remote rows that there are, and the bars of each."""
+"""The remote rows, and their bars."""
 
 from benches.remote.data import MEMBERS, NODES, SETS
 from benches.remote.row import RemoteRow
@@ -10,12 +10,12 @@ LATE = {"delay_ms": 30}
 
 
 def all_rows() -> list[RemoteRow]:
-    """Give every row, in the order of the report."""
+    """Return every row, in the order of the report."""
     return [*late(), *costs(), *faults(), *opened(), *written()]
 
 
 def late() -> list[RemoteRow]:
-    """Give the rows in which each answer is 30 ms late."""
+    """Return the rows with answers after 30 ms."""
     small, shards, crops = SETS["small"], SETS["shards"], SETS["cube"]
     return [
         RemoteRow(
@@ -26,13 +26,13 @@ def late() -> list[RemoteRow]:
             (*READERS, "zarr-python+zarrs", "curl"),
             ("seconds", "requests"),
             LATE,
-            "1.15 times 120 ms, four waves of 64",
+            "1.15 times 120 ms, four rounds of 64",
             nbytes=small.nbytes,
             requests=256,
         ),
         RemoteRow(
             "late-shards",
-            "64 shards whose indexes are not known, each answer after 30 ms",
+            "64 shards with unknown indexes, each answer after 30 ms",
             "read_anew",
             "shards",
             READERS,
@@ -57,7 +57,7 @@ def late() -> list[RemoteRow]:
 
 
 def costs() -> list[RemoteRow]:
-    """Give the rows of what a read costs, from a server that answers at once."""
+    """Return the rows about the cost of a read, from a server without delay."""
     return [
         RemoteRow(
             "raw",
@@ -90,7 +90,7 @@ def costs() -> list[RemoteRow]:
             ("peak", "seconds"),
             LATE,
             "the result and 256 MiB",
-            fresh=True,  # what was recycled from an earlier run would not be counted
+            fresh=True,  # memory recycled from an earlier run would not be counted
             nbytes=SETS["large"].nbytes,
             requests=128,
         ),
@@ -98,7 +98,7 @@ def costs() -> list[RemoteRow]:
 
 
 def faults() -> list[RemoteRow]:
-    """Give the rows of a server that is not well."""
+    """Return the rows with a faulty server."""
     return [
         RemoteRow(
             "stalls",
@@ -115,7 +115,7 @@ def faults() -> list[RemoteRow]:
         ),
         RemoteRow(
             "dead",
-            "the first read of 256 chunks of 64 KiB, one of whose connections is dead",
+            "the first read of 256 chunks of 64 KiB, with one dead connection",
             "read",
             "small",
             ("zarrow", "zarr-python+obstore", "tensorstore"),
@@ -130,7 +130,7 @@ def faults() -> list[RemoteRow]:
 
 
 def opened() -> list[RemoteRow]:
-    """Give the rows of metadata."""
+    """Return the rows about metadata."""
     return [
         RemoteRow(
             "open-coordinates",
@@ -140,7 +140,7 @@ def opened() -> list[RemoteRow]:
             OPENERS,
             ("seconds", "requests"),
             LATE,
-            "3 round trips: 90 ms; zarrow does it by load, which asks for all at once",
+            "3 round trips: 90 ms; zarrow uses load, which requests all at once",
         ),
         RemoteRow(
             "open-tree",
@@ -175,7 +175,7 @@ def opened() -> list[RemoteRow]:
 
 
 def written() -> list[RemoteRow]:
-    """Give the rows that write to S3."""
+    """Return the rows that write to S3."""
     small = SETS["write-late"]
     bar = "1.2 times the faster of zarr-python+obstore and tensorstore"
     return [
@@ -234,7 +234,7 @@ def written() -> list[RemoteRow]:
 
 
 def chosen(names: list[str]) -> list[RemoteRow]:
-    """Give rows by their names; all where none is named."""
+    """Return the named rows, or all without names."""
     rows = all_rows()
     if unknown := set(names) - {row.name for row in rows}:
         known = ", ".join(row.name for row in rows)

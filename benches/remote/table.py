@@ -18,7 +18,7 @@ VERSIONS = ("zarrow", "zarr", "obstore", "fsspec", "zarrs", "zarrista", "tensors
 
 
 class Results:
-    """What was measured, each row as it was last; kept in a file."""
+    """The last measurement of each row, kept in a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,35 +32,35 @@ class Results:
 
 
 def median(values: list[Any]) -> float | None:
-    """Give the median, where there are values."""
+    """Return the median, or None without values."""
     return float(np.median(values)) if values else None
 
 
 def percent_99(values: list[float]) -> float | None:
-    """Give what 99 in 100 do not exceed."""
+    """Return the 99th percentile."""
     return float(np.percentile(values, 99)) if values else None
 
 
 def cpu_per_gb(row: RemoteRow, peer: dict[str, Any]) -> float | None:
-    """Give the seconds of CPU time that 10⁹ bytes of elements took."""
+    """Return the seconds of CPU time per 10⁹ bytes of elements."""
     cpu = median(peer["cpu"])
     return None if cpu is None else cpu / row.nbytes * 1e9
 
 
 def cpu_per_request(row: RemoteRow, peer: dict[str, Any]) -> float | None:
-    """Give the seconds of CPU time that one request took."""
+    """Return the seconds of CPU time per request."""
     cpu = median(peer["cpu"])
     return None if cpu is None else cpu / row.requests
 
 
 def extra_requests(row: RemoteRow, peer: dict[str, Any]) -> float | None:
-    """Give the share of requests beyond those that were needed."""
+    """Return the share of requests beyond the required ones."""
     count = sum(peer["requests"])
     return count / (len(peer["requests"]) * row.requests) - 1 if count else None
 
 
 def seconds(row: RemoteRow, peer: dict[str, Any]) -> float | None:
-    """Give the time of one run, or of one crop."""
+    """Return the time of one run, or of one crop."""
     time = median(peer["seconds"])
     return time if time is None or row.task != "crops" else time / 20
 
@@ -80,16 +80,16 @@ MEASURES: dict[
     ),
     "requests": ("requests", lambda row, peer: median(peer["requests"]), lambda count: f"{count:,.0f}"),
 }
-"""For each measure its heading, its value, and how that is written."""
+"""Heading, value and format of each measure."""
 
 
 def over(row: RemoteRow, peer: dict[str, Any]) -> float | None:
-    """Give the most bytes that a run had resident over its result."""
+    """Give the maximum resident bytes of a run beyond its result."""
     return max(peer["peak"]) - row.nbytes if peer["peak"] else None
 
 
 def cells(row: RemoteRow, peers: list[dict[str, Any]]) -> list[list[str]]:
-    """Give the lines of a table: the peers, the best first, and how many times zarrow's value each has."""
+    """Give the lines of a table: the peers, best first, each with its multiple of zarrow's value."""
     _, value, _ = MEASURES[row.measures[0]]
     ours = next((value(row, peer) for peer in peers if peer["peer"] == "zarrow"), None)
     lines = []
@@ -109,7 +109,7 @@ def cells(row: RemoteRow, peers: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def note(peers: list[dict[str, Any]], peer: dict[str, Any]) -> str:
-    """Say what is special about a peer's values."""
+    """Return remarks about a peer's values."""
     checks = [other["check"] for other in peers if other["check"]]
     expected = max(set(checks), key=checks.count, default=None)
     notes = ["WRONG VALUES"] if peer["check"] and peer["check"] != expected else []
@@ -117,19 +117,19 @@ def note(peers: list[dict[str, Any]], peer: dict[str, Any]) -> str:
 
 
 def behind(results: Results) -> list[str]:
-    """List the rows in which others are better, and how many times their values zarrow has."""
+    """List the rows in which others are better, with zarrow's multiple of their values."""
     lines = []
     for row in all_rows():
         (_, column, *_), *peers = cells(row, results.rows[row.name]["peers"])
         better = peers[: [name for name, *_ in peers].index("zarrow")]
-        # The third last cell is the ratio, or "-" where a value is not above 0.
+        # The third last cell is the ratio, or "-" if a value is not positive.
         ratios = [
             line[0] if line[-3] == "-" else f"{1 / float(line[-3]):.1f} times {line[0]}" for line in better
         ]
         if ratios:
             lines.append(f"- `{row.name}`, {column}: {', '.join(ratios)}")
     return (
-        ["Others are better in these rows. Given is zarrow's value as a multiple of theirs:", "", *lines]
+        ["Other libraries are better in these rows, with zarrow's value as a multiple of theirs:", "", *lines]
         if lines
         else ["zarrow has the best value in each row."]
     )
@@ -149,17 +149,16 @@ def write_page(results: Results) -> Path:
     text = [
         "# Remote reads and writes, measured",
         "",
-        "zarrow beside other libraries on one server (`make bench FLAGS=--remote`): a program of the",
-        "benchmarks, on the same machine, by HTTP/1.1 without TLS. It lets answers wait where a row says",
-        "so. Each library has a process of its own. zarr-python, tensorstore and curl are told to have 64",
-        "requests at once; zarrow begins with 64 and may have more; zarrista and the pipeline of zarrs",
-        "have as many as they choose. Values are medians of a few interleaved rounds; the column of runs",
-        "says how many. Server and reader share the CPUs, and the machine had other work: compare the",
-        "values of one row with each other, and with nothing else. CPU time is that of all threads of the",
-        "reader's process, in user and in kernel mode; the server's is not in it. *The bar* is the target",
-        "that we set for zarrow. *times zarrow* is the first column's value, divided by zarrow's.",
-        "`curl` is not a reader of Zarr: it fetches the same values by libcurl's multi interface to their",
-        "places in the result.",
+        "zarrow beside other libraries on one server, a program of the benchmarks, on the same machine,",
+        "by HTTP/1.1 without TLS (`make bench FLAGS=--remote`). The server delays its answers in the rows",
+        "that say so. Each library runs in a separate process. zarr-python, tensorstore and curl are",
+        "limited to 64 concurrent requests; zarrow begins with 64 and may use more; zarrista and zarrs'",
+        "pipeline choose their number. Values are medians of a few interleaved rounds; the column *runs*",
+        "has their number. Server and reader share the CPUs, and the machine had other work: compare the",
+        "values of one row only with each other. CPU time is the time of all threads of the reader's",
+        "process, in user and in kernel mode, without the server. *The bar* is the target that we set for",
+        "zarrow. *times zarrow* is the first column's value, divided by zarrow's. `curl` is not a reader",
+        "of Zarr: it fetches the same values into the result by libcurl's multi interface.",
         "",
         *behind(results),
         "",
