@@ -1,4 +1,4 @@
-"""Each cell of docs/data-types.md is proven, and the page says what was proven."""
+"""Verifies each cell of docs/data-types.md."""
 
 import re
 from pathlib import Path
@@ -9,13 +9,13 @@ from data_types.cells import COLUMNS, TORCH, prove
 from data_types.page import PAGE, Rows, load, render
 from data_types.types import CASES, PLAIN, DataTypeCase
 
-# Libraries warn of types that they do not know.
+# Libraries warn about unknown types.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module")
 def said() -> Rows:
-    """What the page says."""
+    """Return the rows of the page."""
     return load(PAGE.read_text())
 
 
@@ -38,7 +38,7 @@ def test_the_page_has_nothing_else(said: Rows) -> None:
 
 
 TABLES = Path(__file__).parents[1] / "crates" / "zarrow-array" / "src" / "dtype"
-# What the page calls each kind of type.
+# A row of the page for each kind of type.
 KINDS = {
     "Number": "int8",
     "DateTime64": "datetime64[ns]",
@@ -54,7 +54,7 @@ KINDS = {
 
 
 def test_the_page_has_every_type() -> None:
-    """Each number of the one table, and each kind of type beside them."""
+    """Check each number of the Rust table, and each other kind of type."""
     source = (TABLES / "number.rs").read_text()
     rows = re.search(r"^numbers! \{\n(.*?)^\}", source, re.MULTILINE | re.DOTALL)
     assert rows

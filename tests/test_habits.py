@@ -25,7 +25,7 @@ def nothing_chosen() -> Iterator[None]:
 
 
 def result(code: str, names: dict[str, Any]) -> Any:
-    """Run all of the code, and give the value of the last expression."""
+    """Run the code, and return the value of the last expression."""
     tree = ast.parse(code)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "habit", "exec"), names)
@@ -51,7 +51,7 @@ def test_habit(habit: Habit, tmp_path: Path) -> None:
             warnings.simplefilter("ignore", DeprecationWarning)
             assert habits.plain(result(habit.code, names)) == ast.literal_eval(str(habit.value))
         return
-    # What warns and goes on says what to type, too.
+    # Code that only warns must also say what to type.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", zarrow.ZarrowWarning)
         said = []
@@ -65,7 +65,7 @@ def test_habit(habit: Habit, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("habit", habits.habits("rust"), ids=lambda habit: habit.code)
 def test_habit_of_rust(habit: Habit) -> None:
-    """The line stands in what `cargo test` runs."""
+    """The line is in a file that `cargo test` runs."""
     text = (DOCS.parent / str(habit.value)).read_text(encoding="utf-8")
     assert " ".join(habit.code.split()) in " ".join(text.split())
 

@@ -1,4 +1,4 @@
-"""The sweep: some hundred short rows beside the main ones, in which a cliff would show."""
+"""The sweep: about a hundred short rows, to detect performance cliffs."""
 
 from benches.sweep.data import is_set, writer
 from benches.sweep.rows import sweep_rows

@@ -33,7 +33,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class Set:
-    """One array: what it holds and how it is encoded."""
+    """One array: its values and its encoding."""
 
     dtype: str = "float32"
     codec: str = "zstd"
@@ -43,7 +43,7 @@ class Set:
     order: tuple[int, ...] | None = None
 
     def values(self) -> NDArray[Any]:
-        """Make values that compress as measured ones do."""
+        """Make values that compress like measurements."""
         count = int(np.prod(self.shape))
         waves = np.sin(np.arange(count) / 50) * 100 + np.random.default_rng(3).normal(0, 0.5, count)
         if self.dtype == "string":
@@ -76,12 +76,12 @@ SETS = _sets()
 
 
 def is_set(name: str) -> bool:
-    """Whether a set of data is of the sweep."""
+    """Return whether a set of data belongs to the sweep."""
     return name in SETS
 
 
 def writer(name: str) -> Callable[[Path], None]:
-    """Give what writes a set."""
+    """Return a function that writes a set."""
     described = SETS[name]
 
     def write(path: Path) -> None:

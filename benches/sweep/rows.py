@@ -12,17 +12,17 @@ POINTS = 20_000
 
 
 def sweep_rows() -> list[Row]:
-    """Give every row of the sweep."""
+    """Return every row of the sweep."""
     return [*whole(), *selected(), *written(), *opened(), *threaded()]
 
 
 def row(name: str, title: str, task: str, data: str, **options: Any) -> Row:
-    """Give one row."""
+    """Return one row."""
     return Row(f"{PREFIX}{name}", title, task, PREFIX + data, ahead=AHEAD, **options)
 
 
 def whole() -> list[Row]:
-    """Give the rows that read a whole array."""
+    """Return the rows that read a whole array."""
     sets = [f"{dtype}-{codec}" for dtype in TYPES for codec in CODECS]
     sets += [f"{shape}-{codec}" for shape in SHAPES for codec in ("raw", "zstd", "blosc")]
     sets += [f"{kind}-{codec}" for kind in ("column-major", "turned", "sharded") for codec in ("raw", "zstd")]
@@ -30,7 +30,7 @@ def whole() -> list[Row]:
 
 
 def selected() -> list[Row]:
-    """Give the rows that read some of an array."""
+    """Return the rows that read parts of an array."""
     middle, most = CUBE[0] // 2, CUBE[0]
     rng = np.random.default_rng(5)
     boxes: dict[str, Any] = {
@@ -61,7 +61,7 @@ def selected() -> list[Row]:
 
 
 def written() -> list[Row]:
-    """Give the rows that write."""
+    """Return the rows that write."""
     sets = ["float32-raw", "float32-zstd", "float32-blosc", "uint8-raw", "uint8-zstd", "float64-blosc"]
     sets += ["small-chunks-raw", "small-chunks-zstd", "one-chunk-zstd", "line-raw", "column-major-raw"]
     sets += ["column-major-zstd", "sharded-raw", "sharded-zstd", "strings-zstd"]
@@ -74,7 +74,7 @@ def written() -> list[Row]:
 
 
 def opened() -> list[Row]:
-    """Give the rows of metadata."""
+    """Return the rows about metadata."""
     return [
         row("open", "open an array", "opening", "float32-zstd"),
         row("open-element", "open an array and read an element", "opening", "float32-raw", index=(0, 0, 0)),
@@ -83,7 +83,7 @@ def opened() -> list[Row]:
 
 
 def threaded() -> list[Row]:
-    """Give the rows in which several threads of the caller read crops of one array."""
+    """Return the rows with several caller threads that read crops of one array."""
     return [
         row(f"threads-{data}", f"8 threads that read crops of {data}", "threads", data)
         for data in ("float32-raw", "float32-zstd", "sharded-zstd")

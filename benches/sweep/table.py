@@ -14,18 +14,19 @@ PAGE = Path("docs/sweep.md")
 BAR = 0.95
 
 WHOLE = (
-    "a promise: a value is whole or not at all, and no write is lost. That takes six system calls a chunk"
-    " (open, write, rename, look for a lock, look whether the file still has its name, close); {other} makes"
-    " four (open, stat, write, close), and overwrites in place"
+    "a promise: a value is written whole or not at all, and no write is lost. That takes six system calls per"
+    " chunk (open, write, rename, check for a lock, check that the file still has its name, close); {other}"
+    " makes four (open, stat, write, close), and overwrites in place"
 )
 CHECKED = (
-    "a promise: documents may come from anyone. All their values are read before any is used, unknown ones"
-    " are refused, depth and size are bounded, and the folder stays open: every key is looked up from it"
+    "a promise: documents may come from anyone. All their values are checked before any is used, unknown ones"
+    " are refused, depth and size are bounded, and the folder stays open: every key is resolved from it"
 )
 SHARED = (
-    "a promise: a read gets what is stored when it begins. In {other}, threads that want the same chunk at"
-    " once seem to have it decoded once: with 8 threads instead of one its processor time for a crop of"
-    " float32-zstd falls from 4.1 to 2.6 ms, here it stays at 3.8. `cache_bytes` keeps decoded chunks here"
+    "a promise: a read returns the state of the store at its start. {other} seems to decode a chunk once for"
+    " all threads that need it at the same time: with 8 threads instead of one its processor time for a crop"
+    " of float32-zstd falls from 4.1 to 2.6 ms, and zarrow's stays at 3.8. `cache_bytes` caches decoded"
+    " chunks"
 )
 REASONS = {
     "sweep-write-small-chunks-raw": WHOLE,
@@ -34,7 +35,7 @@ REASONS = {
     "sweep-threads-float32-zstd": SHARED,
     "sweep-threads-sharded-zstd": SHARED,
 }
-"""What costs the time, in rows that may be below the bar."""
+"""Known causes, for rows that may be below the bar."""
 
 
 def write_table(facts: dict[str, Any], summaries: Sequence[dict[str, Any]]) -> Path:
@@ -51,8 +52,8 @@ def write_table(facts: dict[str, Any], summaries: Sequence[dict[str, Any]]) -> P
         "# The sweep",
         "",
         "Short workloads beside every Zarr library, in one run, the lowest ratio first",
-        "(`make bench FLAGS=--sweep`). The ratio is the time of the fastest other library over that of",
-        "zarrow: above 1 zarrow is faster. With one round a row may be off by a third.",
+        "(`make bench FLAGS=--sweep`). The ratio is the time of the fastest other library divided by",
+        "zarrow's: above 1 zarrow is faster. With one round a row may be off by a third.",
         "",
         f"{len(lines)} rows, rounds: {rounds}, CPUs: {len(os.sched_getaffinity(0))}. Median ratio"
         f" {np.median(ratios):.1f}; {behind} rows below {BAR}.",
@@ -71,7 +72,7 @@ def write_table(facts: dict[str, Any], summaries: Sequence[dict[str, Any]]) -> P
 
 
 def _reasons(summaries: Sequence[dict[str, Any]]) -> list[str]:
-    """Say of each row below the bar why, where that is known."""
+    """Return the cause of each row below the bar, if known."""
     reasons = []
     for summary in summaries:
         ratio, fastest = _ratio(summary) or (BAR, "")
@@ -84,7 +85,7 @@ def _reasons(summaries: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _line(summary: dict[str, Any]) -> tuple[float, str] | None:
-    """Give a row's ratio, and its line."""
+    """Return a row's ratio, and its line."""
     if (found := _ratio(summary)) is None:
         return None
     ratio, fastest = found
@@ -94,7 +95,7 @@ def _line(summary: dict[str, Any]) -> tuple[float, str] | None:
 
 
 def _ratio(summary: dict[str, Any]) -> tuple[float, str] | None:
-    """Give a row's ratio, and which other library is the fastest."""
+    """Return a row's ratio, and the fastest other library."""
     medians = _medians(summary)
     others = {name: median for name, median in medians.items() if name in PEERS and not PEERS[name].is_zarrow}
     if "zarrow" not in medians or not others:
@@ -104,5 +105,5 @@ def _ratio(summary: dict[str, Any]) -> tuple[float, str] | None:
 
 
 def _medians(summary: dict[str, Any]) -> dict[str, float]:
-    """Give the time of each peer that gave what the others gave."""
+    """Return the time of each peer with correct values."""
     return {peer["peer"]: peer["median"] for peer in summary["peers"] if peer["median"] and not peer["wrong"]}

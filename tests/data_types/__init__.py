@@ -1,1 +1,1 @@
-"""The page docs/data-types.md, proven cell by cell: `python -m data_types`, in `tests/`, writes it anew."""
+"""Verifies docs/data-types.md cell by cell; `python -m data_types`, in `tests/`, generates it."""

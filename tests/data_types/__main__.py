@@ -1,4 +1,4 @@
-"""Proves every cell and writes the page; PyTorch's column is kept where it is not installed."""
+"""Verifies every cell and writes the page; without PyTorch, its column is kept."""
 
 import importlib.util
 import warnings
@@ -9,7 +9,7 @@ from data_types.types import CASES
 
 
 def main() -> None:
-    # Libraries warn of types that they do not know.
+    # Libraries warn about unknown types.
     warnings.simplefilter("ignore")
     with_torch = importlib.util.find_spec("torch") is not None
     kept = {} if with_torch else load(PAGE.read_text())
@@ -18,7 +18,7 @@ def main() -> None:
         proven = prove(case, [column for column in COLUMNS if with_torch or column != TORCH])
         rows[case.name] = proven if with_torch else {**proven, TORCH: kept[case.name][TORCH]}
     PAGE.write_text(render(rows))
-    print(f"{PAGE}: {len(rows)} data types" + ("" if with_torch else f"; {TORCH} as it was"))
+    print(f"{PAGE}: {len(rows)} data types" + ("" if with_torch else f"; {TORCH} unchanged"))
 
 
 if __name__ == "__main__":

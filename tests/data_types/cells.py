@@ -1,7 +1,7 @@
-"""The columns: each hands a decoded array over, and proves what it says of it.
+"""The columns: each passes a decoded array to a consumer and verifies its verdict.
 
-A cell compares the values, and the addresses: "zero copy" is the same memory, "copies" is other memory with
-the same values, "refused" is an exception that says why. A library that takes values for others fails it.
+A cell compares values and addresses: "zero copy" is the same memory, "copies" is other memory with the same
+values, "refused" is an exception with a reason. A cell fails if a library misreads values.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ ZERO_COPY, COPIES, REFUSED, YES = "zero copy", "copies", "refused", "yes"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a cell says, and why."""
+    """Result of a cell, with its reason."""
 
     word: str
     reason: str = ""
 
 
 def shared_or(copied: bool, reason: str) -> Verdict:
-    """Zero copy, unless it was copied."""
+    """Return "zero copy", or "copies" with the reason."""
     return Verdict(COPIES, reason) if copied else Verdict(ZERO_COPY)
 
 
 def refused(library: str, error: Exception, x: Any) -> Verdict:
-    """What an exception says of any such type."""
+    """Return the verdict for an exception, with the type's name removed from its text."""
     if not isinstance(error, zarrow.ZarrowError):
         return Verdict(REFUSED, f"{library} has no such type")
     shown = repr(x).partition(")")[2].partition(" on cpu")[0].strip() if "(" in repr(x) else ""
@@ -48,7 +48,7 @@ def refused(library: str, error: Exception, x: Any) -> Verdict:
 
 
 def bits(array: Any) -> bytes:
-    """The elements, but for those that are missing."""
+    """Return the bytes of the elements that are not missing."""
     if isinstance(array, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(array)
         # The mask of a structure has a value for each field.
@@ -60,12 +60,12 @@ def bits(array: Any) -> bytes:
 
 
 def given(case: DataTypeCase) -> Values:
-    """The elements that are there."""
+    """Return the elements that are not missing."""
     return case.values if case.missing is None else case.values[~case.missing]
 
 
 def address(x: Any) -> int:
-    """Where the elements, or the bytes of text, lie."""
+    """Return the address of the elements, or of the bytes of text."""
     inner = x.data if isinstance(x, zarrow.MaskedTensor | zarrow.MaskedVariable | zarrow.Variable) else x
     if isinstance(inner, zarrow.Variable):
         inner = inner.data
@@ -73,7 +73,7 @@ def address(x: Any) -> int:
 
 
 def check(found: Any, case: DataTypeCase) -> None:
-    """The values are those of the case."""
+    """Assert that the values equal the case's."""
     assert bits(found) == bits(given(case)), (case.name, found)
 
 
@@ -82,9 +82,7 @@ def numpy_out(case: DataTypeCase, x: Any) -> Verdict:
     check(array, case)
     if case.is_variable:
         what = (
-            "NumPy's own strings have a layout of their own"
-            if "string" in case.name
-            else "NumPy has objects for it"
+            "NumPy stores strings in another layout" if "string" in case.name else "NumPy uses objects for it"
         )
         return shared_or(True, what)
     again = x.numpy()
@@ -104,7 +102,7 @@ def numpy_in(case: DataTypeCase, x: Any) -> Verdict:
     check(taken.numpy(), case)
     assert taken.dtype == case.values.dtype
     if case.is_variable:
-        return shared_or(True, "NumPy keeps elements of any length one by one")
+        return shared_or(True, "NumPy stores elements of any length separately")
     return shared_or(address(taken) != case.values.ctypes.data, "it is other memory")
 
 
@@ -112,7 +110,7 @@ def buffer(case: DataTypeCase, x: Any) -> Verdict:
     try:
         view = memoryview(x)
     except TypeError:
-        return Verdict(REFUSED, "a buffer has one part, and this has several")
+        return Verdict(REFUSED, "a buffer is one block of memory, and this has several")
     except BufferError as error:
         return refused("the buffer protocol", error, x)
     array = np.asarray(view)
@@ -185,10 +183,10 @@ def arrow_out(case: DataTypeCase, x: Any) -> Verdict:
         return Verdict(ZERO_COPY)
     if pa.types.is_date32(array.type):
         assert bits(np.array(array.to_pylist(), case.values.dtype)) == bits(case.values)
-        return Verdict(COPIES, "Arrow has its dates in 32 bits")
+        return Verdict(COPIES, "Arrow's dates have 32 bits")
     back = zarrow.from_arrow(array).numpy()
     assert [str(one) for one in back.tolist()] == [str(one) for one in case.values.tolist()]
-    return Verdict(COPIES, "Arrow has its text in UTF-8")
+    return Verdict(COPIES, "Arrow's text is UTF-8")
 
 
 def arrow_in(case: DataTypeCase, x: Any) -> Verdict:
@@ -204,24 +202,24 @@ def arrow_in(case: DataTypeCase, x: Any) -> Verdict:
         return refused("zarrow", error, x)
     there = taken.numpy()
     if case.values.dtype.kind in "mM":
-        # NaT comes back as what is missing, and keeps its place.
+        # NaT comes back as a missing element.
         assert bits(np.ma.getdata(there)[:3]) == bits(case.values[:3]) or case.missing is not None
         if pa.types.is_date32(array.type):
-            return Verdict(COPIES, "Arrow has its dates in 32 bits")
+            return Verdict(COPIES, "Arrow's dates have 32 bits")
     elif taken.dtype == case.values.dtype:
         check(there, case)
     elif address(taken) == address(x):
         return Verdict(f"{ZERO_COPY} as {'raw bytes' if taken.dtype.kind == 'V' else taken.dtype}")
     else:
         assert [str(one) for one in there.tolist()] == [str(one) for one in case.values.tolist()]
-        return Verdict(COPIES, "Arrow has its text in UTF-8")
+        return Verdict(COPIES, "Arrow's text is UTF-8")
     return shared_or(address(taken) != address(x), "it is other memory")
 
 
 def polars(case: DataTypeCase, x: Any) -> Verdict:
     try:
         series = x.polars()
-    # A panic of polars is no Exception.
+    # A panic of polars is not an Exception.
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
@@ -233,19 +231,19 @@ def polars(case: DataTypeCase, x: Any) -> Verdict:
     buffers = series.to_arrow().buffers()
     copied = address(x) not in [one.address for one in buffers if one is not None]
     if same:
-        return shared_or(copied, "polars has a layout of its own for it")
-    # The bytes, or the integers, that the type is stored as; the elements are compared by their memory.
+        return shared_or(copied, "polars stores it in another layout")
+    # polars shows the stored bytes or integers of the type, so the elements are compared by memory.
     extension = re.match(r"Extension\('(.*?)'", str(series.dtype))
     kind = extension[1] if extension else re.sub(r"shape=\((\d+),\)", r"\1", str(series.dtype))
     if not copied:
         return Verdict(f"{ZERO_COPY} as {kind}")
     stored = np.array([b"" if one is None else one for one in found], f"S{case.values.dtype.itemsize}")
     assert stored[~np.array(gaps(case))].tobytes() == bits(given(case)), (case.name, found, expected)
-    return Verdict(f"{COPIES} as {kind}", "polars has a layout of its own for it")
+    return Verdict(f"{COPIES} as {kind}", "polars stores it in another layout")
 
 
 def gaps(case: DataTypeCase) -> list[bool]:
-    """Which elements are missing; NaT is, to what has no NaT."""
+    """Return which elements are missing; NaT counts, because consumers without NaT see null."""
     missing = np.zeros(4, bool) if case.missing is None else case.missing.copy()
     if case.values.dtype.kind in "mM":
         missing |= np.isnat(case.values)
@@ -253,7 +251,7 @@ def gaps(case: DataTypeCase) -> list[bool]:
 
 
 def plain(case: DataTypeCase) -> list[Any]:
-    """The elements as Python has them."""
+    """Return the elements as Python objects."""
     values: list[Any] = case.values.tolist()
     if case.values.dtype.names:
         return [dict(zip(case.values.dtype.names, one, strict=True)) for one in values]
@@ -285,7 +283,7 @@ def zarr_read(version: Literal[2, 3]) -> Callable[[DataTypeCase, Any], Verdict]:
             assert array.dtype == decoded.dtype == case.values.dtype
             if case.is_variable or case.missing is not None:
                 return Verdict(YES)
-            # What is worth a map is larger.
+            # Small chunks are not mapped.
             large = replace(case, values=np.tile(case.values, 1 << 17))
             large.write(Path(folder) / "large", version, large.chunk)
             mapped = zarrow.open(Path(folder) / "large").read(mmap=True)
@@ -331,7 +329,7 @@ TORCH = "PyTorch"
 
 
 def prove(case: DataTypeCase, columns: list[str]) -> dict[str, Verdict]:
-    """The verdicts of a row."""
+    """Return the verdicts of a row."""
     with tempfile.TemporaryDirectory() as folder:
         x = case.read(Path(folder) / "array")
         return {column: COLUMNS[column](case, x) for column in columns}

@@ -1,7 +1,7 @@
-"""The page: rows that say the same together, and each reason once.
+"""Writes and reads the page. Equal rows are merged, and each reason stands once.
 
-1. Verdicts become a table, its reasons numbered in the order in which they come.
-2. The page can be read back, so that a column that cannot be proven (PyTorch is installed apart) is kept.
+1. `render` turns verdicts into a table, with reasons numbered in order of appearance.
+2. `load` reads the page back, to keep the column of PyTorch, which is installed separately.
 """
 
 from __future__ import annotations
@@ -15,29 +15,28 @@ from data_types.cells import COLUMNS, Verdict
 PAGE = Path(__file__).parents[2] / "docs" / "data-types.md"
 HEAD = """# Data types
 
-What each data type of Zarr does in each protocol. This page is written by the tests that prove it: each
-cell hands an array of the type over, compares the values, and compares the addresses (`tests/data_types`).
-It is written anew by `make data-types`.
+Support for each Zarr data type in each protocol. Tests generate this page (`make data-types`): each cell
+passes an array of the type to the consumer, and compares values and addresses (`tests/data_types`).
 
-- **zero copy**: the consumer has the array's own memory, and keeps it alive. "as" says what the consumer
-  calls the elements where it has no name for their type.
+- **zero copy**: the consumer shares the array's memory, and keeps it alive. "as" gives the consumer's name of
+  the elements if it has no such type.
 - **copies**: the values arrive in other memory.
-- **refused**: an exception says why, before anything is handed over.
-- **yes**: read or written. Reading is *zero copy* where an uncompressed chunk can be mapped (`mmap=True`).
+- **refused**: an exception with the reason, before any data are shared.
+- **yes**: read or written. Reading is *zero copy* if an uncompressed chunk can be mapped (`mmap=True`).
 
-*out* is what takes a decoded array (`numpy()`, `memoryview()`, `__dlpack__()`, `torch()`, `jax()`,
-`__arrow_c_array__()`, `polars()`), *in* is `zarrow.asarray`, `from_dlpack` and `from_arrow`. NumPy's types
-for bfloat16, floats of 8 bits and fewer, integers of 2 and 4 bits and complex numbers of 16-bit floats come
-from `ml_dtypes`; a complex number of smaller floats is a structure of `real` and `imag` there. Numbers of
-fewer bits than a byte have a byte each in memory. JAX narrows 64-bit types unless it is told not to
-(`jax_enable_x64`), which `jax()` refuses; here it is told. NaT is null to Arrow and polars. The rows
-`optional ...` stand for optional types of the types that behave like theirs.
+*out* columns export a decoded array (`numpy()`, `memoryview()`, `__dlpack__()`, `torch()`, `jax()`,
+`__arrow_c_array__()`, `polars()`), *in* columns import it (`zarrow.asarray`, `from_dlpack` and `from_arrow`).
+NumPy's types for bfloat16, floats of 8 bits and fewer, integers of 2 and 4 bits and complex numbers of 16-bit
+floats come from `ml_dtypes`; a complex number of smaller floats is a structure of `real` and `imag`. Numbers
+of less than 8 bits take a byte each in memory. JAX narrows 64-bit types by default, which `jax()` refuses;
+this page sets `jax_enable_x64`. NaT is null in Arrow and polars. Each row `optional ...` represents the
+optional types with the same behaviour.
 """
 Rows = dict[str, dict[str, Verdict]]
 
 
 def render(rows: Rows) -> str:
-    """The text of the page (step 1)."""
+    """Return the text of the page (step 1)."""
     reasons: list[str] = []
 
     def cell(verdict: Verdict) -> str:
@@ -60,7 +59,7 @@ def render(rows: Rows) -> str:
 
 
 def load(text: str) -> Rows:
-    """The rows of a page (step 2)."""
+    """Return the rows of a page (step 2)."""
     reasons = dict(re.findall(r"^(\d+)\. because (.*)\.$", text, re.MULTILINE))
 
     def verdict(cell: str) -> Verdict:

@@ -1,11 +1,11 @@
-"""What people type from habit, line by line: each works, or fails with a message that says what to type.
+"""Code that people type from habit: each line works, or fails with a message that says what to type.
 
-1. A file `*.txt` has the habits that come with one library. Its first line names the library.
-2. `code  =>  value` works: the last expression gives that value, arrays as lists.
-3. `code  !!  text` fails, or warns, and the message has that text.
-4. Those of Rust stand in programs and pages that are tested there: `code  =>  file`.
-5. The pages `docs/habits.md`, by library, and `docs/habits-by-field.md`, by kind of user, are made of these
-   lines: `make habits` writes them anew.
+1. A file `*.txt` has the habits of one library's users. Its first line names the library.
+2. `code  =>  value` works: the last expression has that value, arrays as lists.
+3. `code  !!  text` fails, or warns, and the message contains that text.
+4. `code  =>  file` is a habit of Rust: the code is in a program or page that `cargo test` runs.
+5. `make habits` generates `docs/habits.md`, by library, and `docs/habits-by-field.md`, by kind of user, from
+   these lines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def title(source: str) -> str:
 
 
 def habits(source: str) -> list[Habit]:
-    """Give the lines of one file."""
+    """Return the habits of one file."""
     found = []
     for line in (FOLDER / f"{source}.txt").read_text(encoding="utf-8").splitlines()[1:]:
         if "  =>  " in line:
@@ -67,11 +67,11 @@ def habits(source: str) -> list[Habit]:
 
 
 def page(name: str) -> str:
-    """Give the text of a page in `docs`."""
+    """Return the text of a page in `docs`."""
     lines = [
         "# Habits by field",
         "",
-        "What [habits.md](habits.md) says of libraries, for kinds of users; names as there.",
+        "The same as [habits.md](habits.md), by kind of user instead of library; the names are the same.",
     ]
     if name == "habits.md":
         lines = [(FOLDER / "introduction.md").read_text(encoding="utf-8").rstrip()]
@@ -82,13 +82,13 @@ def page(name: str) -> str:
             result = f"`{habit.value}`" if habit.message is None else f"a message that says `{habit.message}`"
             lines.append(f"| `{code}` | {result.replace('|', chr(92) + '|')} |")
     if name == "habits.md":
-        lines += ["", "## Rust", "", "| You type | It is tested in |", "|---|---|"]
+        lines += ["", "## Rust", "", "| You type | Tested in |", "|---|---|"]
         lines += [f"| `{habit.code}` | `{habit.value}` |" for habit in habits("rust")]
     return "\n".join(lines) + "\n"
 
 
 def plain(value: Any) -> Any:
-    """Give arrays and columns of any library as lists, and scalars as Python's."""
+    """Convert arrays and columns of any library to lists, and scalars to Python's."""
     if isinstance(value, tuple):
         return tuple(map(plain, value))
     if isinstance(value, list):

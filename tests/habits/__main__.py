@@ -1,4 +1,4 @@
-"""`python -m habits`, in the folder of the tests: write the pages of habits."""
+"""`python -m habits`, in `tests/`, writes the pages of habits."""
 
 from habits import FOLDER, PAGES, page
 

@@ -1,4 +1,4 @@
-"""The names that the lines of the table use."""
+"""The names in the lines of the table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SUBMODULES = ("scipy.ndimage", "scipy.sparse", "scipy.stats", "PIL.Image", "torc
 
 
 def libraries(code: str) -> dict[str, Any]:
-    """Import what a line uses."""
+    """Import the libraries that a line uses."""
     if "plt." in code:
         importlib.import_module("matplotlib").use("agg")
     for name in SUBMODULES:
@@ -64,7 +64,7 @@ def libraries(code: str) -> dict[str, Any]:
 
 
 def arrays(folder: Path) -> dict[str, Any]:
-    """Write the group, and read what the names stand for."""
+    """Write the group, and return the values of the names."""
     root = zarrow.create_group(folder / "root.zarr")
     array = root.create_array("a", data=np.arange(6, dtype=np.float32).reshape(2, 3))
     counts = root.create_array("id", data=np.arange(3))
