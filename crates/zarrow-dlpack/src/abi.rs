@@ -1,6 +1,6 @@
 //! The C structs of DLPack 1.3, field by field as in `dlpack.h`.
 //!
-//! None of them is `Clone` or `Copy`: a second managed tensor would be a second call of its deleter.
+//! The structs are neither `Clone` nor `Copy`: a second managed tensor would run its deleter a second time.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -8,79 +8,79 @@ use crate::{DLDataType, DLDevice, DLPackVersion};
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY`: the consumer must not write to the data.
 pub const READ_ONLY: u64 = 1 << 0;
-/// `DLPACK_FLAG_BITMASK_IS_COPIED`: the producer made a copy, which the consumer alone owns.
+/// `DLPACK_FLAG_BITMASK_IS_COPIED`: the producer made a copy, owned by the consumer alone.
 pub const IS_COPIED: u64 = 1 << 1;
-/// `DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED`: each sub-byte element fills whole bytes, instead of being packed.
+/// `DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED`: sub-byte elements are padded to whole bytes, not packed.
 pub const IS_SUBBYTE_TYPE_PADDED: u64 = 1 << 2;
 
-/// `DLTensor`: a strided array in memory that something else keeps alive.
+/// `DLTensor`: a strided array in borrowed memory.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLTensor {
     /// Start of the data, an address on `device`; NULL if the tensor has no elements.
     pub data: *mut c_void,
-    /// Where the data lies.
+    /// Device that holds the data.
     pub device: DLDevice,
     /// Number of axes.
     pub ndim: i32,
-    /// What one element is.
+    /// Type of one element.
     pub dtype: DLDataType,
     /// `ndim` extents; may be NULL if `ndim` is 0.
     pub shape: *mut i64,
-    /// `ndim` steps, in elements; may be NULL if `ndim` is 0, and before DLPack 1.2 for C order.
+    /// `ndim` strides, in elements; may be NULL if `ndim` is 0, and before DLPack 1.2 also for C order.
     pub strides: *mut i64,
     /// Bytes from `data` to the first element.
     pub byte_offset: u64,
 }
 
-/// `void (*deleter)(struct M *self)`: frees the managed tensor itself and lets go of its data.
+/// `void (*deleter)(struct M *self)`: frees the managed tensor and releases its data.
 ///
-/// It is called once, on any thread, and must not unwind.
+/// Called once, on any thread; must not unwind.
 pub type DLManagedTensorDeleter<M = DLManagedTensor> = unsafe extern "C" fn(*mut M);
 
-/// `DLManagedTensor`: the legacy form, which has neither version nor flags.
+/// `DLManagedTensor`: the legacy form, without version and flags.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensor {
-    /// The tensor that is lent.
+    /// The tensor.
     pub dl_tensor: DLTensor,
-    /// The producer's own; may be NULL.
+    /// Private to the producer; may be NULL.
     pub manager_ctx: *mut c_void,
     /// NULL if there is nothing to free.
     pub deleter: Option<DLManagedTensorDeleter<Self>>,
 }
 
-/// `DLManagedTensorVersioned`: every later major version keeps the fields up to and with `flags`.
+/// `DLManagedTensorVersioned`: later major versions keep all fields up to and including `flags`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {
-    /// The version of the whole struct.
+    /// Version of the whole struct.
     pub version: DLPackVersion,
-    /// The producer's own; may be NULL.
+    /// Private to the producer; may be NULL.
     pub manager_ctx: *mut c_void,
     /// NULL if there is nothing to free.
     pub deleter: Option<DLManagedTensorDeleter<Self>>,
     /// Any of [`READ_ONLY`], [`IS_COPIED`], [`IS_SUBBYTE_TYPE_PADDED`].
     pub flags: u64,
-    /// The tensor that is lent.
+    /// The tensor.
     pub dl_tensor: DLTensor,
 }
 
-/// `DLPackExchangeAPIHeader`: the start of the table, which every version of it keeps.
+/// `DLPackExchangeAPIHeader`: the start of the table, the same in every version.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLPackExchangeAPIHeader {
-    /// The version of the whole table.
+    /// Version of the whole table.
     pub version: DLPackVersion,
-    /// The header of a table of an older version, or NULL.
+    /// Header of a table of an older version, or NULL.
     pub prev_api: *const DLPackExchangeAPIHeader,
 }
 
-/// Writes kind and message of an error to where `error_ctx` says.
+/// Writes the kind and message of an error to `error_ctx`.
 pub type DLPackSetError =
     unsafe extern "C" fn(error_ctx: *mut c_void, kind: *const c_char, message: *const c_char);
 
-/// Allocates a tensor of the prototype's device, type and extents. Returns 0, or -1 after `set_error`.
+/// Allocates a tensor with the prototype's device, type and shape. Returns 0, or -1 after calling `set_error`.
 pub type DLPackManagedTensorAllocator = unsafe extern "C" fn(
     prototype: *mut DLTensor,
     out: *mut *mut DLManagedTensorVersioned,
@@ -88,45 +88,45 @@ pub type DLPackManagedTensorAllocator = unsafe extern "C" fn(
     set_error: Option<DLPackSetError>,
 ) -> c_int;
 
-/// Lends the tensor of a Python object. Returns 0, or -1 with a Python exception set.
+/// Exports the tensor of a Python object. Returns 0, or -1 with a Python exception set.
 pub type DLPackManagedTensorFromPyObjectNoSync =
     unsafe extern "C" fn(py_object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int;
 
-/// Makes a Python object of a tensor, for which it answers from then on. Returns 0, or -1 with an exception set.
+/// Makes a Python object that takes ownership of a tensor. Returns 0, or -1 with an exception set.
 pub type DLPackManagedTensorToPyObjectNoSync =
     unsafe extern "C" fn(tensor: *mut DLManagedTensorVersioned, out_py_object: *mut *mut c_void) -> c_int;
 
-/// Describes the tensor of a Python object, which stays the owner: the description is good until the caller
+/// Describes the tensor of a Python object, which keeps ownership: the description is valid until the caller
 /// returns to Python. Returns 0, or -1 with an exception set.
 pub type DLPackDLTensorFromPyObjectNoSync =
     unsafe extern "C" fn(py_object: *mut c_void, out: *mut DLTensor) -> c_int;
 
-/// Tells the stream on which a device works for the library now. Returns 0, or -1 with an exception set.
+/// Returns a device's current work stream through `out_current_stream`. Returns 0, or -1 with an exception set.
 pub type DLPackCurrentWorkStream =
     unsafe extern "C" fn(device_type: i32, device_id: i32, out_current_stream: *mut *mut c_void) -> c_int;
 
-/// `DLPackExchangeAPI`: a Python type's functions for C, which do not wait for streams.
+/// `DLPackExchangeAPI`: a Python type's C functions. They do not synchronize streams.
 ///
-/// It lives as long as the process. The type has it as `__dlpack_c_exchange_api__`, in a capsule with the name
-/// `dlpack_exchange_api`. None of the functions is NULL, but the fourth may be.
+/// The table lives as long as the process. The type exposes it as `__dlpack_c_exchange_api__`, in a capsule named
+/// `dlpack_exchange_api`. Only the fourth function may be NULL.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLPackExchangeAPI {
-    /// The part that stays the same in all versions.
+    /// The part that all versions share.
     pub header: DLPackExchangeAPIHeader,
-    /// Makes a new tensor.
+    /// Allocates a new tensor.
     pub managed_tensor_allocator: Option<DLPackManagedTensorAllocator>,
-    /// Lends the tensor of a Python object.
+    /// Exports the tensor of a Python object.
     pub managed_tensor_from_py_object_no_sync: Option<DLPackManagedTensorFromPyObjectNoSync>,
-    /// Makes a Python object of a tensor.
+    /// Makes a Python object from a tensor.
     pub managed_tensor_to_py_object_no_sync: Option<DLPackManagedTensorToPyObjectNoSync>,
     /// Describes the tensor of a Python object.
     pub dltensor_from_py_object_no_sync: Option<DLPackDLTensorFromPyObjectNoSync>,
-    /// Tells the stream of a device.
+    /// Returns the current stream of a device.
     pub current_work_stream: Option<DLPackCurrentWorkStream>,
 }
 
-// SAFETY: the table is never written to after it was published, and its functions may be called from any thread.
+// SAFETY: the table is never written to after publication, and its functions may be called from any thread.
 unsafe impl Send for DLPackExchangeAPI {}
 // SAFETY: as above.
 unsafe impl Sync for DLPackExchangeAPI {}

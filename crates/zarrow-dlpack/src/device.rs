@@ -1,28 +1,28 @@
-//! Where a tensor's memory lies.
+//! The device of a tensor's memory.
 
 use std::fmt;
 
-/// `DLDevice`: a kind of memory and which of them.
+/// `DLDevice`: a kind of memory, and the index of the device.
 ///
-/// The constants name device 0 of each kind; another one is `DLDevice::new(DLDeviceType::CUDA, 1)`.
+/// The constants name device 0 of each kind; for another device use `DLDevice::new(DLDeviceType::CUDA, 1)`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DLDevice {
-    /// One of the constants of [`DLDeviceType`]; a newer producer may write one that is not among them.
+    /// One of the constants of [`DLDeviceType`], or a code from a newer version of DLPack.
     pub device_type: i32,
-    /// Counts from 0; always 0 for CPU and pinned memory.
+    /// Index from 0; always 0 for CPU and pinned memory.
     pub device_id: i32,
 }
 
 impl DLDevice {
-    /// Device `device_id` of the kind `device_type`, a constant of [`DLDeviceType`].
+    /// Returns device `device_id` of kind `device_type`, a constant of [`DLDeviceType`].
     #[must_use]
     pub const fn new(device_type: i32, device_id: i32) -> Self {
         Self { device_type, device_id }
     }
 }
 
-/// The constants of `DLDeviceType` to DLPack 1.3 (5 and 6 are not in use).
+/// The constants of `DLDeviceType` up to DLPack 1.3 (5 and 6 are unused).
 #[derive(Debug)]
 pub enum DLDeviceType {}
 
@@ -32,7 +32,7 @@ macro_rules! device_types {
             $(#[doc = concat!("`", $standard, "`: ", $meaning, ".")]
             pub const $name: i32 = $code;)+
 
-            /// Every constant with its name in the DLPack header, in rising order.
+            /// Every constant with its name in the DLPack header, in ascending order.
             pub const ALL: &'static [(i32, &'static str)] = &[$(($code, $standard)),+];
         }
 
@@ -47,7 +47,7 @@ device_types! {
     CPU = 1, "kDLCPU", "main memory";
     CUDA = 2, "kDLCUDA", "memory of a CUDA GPU";
     CUDA_HOST = 3, "kDLCUDAHost", "main memory pinned by CUDA";
-    OPENCL = 4, "kDLOpenCL", "an OpenCL buffer, whose data pointer is a handle";
+    OPENCL = 4, "kDLOpenCL", "an OpenCL buffer; its data pointer is a handle";
     VULKAN = 7, "kDLVulkan", "a Vulkan buffer";
     METAL = 8, "kDLMetal", "a Metal buffer";
     VPI = 9, "kDLVPI", "a buffer of the Verilog simulator";

@@ -1,20 +1,20 @@
-//! What one element of a tensor is: the ABI's code, bits and lanes, and the closed list of types they can name.
+//! Element types: the ABI's code, bits and lanes, and the closed list of types they can express.
 
 use std::fmt;
 
-/// `DLDataType`: always in the byte order of the machine.
+/// `DLDataType`: an element type, always native-endian.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DLDataType {
     /// The kind of number.
     pub code: DLDataTypeCode,
-    /// Bits of one lane; for complex numbers of both parts together.
+    /// Bits of one lane; for complex numbers, of both parts together.
     pub bits: u8,
-    /// Numbers in one element; 1 but for vector types.
+    /// Numbers in one element; 1 except for vector types.
     pub lanes: u16,
 }
 
-/// `DLDataTypeCode`: one byte, of which DLPack 1.3 knows the values below.
+/// `DLDataTypeCode`: one byte. DLPack 1.3 defines the values below.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DLDataTypeCode(pub u8);
@@ -25,7 +25,7 @@ macro_rules! codes {
             $(#[doc = concat!("`", $standard, "`")]
             pub const $name: Self = Self($code);)+
 
-            /// Every code, in rising order.
+            /// Every code, in ascending order.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
         }
     };
@@ -54,7 +54,7 @@ codes! {
 
 macro_rules! dtypes {
     ($($variant:ident = $code:ident, $bits:literal, $name:literal;)+) => {
-        /// The element types that the ABI can name, one lane each.
+        /// The element types that the ABI can express, with one lane each.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Dtype {
             $(#[doc = concat!("`", $name, "`: ", $bits, " bits of code `", stringify!($code), "`.")]
@@ -62,10 +62,10 @@ macro_rules! dtypes {
         }
 
         impl Dtype {
-            /// Every type, in the order of their codes and bits.
+            /// Every type, ordered by code and bits.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name that NumPy and `ml_dtypes` use.
+            /// Returns the name used by NumPy and `ml_dtypes`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
@@ -73,7 +73,7 @@ macro_rules! dtypes {
         }
 
         impl DLDataType {
-            /// The ABI's description of `dtype`.
+            /// Returns the ABI's description of `dtype`.
             ///
             /// ```
             /// use zarrow_dlpack::{DLDataType, DLDataTypeCode, Dtype};
@@ -86,11 +86,11 @@ macro_rules! dtypes {
                 match dtype { $(Dtype::$variant => Self::new(DLDataTypeCode::$code, $bits)),+ }
             }
 
-            /// The type that this description names; the inverse of [`DLDataType::from_dtype`].
+            /// Returns the described type; the inverse of [`DLDataType::from_dtype`].
             ///
             /// # Errors
             ///
-            /// [`DtypeError`] if the code is unknown, has no type of so many bits, or there is not just one lane.
+            /// [`DtypeError`] if the code is unknown, the code has no type of this size, or `lanes` is not 1.
             pub const fn to_dtype(self) -> Result<Dtype, DtypeError> {
                 let Self { code, bits, lanes } = self;
                 match (code, bits) {
@@ -140,22 +140,22 @@ dtypes! {
 }
 
 impl DLDataType {
-    /// The type of `code` with `bits` bits and one lane.
+    /// Creates the type with `code`, `bits` bits and one lane.
     #[must_use]
     pub const fn new(code: DLDataTypeCode, bits: u8) -> Self {
         Self { code, bits, lanes: 1 }
     }
 
-    /// Bytes from one element to the next: bits times lanes, rounded up to whole bytes.
+    /// Returns the bytes from one element to the next: bits times lanes, rounded up to whole bytes.
     ///
-    /// For a sub-byte type this is the padded size. A packed tensor of `n` elements has
-    /// `(n * bits).div_ceil(8)` bytes, the first element in the lowest bits.
+    /// For a sub-byte type this is the padded size. A packed tensor of `n` elements takes `(n * bits).div_ceil(8)`
+    /// bytes, with the first element in the lowest bits.
     #[must_use]
     pub const fn item_size(self) -> usize {
         (self.bits as usize * self.lanes as usize).div_ceil(8)
     }
 
-    /// Whether an element is smaller than a byte or ends within one.
+    /// Returns whether the element size is not a whole number of bytes.
     #[must_use]
     pub const fn is_sub_byte(self) -> bool {
         !(self.bits as usize * self.lanes as usize).is_multiple_of(8)
@@ -185,14 +185,14 @@ pub enum DtypeError {
         /// The code found.
         code: u8,
     },
-    /// The code has no type of this size.
+    /// DLPack 1.3 has no such code.
     Bits {
         /// The code found.
         code: DLDataTypeCode,
         /// The bits found.
         bits: u8,
     },
-    /// A vector type, or no lane at all.
+    /// A vector type, or zero lanes.
     Lanes {
         /// The lanes found.
         lanes: u16,

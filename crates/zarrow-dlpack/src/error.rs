@@ -4,52 +4,52 @@ use std::fmt;
 
 use crate::{DLDataType, DLDevice, DLPackVersion, DtypeError, MAX_NDIM};
 
-/// Why [`from_dlpack`](crate::from_dlpack) refused a tensor, whose deleter it has then called.
+/// Reason why [`from_dlpack`](crate::from_dlpack) rejected a tensor, after calling its deleter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// The pointer to the managed tensor is NULL.
     NullTensor,
-    /// The struct has the layout of another major version, so that none of it was read.
+    /// The struct has the layout of another major version; its tensor was not read.
     Version {
         /// The version found.
         found: DLPackVersion,
     },
-    /// The tensor lies on another device than was asked for.
+    /// The tensor is on another device than expected.
     Device {
-        /// The device asked for.
+        /// The expected device.
         expected: DLDevice,
         /// The device found.
         found: DLDevice,
     },
-    /// The elements are of another type than was asked for.
+    /// The elements are of another type than expected.
     DtypeMismatch {
-        /// The type asked for.
+        /// The expected type.
         expected: DLDataType,
         /// The type found.
         found: DLDataType,
     },
-    /// The elements are of no known type.
+    /// The element type is unknown.
     Dtype(DtypeError),
     /// The number of axes is negative or above [`MAX_NDIM`].
     Ndim {
         /// The number of axes found.
         ndim: i32,
     },
-    /// There are axes, but the pointer to their extents is NULL.
+    /// `ndim` is positive, but the pointer to the extents is NULL.
     NullShape,
     /// An extent is negative.
     NegativeExtent {
-        /// The axis, from 0.
+        /// The axis, counted from 0.
         axis: usize,
-        /// Its extent.
+        /// The extent of the axis.
         extent: i64,
     },
-    /// There are elements, but the pointer to them is NULL.
+    /// The tensor has elements, but its data pointer is NULL.
     NullData,
-    /// The elements reach further than memory can.
+    /// The elements exceed the address space.
     Overflow,
-    /// Packed sub-byte elements are not in C order without gaps, so that they begin within bytes.
+    /// Packed sub-byte elements are not C-contiguous: some would start within a byte.
     StridedSubByte,
 }
 

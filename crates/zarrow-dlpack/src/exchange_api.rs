@@ -1,17 +1,17 @@
-//! A library's table of C functions, in the version that we can read.
+//! Lookup of an exchange table in a supported version.
 
 use crate::{DLPackExchangeAPI, DLPackExchangeAPIHeader};
 
-/// How many tables are looked at: a chain that loops has no end.
+/// Maximum number of tables to visit: a chain that loops has no end.
 const MAX_TABLES: usize = 16;
 
 impl DLPackExchangeAPI {
-    /// The first table, from `header` on to those of older versions, whose layout is the one of this crate.
+    /// Returns the first table with this crate's layout: that of `header`, or an older version linked from it.
     ///
     /// # Safety
     ///
-    /// `header` must be NULL or point to a table that stays as it is while the process lives, and so must each
-    /// that it names as the one of an older version. Each has the layout that its version says.
+    /// `header` must be NULL or point to a table that stays unchanged while the process lives, and the same holds
+    /// for every older table linked from it. Each table must have the layout of its version.
     #[must_use]
     pub unsafe fn readable(header: *const DLPackExchangeAPIHeader) -> Option<&'static Self> {
         let mut header = header;
@@ -46,11 +46,11 @@ mod tests {
     }
 
     fn readable(header: *const DLPackExchangeAPIHeader) -> Option<*const DLPackExchangeAPI> {
-        // SAFETY: the tables of these tests outlive the call, and what it returns is not read.
+        // SAFETY: the tables of these tests outlive the call, and the returned pointer is not dereferenced.
         unsafe { DLPackExchangeAPI::readable(header) }.map(std::ptr::from_ref)
     }
 
-    /// The header of a whole table: a reference to the header alone would not reach what is behind it.
+    /// Casts a whole table: a reference to the header alone could not access the bytes behind the header.
     fn header(table: &DLPackExchangeAPI) -> *const DLPackExchangeAPIHeader {
         std::ptr::from_ref(table).cast()
     }
@@ -69,7 +69,7 @@ mod tests {
     fn a_chain_without_an_end_is_left() {
         let mut first = DLPackExchangeAPIHeader { version: DLPackVersion::new(2, 0), prev_api: null() };
         let pointer = &raw mut first;
-        // SAFETY: the pointer is that of a local variable, which nothing else uses.
+        // SAFETY: the pointer is to a local variable without any other access.
         unsafe { (*pointer).prev_api = pointer };
         assert_eq!(readable(pointer), None);
     }

@@ -1,10 +1,10 @@
-//! Tensors that we borrow.
+//! Borrowed tensors.
 //!
-//! 1. The pointer is not NULL; from here on a handle answers for the deleter, on every path.
-//! 2. The major version is ours; otherwise nothing but the deleter is touched.
-//! 3. Device and element type are those asked for, and the element type is a known one.
-//! 4. Extents and strides describe bytes that memory can have (see `layout`), and NULL strides mean C order.
-//! 5. These bytes, counted from `data + byte_offset`, do not run over either end of the addresses.
+//! 1. The pointer is not NULL; from here on, a handle runs the deleter on every path.
+//! 2. The major version is ours; otherwise only the deleter is touched.
+//! 3. Device and element type are as expected, and the element type is known.
+//! 4. Extents and strides describe bytes that memory can hold (see `layout`); NULL strides mean C order.
+//! 5. These bytes, counted from `data + byte_offset`, overflow neither end of the address space.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -16,29 +16,30 @@ use crate::layout::Layout;
 use crate::managed::Handle;
 use crate::{DLDataType, DLDevice, DLTensor, Error, IS_SUBBYTE_TYPE_PADDED, MAX_NDIM, Managed, READ_ONLY};
 
-/// A checked tensor of another library, whose deleter runs when this is dropped, on whatever thread.
+/// A checked tensor from another library. Dropping it runs its deleter, on any thread.
 ///
-/// The data is shared with the producer, who promises that it stays until then, and no more than that: it may be
-/// unaligned, may be written to meanwhile, and its elements may overlap (strides of 0).
+/// The data is shared with the producer, who only promises to keep it until then: it may be unaligned, it may
+/// change at any time, and its elements may overlap (strides of 0).
 pub struct Foreign<M: Managed> {
     handle: Handle<M>,
     layout: Layout,
 }
 
-/// Takes over the managed tensor at `pointer`, if it lies on `expect_device` and holds `expect_dtype`.
+/// Consumes the managed tensor at `pointer`, if it is on `expect_device` and has type `expect_dtype`.
 ///
-/// With `None` any device or any type that [`DLDataType::to_dtype`] knows is taken. Memory is shared, not copied.
-/// See [`Owned`](crate::Owned) for the other direction, and the crate for an example.
+/// `None` accepts any device, or any type known to [`DLDataType::to_dtype`]. Memory is shared, not copied. See
+/// [`Owned`](crate::Owned) for the other direction, and the crate for an example.
 ///
 /// # Errors
 ///
-/// [`Error`] says what is wrong with the tensor; its deleter has then been called.
+/// [`Error`] if the tensor is malformed or unexpected; its deleter has been called by then.
 ///
 /// # Safety
 ///
-/// `pointer` must be NULL or point to a managed tensor that lives until its deleter is called, and the call must
-/// be ours alone. `shape` and `strides` must be NULL or point to `ndim` aligned numbers, and nothing of all this
-/// may change while it is lent. A versioned tensor of another major version need only have the fields up to `flags`.
+/// `pointer` must be NULL or point to a managed tensor that lives until its deleter is called, and only we may call
+/// the deleter. `shape` and `strides` must be NULL or point to `ndim` aligned numbers. The struct and both arrays
+/// must not change while the tensor is borrowed. A versioned tensor of another major version only needs the fields
+/// up to `flags`.
 pub unsafe fn from_dlpack<M: Managed>(
     pointer: *mut M,
     expect_device: Option<DLDevice>,
@@ -66,7 +67,7 @@ pub unsafe fn from_dlpack<M: Managed>(
     if !usize::try_from(tensor.ndim).is_ok_and(|ndim| ndim <= MAX_NDIM) {
         return Err(Error::Ndim { ndim: tensor.ndim });
     }
-    // SAFETY: a pointer that is not NULL has `ndim` numbers by this function's contract.
+    // SAFETY: a non-NULL pointer has `ndim` numbers by this function's contract.
     let (shape, strides) = unsafe { (axes(tensor, tensor.shape), axes(tensor, tensor.strides)) };
     let shape = shape.ok_or(Error::NullShape)?;
     let packed = flags & IS_SUBBYTE_TYPE_PADDED == 0;
@@ -76,7 +77,7 @@ pub unsafe fn from_dlpack<M: Managed>(
     Ok(Foreign { handle, layout })
 }
 
-/// Step 5.
+/// Step 5: checks that the elements stay within the address space.
 fn check_addresses(tensor: &DLTensor, extent: &Range<isize>) -> Result<(), Error> {
     if tensor.data.is_null() && !extent.is_empty() {
         return Err(Error::NullData);
@@ -87,11 +88,11 @@ fn check_addresses(tensor: &DLTensor, extent: &Range<isize>) -> Result<(), Error
     if reaches(extent.start) && reaches(extent.end) { Ok(()) } else { Err(Error::Overflow) }
 }
 
-/// The `ndim` numbers at `pointer`, or `None` if it is NULL although there are axes.
+/// Returns the `ndim` numbers at `pointer`, or `None` if it is NULL although `ndim` is positive.
 ///
 /// # Safety
 ///
-/// `pointer` must be NULL or point to `tensor.ndim` numbers that outlive `'a`, and `ndim` not be negative.
+/// `pointer` must be NULL or point to `tensor.ndim` numbers that outlive `'a`, and `ndim` must not be negative.
 unsafe fn axes<'a>(tensor: &DLTensor, pointer: *const i64) -> Option<&'a [i64]> {
     match tensor.ndim {
         0 => Some(&[]),
@@ -102,7 +103,7 @@ unsafe fn axes<'a>(tensor: &DLTensor, pointer: *const i64) -> Option<&'a [i64]> 
 }
 
 impl<M: Managed> Foreign<M> {
-    /// Takes over the managed tensor at `pointer`, on any device and of any known type.
+    /// Consumes the managed tensor at `pointer`, on any device and of any known type.
     ///
     /// # Errors
     ///
@@ -117,67 +118,70 @@ impl<M: Managed> Foreign<M> {
     }
 
     fn tensor(&self) -> &DLTensor {
-        // SAFETY: `from_dlpack` has found our layout, and the tensor lives as long as the handle.
+        // SAFETY: `from_dlpack` checked for our layout, and the tensor lives as long as the handle.
         unsafe { &*M::dl_tensor(self.handle.as_ptr()) }
     }
 
-    /// Address of the element at index 0 of every axis, with the byte offset; NULL or dangling without elements.
+    /// Returns the address of the element at index 0 of every axis, including the byte offset; NULL or dangling if
+    /// the tensor is empty.
     ///
-    /// It is an address of [`Foreign::device`], and for some of them (OpenCL) only a handle.
+    /// It is an address on [`Foreign::device`]; for OpenCL it is only a handle.
     #[must_use]
     pub fn data(&self) -> *mut c_void {
         let tensor = self.tensor();
         if tensor.data.is_null() {
             return tensor.data;
         }
-        // The offset fits: `check_addresses` has seen to it.
+        // Does not truncate: `check_addresses` checked the offset.
         tensor.data.wrapping_byte_add(tensor.byte_offset as usize)
     }
 
-    /// One extent for each axis, none negative.
+    /// Returns one extent per axis, all non-negative.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        // SAFETY: `from_dlpack` has found `ndim` not negative and a pointer where there are axes.
+        // SAFETY: `from_dlpack` checked that `ndim` is not negative, and that the pointer is not NULL if there are
+        // axes.
         unsafe { axes(self.tensor(), self.tensor().shape) }.unwrap_or_default()
     }
 
-    /// One step for each axis, in elements; an axis that is never stepped along has the one of C order.
+    /// Returns one stride per axis, in elements. Axes of length 1 and empty tensors have the strides of C order.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
         match &self.layout.strides {
             Some(strides) => strides,
-            // SAFETY: without strides of our own, `from_dlpack` has found those of the producer.
+            // SAFETY: if we store no strides, `from_dlpack` checked the producer's.
             None => unsafe { axes(self.tensor(), self.tensor().strides) }.unwrap_or_default(),
         }
     }
 
-    /// What one element is; [`DLDataType::to_dtype`] knows it.
+    /// Returns the element type; [`DLDataType::to_dtype`] accepts it.
     #[must_use]
     pub fn dtype(&self) -> DLDataType {
         self.tensor().dtype
     }
 
-    /// Where the data lies.
+    /// Returns the device that holds the data.
     #[must_use]
     pub fn device(&self) -> DLDevice {
         self.tensor().device
     }
 
-    /// The producer's flags; 0 for the legacy struct, and bits that are not known here are left in.
+    /// Returns the producer's flags: 0 for the legacy struct, and including unknown bits.
     #[must_use]
     pub fn flags(&self) -> u64 {
         // SAFETY: the tensor lives as long as the handle.
         unsafe { M::flags(self.handle.as_ptr()) }
     }
 
-    /// Whether the producer forbids writing. The legacy struct cannot say so: `false` there is no permission.
+    /// Returns whether the producer forbids writing. The legacy struct cannot express this: there, `false` is no
+    /// permission to write.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.flags() & READ_ONLY != 0
     }
 
-    /// The bytes that the elements lie in, counted from [`Foreign::data`]: the lowest one, not above 0, to the one
-    /// behind the highest. Empty if there are no elements. Both ends are addresses without overflow.
+    /// Returns the byte range of the elements, counted from [`Foreign::data`]: the start is at most 0, the end is
+    /// exclusive. Empty if there are no elements. Neither end overflows the address space.
     #[must_use]
     pub fn byte_extent(&self) -> Range<isize> {
         self.layout.extent.clone()

@@ -1,31 +1,31 @@
-//! Which bytes a strided tensor touches, computed without trusting a single number of it.
+//! The bytes of a strided tensor, computed without trusting any of its numbers.
 //!
-//! 1. Extents are not negative, and their product, in bytes, fits an `isize`; zeros count as ones in it, as in
-//!    NumPy, so that every C-order stride fits too.
-//! 2. Strides become normal: those of an axis that is never stepped along (one element, or none in the whole
-//!    tensor) are whatever the producer found in its memory, and are replaced by those of C order.
+//! 1. Extents are not negative, and their product, in bytes, fits an `isize`. Zeros count as ones in this product,
+//!    as in NumPy, so that every C-order stride fits too.
+//! 2. Strides are normalized: producers leave arbitrary strides on axes of length 1 and in empty tensors, so these
+//!    are replaced by those of C order.
 //! 3. The first and the last byte follow from the sums of the negative and of the positive steps.
 
 use std::ops::Range;
 
 use crate::{DLDataType, Error};
 
-/// The most axes that a tensor may have, as in NumPy.
+/// Maximum number of axes, as in NumPy.
 pub const MAX_NDIM: usize = 64;
 
-/// What [`Layout::check`] has found.
+/// Result of [`Layout::check`].
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Normal strides in elements, where the producer's own are not normal already.
+    /// Normalized strides in elements, if they differ from the producer's.
     pub(crate) strides: Option<Box<[i64]>>,
-    /// Bytes that the elements fill, counted from the element at index 0 of every axis.
+    /// Byte range of the elements, counted from the element at index 0 of every axis.
     pub(crate) extent: Range<isize>,
 }
 
 impl Layout {
     /// Checks `shape` and `strides` (`None` for C order), at most [`MAX_NDIM`] axes each.
     ///
-    /// Elements of a sub-byte `dtype` are `packed` bit to bit, or else padded to a byte each.
+    /// Elements of a sub-byte `dtype` are bit-packed if `packed`, else padded to a byte each.
     pub(crate) fn check(
         shape: &[i64],
         strides: Option<&[i64]>,
@@ -65,7 +65,7 @@ impl Layout {
     }
 }
 
-/// Step 1: writes the strides of C order and returns the number of elements, zeros counted as ones.
+/// Step 1: writes the strides of C order and returns the number of elements, counting zeros as ones.
 fn write_c_order(shape: &[i64], strides: &mut [i64]) -> Result<i64, Error> {
     let mut count: i64 = 1;
     for (axis, (&extent, stride)) in shape.iter().zip(strides).enumerate().rev() {
@@ -78,13 +78,13 @@ fn write_c_order(shape: &[i64], strides: &mut [i64]) -> Result<i64, Error> {
     Ok(count)
 }
 
-/// The bytes of `count` elements, bit to bit.
+/// Returns the bytes of `count` bit-packed elements.
 fn packed_bytes(count: i64, dtype: DLDataType) -> Option<isize> {
     let bits = i128::from(count) * i128::from(dtype.bits) * i128::from(dtype.lanes);
     isize::try_from((bits + 7) / 8).ok()
 }
 
-/// Step 3, for a tensor that has elements.
+/// Step 3, for a non-empty tensor.
 fn byte_range(shape: &[i64], strides: &[i64], item_size: i64) -> Option<Range<isize>> {
     let (mut first, mut last): (i64, i64) = (0, 0);
     for (&extent, &stride) in shape.iter().zip(strides) {
@@ -112,7 +112,7 @@ mod tests {
         Ok((layout.strides.map_or_else(own, Vec::from), layout.extent))
     }
 
-    /// Every index of a small shape, to find the touched bytes one by one.
+    /// Visits every index of a small shape to compute the touched bytes by brute force.
     fn touched(shape: &[i64], strides: &[i64], item_size: i64) -> Range<isize> {
         let mut offsets = vec![0];
         for (&extent, &stride) in shape.iter().zip(strides) {

@@ -1,14 +1,14 @@
 //! The DLPack ABI 1.x under its standard names, and sound owners for both directions.
 //!
-//! DLPack ([specification](https://dmlc.github.io/dlpack/latest/)) is a C struct by which array libraries lend
-//! each other memory. This crate has the struct layouts ([`DLTensor`], [`DLManagedTensor`],
-//! [`DLManagedTensorVersioned`], [`DLPackExchangeAPI`]), what may stand in them ([`DLDevice`], [`DLDataType`], [`DLPackVersion`]),
-//! and the rule that the deleter runs exactly once:
+//! DLPack ([specification](https://dmlc.github.io/dlpack/latest/)) is a C struct that array libraries use to share
+//! memory. This crate has the struct layouts ([`DLTensor`], [`DLManagedTensor`], [`DLManagedTensorVersioned`],
+//! [`DLPackExchangeAPI`]), their field types ([`DLDevice`], [`DLDataType`], [`DLPackVersion`]), and enforces that
+//! the deleter runs exactly once:
 //!
-//! * [`Owned`] is a tensor that we lend out. It holds the memory's owner until the consumer calls the deleter.
-//! * [`Foreign`] is a tensor that we borrow. It is checked once, on the way in, and calls the deleter on drop.
+//! * [`Owned`] is an exported tensor. It holds the memory's owner until the consumer calls the deleter.
+//! * [`Foreign`] is a borrowed tensor. It is checked once, on import, and calls the deleter on drop.
 //!
-//! Memory is always shared and never copied. There is no dependency, and nothing here knows of Python.
+//! Memory is always shared, never copied. The crate has no dependencies, not even Python.
 //!
 //! # Example
 //!

@@ -1,11 +1,11 @@
-//! What the two managed structs have in common, and the one place where a deleter is called.
+//! The common interface of both managed structs, and the only call of a deleter.
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::{DLManagedTensor, DLManagedTensorDeleter, DLManagedTensorVersioned, DLPackVersion, DLTensor};
 
-/// A struct by which a tensor is handed over: [`DLManagedTensor`] or [`DLManagedTensorVersioned`], and no other.
+/// A managed struct: [`DLManagedTensor`] or [`DLManagedTensorVersioned`]. The trait is sealed.
 pub trait Managed: sealed::Fields {}
 
 impl Managed for DLManagedTensor {}
@@ -14,34 +14,34 @@ impl Managed for DLManagedTensorVersioned {}
 pub(crate) mod sealed {
     use super::{DLManagedTensorDeleter, DLPackVersion, DLTensor};
 
-    /// The fields of both structs. They are read through raw pointers, because a struct of another major version
-    /// may be smaller than ours, so that not even a reference to it may be made.
+    /// The fields of both structs. They are read through raw pointers: a struct of another major version may be
+    /// smaller than ours, so that even a reference to it would be unsound.
     pub trait Fields: Sized + 'static {
-        /// A struct with these fields; the legacy one has no place for `flags`.
+        /// Makes a struct with these fields; the legacy struct drops `flags`.
         fn assemble(dl_tensor: DLTensor, flags: u64, deleter: DLManagedTensorDeleter<Self>) -> Self;
 
-        /// The version written in the struct; the legacy one has none.
+        /// Returns the version of the struct; `None` for the legacy struct.
         ///
         /// # Safety
         ///
         /// `this` must point to a live managed tensor of any version.
         unsafe fn version(this: *const Self) -> Option<DLPackVersion>;
 
-        /// The deleter; NULL if there is nothing to free.
+        /// Returns the deleter; `None` if there is nothing to free.
         ///
         /// # Safety
         ///
         /// `this` must point to a live managed tensor of any version.
         unsafe fn deleter(this: *const Self) -> Option<DLManagedTensorDeleter<Self>>;
 
-        /// The flags; 0 for the legacy struct.
+        /// Returns the flags; 0 for the legacy struct.
         ///
         /// # Safety
         ///
         /// `this` must point to a live managed tensor of any version.
         unsafe fn flags(this: *const Self) -> u64;
 
-        /// The place of the tensor in the struct.
+        /// Returns a pointer to the tensor within the struct.
         fn dl_tensor(this: *const Self) -> *const DLTensor;
     }
 }
@@ -95,14 +95,14 @@ impl sealed::Fields for DLManagedTensorVersioned {
     }
 }
 
-/// The right and the duty to call a managed tensor's deleter.
+/// Calls a managed tensor's deleter on drop.
 #[derive(Debug)]
 pub(crate) struct Handle<M: Managed>(NonNull<M>);
 
 impl<M: Managed> Handle<M> {
     /// # Safety
     ///
-    /// `pointer` must be a live managed tensor whose deleter nobody else will call.
+    /// `pointer` must be a live managed tensor, and no other code may call its deleter.
     pub(crate) unsafe fn new(pointer: NonNull<M>) -> Self {
         Self(pointer)
     }
@@ -111,7 +111,7 @@ impl<M: Managed> Handle<M> {
         self.0.as_ptr()
     }
 
-    /// Gives the duty to call the deleter to the caller.
+    /// Passes the duty to call the deleter to the caller.
     pub(crate) fn into_raw(self) -> NonNull<M> {
         ManuallyDrop::new(self).0
     }
@@ -119,7 +119,7 @@ impl<M: Managed> Handle<M> {
 
 impl<M: Managed> Drop for Handle<M> {
     fn drop(&mut self) {
-        // SAFETY: the tensor is live and the call is ours alone (`Handle::new`); `into_raw` does not come here.
+        // SAFETY: the tensor is live and only we call its deleter (`Handle::new`); `into_raw` skips this drop.
         unsafe {
             if let Some(deleter) = M::deleter(self.as_ptr()) {
                 deleter(self.as_ptr());
@@ -128,9 +128,9 @@ impl<M: Managed> Drop for Handle<M> {
     }
 }
 
-// SAFETY: DLPack asks of every producer that its deleter may be called from any thread, and the descriptor behind
-// the pointer is not changed while it is lent, so that it may be read from several. The data itself is only ever
-// handed out as a raw pointer, whose use is the caller's own `unsafe`.
+// SAFETY: DLPack requires that a deleter may be called from any thread, and the descriptor behind the pointer does
+// not change while it is borrowed, so that several threads may read it. The data itself is only handed out as a raw
+// pointer, and using that is the caller's own `unsafe`.
 unsafe impl<M: Managed> Send for Handle<M> {}
-// SAFETY: as for `Send`; a shared handle does no more than read.
+// SAFETY: as for `Send`; a shared handle only reads.
 unsafe impl<M: Managed> Sync for Handle<M> {}

@@ -1,32 +1,32 @@
-//! The version that a versioned managed tensor carries.
+//! The version of a versioned managed tensor.
 
 use std::fmt;
 
-/// `DLPackVersion`: a major step changes the layout, a minor step only adds constants.
+/// `DLPackVersion`: a new major version changes the layout, a new minor version only adds constants.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DLPackVersion {
-    /// Tensors of another major version must be deleted unread.
+    /// A tensor of another major version must be deleted unread.
     pub major: u32,
-    /// Tensors of another minor version are good as long as their constants are known.
+    /// A tensor of another minor version is usable if its constants are known.
     pub minor: u32,
 }
 
 impl DLPackVersion {
-    /// The major version of the layouts in this crate.
+    /// Major version of the layouts in this crate.
     pub const CURRENT_MAJOR: u32 = 1;
-    /// The minor version up to which this crate knows the constants.
+    /// Minor version of the constants in this crate.
     pub const CURRENT_MINOR: u32 = 3;
-    /// The version that this crate writes.
+    /// Version that this crate writes.
     pub const LATEST: Self = Self::new(Self::CURRENT_MAJOR, Self::CURRENT_MINOR);
 
-    /// The version `major.minor`.
+    /// Creates the version `major.minor`.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }
     }
 
-    /// Whether a tensor of this version has the layouts of this crate.
+    /// Returns whether a tensor of this version has the layouts of this crate.
     ///
     /// ```
     /// use zarrow_dlpack::DLPackVersion;

@@ -1,4 +1,4 @@
-//! The structs against the byte offsets of the DLPack specification, in both directions.
+//! Checks the structs against the byte offsets of the DLPack specification, for reads and writes.
 #![cfg(target_pointer_width = "64")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
@@ -9,7 +9,7 @@ use zarrow_dlpack::{
     Description, Dtype, Foreign, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, Managed, Owned, READ_ONLY,
 };
 
-/// A struct as a C compiler lays it out, with every field written at the offset that the specification gives.
+/// A struct as a C compiler lays it out: every field is written at the offset from the specification.
 struct Image<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Image<WORDS> {
@@ -19,7 +19,7 @@ impl<const WORDS: usize> Image<WORDS> {
         unsafe { self.0.as_mut_ptr().byte_add(offset).cast::<[u8; N]>().write_unaligned(bytes) };
     }
 
-    /// Writes a pointer as one, so that what it may reach is written with it.
+    /// Writes a pointer with its provenance.
     fn write_pointer<T>(&mut self, offset: usize, pointer: *const T) {
         assert!(offset + size_of_val(&pointer) <= WORDS * 8);
         // SAFETY: the bytes lie within the words.
@@ -41,7 +41,7 @@ impl<const WORDS: usize> Image<WORDS> {
 
     fn borrow<M: Managed>(&mut self) -> Foreign<M> {
         assert_eq!(size_of::<M>(), WORDS * 8);
-        // SAFETY: the image is a live managed tensor, with a NULL deleter, that outlives its use in the tests.
+        // SAFETY: the image is a live managed tensor with a NULL deleter, and outlives its use in the tests.
         unsafe { Foreign::from_raw(NonNull::from(&mut self.0).cast()).unwrap() }
     }
 }
@@ -81,7 +81,7 @@ fn versioned_fields_are_read_from_their_offsets() {
     assert!(foreign.is_read_only());
 }
 
-/// The field at `offset` of a managed tensor of ours.
+/// Reads the field at `offset` of an exported tensor.
 fn field<M, T>(managed: NonNull<M>, offset: usize) -> T {
     assert!(offset + size_of::<T>() <= size_of::<M>());
     // SAFETY: the field lies within the struct, and every `T` in this file may have any bits.
@@ -99,7 +99,7 @@ fn assert_written<M: Managed>(at: usize, check: impl Fn(NonNull<M>)) {
         strides: &[1, 4],
         flags: READ_ONLY | IS_SUBBYTE_TYPE_PADDED,
     };
-    // SAFETY: the description stays within the vector, whose heap memory the owner keeps.
+    // SAFETY: the description stays within the vector, and the owner keeps its heap memory.
     let managed = unsafe { Owned::<M>::new(description, data) }.into_raw();
     assert_eq!(field::<M, usize>(managed, at), start.addr());
     assert_eq!(field::<M, [i32; 2]>(managed, at + 8), [13, 7]);
@@ -112,7 +112,7 @@ fn assert_written<M: Managed>(at: usize, check: impl Fn(NonNull<M>)) {
     assert_eq!(axes(at + 32), [1, 4]);
     assert_eq!(field::<M, u64>(managed, at + 40), 0);
     check(managed);
-    // SAFETY: the tensor is ours, live, and consumed here only.
+    // SAFETY: the tensor is ours, live, and only consumed here.
     drop(unsafe { Foreign::from_raw(managed) }.unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! A tensor of ours is one heap block, which is freed whole.
+//! An exported tensor is one heap block, and all of it is freed.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -16,7 +16,7 @@ thread_local! {
     static LIVE_BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with a count for each thread.
+/// The system's allocator, with a counter per thread.
 struct Counting;
 
 // SAFETY: every call goes to the system's allocator unchanged.
@@ -39,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// An owner that needs a wider alignment than the rest of the block, and looks at what it owns at its end.
+/// An owner with a larger alignment than the rest of the block. It checks itself when dropped.
 #[repr(align(128))]
 struct WideOwner(u8);
 
@@ -70,7 +70,7 @@ fn assert_one_block<M: Managed, O: Send + Sync + 'static>(
     assert_eq!((ALLOCATIONS.get(), FREED.get()), (before.0 + 1, before.1));
     assert!(LIVE_BYTES.get() - before.2 >= (size_of::<M>() + 16 * ndim + size_of::<O>()) as isize);
 
-    // SAFETY: the tensor is live and consumed here only.
+    // SAFETY: the tensor is live and only consumed here.
     let foreign = unsafe { Foreign::from_raw(managed) }.unwrap();
     assert_eq!(foreign.shape(), axes);
     assert_eq!(ALLOCATIONS.get(), before.0 + 1, "C-order strides are borrowed");
@@ -87,12 +87,12 @@ fn one_block_is_allocated_and_freed() {
         assert_one_block::<DLManagedTensorVersioned, _>(ndim, 1_u64, |_| ());
         assert_one_block::<DLManagedTensorVersioned, _>(ndim, WideOwner(7), |_| ());
     }
-    // The deleter swallows a panic of the owner, so that only its end shows that it was whole.
+    // The deleter swallows panics of the owner, so the count of drops proves that the checks passed.
     assert_eq!(WIDE_ENDS.get(), 4);
 }
 
 #[test]
-fn what_the_consumer_writes_does_not_change_what_is_freed() {
+fn writes_by_the_consumer_do_not_change_the_freed_size() {
     assert_one_block::<DLManagedTensorVersioned, _>(3, 1_u64, |managed| {
         // SAFETY: the tensor is live, and only this thread reads it.
         unsafe { (*managed).dl_tensor.ndim = 64 };

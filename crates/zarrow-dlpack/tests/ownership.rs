@@ -1,4 +1,4 @@
-//! Whatever happens to a tensor, its deleter runs exactly once; and what is wrong with it is a typed error.
+//! A tensor's deleter runs exactly once on every path, and malformed tensors are typed errors.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use zarrow_dlpack::{
 
 const FLOAT32: DLDataType = DLDataType::from_dtype(Dtype::Float32);
 
-/// Counts how often it is dropped; a producer's or an owner's end.
+/// Counts drops of a producer or an owner.
 struct Ends(Arc<AtomicUsize>);
 
 impl Ends {
@@ -34,7 +34,7 @@ fn ended(count: &AtomicUsize) -> usize {
     count.load(Ordering::SeqCst)
 }
 
-/// A producer that is not ours: its managed struct, with all that it points to, in a box that its deleter drops.
+/// Another library's producer: its deleter drops a box with the managed struct and everything it points to.
 #[repr(C)]
 struct Producer<M> {
     managed: M,
@@ -70,7 +70,7 @@ fn produce<M>(
     (Box::into_raw(Box::new(producer)).cast(), count)
 }
 
-/// Six elements in an array of 2 by 3.
+/// A 2 by 3 array.
 fn legacy(change: impl FnOnce(&mut DLTensor)) -> (*mut DLManagedTensor, Arc<AtomicUsize>) {
     produce(vec![0.0; 6], vec![2, 3], vec![3, 1], |mut dl_tensor| {
         change(&mut dl_tensor);
@@ -94,7 +94,7 @@ fn versioned(
     })
 }
 
-/// An array of any layout, whose data pointer is to the first of `data`.
+/// An array of any layout; its data pointer is to the first of `data`.
 fn strided(data: usize, shape: &[i64], strides: &[i64]) -> (*mut DLManagedTensor, Arc<AtomicUsize>) {
     produce(vec![0.0; data], shape.to_vec(), strides.to_vec(), |dl_tensor| DLManagedTensor {
         dl_tensor,
@@ -104,7 +104,7 @@ fn strided(data: usize, shape: &[i64], strides: &[i64]) -> (*mut DLManagedTensor
 }
 
 fn take<M: Managed>(pointer: *mut M) -> Result<Foreign<M>, Error> {
-    // SAFETY: every pointer in this file is NULL or a live producer's, taken once.
+    // SAFETY: every pointer in this file is NULL or a live producer's, and is taken once.
     unsafe { from_dlpack(pointer, None, None) }
 }
 
@@ -122,7 +122,7 @@ fn lend<M: Managed, O: Send + Sync + 'static>(owner: O) -> Owned<M> {
         strides: &[3, 1],
         flags: 0,
     };
-    // SAFETY: nobody reads the data.
+    // SAFETY: the data is never read.
     unsafe { Owned::new(description, owner) }
 }
 
@@ -233,7 +233,7 @@ fn a_null_deleter_is_not_called() {
     let (pointer, count) = versioned(|managed| managed.deleter = None);
     drop(take(pointer).unwrap());
     assert_eq!(ended(&count), 0);
-    // SAFETY: without a deleter, the producer is still ours to end.
+    // SAFETY: without a deleter, the test still owns the producer.
     unsafe { delete(pointer) };
     assert_eq!(ended(&count), 1);
 }
@@ -244,7 +244,7 @@ fn another_major_version_is_deleted_unread() {
         let unreadable = versioned(|managed| {
             managed.version = version;
             managed.dl_tensor.ndim = 2;
-            // Reading an extent or a stride would end the process.
+            // Reading an extent or a stride would crash.
             managed.dl_tensor.shape = std::ptr::without_provenance_mut(8);
             managed.dl_tensor.strides = std::ptr::without_provenance_mut(8);
         });
@@ -310,12 +310,12 @@ fn unknown_element_types_are_refused_and_end_once() {
 }
 
 #[test]
-fn another_device_or_type_than_asked_for_is_refused() {
+fn unexpected_devices_and_types_are_refused() {
     let cuda = DLDevice::new(DLDeviceType::CUDA, 1);
     let float64 = DLDataType::from_dtype(Dtype::Float64);
     let ask = |device, dtype| {
         let (pointer, count) = versioned(|_| ());
-        // SAFETY: the pointer is a live producer's, taken once.
+        // SAFETY: the pointer is a live producer's, and is taken once.
         let outcome = unsafe { from_dlpack(pointer, device, dtype) }.map(drop);
         assert_eq!(ended(&count), 1);
         outcome
@@ -381,7 +381,7 @@ fn negative_strides_reach_below_the_data() {
 }
 
 #[test]
-fn what_we_lend_arrives_as_described() {
+fn exported_tensors_match_their_description() {
     let mut data = vec![1_i16, 2, 3, 4, 5, 6];
     let start = data.as_mut_ptr();
     let description = Description {
@@ -392,18 +392,18 @@ fn what_we_lend_arrives_as_described() {
         strides: &[1, 3],
         flags: READ_ONLY | IS_COPIED,
     };
-    // SAFETY: the description stays within the vector, whose heap memory the owner keeps.
+    // SAFETY: the description stays within the vector, and the owner keeps its heap memory.
     let pointer = unsafe { Owned::<DLManagedTensorVersioned>::new(description, data) }.into_raw();
     let foreign = take(pointer.as_ptr()).unwrap();
     assert_eq!(foreign.data(), start.cast());
     assert_eq!((foreign.shape(), foreign.strides()), (&[3, 2][..], &[1, 3][..]));
     assert_eq!((foreign.flags(), foreign.is_read_only()), (READ_ONLY | IS_COPIED, true));
-    // SAFETY: `foreign` keeps the vector, and the element lies within its extent of 12 bytes.
+    // SAFETY: `foreign` keeps the vector alive, and the element is within its extent of 12 bytes.
     assert_eq!(unsafe { foreign.data().cast::<i16>().add(5).read() }, 6);
 }
 
 #[test]
-fn we_lend_null_where_consumers_expect_it() {
+fn exported_pointers_are_null_where_consumers_expect_it() {
     let mut value = Box::new(1.0_f32);
     let scalar = Description {
         data: std::ptr::from_mut(&mut *value).cast(),
@@ -414,7 +414,7 @@ fn we_lend_null_where_consumers_expect_it() {
         flags: 0,
     };
     let empty = Description { shape: &[0, 2], strides: &[2, 1], ..scalar };
-    // SAFETY: nobody reads the data.
+    // SAFETY: the data is never read.
     let [scalar, empty] = unsafe { [Owned::<DLManagedTensor>::new(scalar, value), Owned::new(empty, ())] };
     let tensor = scalar.tensor();
     assert!(tensor.shape.is_null() && tensor.strides.is_null() && !tensor.data.is_null());
@@ -423,13 +423,13 @@ fn we_lend_null_where_consumers_expect_it() {
 }
 
 #[test]
-fn a_description_must_fit_itself() {
+fn inconsistent_descriptions_panic() {
     let axes = [1; MAX_NDIM + 1];
     for (shape, strides) in [(&axes[..2], &axes[..1]), (&axes[..], &axes[..])] {
         let description =
             Description { data: null_mut(), device: DLDevice::CPU, dtype: FLOAT32, shape, strides, flags: 0 };
         let (ends, count) = Ends::new();
-        // SAFETY: nobody reads the data.
+        // SAFETY: the data is never read.
         let outcome =
             catch_unwind(AssertUnwindSafe(|| unsafe { Owned::<DLManagedTensor>::new(description, ends) }));
         assert!(outcome.is_err());
