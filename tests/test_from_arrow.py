@@ -138,7 +138,7 @@ def test_any_rows(data):
         return depth > 0 and (element is None or any(null_list(item, depth - 1) for item in element))
 
     if any(null_list(element, len(lengths)) for element in array.to_pylist()):
-        with pytest.raises(zarrow.ExchangeError, match="lists of which some are null") as raised:
+        with pytest.raises(zarrow.ExchangeError, match="null lists") as raised:
             zarrow.from_arrow(array)
         assert raised.value.kind == "loses_meaning"
         return

@@ -1,16 +1,16 @@
-//! How host memory is aligned, and why.
+//! Alignment of host memory.
 //!
-//! 64 bytes: JAX copies what is less aligned, Arrow recommends it, and it is a cache line and an AVX-512
-//! register. From 2 MiB on, memory is aligned to 2 MiB, so that the kernel can back it by huge pages: the
-//! page faults of fresh 4 KiB pages are half of the cost of an uncompressed read.
+//! 64 bytes: JAX copies memory with a smaller alignment, Arrow recommends 64, and it is the size of a cache line
+//! and an AVX-512 register. From 2 MiB on, memory is aligned to 2 MiB, so that the kernel can back it by huge
+//! pages: page faults of fresh 4 KiB pages are half of the cost of an uncompressed read.
 
-/// The least alignment of memory that this crate allocates, in bytes.
+/// Minimum alignment of memory allocated by this crate, in bytes.
 pub const HOST_ALIGNMENT: usize = 64;
 
-/// The size of a huge page, and the alignment of allocations that are at least as large, in bytes.
+/// Size of a huge page in bytes, and the alignment of allocations of at least this size.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// The alignment of an allocation of `nbytes` bytes.
+/// Returns the alignment of an allocation of `nbytes` bytes.
 ///
 /// ```
 /// assert_eq!(zarrow_array::alignment_of(100), 64);

@@ -1,7 +1,7 @@
-//! Memory that grows with data. If there is none, the caller gets [`Error::OutOfMemory`].
+//! Fallible allocation: functions that return [`Error::OutOfMemory`] instead of aborting.
 //!
-//! The collections of the standard library end the process when the allocator has no memory. So everything with as many
-//! elements as a selection, a chunk, a list or a document grows by these functions alone. What is bounded by the number
+//! The collections of the standard library abort the process when an allocation fails. So everything that grows
+//! with a selection, a chunk, a list or a document is allocated by these functions. What is bounded by the number
 //! of axes, codecs or threads is small, and may use the standard collections.
 //!
 //! ```
@@ -16,13 +16,13 @@
 
 use crate::error::{Error, Result};
 
-/// The error of memory for `count` elements of type `T` that the allocator does not have.
+/// Returns the error of a failed allocation of `count` elements of type `T`.
 #[must_use]
 pub fn no_memory<T>(count: usize) -> Error {
     Error::OutOfMemory { nbytes: count.saturating_mul(size_of::<T>()) }
 }
 
-/// An empty vector with room for `count` elements, and no more.
+/// Returns an empty vector with room for exactly `count` elements.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -32,7 +32,7 @@ pub fn with_capacity<T>(count: usize) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// `count` times `value`.
+/// Returns a vector of `count` clones of `value`.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -42,7 +42,7 @@ pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// A copy of `items`.
+/// Copies `items` into a new vector.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -52,7 +52,7 @@ pub fn copied<T: Copy>(items: &[T]) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// The parts, one behind the other.
+/// Concatenates `parts` into a new vector.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -63,7 +63,7 @@ pub fn concatenated<T: Copy>(parts: &[&[T]]) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// The items in a vector.
+/// Collects the items into a vector.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -73,10 +73,10 @@ pub fn collected<T>(items: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// The items in a vector, or the first error among them.
+/// Collects the items into a vector, or returns the first error.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`], and that of the items.
+/// [`Error::OutOfMemory`], and the items' errors.
 pub fn try_collected<T, E: From<Error>>(items: impl IntoIterator<Item = Result<T, E>>) -> Result<Vec<T>, E> {
     let items = items.into_iter();
     let mut vector = with_capacity(items.size_hint().0)?;
@@ -86,7 +86,7 @@ pub fn try_collected<T, E: From<Error>>(items: impl IntoIterator<Item = Result<T
     Ok(vector)
 }
 
-/// The text in memory of its own.
+/// Copies the text into a new string.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -97,9 +97,9 @@ pub fn text(text: &str) -> Result<String> {
     Ok(copy)
 }
 
-/// A vector that grows where there is memory.
+/// Fallible growth of a vector.
 pub trait Grow<T> {
-    /// Room for `count` more elements, and for as many again where it has to grow.
+    /// Reserves room for `count` more elements, with amortized growth.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -108,24 +108,24 @@ pub trait Grow<T> {
     /// Adds one element.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], and then the element is dropped.
+    /// [`Error::OutOfMemory`]; the element is dropped then.
     fn try_push(&mut self, item: T) -> Result<()>;
 
-    /// Adds the items.
+    /// Appends the items.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; some may have been added then.
+    /// [`Error::OutOfMemory`]; some items may have been appended by then.
     fn try_extend(&mut self, items: impl IntoIterator<Item = T>) -> Result<()>;
 
-    /// Adds a copy of the items.
+    /// Appends copies of the items.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; nothing has been added then.
+    /// [`Error::OutOfMemory`]; no item has been appended then.
     fn try_append(&mut self, items: &[T]) -> Result<()>
     where
         T: Copy;
 
-    /// Makes it `count` elements long, new ones being `value`.
+    /// Resizes to `count` elements, filling with `value`.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -153,7 +153,7 @@ impl<T> Grow<T> for Vec<T> {
     fn try_extend(&mut self, items: impl IntoIterator<Item = T>) -> Result<()> {
         let items = items.into_iter();
         match items.size_hint() {
-            // Where the number is known it is one loop without a question.
+            // A known length needs no capacity check per item.
             (least, Some(most)) if least == most => {
                 self.make_room(least)?;
                 let room = self.capacity() - self.len();

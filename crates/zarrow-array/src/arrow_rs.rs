@@ -1,4 +1,4 @@
-//! Decoded arrays as arrays of the `arrow` crates: the same memory, handed over by the C data interface.
+//! Zero-copy conversion of decoded arrays to the `arrow` crates, through the C data interface.
 
 use crate::export::arrow::{self, ArrowForm, ArrowPair};
 use crate::layout::{DecodedArray, MaskedTensor, MaskedVariable, Tensor, Variable};
@@ -8,11 +8,11 @@ use arrow_array::{ArrayRef, make_array};
 use std::mem::ManuallyDrop;
 
 impl Tensor {
-    /// The tensor as an array of `arrow`, which keeps its memory; of the type that [`export::arrow`](crate::export::arrow)
-    /// gives it.
+    /// Converts the tensor to an `arrow` array that keeps its memory. [`export::arrow`](crate::export::arrow)
+    /// defines the type.
     ///
     /// # Errors
-    /// [`Error::NoSuchType`] where Arrow has no such type; [`Error::NeedsCopy`] for a tensor of no axes.
+    /// [`Error::NoSuchType`] if Arrow has no such type; [`Error::NeedsCopy`] for a 0-dimensional tensor.
     ///
     /// ```
     /// use arrow_array::{Array, cast::AsArray, types::Float32Type};
@@ -31,10 +31,10 @@ impl Tensor {
 }
 
 impl MaskedTensor {
-    /// The tensor as an array of `arrow`, null where an element is missing: as [`Tensor::into_arrow`].
+    /// Converts the tensor to an `arrow` array, with nulls for missing elements. See [`Tensor::into_arrow`].
     ///
     /// # Errors
-    /// As [`Tensor::into_arrow`].
+    /// See [`Tensor::into_arrow`].
     pub fn into_arrow(self) -> Result<ArrayRef> {
         let (tensor, mask) = self.into_parts();
         array(arrow::tensor(&tensor.into_shared()?, Some(&mask), ArrowForm::default(), None)?)
@@ -42,10 +42,10 @@ impl MaskedTensor {
 }
 
 impl Variable {
-    /// The strings or bytes as an array of `arrow`, which keeps offsets and bytes.
+    /// Converts the strings or bytes to an `arrow` array that keeps the offsets and bytes.
     ///
     /// # Errors
-    /// [`Error::NeedsCopy`] for an array of no axes.
+    /// [`Error::NeedsCopy`] for a 0-dimensional array.
     ///
     /// ```
     /// use arrow_array::cast::AsArray;
@@ -62,20 +62,21 @@ impl Variable {
 }
 
 impl MaskedVariable {
-    /// The strings or bytes as an array of `arrow`, null where one is missing: as [`Variable::into_arrow`].
+    /// Converts the strings or bytes to an `arrow` array, with nulls for missing elements. See
+    /// [`Variable::into_arrow`].
     ///
     /// # Errors
-    /// As [`Variable::into_arrow`].
+    /// See [`Variable::into_arrow`].
     pub fn into_arrow(self) -> Result<ArrayRef> {
         array(arrow::variable(self.data(), Some(self.mask()), ArrowForm::default())?)
     }
 }
 
 impl DecodedArray {
-    /// The array, in whichever layout, as an array of `arrow` of the same memory.
+    /// Converts the array, in any layout, to an `arrow` array that keeps its memory.
     ///
     /// # Errors
-    /// As [`Tensor::into_arrow`] and [`Variable::into_arrow`].
+    /// See [`Tensor::into_arrow`] and [`Variable::into_arrow`].
     pub fn into_arrow(self) -> Result<ArrayRef> {
         match self {
             DecodedArray::Tensor(tensor) => tensor.into_arrow(),
@@ -86,18 +87,18 @@ impl DecodedArray {
     }
 }
 
-/// Both structs, taken over by `arrow`.
+/// Moves both structs into `arrow`.
 fn array((schema, array): ArrowPair) -> Result<ArrayRef> {
     let (mut schema, mut array) = (ManuallyDrop::new(schema), ManuallyDrop::new(array));
-    // SAFETY: the structs have the layout of the C data interface on both sides, and what they own is moved: ours are
-    // not dropped any more.
+    // SAFETY: both sides' structs have the layout of the C data interface, and ownership moves: ours are not
+    // dropped.
     let (schema, array) = unsafe {
         let schema = FFI_ArrowSchema::from_raw((&raw mut *schema).cast());
         (schema, FFI_ArrowArray::from_raw((&raw mut *array).cast()))
     };
     let refused =
-        |error: arrow_schema::ArrowError| Error::BadView(format!("arrow does not take the array: {error}"));
-    // SAFETY: our own exports hold what the schema says of them.
+        |error: arrow_schema::ArrowError| Error::BadView(format!("arrow rejects the array: {error}"));
+    // SAFETY: our exports match their schema.
     let data = unsafe { from_ffi(array, &schema) }.map_err(refused)?;
     Ok(make_array(data))
 }
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_null() {
+    fn missing_elements_are_null() {
         let tensor = Tensor::from_vec(vec![1i16, 0, 3], vec![3]).unwrap();
         let mask = Mask::new(vec![Buffer::from(vec![0u8, 1, 0])]).unwrap();
         let array = MaskedTensor::new(tensor, mask).unwrap().into_arrow().unwrap();
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_goes_or_says_why_not() {
+    fn every_number_converts_or_returns_an_error() {
         for number in Number::ALL {
             let buffer = Buffer::zeroed(2 * number.names().item_size).unwrap();
             let tensor = Tensor::new(buffer, vec![2], (*number).into()).unwrap();

@@ -1,8 +1,8 @@
 //! Host memory with one explicit owner.
 //!
-//! 1. [`UninitBuffer`] is aligned memory that decoders fill; it cannot be read before.
-//! 2. [`Buffer`] is filled memory with one owner, which therefore lends safe slices.
-//! 3. What is shared with other libraries is an `Arc<Buffer>` behind raw pointers: see
+//! 1. [`UninitBuffer`] is aligned memory for decoders to fill; it cannot be read until then.
+//! 2. [`Buffer`] is initialized memory with one owner, so it can hand out safe slices.
+//! 3. Memory shared with other libraries is an `Arc<Buffer>` behind raw pointers: see
 //!    [`SharedTensor`](crate::SharedTensor).
 
 use crate::alignment::{HOST_ALIGNMENT, HUGE_PAGE, alignment_of};
@@ -14,14 +14,14 @@ use std::alloc::Layout;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Memory of the global allocator, aligned as [`alignment_of`] says.
+/// Memory from the global allocator, with the alignment of [`alignment_of`].
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pointer: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: an `Allocation` is the only owner of its memory, which no thread owns in particular.
+// SAFETY: an `Allocation` is the only owner of its memory, and the memory is not tied to a thread.
 unsafe impl Send for Allocation {}
 // SAFETY: a shared `Allocation` gives no access to its memory.
 unsafe impl Sync for Allocation {}
@@ -40,7 +40,7 @@ impl Allocation {
         Ok(Allocation { pointer, layout })
     }
 
-    /// Its bytes.
+    /// Returns the size in bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.layout.size()
     }
@@ -48,12 +48,12 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: `new` got the pointer from the global allocator with this layout, and this is its one owner.
+        // SAFETY: `new` got the pointer from the global allocator with this layout, and this is the only owner.
         unsafe { std::alloc::dealloc(self.pointer.as_ptr(), self.layout) }
     }
 }
 
-/// An [`Allocation`] in use, which is kept for the next user when this one is done.
+/// An [`Allocation`] in use. Dropping it offers the memory for reuse.
 #[derive(Debug)]
 struct Recycled(Option<Allocation>);
 
@@ -63,10 +63,11 @@ impl Drop for Recycled {
     }
 }
 
-/// Asks the kernel for huge pages; it may refuse, which costs time and nothing else.
+/// Asks the kernel for huge pages. A refusal only costs time.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn advise_huge_pages(pointer: NonNull<u8>, nbytes: usize) {
-    // SAFETY: the range is our own allocation, its start aligned to 2 MiB; the advice changes no contents.
+    // SAFETY: the range is our own allocation, and its start is aligned to 2 MiB; the advice does not change
+    // contents.
     unsafe {
         libc::madvise(pointer.as_ptr().cast(), nbytes, libc::MADV_HUGEPAGE);
     }
@@ -75,7 +76,7 @@ fn advise_huge_pages(pointer: NonNull<u8>, nbytes: usize) {
 #[cfg(not(all(target_os = "linux", not(miri))))]
 fn advise_huge_pages(_pointer: NonNull<u8>, _nbytes: usize) {}
 
-/// Fresh memory that is not filled yet.
+/// Uninitialized memory.
 #[derive(Debug)]
 pub struct UninitBuffer {
     pointer: NonNull<u8>,
@@ -84,17 +85,17 @@ pub struct UninitBuffer {
     is_fresh: bool,
 }
 
-// SAFETY: the buffer is the one owner of its memory.
+// SAFETY: the buffer is the only owner of its memory.
 unsafe impl Send for UninitBuffer {}
 // SAFETY: `&UninitBuffer` gives no access to the memory.
 unsafe impl Sync for UninitBuffer {}
 
 impl UninitBuffer {
-    /// Memory of `nbytes` bytes, aligned as [`alignment_of`] says and not zeroed: fresh, or recycled from a large
-    /// buffer that was dropped before.
+    /// Allocates `nbytes` bytes with the alignment of [`alignment_of`]. The memory is not zeroed: it may be fresh,
+    /// or recycled from a large buffer dropped earlier.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] where the allocator has none.
+    /// [`Error::OutOfMemory`] if the allocation fails.
     pub fn new(nbytes: usize) -> Result<UninitBuffer> {
         let (allocation, is_fresh) = match recycle::take(nbytes) {
             Some(allocation) => (allocation, false),
@@ -104,60 +105,60 @@ impl UninitBuffer {
         Ok(UninitBuffer { pointer, length: nbytes, owner, is_fresh })
     }
 
-    /// Its pages, where the memory is fresh and large enough that threads which fill it together should share the work of
-    /// providing them.
+    /// Returns the fresh pages of a large new allocation. Threads that fill it together should share the page
+    /// faults.
     #[must_use]
     pub fn fresh_pages(&self) -> Option<FreshPages> {
         (self.is_fresh && self.length >= 2 * HUGE_PAGE).then(|| FreshPages::new(self.pointer, self.length))
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether the buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The start of the memory; writing to its [`len`](Self::len) bytes is sound as long as `self` lives.
+    /// Returns the start of the memory. Writing to its [`len`](Self::len) bytes is sound while `self` lives.
     #[must_use]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.pointer.as_ptr()
     }
 
-    /// The memory, to be filled.
+    /// Returns the memory for writing.
     pub fn as_mut_slice(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: the allocation has `length` bytes, and `&mut self` is the one access to them.
+        // SAFETY: the allocation has `length` bytes, and `&mut self` is the only access to them.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), self.length) }
     }
 
-    /// The memory as filled.
+    /// Converts to an initialized buffer.
     ///
     /// # Safety
-    /// Every byte has been written.
+    /// Every byte must have been written.
     #[must_use]
     pub unsafe fn assume_init(self) -> Buffer {
         Buffer { pointer: self.pointer, length: self.length, owner: Owner::Allocation(self.owner) }
     }
 }
 
-/// Who frees the memory of a [`Buffer`].
+/// How to free the memory of a [`Buffer`].
 #[derive(Debug)]
 enum Owner {
     Allocation(Recycled),
     Vector(Box<dyn AnyVector>),
 }
 
-/// A vector of any element, which only its own type can free.
+/// A vector of any element type. Only the original type can free its memory.
 trait AnyVector: std::fmt::Debug + Send + Sync {}
 
 impl<T: Element> AnyVector for Vec<T> {}
 
-/// Filled host memory with one owner.
+/// Initialized host memory with one owner.
 ///
 /// ```
 /// use zarrow_array::Buffer;
@@ -172,78 +173,79 @@ pub struct Buffer {
     owner: Owner,
 }
 
-// SAFETY: the buffer is the one owner of its memory, and `&Buffer` only lends it for reading.
+// SAFETY: the buffer is the only owner of its memory, and `&Buffer` only gives read access.
 unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Zeroed memory, aligned as [`alignment_of`] says.
+    /// Allocates `nbytes` zeroed bytes with the alignment of [`alignment_of`].
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] where the allocator has none.
+    /// [`Error::OutOfMemory`] if the allocation fails.
     pub fn zeroed(nbytes: usize) -> Result<Buffer> {
         let allocation = Allocation::new(nbytes, true)?;
         let pointer = allocation.pointer;
         Ok(Buffer { pointer, length: nbytes, owner: Owner::Allocation(Recycled(Some(allocation))) })
     }
 
-    /// A copy of `bytes` in aligned memory.
+    /// Copies `bytes` into aligned memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] where the allocator has none.
+    /// [`Error::OutOfMemory`] if the allocation fails.
     pub fn copy_of(bytes: &[u8]) -> Result<Buffer> {
         let mut buffer = UninitBuffer::new(bytes.len())?;
-        // SAFETY: both ranges have `bytes.len()` bytes, and the new allocation overlaps nothing; the copy then
-        // fills every byte.
+        // SAFETY: both ranges have `bytes.len()` bytes, and the new allocation overlaps nothing; the copy fills
+        // every byte.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.as_mut_ptr(), bytes.len());
             Ok(buffer.assume_init())
         }
     }
 
-    /// Whether the memory starts at a multiple of `alignment` bytes.
+    /// Returns whether the address is a multiple of `alignment` bytes.
     #[must_use]
     pub fn is_aligned_to(&self, alignment: usize) -> bool {
         self.pointer.as_ptr().addr().is_multiple_of(alignment)
     }
 
-    /// The bytes as numbers of type `i64`.
+    /// Returns the bytes as `i64` values.
     ///
     /// # Errors
-    /// [`Error::BadView`] where address or length is not a multiple of 8.
+    /// [`Error::BadView`] if the address or the length is not a multiple of 8.
     pub fn as_i64(&self) -> Result<&[i64]> {
         as_words(self)
     }
 
-    /// Bytes that it holds beside itself: all of the memory that it got, which may be more than it uses, and what the
-    /// allocator adds to it.
+    /// Returns the heap bytes held by this buffer: its whole capacity, which may exceed its length, plus the
+    /// allocator's overhead.
     #[must_use]
     pub fn held_nbytes(&self) -> usize {
         const PIECE_NBYTES: usize = 16;
         match &self.owner {
             Owner::Allocation(Recycled(allocation)) => {
                 let capacity = allocation.as_ref().map_or(0, Allocation::capacity);
-                // What lies before the aligned start of a small block is of no use to others.
+                // The bytes before the aligned start of a small block are lost to other allocations.
                 capacity + HOST_ALIGNMENT + PIECE_NBYTES
             }
             Owner::Vector(vector) => size_of_val(&**vector) + self.length + 2 * PIECE_NBYTES,
         }
     }
 
-    /// The start of the memory, for exports that write through it: see [`SharedTensor`](crate::SharedTensor).
+    /// Returns the start of the memory, for exports that may write through it: see
+    /// [`SharedTensor`](crate::SharedTensor).
     pub(crate) fn pointer(&self) -> NonNull<u8> {
         self.pointer
     }
 
-    /// Whether the memory came from this crate's allocator, and so has its alignment.
+    /// Returns whether this crate allocated the memory, and hence aligned it.
     #[must_use]
     pub fn is_own_allocation(&self) -> bool {
         matches!(self.owner, Owner::Allocation(_))
     }
 }
 
-/// `bytes` as numbers of type `i64`.
+/// Returns `bytes` as `i64` values.
 pub(crate) fn as_words(bytes: &[u8]) -> Result<&[i64]> {
     // SAFETY: every bit pattern is an `i64`.
     match unsafe { bytes.align_to() } {
@@ -253,7 +255,7 @@ pub(crate) fn as_words(bytes: &[u8]) -> Result<&[i64]> {
 }
 
 impl<T: Element> From<Vec<T>> for Buffer {
-    /// Takes the vector's memory as it is, at the alignment that its elements have.
+    /// Takes over the vector's memory without a copy, with the alignment of its elements.
     fn from(mut vector: Vec<T>) -> Buffer {
         // SAFETY: a vector's pointer is never null; moving the vector does not move its memory.
         let pointer = unsafe { NonNull::new_unchecked(vector.as_mut_ptr()).cast() };
@@ -265,15 +267,15 @@ impl std::ops::Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the owner keeps `length` initialised bytes at `pointer`, and a `Buffer` that is lent has no
-        // writer: an export that writes holds it in an `Arc` and never dereferences it.
+        // SAFETY: the owner keeps `length` initialised bytes at `pointer`, and a borrowed `Buffer` has no writer:
+        // an export that writes holds it in an `Arc` and never dereferences it.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
     }
 }
 
 impl std::ops::DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `deref`, and `&mut self` is the one access.
+        // SAFETY: as for `deref`, and `&mut self` is the only access.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
     }
 }
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_memory_is_an_error() {
+    fn failed_allocations_are_errors() {
         assert!(matches!(UninitBuffer::new(usize::MAX), Err(Error::OutOfMemory { .. })));
         assert!(matches!(UninitBuffer::new(isize::MAX as usize), Err(Error::OutOfMemory { .. })));
     }

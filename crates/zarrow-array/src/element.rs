@@ -1,20 +1,22 @@
-//! Elements as values of Rust: slices of a tensor's memory, and tensors of vectors, nothing copied.
+//! Elements as Rust values: slices of a tensor's memory, and tensors from vectors, without a copy.
 
 use crate::{Buffer, DataType, Error, Number, Result, Tensor};
 
-/// A type of Rust whose values lie in memory as the elements of a tensor do.
+/// A Rust type with the same memory representation as elements of a tensor.
 ///
 /// # Safety
-/// Every bit pattern is a value of the type, which has no padding, and the size of each of [`NUMBERS`](Self::NUMBERS).
+/// Every bit pattern must be a valid value of the type. The type must have no padding, and the same size as each of
+/// [`NUMBERS`](Self::NUMBERS).
 pub unsafe trait Element: Copy + std::fmt::Debug + Send + Sync + 'static {
-    /// The data types whose elements these are, first the one that a vector of them becomes.
+    /// Data types with this element type; vectors become tensors of the first.
     const NUMBERS: &'static [Number];
 }
 
 macro_rules! elements {
     ($($rust:ty: $($number:ident)+;)+) => {
         $(
-            // SAFETY: primitive numbers have a value for every bit pattern, and no padding; a test compares the sizes.
+            // SAFETY: primitive numbers have a value for every bit pattern, and no padding; a test compares the
+            // sizes.
             unsafe impl Element for $rust {
                 const NUMBERS: &'static [Number] = &[$(Number::$number),+];
             }
@@ -38,10 +40,10 @@ elements! {
 }
 
 impl Tensor {
-    /// A tensor of the vector's elements in C order, in the vector's own memory.
+    /// Creates a tensor from elements in C order, in the vector's own memory.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where the shape has another number of elements; [`Error::ShapeOverflow`].
+    /// [`Error::LengthMismatch`] if the shape has another number of elements; [`Error::ShapeOverflow`].
     ///
     /// ```
     /// use zarrow_array::Tensor;
@@ -53,27 +55,27 @@ impl Tensor {
         Tensor::new(Buffer::from(elements), shape, DataType::Number(T::NUMBERS[0]))
     }
 
-    /// The elements in C order, in the tensor's own memory.
+    /// Returns the elements in C order, without a copy.
     ///
     /// # Errors
-    /// [`Error::BadView`] for elements of another type, and for memory that is not aligned for them, as only memory
-    /// that came from another library is.
+    /// [`Error::BadView`] if the elements have another type, or if memory imported from another library is not
+    /// aligned for them.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         check::<T>(self)?;
         let bytes = self.bytes();
-        // SAFETY: `check` saw that the memory is aligned and made of elements of this type, for which every bit pattern
-        // is a value.
+        // SAFETY: `check` checked that the memory is aligned and holds elements of this type; every bit
+        // pattern is a value.
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) })
     }
 
-    /// The elements in C order, in the tensor's own memory, to be changed.
+    /// Returns the elements in C order for writing, without a copy.
     ///
     /// # Errors
-    /// As [`as_slice`](Tensor::as_slice).
+    /// See [`as_slice`](Tensor::as_slice).
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         check::<T>(self)?;
         let bytes = self.bytes_mut();
-        // SAFETY: as for `as_slice`, and `&mut self` is the one access.
+        // SAFETY: as for `as_slice`, and `&mut self` is the only access.
         Ok(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) })
     }
 }
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_and_odd_memory_are_refused() {
+    fn other_types_and_misaligned_memory_are_refused() {
         let tensor = Tensor::from_vec(vec![1u16, 2], vec![2]).unwrap();
         assert!(tensor.as_slice::<i16>().is_err());
         assert!(Tensor::from_vec(vec![1u16, 2], vec![3]).is_err());

@@ -1,4 +1,4 @@
-//! What can go wrong when arrays are built, checked or handed over.
+//! Errors of building, checking and exchanging arrays.
 
 use crate::dtype::DataType;
 use zarrow_dlpack::DLDevice;
@@ -7,111 +7,111 @@ use zarrow_dlpack::DLDevice;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The shape has more bytes than memory can address.
-    #[error("shape {shape:?} with {item_size} bytes an element is larger than memory can address")]
+    /// The array has more bytes than memory can address.
+    #[error("shape {shape:?} with {item_size} bytes per element exceeds the address space")]
     ShapeOverflow {
         /// Extents, outermost axis first.
         shape: Vec<u64>,
         /// Bytes of one element.
         item_size: usize,
     },
-    /// The allocator could not give the memory.
+    /// The allocation failed.
     #[error("cannot allocate {nbytes} bytes")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         nbytes: usize,
     },
-    /// A buffer does not have the length that its shape and type ask for.
-    #[error("{what} has {actual} bytes, expected {expected} by shape and type")]
+    /// The length of a buffer does not match its shape and type.
+    #[error("{what} has {actual} bytes, but shape and type need {expected}")]
     LengthMismatch {
-        /// Which buffer.
+        /// The buffer.
         what: &'static str,
-        /// Bytes asked for.
+        /// Bytes required by shape and type.
         expected: usize,
         /// Bytes found.
         actual: usize,
     },
-    /// Offsets do not start at 0, run backwards, or point outside the bytes.
-    #[error("offset {index} is {value}: offsets must rise from 0 to at most {nbytes}")]
+    /// Offsets do not start at 0, decrease, or exceed the data.
+    #[error("offset {index} is {value}: offsets must start at 0, not decrease, and not exceed {nbytes}")]
     BadOffset {
-        /// Which offset.
+        /// Index of the offset.
         index: usize,
         /// Its value.
         value: i64,
-        /// Bytes there are.
+        /// Bytes of data.
         nbytes: usize,
     },
-    /// A code stands for no category.
-    #[error("element {index} has the code {code}, expected less than {count} (the number of categories)")]
+    /// A code is not the index of a category.
+    #[error("element {index} has code {code}, but there are only {count} categories")]
     BadCode {
-        /// Which element.
+        /// Index of the element.
         index: usize,
-        /// Its code.
+        /// The code.
         code: i64,
-        /// Categories there are.
+        /// Number of categories.
         count: i64,
     },
     /// An element of a string array is not UTF-8.
     #[error("element {index} is not valid UTF-8")]
     NotUtf8 {
-        /// Which element, counted in C order.
+        /// Index of the element in C order.
         index: usize,
     },
-    /// A view would reach outside its memory, or change the number of elements.
+    /// A view would exceed its memory or change the number of elements.
     #[error("{0}")]
     BadView(String),
-    /// The fields of a structured type do not hold together.
+    /// The fields of a structured type are invalid.
     #[error("invalid structured type: {0}")]
     BadStruct(String),
-    /// An array has another of the four layouts.
+    /// The array has another layout.
     #[error("expected a {expected}, found a {found} of {dtype}")]
     OtherLayout {
-        /// The layout that was asked for.
+        /// Expected layout.
         expected: &'static str,
-        /// Its layout.
+        /// Layout found.
         found: &'static str,
-        /// What its elements are.
+        /// Element type.
         dtype: DataType,
     },
-    /// The data type has no name in the protocol.
+    /// The protocol has no equivalent of the data type.
     #[error("{protocol} has no type for {dtype}")]
     NoSuchType {
-        /// Which protocol.
+        /// The protocol.
         protocol: &'static str,
-        /// The type that it cannot say.
+        /// The type without an equivalent.
         dtype: DataType,
     },
-    /// The protocol cannot say that memory is read-only, and its consumer would write to it.
-    #[error("this memory is read-only, and {protocol} cannot say so: copy it first")]
+    /// The protocol cannot mark memory as read-only, and its consumers may write to it.
+    #[error("{protocol} cannot mark memory as read-only; copy this read-only array first")]
     ReadOnly {
-        /// Which protocol.
+        /// The protocol.
         protocol: &'static str,
     },
-    /// The protocol's type is none that Zarr has.
-    #[error("{protocol} type {name} has no data type here")]
+    /// Zarr has no equivalent of the protocol's type.
+    #[error("{protocol} type {name} has no Zarr data type")]
     UnknownType {
-        /// Which protocol.
+        /// The protocol.
         protocol: &'static str,
-        /// What the protocol calls the type.
+        /// The type's name in the protocol.
         name: String,
     },
-    /// An array of the protocol says what no array here can, and would be another without it.
+    /// An array of the protocol has a meaning that an import would lose.
     #[error("{protocol} array of {what} would lose its meaning: {instead}")]
     LosesMeaning {
-        /// Which protocol.
+        /// The protocol.
         protocol: &'static str,
-        /// What it says.
+        /// Description of the array.
         what: String,
-        /// What to hand over instead.
+        /// What to pass instead.
         instead: &'static str,
     },
-    /// The memory is not that of the CPU.
-    #[error("the memory is on {device}: only memory of the CPU is taken")]
+    /// The memory is not on the CPU.
+    #[error("the memory is on {device}: only CPU memory is accepted")]
     Device {
-        /// Where it is.
+        /// The device.
         device: DLDevice,
     },
-    /// An array of another library breaks the rules of Arrow's C data interface.
+    /// An array from another library violates Arrow's C data interface.
     #[error("invalid Arrow array: {0}")]
     BadArrow(String),
     /// A stride of foreign memory is not a multiple of the element size.
@@ -122,23 +122,23 @@ pub enum Error {
         /// Bytes of one element.
         item_size: usize,
     },
-    /// Elements do not lie at multiples of their size, as the protocol promises.
-    #[error("the elements of type {dtype} are not aligned, as {protocol} promises they are")]
+    /// Elements are not aligned, although the protocol requires it.
+    #[error("the elements of type {dtype} are not aligned, which {protocol} requires")]
     Misaligned {
-        /// Which protocol.
+        /// The protocol.
         protocol: &'static str,
-        /// What the elements are.
+        /// Element type.
         dtype: DataType,
     },
-    /// A tensor of another library breaks the rules of DLPack.
+    /// A tensor from another library violates DLPack.
     #[error(transparent)]
     DLPack(#[from] zarrow_dlpack::Error),
-    /// The memory layout has no form in the protocol without a copy.
+    /// The protocol can only express the memory layout after a copy.
     #[error("{protocol} cannot take {what} without a copy")]
     NeedsCopy {
-        /// Which protocol.
+        /// The protocol.
         protocol: &'static str,
-        /// What is in the way.
+        /// What prevents the exchange.
         what: &'static str,
     },
 }

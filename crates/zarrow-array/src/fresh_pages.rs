@@ -1,18 +1,18 @@
-//! Pages for fresh memory, before several threads write to it.
+//! Page faults of fresh memory, before several threads write to it.
 //!
-//! Fresh memory gets its pages at the first touch. Threads that fill neighbouring places touch the same huge page. Then
-//! each of them zeroes one, of which the kernel keeps the first and frees the others. So:
+//! Fresh memory gets its pages at the first touch. Threads that fill neighbouring places touch the same huge page.
+//! Then each of them zeroes a page; the kernel keeps the first and frees the others. Therefore:
 //!
-//! 1. A thread that is about to write takes the next pages that are free, up to where it will write.
-//! 2. It asks the kernel to provide them, one huge page per call, while other threads do the same with other pages, or
-//!    write.
-//! 3. If the kernel refuses, the first touch provides them as before.
+//! 1. A thread that is about to write takes the next free pages, up to the place that it will write.
+//! 2. It asks the kernel to provide them, one huge page per call, while other threads do the same with other pages,
+//!    or write.
+//! 3. If the kernel refuses, the first touch provides the pages as usual.
 
 use crate::alignment::HUGE_PAGE;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The pages of one fresh allocation: which of them somebody has taken to provide.
+/// The pages of one fresh allocation, and which are taken by a thread.
 #[derive(Debug)]
 pub struct FreshPages {
     start: NonNull<u8>,
@@ -21,33 +21,32 @@ pub struct FreshPages {
     taken: AtomicUsize,
 }
 
-// SAFETY: the pointer is only given to the kernel, which any thread may ask to provide pages.
+// SAFETY: the pointer is only passed to the kernel, and any thread may ask it to provide pages.
 unsafe impl Send for FreshPages {}
 // SAFETY: as above.
 unsafe impl Sync for FreshPages {}
 
 impl FreshPages {
-    /// The pages of `nbytes` bytes from `start`, none of which was touched.
+    /// Tracks the pages of `nbytes` untouched bytes from `start`.
     pub(crate) fn new(start: NonNull<u8>, nbytes: usize) -> FreshPages {
         FreshPages { start, nbytes, taken: AtomicUsize::new(0) }
     }
 
-    /// Whether somebody has taken all of them.
+    /// Returns whether all pages are taken.
     #[must_use]
     pub fn all_taken(&self) -> bool {
         self.taken.load(Ordering::Relaxed) >= self.nbytes
     }
 
-    /// Provides the next huge page that nobody has taken, where it begins before `end`; returns whether it did. Contents
-    /// do not change.
+    /// Provides the next free huge page, if it begins before `end`; returns whether it did. Contents do not change.
     ///
-    /// `end` is an address: where the caller is about to write.
+    /// `end` is the address that the caller is about to write.
     pub fn provide_next(&self, end: *const u8) -> bool {
         let end = end.addr().saturating_sub(self.start.addr().get()).min(self.nbytes);
         if self.taken.load(Ordering::Relaxed) >= end {
             return false;
         }
-        // Threads are few, so that the number cannot wrap beyond the end.
+        // There are few threads, so the number cannot wrap beyond the end.
         let first = self.taken.fetch_add(HUGE_PAGE, Ordering::Relaxed);
         if first >= self.nbytes {
             return false;
@@ -60,11 +59,11 @@ impl FreshPages {
     }
 }
 
-/// Has the kernel provide the pages of a range (step 2); false where it refuses.
+/// Asks the kernel to provide the pages of a range (step 2); returns false if it refuses.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn provide(start: NonNull<u8>, first: usize, nbytes: usize) -> bool {
     let address = start.as_ptr().wrapping_add(first).cast();
-    // SAFETY: to have pages provided changes the contents of no memory, whoever has it by now.
+    // SAFETY: providing pages does not change the contents of any memory, whoever owns it by now.
     unsafe { libc::madvise(address, nbytes, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
@@ -78,8 +77,8 @@ mod tests {
     use crate::{HUGE_PAGE, UninitBuffer};
 
     #[test]
-    fn each_page_is_provided_once_and_only_as_far_as_asked() {
-        // Larger than what other tests drop, so that it is fresh.
+    fn each_page_is_provided_once_up_to_the_requested_end() {
+        // Larger than the buffers that other tests drop, so that the memory is fresh.
         let nbytes = 40 * HUGE_PAGE + 9;
         let mut buffer = UninitBuffer::new(nbytes).unwrap();
         let start = buffer.as_mut_ptr();

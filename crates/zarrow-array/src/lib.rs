@@ -1,15 +1,16 @@
-//! Decoded Zarr arrays in memory, and their exchange with other libraries, nothing copied.
+//! Decoded Zarr arrays in memory, and their zero-copy exchange with other libraries.
 //!
 //! - [`Buffer`]: host memory with one owner, aligned for every consumer.
-//! - [`DataType`], [`Number`]: what an element is, and how each protocol calls it.
-//! - [`Tensor`], [`Variable`], [`MaskedTensor`], [`MaskedVariable`]: the four layouts that everything in Zarr
-//!   decodes to, and [`DecodedArray`] over them.
-//! - [`SharedTensor`]: what several libraries hold at once.
+//! - [`DataType`], [`Number`]: element types, and their names in each protocol.
+//! - [`Tensor`], [`Variable`], [`MaskedTensor`], [`MaskedVariable`]: the four layouts that cover all Zarr data
+//!   types; [`DecodedArray`] is an enum of them.
+//! - [`SharedTensor`]: a tensor shared by several libraries.
 //! - [`export`]: to DLPack and to the Arrow C data interface; [`import`]: from both, and from buffers.
-//! - [`fork`]: the locks of all crates of zarrow, free in a forked child; [`thread`]: their helper threads.
-//! - [`Element`]: tensors of vectors, and slices of tensors.
-//! - with the feature `zarrs`: `DecodedArray` as a target of zarrs' retrieve methods; with `ndarray`: tensors as views
-//!   of `ndarray` and arrays as tensors; with `arrow`: all layouts as arrays of the arrow crates. None of them copies.
+//! - [`fork`]: fork-safe locks for all zarrow crates; [`thread`]: their helper threads.
+//! - [`Element`]: tensors from vectors, and slices of tensors.
+//! - Feature `zarrs`: `DecodedArray` as an output type of zarrs' retrieve methods. Feature `ndarray`: conversion
+//!   between tensors and `ndarray` arrays. Feature `arrow`: all layouts as arrays of the arrow crates. None of them
+//!   copies.
 //!
 //! ```
 //! use zarrow_array::{Buffer, Number, Tensor, export};

@@ -1,7 +1,7 @@
-//! Which elements are missing: one byte an element, 1 where a value is missing, as `numpy.ma` has it.
+//! Masks of missing elements: one byte per element, 1 for missing values, as in `numpy.ma`.
 //!
-//! Zarr's `optional` and Arrow say it the other way round (1 = valid). Only the edges convert: the decoder
-//! when it reads a validity mask, and [`Mask::validity_bitmap`] when Arrow asks.
+//! Zarr's `optional` and Arrow use the inverse (1 = valid). Conversion only happens at the edges: when the decoder
+//! reads a validity mask, and in [`Mask::validity_bitmap`] for Arrow.
 
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::dtype::Number;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The mask of an array, with every level of a nested optional type.
 ///
-/// The memory is immutable, and a clone shares it.
+/// The memory is immutable, and clones share it.
 ///
 /// ```
 /// use zarrow_array::{Buffer, Mask};
@@ -29,11 +29,11 @@ use std::sync::Arc;
 pub struct Mask {
     joined: SharedBytes,
     levels: Vec<SharedBytes>,
-    /// `None` where another library might write to the memory after all.
+    /// `None` if another library might write to the memory.
     derived: Option<Arc<Derived>>,
 }
 
-/// What follows from a mask, each found at most once.
+/// Properties of a mask, each computed at most once.
 #[derive(Debug, Default)]
 struct Derived {
     missing_count: OnceCell<usize>,
@@ -41,12 +41,11 @@ struct Derived {
 }
 
 impl Mask {
-    /// A mask of one buffer for each level, the outermost first; any byte that is not 0 means missing, and is
-    /// stored as 1. One level is kept as it is; several are joined into one more buffer.
+    /// Creates a mask from one buffer per level, outermost first; any non-zero byte means missing, and is
+    /// normalized to 1. A single level is kept; several are joined into an additional buffer.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where the levels differ in length or there is none;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::LengthMismatch`] if the levels differ in length or there is no level; [`Error::OutOfMemory`].
     pub fn new(levels: Vec<Buffer>) -> Result<Mask> {
         let mut levels = levels;
         for byte in levels.iter_mut().flat_map(|level| level.iter_mut()) {
@@ -55,11 +54,11 @@ impl Mask {
         Mask::decoded(levels, None)
     }
 
-    /// As [`new`](Mask::new), for buffers whose bytes are 0 or 1 already; where there is one level, `known` may have its
+    /// Like [`new`](Mask::new), for bytes that are 0 or 1 already. For a single level, `known` may provide its
     /// [`validity_bitmap`](Mask::validity_bitmap) and its [`missing_count`](Mask::missing_count).
     ///
     /// # Errors
-    /// As [`new`](Mask::new), and [`Error::LengthMismatch`] for a bitmap of another length.
+    /// See [`new`](Mask::new); [`Error::LengthMismatch`] for a bitmap of another length.
     pub fn decoded(levels: Vec<Buffer>, known: Option<(Buffer, usize)>) -> Result<Mask> {
         let levels: Vec<SharedBytes> = levels.into_iter().map(SharedBytes::from).collect();
         let joined = joined(&levels)?;
@@ -69,52 +68,52 @@ impl Mask {
             if actual != expected {
                 return Err(Error::LengthMismatch { what: "the validity bitmap", expected, actual });
             }
-            // Neither was set before.
+            // Both cells are empty.
             let _ = (derived.bitmap.set(Arc::new(bitmap)), derived.missing_count.set(missing_count));
         }
         Ok(Mask { joined, levels, derived: Some(Arc::new(derived)) })
     }
 
-    /// A mask of one level in memory of another library, which is kept as it is: any byte that is not 0 means
-    /// missing.
+    /// Creates a mask of one level in memory of another library, without a copy: any non-zero byte means missing.
     #[must_use]
     pub fn shared(bytes: SharedBytes) -> Mask {
         Mask { joined: bytes.clone(), levels: vec![bytes], derived: None }
     }
 
-    /// As [`shared`](Mask::shared), with a buffer for each level, the outermost first; several are joined into one more.
+    /// Like [`shared`](Mask::shared), with a buffer per level, outermost first; several are joined into an
+    /// additional buffer.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where the levels differ in length or there is none; [`Error::OutOfMemory`].
+    /// [`Error::LengthMismatch`] if the levels differ in length or there is no level; [`Error::OutOfMemory`].
     pub fn shared_levels(levels: Vec<SharedBytes>) -> Result<Mask> {
         Ok(Mask { joined: joined(&levels)?, levels, derived: None })
     }
 
-    /// One byte an element in C order: not 0 where the value is missing at any level.
+    /// Returns one byte per element in C order, non-zero if the value is missing at any level.
     #[must_use]
     pub fn missing(&self) -> &[u8] {
         &self.joined
     }
 
-    /// How many levels of `optional` there are: 1 unless they are nested.
+    /// Returns the number of levels of `optional`: 1 unless they are nested.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.levels.len()
     }
 
-    /// The memory of each level, the outermost first.
+    /// Returns the memory of each level, outermost first.
     #[must_use]
     pub fn levels(&self) -> &[SharedBytes] {
         &self.levels
     }
 
-    /// The mask of one level, the outermost being 0.
+    /// Returns the mask of one level; 0 is the outermost.
     #[must_use]
     pub fn level(&self, level: usize) -> Option<&[u8]> {
         self.levels.get(level).map(|buffer| &buffer[..])
     }
 
-    /// How many elements are missing.
+    /// Returns the number of missing elements.
     #[must_use]
     pub fn missing_count(&self) -> usize {
         let kept = self.derived.as_ref().map(|derived| &derived.missing_count);
@@ -123,17 +122,17 @@ impl Mask {
         }
         let count = count_missing(&self.joined);
         if let Some(kept) = kept {
-            // Who else sets it has counted as many.
+            // A racing thread sets the same count.
             kept.set(count);
         }
         count
     }
 
-    /// How many elements are missing, and Arrow's bitmap of them, where there is one: both of one reading of a mask that
-    /// another library might write to after all.
+    /// Returns the number of missing elements and Arrow's bitmap, if any is missing. Both come from a single read
+    /// of the mask, because another library might change it in between.
     ///
     /// # Errors
-    /// As [`validity_bitmap`](Mask::validity_bitmap).
+    /// See [`validity_bitmap`](Mask::validity_bitmap).
     pub fn validity(&self) -> Result<Option<(usize, Arc<Buffer>)>> {
         if self.derived.is_some() {
             return match self.missing_count() {
@@ -152,8 +151,8 @@ impl Mask {
         Ok((count, unsafe { bitmap.assume_init() }))
     }
 
-    /// Arrow's validity bitmap: least bit first, 1 where the value is there; the one copy that Arrow needs, an eighth of
-    /// the mask. It was made when the mask was decoded, or is made when it is first asked for.
+    /// Returns Arrow's validity bitmap: least significant bit first, 1 for values. It is the only copy that Arrow
+    /// needs, an eighth of the mask; it is computed by the decoder, or at the first call.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -164,22 +163,22 @@ impl Mask {
         }
         let bitmap = Arc::new(self.packed()?.1);
         if let Some(kept) = kept {
-            // Who else sets it has the same bits.
+            // A racing thread sets the same bits.
             kept.set(Arc::clone(&bitmap));
         }
         Ok(bitmap)
     }
 
-    /// The joined mask as a read-only bool tensor of `shape`, of the same memory.
+    /// Returns the joined mask as a read-only bool tensor of `shape` over the same memory.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where `shape` has another number of elements.
+    /// [`Error::LengthMismatch`] if `shape` has another number of elements.
     pub fn tensor(&self, shape: &[u64]) -> Result<SharedTensor> {
         SharedTensor::read_only(&self.joined, shape, Number::Bool.into())
     }
 }
 
-/// One level, or several in one: an element is missing where it is at any of them.
+/// Joins the levels: an element is missing if it is missing at any level.
 fn joined(levels: &[SharedBytes]) -> Result<SharedBytes> {
     let mismatch = |expected, actual| Error::LengthMismatch { what: "the mask buffer", expected, actual };
     match levels {
@@ -200,28 +199,28 @@ fn joined(levels: &[SharedBytes]) -> Result<SharedBytes> {
     }
 }
 
-/// How many bytes are not 0.
+/// Counts the non-zero bytes.
 #[must_use]
 pub fn count_missing(missing: &[u8]) -> usize {
-    // Chunks of 255 let the sums stay in bytes, which the compiler turns into vector code.
+    // Chunks of 255 keep the sums within a byte, so that the compiler vectorizes the loop.
     let count = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(*byte != 0)).sum::<u8>();
     missing.chunks(255).map(|chunk| usize::from(count(chunk))).sum()
 }
 
-/// Writes a bit for each byte of `missing` to all of `bits`, least bit first, 1 where the byte is 0; bits behind the last
-/// byte are 0. Returns how many bytes are not 0.
+/// Writes a bit per byte of `missing` to all of `bits`, least significant bit first, 1 for zero bytes; trailing
+/// bits are 0. Returns the number of non-zero bytes.
 ///
 /// # Panics
-/// Where `bits` has fewer bytes than one for each 8 of `missing`.
+/// If `bits` does not have exactly one bit per byte of `missing`, rounded up to bytes.
 pub fn pack_validity(missing: &[u8], bits: &mut [MaybeUninit<u8>]) -> usize {
-    assert_eq!(bits.len(), missing.len().div_ceil(8), "one bit for each byte");
+    assert_eq!(bits.len(), missing.len().div_ceil(8), "one bit per byte of the mask");
     let (words, rest) = missing.as_chunks::<8>();
     let mut valid_count = 0usize;
     for (word, bits) in words.iter().zip(&mut *bits) {
         const LOW: u64 = 0x0101_0101_0101_0101;
         let word = u64::from_le_bytes(*word);
-        // The highest bit of each byte says whether any of its bits is set; then the bytes' lowest bits are moved
-        // side by side, by a product whose partial sums never meet.
+        // The highest bit of each byte becomes 1 if any bit of that byte is set; then a multiplication moves the
+        // lowest bits of all bytes side by side, without carries.
         let any = (word | ((word & (LOW * 0x7f)) + LOW * 0x7f)) >> 7;
         let byte = ((!any & LOW).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
         valid_count += byte.count_ones() as usize;
@@ -241,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_and_packs_past_a_word() {
+    fn counting_and_packing_continue_past_a_word() {
         let bytes: Vec<u8> = (0..1000u32).map(|at| u8::from(at % 3 == 0) * 7).collect();
         let mask = Mask::new(vec![Buffer::copy_of(&bytes).unwrap()]).unwrap();
         assert_eq!((mask.missing_count(), mask.missing_count()), (334, 334));
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_kept() {
+    fn a_known_bitmap_and_count_are_kept() {
         let (levels, bitmap) =
             (vec![Buffer::copy_of(&[0, 1, 0]).unwrap()], Buffer::copy_of(&[0b101]).unwrap());
         let address = bitmap.as_ptr();
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_must_agree() {
+    fn levels_must_have_equal_lengths() {
         let levels = vec![Buffer::zeroed(3).unwrap(), Buffer::zeroed(4).unwrap()];
         assert!(matches!(Mask::new(levels), Err(Error::LengthMismatch { .. })));
         assert!(Mask::new(Vec::new()).is_err());

@@ -1,14 +1,14 @@
-//! Tensors as arrays of the `ndarray` crate, and the other way round: the same memory.
+//! Zero-copy conversion between tensors and `ndarray` arrays.
 
 use crate::element::Element;
 use crate::{Error, Result, Tensor};
 use ndarray::{Array, ArrayViewD, ArrayViewMutD, Dimension, IxDyn};
 
 impl Tensor {
-    /// The tensor as a view of `ndarray`, of the same memory.
+    /// Returns an `ndarray` view of the tensor.
     ///
     /// # Errors
-    /// As [`as_slice`](Tensor::as_slice); [`Error::ShapeOverflow`] for extents that `ndarray` does not take.
+    /// See [`as_slice`](Tensor::as_slice); [`Error::ShapeOverflow`] for extents that `ndarray` does not support.
     ///
     /// ```
     /// use zarrow_array::Tensor;
@@ -22,20 +22,20 @@ impl Tensor {
         ArrayViewD::from_shape(dimensions(self.shape())?, elements).map_err(|_| overflow(self.shape()))
     }
 
-    /// The tensor as a view of `ndarray`, of the same memory, to be changed.
+    /// Returns a mutable `ndarray` view of the tensor.
     ///
     /// # Errors
-    /// As [`as_ndarray`](Tensor::as_ndarray).
+    /// See [`as_ndarray`](Tensor::as_ndarray).
     pub fn as_ndarray_mut<T: Element>(&mut self) -> Result<ArrayViewMutD<'_, T>> {
         let (dimensions, overflow) = (dimensions(self.shape())?, overflow(self.shape()));
         ArrayViewMutD::from_shape(dimensions, self.as_mut_slice::<T>()?).map_err(|_| overflow)
     }
 
-    /// A tensor of the array's elements, in the array's own memory.
+    /// Creates a tensor in the array's own memory.
     ///
     /// # Errors
-    /// [`Error::NeedsCopy`] for an array whose elements are not in C order, or that is a part of its memory:
-    /// `array.as_standard_layout().into_owned()` is one that is not.
+    /// [`Error::NeedsCopy`] for an array that is not in C order or does not use all of its memory: convert it by
+    /// `array.as_standard_layout().into_owned()` first.
     ///
     /// ```
     /// use zarrow_array::{Number, Tensor};
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_that_lie_oddly_are_refused() {
+    fn non_contiguous_arrays_are_refused() {
         let array = Array2::<f64>::zeros((3, 4));
         assert!(Tensor::from_ndarray(array.clone().reversed_axes()).is_err());
         assert!(Tensor::from_ndarray(array.clone().slice_move(s![1.., ..])).is_err());

@@ -1,36 +1,37 @@
-//! A bounded cache of freed memory, for the next result of about the same size.
+//! A bounded cache of freed memory, for the next result of similar size.
 //!
-//! The first touch of fresh pages is half of the cost of an uncompressed read, and ten times that where a virtual
-//! machine gives free pages back to its host. A loop that reads, uses and drops arrays of one size therefore gets the
-//! memory of the previous array.
+//! The first touch of fresh pages is half of the cost of an uncompressed read, and ten times that if a virtual
+//! machine returns free pages to its host. With this cache, a loop that reads, uses and drops arrays of one size
+//! reuses the memory of the previous array.
 //!
-//! 1. Blocks of [`HUGE_PAGE`] or more are kept, newest last, up to the limit in bytes. Of smaller blocks only the last
-//!    few are kept: the allocator caches these itself, but is slow for aligned ones.
+//! 1. Blocks of [`HUGE_PAGE`] or more are kept, newest last, up to the limit in bytes. Of smaller blocks only the
+//!    last few are kept: the allocator caches these itself, but is slow for aligned ones.
 //! 2. A block serves a request that fills at least half of it.
-//! 3. If a request finds no block, and would not fit beside the kept ones, the oldest blocks are freed first.
-//! 4. A thread never waits for the lock: if it is taken, the thread goes on without the cache.
+//! 3. If no block fits a request, and the request plus the kept blocks would exceed the limit, the oldest blocks
+//!    are freed first.
+//! 4. A thread never waits for the lock: if it is taken, the thread works without the cache.
 
 use crate::alignment::HUGE_PAGE;
 use crate::buffer::Allocation;
 use crate::fork::CacheMutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that are kept unless [`set_recycled_limit`] says otherwise.
+/// Default limit in bytes, see [`set_recycled_limit`].
 const DEFAULT_LIMIT_NBYTES: usize = 512 << 20;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT_NBYTES);
 static BLOCKS: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
 
-/// Blocks of less than [`HUGE_PAGE`].
+/// Blocks smaller than [`HUGE_PAGE`].
 static SMALL: CacheMutex<Vec<Allocation>> = CacheMutex::new(Vec::new());
 
-/// A smaller block is not worth the lock.
+/// Blocks below this size are not worth the lock.
 const LEAST_NBYTES: usize = 4 << 10;
 
-/// How many small blocks are kept.
+/// Maximum number of small blocks.
 const MOST_SMALL: usize = 8;
 
-/// Sets how many bytes of freed memory are kept for the next results, beside a few small blocks; 0 keeps none.
+/// Sets the limit of freed memory kept for later results, excluding a few small blocks; 0 disables the cache.
 ///
 /// ```
 /// zarrow_array::set_recycled_limit(64 << 20);
@@ -42,19 +43,19 @@ pub fn set_recycled_limit(nbytes: usize) {
     trim(nbytes);
 }
 
-/// How many bytes of freed memory are kept at most.
+/// Returns the limit of freed memory to keep, in bytes.
 #[must_use]
 pub fn recycled_limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Frees what is kept; returns the bytes.
+/// Frees all kept memory; returns its size in bytes.
 pub fn release_recycled() -> usize {
     let small = with(&SMALL, std::mem::take).map_or(0, |small| kept(&small));
     small + trim(0)
 }
 
-/// Runs `act` on the blocks, if no other thread is at them (step 4).
+/// Runs `act` on the blocks, unless another thread holds the lock (step 4).
 fn with<T>(blocks: &CacheMutex<Vec<Allocation>>, act: impl FnOnce(&mut Vec<Allocation>) -> T) -> Option<T> {
     blocks.try_lock().map(|mut blocks| act(&mut blocks))
 }
@@ -74,11 +75,11 @@ fn trim(limit: usize) -> usize {
         }
         blocks.drain(..keep).collect::<Vec<_>>()
     });
-    // The blocks are freed here, after the lock.
+    // The blocks are freed here, outside the lock.
     freed.map_or(0, |freed| kept(&freed))
 }
 
-/// A kept block for `nbytes` bytes (steps 2 and 3).
+/// Returns a kept block for `nbytes` bytes (steps 2 and 3).
 pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
     let fits = |block: &Allocation| block.capacity() >= nbytes && block.capacity() / 2 <= nbytes;
     if nbytes < HUGE_PAGE {
@@ -97,7 +98,7 @@ pub(crate) fn take(nbytes: usize) -> Option<Allocation> {
     found
 }
 
-/// Keeps a freed block (step 1), or gives it back to be freed.
+/// Keeps a freed block (step 1), or returns it to be freed.
 pub(crate) fn give(block: Allocation) -> Option<Allocation> {
     let limit = recycled_limit();
     if block.capacity() < LEAST_NBYTES || block.capacity() > limit {
@@ -109,13 +110,13 @@ pub(crate) fn give(block: Allocation) -> Option<Allocation> {
             small.push(block);
             oldest
         };
-        // Where another thread has the lock, the block was dropped with the closure.
+        // If another thread holds the lock, the block was dropped with the closure.
         return with(&SMALL, replace).flatten();
     }
     trim(limit - block.capacity());
     let mut block = Some(block);
     with(&BLOCKS, |blocks| {
-        // Without memory to note it down the block is freed.
+        // If the list cannot grow, the block is freed.
         if blocks.try_reserve(1).is_ok() {
             blocks.extend(block.take());
         }
@@ -127,7 +128,7 @@ pub(crate) fn give(block: Allocation) -> Option<Allocation> {
 mod tests {
     use crate::{HUGE_PAGE, UninitBuffer};
 
-    /// Asks until no other test has the lock.
+    /// Retries until no other test holds the lock.
     fn now<T>(
         blocks: &super::CacheMutex<Vec<super::Allocation>>,
         ask: impl Fn(&[super::Allocation]) -> T,
@@ -140,9 +141,9 @@ mod tests {
         }
     }
 
-    /// One test, since the cache is one for the process.
+    /// A single test, since the cache is global to the process.
     #[test]
-    fn memory_of_one_size_comes_back_and_no_more_than_the_limit_is_kept() {
+    fn memory_is_reused_up_to_the_limit() {
         super::set_recycled_limit(8 * HUGE_PAGE);
         let mut first = UninitBuffer::new(3 * HUGE_PAGE).unwrap();
         let address = first.as_mut_ptr();
@@ -156,7 +157,7 @@ mod tests {
         assert!(now(&super::BLOCKS, super::kept) >= 3 * HUGE_PAGE, "a small request takes no large block");
         drop((small, third));
         drop(UninitBuffer::new(7 * HUGE_PAGE).unwrap());
-        // Other tests allocate meanwhile, and the lock is only tried.
+        // Other tests allocate concurrently, and the lock is only tried.
         let comes_back = |_| {
             let mut small = UninitBuffer::new(20_000).unwrap();
             let address = small.as_mut_ptr();

@@ -1,23 +1,23 @@
-//! Arithmetic of shapes and strides, all of it checked: the one place where extents are multiplied.
+//! Checked arithmetic of shapes and strides. All products of extents are computed here.
 
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
 
-/// A number for each axis: few of them need no memory of their own.
+/// One number per axis; up to four are stored inline.
 pub type Axes<T> = SmallVec<[T; 4]>;
 
-/// The number of elements of `shape`; a shape of no axes has one.
+/// Returns the number of elements of `shape`; 1 for a 0-dimensional shape.
 ///
 /// # Errors
-/// [`Error::ShapeOverflow`] where the product does not fit.
+/// [`Error::ShapeOverflow`] if the product does not fit.
 pub fn element_count(shape: &[u64]) -> Result<u64> {
     checked_product(shape).ok_or_else(|| Error::ShapeOverflow { shape: shape.to_vec(), item_size: 1 })
 }
 
-/// The bytes of a C-contiguous array of `shape`, at most what a pointer can span.
+/// Returns the bytes of a C-contiguous array of `shape`, at most `isize::MAX`.
 ///
 /// # Errors
-/// [`Error::ShapeOverflow`] where it is more than `isize::MAX`.
+/// [`Error::ShapeOverflow`] if the product exceeds `isize::MAX`.
 ///
 /// ```
 /// use zarrow_array::shape::nbytes;
@@ -32,7 +32,7 @@ pub fn nbytes(shape: &[u64], item_size: usize) -> Result<usize> {
         .ok_or_else(|| Error::ShapeOverflow { shape: shape.to_vec(), item_size })
 }
 
-/// The product of the extents; 0 where one of them is 0, however large the others are.
+/// Returns the product of the extents; 0 if any extent is 0, however large the others are.
 fn checked_product(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
@@ -40,9 +40,9 @@ fn checked_product(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))
 }
 
-/// The strides of a C-contiguous array, in elements; `None` where one does not fit.
+/// Returns the strides of a C-contiguous array, in elements; `None` on overflow.
 ///
-/// Extents of 0 count as 1, so that the strides of an empty array are those of a real one.
+/// Extents of 0 count as 1, so that the strides of an empty array equal those of a non-empty one.
 ///
 /// ```
 /// assert_eq!(zarrow_array::shape::c_strides(&[2, 3, 4]), Some(vec![12, 4, 1]));
@@ -56,7 +56,7 @@ pub fn c_strides(shape: &[i64]) -> Option<Vec<i64>> {
     Some(strides)
 }
 
-/// Whether memory with these strides (in elements) is C-contiguous; axes of one element may have any stride.
+/// Returns whether memory with these strides (in elements) is C-contiguous; axes of length 1 may have any stride.
 #[must_use]
 pub fn is_c_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     if shape.contains(&0) {
@@ -74,11 +74,11 @@ pub fn is_c_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     true
 }
 
-/// The strides with which the same memory has `new` for its shape; `None` where no strides do, or where the
+/// Returns strides that give the same memory the shape `new`; `None` if there are no such strides, or if the
 /// numbers of elements differ.
 ///
-/// The shapes are walked side by side, in runs of axes with equally many elements. A run of the old shape must
-/// be one even step through memory, which the new axes then divide. Source: NumPy, `_attempt_nocopy_reshape`.
+/// The shapes are walked side by side, in runs of axes with equal numbers of elements. A run of the old shape must
+/// have one common stride, which the new axes then divide. Source: NumPy, `_attempt_nocopy_reshape`.
 ///
 /// ```
 /// use zarrow_array::shape::reshaped_strides;
@@ -105,13 +105,13 @@ pub fn reshaped_strides(shape: &[i64], strides: &[i64], new: &[i64]) -> Option<V
             } else {
                 let (extent, stride) = old.next()?;
                 old_count = old_count.checked_mul(*extent)?;
-                // The slower axes of the run step over this one without a gap.
+                // The run's slower axes must step over this one without a gap.
                 if step.is_some_and(|slower| Some(slower) != stride.checked_mul(*extent)) {
                     return None;
                 }
                 step = Some(*stride);
             }
-            // A run ends where the counts meet, and takes the axes of one element that follow it.
+            // A run ends where the counts are equal, including subsequent axes of length 1.
             if new_count == old_count && run.peek() != Some(&1) {
                 break;
             }
@@ -129,15 +129,15 @@ pub fn reshaped_strides(shape: &[i64], strides: &[i64], new: &[i64]) -> Option<V
     old.next().is_none().then_some(result)
 }
 
-/// The lowest and the highest element offset that a view touches; `None` for an empty view.
+/// Returns the lowest and the highest element offset of a view; `None` for an empty view.
 ///
 /// # Errors
-/// [`Error::BadView`] where an offset does not fit.
+/// [`Error::BadView`] if an offset does not fit.
 pub fn element_bounds(shape: &[i64], strides: &[i64]) -> Result<Option<(i64, i64)>> {
     if shape.contains(&0) {
         return Ok(None);
     }
-    let overflow = || Error::BadView(format!("strides {strides:?} of shape {shape:?} overflow"));
+    let overflow = || Error::BadView(format!("strides {strides:?} with shape {shape:?} overflow"));
     let (mut low, mut high) = (0i64, 0i64);
     for (extent, stride) in shape.iter().zip(strides) {
         let reach = (extent - 1).checked_mul(*stride).ok_or_else(overflow)?;
@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn contiguity_ignores_axes_of_one() {
+    fn contiguity_ignores_axes_of_length_one() {
         assert!(is_c_contiguous(&[2, 1, 3], &[3, 77, 1]));
         assert!(!is_c_contiguous(&[2, 3], &[1, 2]));
         assert!(is_c_contiguous(&[0, 3], &[9, 9]));
     }
 
     #[test]
-    fn reshapes_step_over_the_same_elements() {
+    fn reshaped_strides_visit_the_same_elements() {
         assert_eq!(reshaped_strides(&[2, 3, 4], &[24, 8, 2], &[24]), Some(vec![2]));
         assert_eq!(reshaped_strides(&[2, 3, 4], &[24, 8, 2], &[1, 6, 1, 4, 1]), Some(vec![1, 8, 8, 2, 2]));
         assert_eq!(reshaped_strides(&[6], &[-1], &[2, 3]), Some(vec![-3, -1]));

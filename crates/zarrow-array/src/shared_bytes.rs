@@ -1,4 +1,4 @@
-//! Immutable bytes that several arrays and libraries hold at once, whoever allocated them.
+//! Immutable bytes shared by several arrays and libraries, with any allocator.
 
 use crate::buffer::{Buffer, as_words};
 use crate::error::{Error, Result};
@@ -7,10 +7,9 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Bytes that nobody writes to any more, kept alive by a counted owner: a [`Buffer`] of ours, or memory that
-/// another library lends.
+/// Immutable bytes with a reference-counted owner: a [`Buffer`], or memory borrowed from another library.
 ///
-/// A clone shares the memory.
+/// Clones share the memory.
 ///
 /// ```
 /// use zarrow_array::{Buffer, SharedBytes};
@@ -26,20 +25,20 @@ pub struct SharedBytes {
     owner: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: the memory is only read, and its owner may be held and dropped by any thread.
+// SAFETY: the memory is only read, and any thread may hold and drop its owner.
 unsafe impl Send for SharedBytes {}
 // SAFETY: as above.
 unsafe impl Sync for SharedBytes {}
 
 impl SharedBytes {
-    /// The `length` bytes at `pointer`, which `owner` keeps. Nothing is copied.
+    /// Wraps the `length` bytes at `pointer`, kept by `owner`. Nothing is copied.
     ///
     /// # Errors
-    /// [`Error::BadView`] for bytes at NULL, and for more of them than memory can address.
+    /// [`Error::BadView`] for bytes at NULL, or if the length exceeds the address space.
     ///
     /// # Safety
-    /// As long as `owner` lives, the bytes may be read by any thread. Nobody should write to them: whoever does is seen by
-    /// those that read them, none of whom relies on reading the same twice.
+    /// While `owner` lives, the bytes must be readable by any thread. They should not be written to: readers would
+    /// see the changes, but none of them relies on reading the same value twice.
     pub unsafe fn from_foreign(
         owner: Arc<dyn Send + Sync>,
         pointer: *const u8,
@@ -47,7 +46,7 @@ impl SharedBytes {
     ) -> Result<SharedBytes> {
         let outside = isize::try_from(length).is_err() || pointer.addr().checked_add(length).is_none();
         match NonNull::new(pointer.cast_mut()) {
-            _ if outside => Err(Error::BadView(format!("{length} bytes are more than memory can address"))),
+            _ if outside => Err(Error::BadView(format!("{length} bytes exceed the address space"))),
             Some(pointer) => Ok(SharedBytes { pointer, length, owner }),
             None if length == 0 => {
                 Ok(SharedBytes { pointer: NonNull::<i64>::dangling().cast(), length, owner })
@@ -56,28 +55,28 @@ impl SharedBytes {
         }
     }
 
-    /// The bytes as numbers of type `i64`.
+    /// Returns the bytes as `i64` values.
     ///
     /// # Errors
-    /// [`Error::BadView`] where address or length is not a multiple of 8.
+    /// [`Error::BadView`] if the address or the length is not a multiple of 8.
     pub fn as_i64(&self) -> Result<&[i64]> {
         as_words(self)
     }
 
-    /// What keeps the memory alive: holding a clone is enough.
+    /// Returns the owner of the memory. Holding a clone keeps the memory alive.
     #[must_use]
     pub fn owner(&self) -> Arc<dyn Send + Sync> {
         Arc::clone(&self.owner)
     }
 
-    /// The start of the memory, for a read-only [`SharedTensor`](crate::SharedTensor) over it.
+    /// Returns the start of the memory, for a read-only [`SharedTensor`](crate::SharedTensor) over it.
     pub(crate) fn pointer(&self) -> NonNull<u8> {
         self.pointer
     }
 }
 
 impl From<Buffer> for SharedBytes {
-    /// Takes the buffer's memory as it is.
+    /// Takes over the buffer's memory without a copy.
     fn from(buffer: Buffer) -> SharedBytes {
         SharedBytes { pointer: buffer.pointer(), length: buffer.len(), owner: Arc::new(buffer) }
     }
@@ -87,8 +86,8 @@ impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the owner keeps `length` bytes at `pointer`, which nobody writes to: a `Buffer` that was given
-        // away for good, or what the caller of `from_foreign` promised.
+        // SAFETY: the owner keeps `length` bytes at `pointer`, and they are not written to: they are those of a
+        // `Buffer` that was given away for good, or the caller of `from_foreign` promised it.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
     }
 }
@@ -106,7 +105,7 @@ mod tests {
     #[test]
     fn foreign_bytes_are_shared_and_kept() {
         let owner = Arc::new(vec![1u8, 2, 3]);
-        // SAFETY: the vector is the owner, and nobody writes to it.
+        // SAFETY: the vector is the owner, and is not written to.
         let bytes = unsafe { SharedBytes::from_foreign(owner.clone(), owner.as_ptr(), 3) }.unwrap();
         assert_eq!((&bytes[..], bytes.as_ptr()), (&[1u8, 2, 3][..], owner.as_ptr()));
         assert_eq!(Arc::strong_count(&owner), 2);
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_memory_is_refused() {
+    fn null_and_oversized_memory_is_refused() {
         // SAFETY: no byte is read.
         let at =
             |pointer: *const u8, length| unsafe { SharedBytes::from_foreign(Arc::new(()), pointer, length) };

@@ -1,7 +1,7 @@
-//! [`DecodedArray`] as a target of zarrs' retrieve methods, so that its vectors become our layouts as they are.
+//! [`DecodedArray`] as an output type of zarrs' retrieve methods, taking over its vectors.
 //!
-//! zarrs' memory keeps the alignment that it has; only what this crate allocates promises 64 bytes. zarrs marks
-//! valid elements, [`Mask`] marks missing ones: the mask's bytes are turned over in place.
+//! zarrs' memory keeps its own alignment; only memory allocated by this crate is aligned to 64 bytes. zarrs marks
+//! valid elements, [`Mask`] marks missing ones: the mask's bytes are inverted in place.
 
 use crate::{
     Buffer, DataType, DecodedArray, Error, Mask, MaskedTensor, MaskedVariable, Number, Tensor, TimeUnit,
@@ -12,7 +12,7 @@ use zarrs::plugin::ExtensionName;
 
 impl FromArrayBytes for DecodedArray {
     /// Takes over the bytes of a chunk or a subset. Fixed-size data and masks are not copied; offsets are, since
-    /// zarrs keeps them as `usize`.
+    /// zarrs stores them as `usize`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -33,7 +33,7 @@ impl FromArrayBytes for DecodedArray {
         data_type: &ZarrsType,
     ) -> Result<Self, ArrayError> {
         let dtype = data_type_of(data_type)
-            .ok_or_else(|| ArrayError::Other(format!("no layout for {data_type:?}")))?;
+            .ok_or_else(|| ArrayError::Other(format!("no layout for data type {data_type:?}")))?;
         decoded(bytes, shape, dtype).map_err(|error| ArrayError::Other(error.to_string()))
     }
 }
@@ -83,7 +83,7 @@ fn decoded(bytes: ArrayBytes<'static>, shape: &[u64], dtype: DataType) -> crate:
     }
 }
 
-/// Our name for zarrs' data type; `None` where no layout holds it.
+/// Converts zarrs' data type to ours; `None` if no layout can hold it.
 fn data_type_of(data_type: &ZarrsType) -> Option<DataType> {
     if let Some(inner) = data_type.optional_inner() {
         return Some(DataType::Optional(Box::new(data_type_of(inner)?)));

@@ -1,7 +1,7 @@
-//! Zarr data types as they lie in memory: always in the machine's own byte order.
+//! In-memory forms of Zarr data types, always native-endian.
 //!
-//! [`DataType`] says what one element is. The byte order of the stored bytes belongs to the codec that
-//! reads them, and so it is not part of the type.
+//! [`DataType`] is the type of one element. The endianness of stored bytes is a property of the codec that decodes
+//! them, not of the type.
 
 mod number;
 mod pep3118;
@@ -14,7 +14,7 @@ pub use time_unit::TimeUnit;
 
 use std::fmt;
 
-/// What one element of an array is.
+/// Type of one element of an array.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DataType {
@@ -24,54 +24,54 @@ pub enum DataType {
     DateTime64 {
         /// The unit of time.
         unit: TimeUnit,
-        /// How many units one step is.
+        /// Number of units per step.
         scale: u32,
     },
-    /// A span of time, in `scale` × `unit`, as an `i64`; NaT is `i64::MIN`.
+    /// A duration in `scale` × `unit` as an `i64`; NaT is `i64::MIN`.
     TimeDelta64 {
         /// The unit of time.
         unit: TimeUnit,
-        /// How many units one step is.
+        /// Number of units per step.
         scale: u32,
     },
     /// Text of at most `length` code points, UTF-32, padded with NUL (NumPy `U`).
     FixedLengthUtf32 {
-        /// Code points an element.
+        /// Code points per element.
         length: u32,
     },
     /// At most `length` bytes, padded with NUL (NumPy `S`).
     NullTerminatedBytes {
-        /// Bytes an element.
+        /// Bytes per element.
         length: u32,
     },
-    /// Exactly `length` bytes with no meaning of their own (NumPy `V`, Zarr `r<8 × length>`).
+    /// Exactly `length` opaque bytes (NumPy `V`, Zarr `r<8 × length>`).
     RawBytes {
-        /// Bytes an element.
+        /// Bytes per element.
         length: u32,
     },
     /// UTF-8 text of any length.
     String,
     /// Bytes of any length.
     Bytes,
-    /// Named fields, one after another.
+    /// Named fields.
     Struct(Struct),
-    /// The inner type, or nothing.
+    /// The inner type, or missing.
     Optional(Box<DataType>),
 }
 
-/// Machine words of one size, side by side in an element.
+/// Adjacent machine words of one size within an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WordRun {
     /// Bytes from the start of the element to the first word.
     pub offset: usize,
     /// Bytes of one word.
     pub size: usize,
-    /// How many words.
+    /// Number of words.
     pub count: usize,
 }
 
 impl WordRun {
-    /// Reverses the bytes of each of the words, in one element.
+    /// Reverses the bytes of each word in one element.
     pub fn reverse(&self, element: &mut [u8]) {
         let run = element.get_mut(self.offset..self.offset + self.size * self.count);
         run.into_iter().flat_map(|run| run.chunks_exact_mut(self.size.max(1))).for_each(<[u8]>::reverse);
@@ -79,13 +79,13 @@ impl WordRun {
 }
 
 impl DataType {
-    /// How deep optional types and structures may be nested where a type comes from outside: every recursion over a type is
-    /// bounded by it.
+    /// Maximum nesting depth of optional and structured types from untrusted input; it bounds every recursion over
+    /// a type.
     pub const MAX_DEPTH: usize = 64;
 
-    /// Bytes of one element in memory, `None` for a variable-length type.
+    /// Returns the bytes of one element in memory; `None` for a variable-length type.
     ///
-    /// An optional type has the size of what it wraps: its mask is memory of its own.
+    /// An optional type has the size of its inner type: the mask is a separate buffer.
     ///
     /// ```
     /// use zarrow_array::{DataType, Number};
@@ -108,7 +108,7 @@ impl DataType {
         }
     }
 
-    /// Bytes of one machine word of an element, what a change of byte order reverses: the largest in a structure.
+    /// Returns the size of an element's machine words, the unit of byte swapping; for a structure, the largest one.
     #[must_use]
     pub fn word_size(&self) -> usize {
         match self {
@@ -121,9 +121,9 @@ impl DataType {
         }
     }
 
-    /// The machine words of one element, from its start to its end; none where it has no fixed size.
+    /// Returns the machine words of one element, in memory order; empty if the type has no fixed size.
     ///
-    /// Each field of a structure is a run of its own, however deep it lies.
+    /// Each field of a structure is a separate run, at any depth.
     #[must_use]
     pub fn words(&self) -> Vec<WordRun> {
         match (self, self.item_size()) {
@@ -141,7 +141,7 @@ impl DataType {
         }
     }
 
-    /// The inner type of an optional type, else the type itself, through any depth.
+    /// Returns the innermost type of nested optional types, or the type itself.
     #[must_use]
     pub fn without_optional(&self) -> &DataType {
         match self {
@@ -150,7 +150,7 @@ impl DataType {
         }
     }
 
-    /// How many levels of `optional` there are.
+    /// Returns the number of nested `optional` levels.
     #[must_use]
     pub fn optional_depth(&self) -> usize {
         match self {
@@ -159,13 +159,13 @@ impl DataType {
         }
     }
 
-    /// Whether elements have no fixed size.
+    /// Returns whether elements have variable length.
     #[must_use]
     pub fn is_variable(&self) -> bool {
         matches!(self.without_optional(), DataType::String | DataType::Bytes)
     }
 
-    /// The numeric type, where this is one.
+    /// Returns the numeric type, if this is one.
     #[must_use]
     pub fn as_number(&self) -> Option<Number> {
         match self {
@@ -174,7 +174,7 @@ impl DataType {
         }
     }
 
-    /// The NumPy type string without byte order (`f4`, `M8[s]`, `U5`), `None` where NumPy itself has none.
+    /// Returns the NumPy type string without byte order (`f4`, `M8[s]`, `U5`); `None` if NumPy lacks the type.
     #[must_use]
     pub fn numpy_code(&self) -> Option<String> {
         let time = |kind: &str, unit: TimeUnit, scale: u32| match (unit, scale) {
@@ -193,7 +193,7 @@ impl DataType {
         }
     }
 
-    /// The format of PEP 3118, `None` where it has none. Structures have one where all their fields do.
+    /// Returns the PEP 3118 format; `None` if there is no such format. A structure has one if all of its fields do.
     ///
     /// ```
     /// use zarrow_array::{DataType, Number};

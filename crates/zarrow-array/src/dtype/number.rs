@@ -1,44 +1,44 @@
-//! The numeric data types, and the one table that says how each protocol names them.
+//! The numeric data types, and the table of their names in each protocol.
 //!
-//! A row that has no name in a protocol cannot be handed over by it: the export says so in an error, and
-//! never sends a type that merely has the same width. `docs/data-types.md` shows what follows for each protocol.
+//! If a row has no name in a protocol, the export returns an error; it never substitutes a type of the same width.
+//! `docs/data-types.md` lists the results for each protocol.
 //!
-//! - Numbers of fewer bits than a byte have a byte each in memory, as in `ml_dtypes` and as Zarr's `bytes` codec stores
-//!   them; the upper bits have no meaning. DLPack packs them, so that they have no DLPack type here.
-//! - Complex numbers are their two parts, the real one first. Those that neither NumPy nor `ml_dtypes` knows are a
-//!   structure of `real` and `imag` to NumPy.
+//! - Numbers smaller than a byte take one byte each in memory, as in `ml_dtypes` and in Zarr's `bytes` codec; the
+//!   upper bits are undefined. DLPack packs them, so they have no DLPack type here.
+//! - Complex numbers are stored as real part, imaginary part. Types known neither to NumPy nor to `ml_dtypes` are
+//!   exported to NumPy as a structure of `real` and `imag`.
 
 use zarrow_dlpack::{DLDataType, DLDataTypeCode};
 
-/// One row of the table: how the protocols name one numeric type.
+/// One row of the table: the names of one numeric type in the protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberNames {
-    /// The name in Zarr v3 metadata; in Zarr v2 too, where NumPy has no type string.
+    /// Name in Zarr v3 metadata; also in Zarr v2 if NumPy has no type string.
     pub zarr: &'static str,
-    /// Another name that Zarr v3 metadata may have.
+    /// Alternative name in Zarr v3 metadata.
     pub alias: Option<&'static str>,
     /// Bytes of one element.
     pub item_size: usize,
-    /// Bytes of one machine word: what a change of byte order reverses (a complex number has two).
+    /// Bytes of one machine word, the unit of byte swapping (a complex number has two).
     pub word_size: usize,
-    /// Bits of one word that have a meaning, from the lowest on: what Zarr's `packbits` codec stores.
+    /// Significant low bits of one word, as stored by Zarr's `packbits` codec.
     pub bits: u32,
-    /// The NumPy type string without byte order, `None` where NumPy itself has no such type.
+    /// NumPy type string without byte order; `None` if NumPy lacks the type.
     pub numpy: Option<&'static str>,
-    /// The name in `ml_dtypes`, where NumPy itself has no such type.
+    /// Name in `ml_dtypes`, for types that NumPy lacks.
     pub ml_dtypes: Option<&'static str>,
-    /// The DLPack type.
+    /// DLPack type.
     pub dlpack: Option<DLDataType>,
-    /// The format string of the Arrow C data interface.
+    /// Format string of the Arrow C data interface.
     pub arrow: Option<&'static str>,
-    /// The PEP 3118 format of the buffer protocol.
+    /// PEP 3118 format of the buffer protocol.
     pub pep3118: Option<&'static str>,
 }
 
 macro_rules! numbers {
     ($( $variant:ident $zarr:literal $(= $alias:literal)?, $item:literal $word:literal $bits:literal,
         $library:ident $name:literal, $code:ident $dlpack:literal, $arrow:literal $pep3118:literal; )*) => {
-        /// A data type whose elements are one number of a fixed size.
+        /// A data type with one fixed-size number per element.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Number {
@@ -46,10 +46,10 @@ macro_rules! numbers {
         }
 
         impl Number {
-            /// Every numeric type, in the order of the table.
+            /// Every numeric type, in table order.
             pub const ALL: &'static [Number] = &[$( Number::$variant ),*];
 
-            /// The row of the table for this type.
+            /// Returns this type's row of the table.
             #[must_use]
             #[inline]
             pub const fn names(self) -> NumberNames {
@@ -78,7 +78,7 @@ macro_rules! numbers {
     (@dlpack $code:ident $bits:literal) => { Some(DLDataType::new(DLDataTypeCode::$code, $bits)) };
 }
 
-/// A cell of the table, in which `""` stands where a protocol has no name.
+/// Converts a cell of the table; `""` means that the protocol has no name.
 const fn name(cell: &'static str) -> Option<&'static str> {
     if cell.is_empty() { None } else { Some(cell) }
 }
@@ -131,7 +131,7 @@ numbers! {
     ComplexFloat4E2M1Fn   "complex_float4_e2m1fn",           2 1  4, NO "",                   NONE 0,               ""  "";
 }
 
-/// The table by DLPack's code and bits: imports look types up in it, once a call.
+/// The table indexed by DLPack code and bits: every import looks up a type.
 static BY_DLPACK: [[Option<Number>; 129]; 18] = {
     let mut table = [[None; 129]; 18];
     let mut at = 0;
@@ -144,7 +144,7 @@ static BY_DLPACK: [[Option<Number>; 129]; 18] = {
     table
 };
 
-/// The table by the letter and the size of NumPy's type strings.
+/// The table indexed by letter and size of NumPy's type strings.
 static BY_KIND: [(u8, [Option<Number>; 17]); 5] = [
     (b'b', of_kind(b'b')),
     (b'i', of_kind(b'i')),
@@ -169,7 +169,7 @@ const fn of_kind(kind: u8) -> [Option<Number>; 17] {
 }
 
 impl Number {
-    /// The numeric type that Zarr v3 metadata calls `name`.
+    /// Returns the numeric type named `name` in Zarr v3 metadata.
     ///
     /// ```
     /// use zarrow_array::Number;
@@ -185,21 +185,21 @@ impl Number {
         })
     }
 
-    /// The numeric type that DLPack calls `dtype`, `None` where Zarr has none.
+    /// Returns the numeric type for a DLPack type; `None` if Zarr lacks the type.
     #[must_use]
     pub fn from_dlpack(dtype: DLDataType) -> Option<Number> {
         let row = BY_DLPACK.get(usize::from(dtype.code.0)).filter(|_| dtype.lanes == 1)?;
         *row.get(usize::from(dtype.bits))?
     }
 
-    /// The numeric type whose NumPy type string is the letter `kind` and the number `item_size`.
+    /// Returns the numeric type with the NumPy type string `<kind><item_size>`.
     #[must_use]
     pub fn from_kind_and_size(kind: u8, item_size: usize) -> Option<Number> {
         let row = BY_KIND.iter().find(|(known, _)| *known == kind)?.1;
         *row.get(item_size)?
     }
 
-    /// The type of a complex number's two parts; `None` for other numbers.
+    /// Returns the type of a complex number's two parts; `None` for other numbers.
     ///
     /// ```
     /// use zarrow_array::Number;
@@ -213,7 +213,7 @@ impl Number {
         part(names.zarr).or_else(|| names.alias.and_then(part))
     }
 
-    /// Whether an element's words have bits without a meaning.
+    /// Returns whether an element's words have undefined bits.
     #[must_use]
     pub const fn is_sub_byte(self) -> bool {
         let names = self.names();
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_hold_together() {
+    fn rows_are_consistent() {
         for number in Number::ALL {
             let names = number.names();
             let parts = if number.part().is_some() { 2 } else { 1 };
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_of_one_type_each() {
+    fn names_are_unique() {
         let mut names: Vec<&str> = Number::ALL.iter().map(|number| number.names().zarr).collect();
         names.extend(Number::ALL.iter().filter_map(|number| number.names().alias));
         let all = names.len();

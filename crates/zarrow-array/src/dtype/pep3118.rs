@@ -1,12 +1,12 @@
-//! The formats of PEP 3118, by which the buffer protocol names what an element is.
+//! PEP 3118 formats, the element types of the buffer protocol.
 //!
-//! Items of structures are written with `=`, which is standard sizes and no padding but what is written as `x`; it stands
-//! behind the shape, where NumPy looks for it.
+//! Fields of structures start with `=`: standard sizes, and only the explicit padding written as `x`. The `=`
+//! follows the shape, where NumPy expects it.
 
 use super::{DataType, Struct};
 use std::fmt::Write as _;
 
-/// The format of `data_type`, `None` where PEP 3118 has none.
+/// Returns the format of `data_type`; `None` if PEP 3118 cannot express the type.
 pub(super) fn format(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Number(number) => number.names().pep3118?.to_owned(),
@@ -21,11 +21,11 @@ pub(super) fn format(data_type: &DataType) -> Option<String> {
     })
 }
 
-/// Writes the fields, their padding, and the brace that closes them.
+/// Writes the fields, their padding, and the closing brace.
 fn fields(structure: &Struct, text: &mut String) -> Option<()> {
     let mut end = 0;
     for field in structure.fields() {
-        // A name cannot quote what ends it.
+        // The format has no way to escape its delimiter in a name.
         if field.name.contains(':') {
             return None;
         }
@@ -41,7 +41,7 @@ fn fields(structure: &Struct, text: &mut String) -> Option<()> {
             }
             DataType::RawBytes { length } => write!(text, "{length}x").ok()?,
             plain => match format(plain)?.as_str() {
-                // 8 bytes by themselves, and 4 in a standard size.
+                // 8 bytes in native size, but 4 in standard size.
                 "l" => text.push_str("=q"),
                 "L" => text.push_str("=Q"),
                 other => write!(text, "={other}").ok()?,
@@ -66,7 +66,7 @@ mod tests {
     use crate::{DataType, Field, Number, Struct};
 
     #[test]
-    fn structures_say_all_that_they_hold() {
+    fn structure_formats_include_padding_and_subarrays() {
         let field = |name: &str, data_type: DataType, shape: &[u64], offset| Field {
             name: name.into(),
             data_type,

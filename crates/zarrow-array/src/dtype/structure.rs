@@ -1,7 +1,7 @@
-//! Structured types: records of named fields, as NumPy's structured arrays.
+//! Structured types: records of named fields, like NumPy's structured arrays.
 //!
-//! Fields lie in the order of their offsets and do not overlap. Bytes between them are padding: they belong to the
-//! element, have no meaning, and are moved with it.
+//! Fields are sorted by offset and do not overlap. Bytes between fields are padding: they are copied with the
+//! element, and their values are undefined.
 
 use super::{DataType, WordRun};
 use crate::error::{Error, Result};
@@ -9,23 +9,23 @@ use crate::shape;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-/// What is shown of a type: names and nesting have no bound.
+/// Maximum length of a displayed type: names and nesting are unbounded.
 const MAX_TEXT: usize = 256;
 
-/// A named part of every element.
+/// A named field of every element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// The name, which no other field of the type has.
+    /// Name, unique within the type.
     pub name: Box<str>,
-    /// What one item of the field is: of a fixed size, and not optional.
+    /// Type of one item, with a fixed size and not optional.
     pub data_type: DataType,
-    /// The extents of the field's items, empty for one item (NumPy's subarrays).
+    /// Shape of the field's items, empty for a single item (NumPy's subarrays).
     pub shape: Box<[u64]>,
     /// Bytes from the start of the element to the field.
     pub offset: usize,
 }
 
-/// The fields of a structured type, checked. A clone shares them.
+/// The fields of a structured type, validated. Clones share them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Struct {
     fields: Arc<[Field]>,
@@ -34,15 +34,15 @@ pub struct Struct {
 }
 
 impl Struct {
-    /// The most runs of words that a type may have: more than any that somebody uses, where a hostile document could
-    /// ask for any number.
+    /// Maximum number of runs of words in a type. Real types have far fewer; a hostile document could ask for any
+    /// number.
     pub const MAX_RUNS: usize = 1 << 16;
 
-    /// The type of elements of `item_size` bytes with these fields.
+    /// Creates the type with elements of `item_size` bytes and these fields.
     ///
     /// # Errors
-    /// [`Error::BadStruct`] where there are no fields, two have one name, one has none, is of variable length or
-    /// optional, or lies over another or outside the element.
+    /// [`Error::BadStruct`] if there are no fields, or if a field has an empty or duplicate name, is of variable
+    /// length or optional, overlaps another field, or exceeds the element.
     ///
     /// ```
     /// use zarrow_array::{DataType, Field, Number, Struct};
@@ -74,24 +74,24 @@ impl Struct {
                 return refuse(format!("field {name:?} has no fixed size"));
             };
             if field.offset < end {
-                return refuse(format!("field {name:?} lies over the one before it"));
+                return refuse(format!("field {name:?} overlaps the one before it"));
             }
             end = match field.offset.checked_add(nbytes) {
                 Some(end) if end <= item_size => end,
-                _ => return refuse(format!("field {name:?} ends outside an element of {item_size} bytes")),
+                _ => return refuse(format!("field {name:?} exceeds the element size of {item_size} bytes")),
             };
             runs = match field.runs().and_then(|more| runs.checked_add(more)) {
                 Some(runs) if runs <= Self::MAX_RUNS => runs,
-                _ => return refuse(format!("it has more than {} parts", Self::MAX_RUNS)),
+                _ => return refuse(format!("it has more than {} runs of words", Self::MAX_RUNS)),
             };
         }
         Ok(Struct { fields: fields.into(), item_size, runs })
     }
 
-    /// The type whose fields, each a name, a type and a shape, follow one another without padding.
+    /// Creates the type with these fields (name, type and shape), without padding.
     ///
     /// # Errors
-    /// As [`Struct::new`].
+    /// See [`Struct::new`].
     pub fn packed(fields: impl IntoIterator<Item = (Box<str>, DataType, Box<[u64]>)>) -> Result<Struct> {
         let mut offset = 0usize;
         let mut placed = Vec::new();
@@ -105,25 +105,25 @@ impl Struct {
         Struct::new(placed, offset)
     }
 
-    /// The fields, in the order in which they lie.
+    /// Returns the fields, sorted by offset.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// The field called `name`.
+    /// Returns the field named `name`.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| &*field.name == name)
     }
 
-    /// Bytes of one element, padding included.
+    /// Returns the bytes of one element, including padding.
     #[must_use]
     pub fn item_size(&self) -> usize {
         self.item_size
     }
 
-    /// Whether there are bytes of no field, in the fields' own types too.
+    /// Returns whether any bytes belong to no field, also within the fields' own types.
     #[must_use]
     pub fn has_padding(&self) -> bool {
         let mut end = 0;
@@ -135,7 +135,7 @@ impl Struct {
         gap || end != self.item_size
     }
 
-    /// Appends the words of all fields, for an element that starts at `offset`.
+    /// Appends the words of all fields for an element that starts at `offset`.
     pub(super) fn collect_words(&self, offset: usize, words: &mut Vec<WordRun>) {
         for field in &*self.fields {
             let item_size = field.data_type.item_size().unwrap_or(0);
@@ -155,7 +155,7 @@ impl Struct {
 }
 
 impl Field {
-    /// Bytes of all items of the field; `None` where they have no fixed size, or do not fit in memory.
+    /// Returns the bytes of all items of the field; `None` for variable-length types and on overflow.
     #[must_use]
     pub fn nbytes(&self) -> Option<usize> {
         match &self.data_type {
@@ -164,7 +164,7 @@ impl Field {
         }
     }
 
-    /// Runs of words of one size that the field has.
+    /// Returns the number of runs of words in the field.
     fn runs(&self) -> Option<usize> {
         match &self.data_type {
             DataType::Struct(inner) => inner.runs.checked_mul(shape::nbytes(&self.shape, 1).ok()?),
@@ -173,12 +173,12 @@ impl Field {
     }
 }
 
-/// The start of a text that may be long.
+/// Truncates a text to the displayed length.
 fn short(text: &str) -> &str {
     text.char_indices().nth(MAX_TEXT).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Text that ends where it becomes too long.
+/// Text that stops growing at the displayed length.
 struct Text(String);
 
 impl fmt::Write for Text {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_every_field_at_any_depth() {
+    fn words_include_fields_at_any_depth() {
         let inner =
             Struct::new(vec![field("x", Number::UInt8, &[], 0), field("y", Number::Int16, &[2], 1)], 5);
         let fields = vec![
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_seen_at_any_depth() {
+    fn padding_is_detected_at_any_depth() {
         let tight = Struct::packed([("a".into(), Number::Int16.into(), [3].into())]).unwrap();
         assert!(!tight.has_padding());
         let loose = Struct::new(vec![field("a", Number::Int16, &[], 0)], 4).unwrap();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_hold_together_is_refused() {
+    fn invalid_structures_are_refused() {
         let number = |name: &str, offset| field(name, Number::Int32, &[], offset);
         for (fields, item_size) in [
             (vec![], 4),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_a_bound() {
+    fn displayed_types_are_truncated() {
         let mut nested = DataType::from(Number::Int16);
         for _ in 0..100 {
             nested = DataType::Struct(Struct::packed([("é".repeat(100).into(), nested, [].into())]).unwrap());
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_cannot_multiply_without_a_bound() {
+    fn nested_subarrays_are_limited_in_words() {
         let mut nested = DataType::from(Number::Int16);
         let outcome = (0..30).try_for_each(|_| {
             nested = DataType::Struct(Struct::packed([("a".into(), nested.clone(), [8].into())])?);

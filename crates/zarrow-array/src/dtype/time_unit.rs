@@ -1,6 +1,6 @@
-//! The units of dates and durations.
+//! Units of dates and durations.
 
-/// The unit of a `numpy.datetime64` or `numpy.timedelta64`, by NumPy's code.
+/// Unit of a `numpy.datetime64` or `numpy.timedelta64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// Years, `Y`.
@@ -29,7 +29,7 @@ pub enum TimeUnit {
     Femtosecond,
     /// Attoseconds, `as`.
     Attosecond,
-    /// No unit yet, `generic`.
+    /// No unit, `generic`.
     Generic,
 }
 
@@ -51,13 +51,13 @@ impl TimeUnit {
         (TimeUnit::Generic, "generic"),
     ];
 
-    /// NumPy's code for the unit.
+    /// Returns NumPy's code of the unit.
     #[must_use]
     pub fn code(self) -> &'static str {
         Self::CODES.iter().find(|(unit, _)| *unit == self).map_or("generic", |(_, code)| code)
     }
 
-    /// The unit that NumPy calls `code`; `μs` is taken for `us`, as NumPy does.
+    /// Returns the unit with NumPy's code `code`; like NumPy, accepts `μs` for `us`.
     #[must_use]
     pub fn from_code(code: &str) -> Option<TimeUnit> {
         let code = if code == "μs" { "us" } else { code };

@@ -1,9 +1,9 @@
 //! The structs of the Arrow C data interface, built from nodes and freed exactly once.
 //!
-//! 1. A [`SchemaNode`] or [`ArrayNode`] says what the struct shall say, children included.
-//! 2. `into_c` puts everything the struct points to in one private box, and hands the struct out.
-//! 3. Whoever holds the struct calls `release`, which frees the box and sets `release` to null; our own
-//!    `Drop` does so where nobody else did. A consumer that moves the struct out sets `release` to null.
+//! 1. A [`SchemaNode`] or [`ArrayNode`] describes the contents of a struct, including its children.
+//! 2. `into_c` moves everything that the struct points to into a private box, and returns the struct.
+//! 3. The holder of the struct calls `release`, which frees the box and sets `release` to null. Our own `Drop`
+//!    calls it if it has not been called. A consumer that moves the struct out sets `release` to null.
 //!
 //! Source: Arrow C data interface, "Structure definitions" and "Memory management".
 
@@ -12,10 +12,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// The flag of a dictionary whose values have an order.
+/// Flag of a dictionary with ordered values.
 const ORDERED: i64 = 1;
 
-/// The flag of a field that may be null.
+/// Flag of a nullable field.
 const NULLABLE: i64 = 2;
 
 /// `struct ArrowSchema`: the type of an array.
@@ -51,51 +51,51 @@ pub struct ArrowArray {
 
 const _: () = assert!(size_of::<ArrowSchema>() == 72 && size_of::<ArrowArray>() == 80);
 
-// SAFETY: both structs own what they point to, and it is freed by a function that any thread may call.
+// SAFETY: both structs own what they point to, and any thread may call the function that frees it.
 unsafe impl Send for ArrowSchema {}
-// SAFETY: as above; what the array's buffers point to is immutable to both sides.
+// SAFETY: as above; the memory behind the array's buffers is immutable to both sides.
 unsafe impl Send for ArrowArray {}
 
-/// What an [`ArrowSchema`] shall say. Every field may be null.
+/// Contents of an [`ArrowSchema`]. Every field is nullable.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaNode {
-    /// The format string.
+    /// Format string.
     pub format: Cow<'static, CStr>,
-    /// The field's name.
+    /// Name of the field.
     pub name: String,
     /// Keys and values of the field's metadata.
     pub metadata: Vec<(String, String)>,
-    /// The children's types.
+    /// Types of the children.
     pub children: Vec<SchemaNode>,
-    /// The type of the values, where the format is that of indices into a dictionary.
+    /// Type of the values, if the format is that of dictionary indices.
     pub dictionary: Option<Box<SchemaNode>>,
-    /// Whether those values have an order.
+    /// Whether the dictionary's values are ordered.
     pub ordered: bool,
 }
 
-/// What an [`ArrowArray`] shall say.
+/// Contents of an [`ArrowArray`].
 #[derive(Debug, Clone, Default)]
 pub struct ArrayNode {
-    /// The number of elements.
+    /// Number of elements.
     pub length: i64,
-    /// How many of them are null.
+    /// Number of null elements.
     pub null_count: i64,
-    /// The buffers' addresses, null where there is no validity bitmap.
+    /// Addresses of the buffers; null if there is no validity bitmap.
     pub buffers: Vec<*const c_void>,
-    /// What keeps the buffers alive.
+    /// Owners that keep the buffers alive.
     pub owners: Vec<Owner>,
-    /// The children's memory.
+    /// Memory of the children.
     pub children: Vec<ArrayNode>,
-    /// The values that the elements are indices into.
+    /// Values of a dictionary, if the elements are indices.
     pub dictionary: Option<Box<ArrayNode>>,
 }
 
-// SAFETY: a node's addresses lie in memory that its owners keep, which any thread may read.
+// SAFETY: a node's addresses point into memory that its owners keep and that any thread may read.
 unsafe impl Send for ArrayNode {}
-// SAFETY: as above; a shared node gives nothing out but copies of the addresses.
+// SAFETY: as above; a shared node only gives out copies of the addresses.
 unsafe impl Sync for ArrayNode {}
 
-/// Something whose life keeps buffers alive.
+/// A handle that keeps buffers alive.
 #[derive(Clone)]
 pub struct Owner(#[allow(dead_code, reason = "held for its drop")] Arc<dyn Send + Sync>);
 
@@ -128,25 +128,25 @@ struct ArrayPrivate {
     dictionary: *mut ArrowArray,
 }
 
-/// Everything that an array of one piece of memory points to.
+/// Private data of an array with a single values buffer.
 struct ValuesPrivate {
     buffers: [*const c_void; 2],
     _owner: Arc<dyn Send + Sync>,
 }
 
-/// The format of a number, which needs no memory of its own.
+/// Returns the static format string of a number; it needs no allocation.
 pub fn letter(format: &str) -> Option<&'static CStr> {
     const LETTERS: [&CStr; 11] = [c"c", c"C", c"s", c"S", c"i", c"I", c"l", c"L", c"e", c"f", c"g"];
     let &[byte] = format.as_bytes() else { return None };
     LETTERS.into_iter().find(|letter| letter.to_bytes()[0] == byte)
 }
 
-/// A string for C; one with a NUL inside ends there.
+/// Converts to a C string, truncated at the first NUL.
 fn c_string(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
 
-/// The metadata's binary form: counts and lengths as native `i32`.
+/// Encodes the metadata's binary form: counts and lengths as native `i32`.
 fn encode_metadata(entries: &[(String, String)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let push_length = |bytes: &mut Vec<u8>, length: usize| {
@@ -167,13 +167,13 @@ fn boxed<T>(value: T) -> *mut T {
 }
 
 impl SchemaNode {
-    /// A field without a name, of a type that is a constant.
+    /// Creates an unnamed field with a constant format.
     #[must_use]
     pub fn plain(format: &'static CStr) -> SchemaNode {
         SchemaNode { format: Cow::Borrowed(format), ..SchemaNode::default() }
     }
 
-    /// A field without a name, of a type that has parameters.
+    /// Creates an unnamed field with a format that has parameters.
     #[must_use]
     pub fn formatted(format: &str) -> SchemaNode {
         if let Some(format) = letter(format) {
@@ -182,13 +182,13 @@ impl SchemaNode {
         SchemaNode { format: Cow::Owned(c_string(format)), ..SchemaNode::default() }
     }
 
-    /// The field with a name.
+    /// Sets the field's name.
     #[must_use]
     pub fn named(self, name: &str) -> SchemaNode {
         SchemaNode { name: name.into(), ..self }
     }
 
-    /// The struct that says so.
+    /// Converts to the C struct.
     #[must_use]
     pub fn into_c(self) -> ArrowSchema {
         let flags = NULLABLE | if self.ordered { ORDERED } else { 0 };
@@ -222,7 +222,7 @@ impl SchemaNode {
 }
 
 impl ArrayNode {
-    /// The struct that says so.
+    /// Converts to the C struct.
     #[must_use]
     pub fn into_c(self) -> ArrowArray {
         let mut private = Box::new(ArrayPrivate {
@@ -247,7 +247,7 @@ impl ArrayNode {
 }
 
 impl ArrowSchema {
-    /// A field without a name, of a type that is a constant, as its node would say it.
+    /// Creates an unnamed field with a constant format, without going through a node.
     #[must_use]
     pub fn plain(format: &'static CStr) -> ArrowSchema {
         ArrowSchema {
@@ -265,7 +265,7 @@ impl ArrowSchema {
 }
 
 impl ArrowArray {
-    /// An array of elements in one piece of memory, none of them null, as its node would say it.
+    /// Creates an array without nulls over one values buffer, without going through a node.
     #[must_use]
     pub fn values(length: i64, data: *const c_void, owner: Arc<dyn Send + Sync>) -> ArrowArray {
         let private = Box::into_raw(Box::new(ValuesPrivate { buffers: [ptr::null(), data], _owner: owner }));
@@ -286,7 +286,8 @@ impl ArrowArray {
 }
 
 unsafe extern "C" fn release_values(array: *mut ArrowArray) {
-    // SAFETY: the interface calls this once, with a struct that `ArrowArray::values` made, whose box nobody else frees.
+    // SAFETY: the interface calls this once, with a struct made by `ArrowArray::values`, and only this frees its
+    // box.
     unsafe {
         drop(Box::from_raw((*array).private_data.cast::<ValuesPrivate>()));
         (*array).release = None;
@@ -295,8 +296,8 @@ unsafe extern "C" fn release_values(array: *mut ArrowArray) {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the interface calls this once, with a struct that `SchemaNode::into_c` made: its private data is null
-    // or the box made there, whose children and dictionary are boxes, and nobody else frees any of them.
+    // SAFETY: the interface calls this once, with a struct made by `SchemaNode::into_c`: its private data is null
+    // or the box made there; its children and dictionary are boxes, and only this frees them.
     unsafe {
         if !(*schema).private_data.is_null() {
             let private = Box::from_raw((*schema).private_data.cast::<SchemaPrivate>());
@@ -310,7 +311,7 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: as for `release_schema`, by `ArrayNode::into_c`, which always has a box.
+    // SAFETY: as for `release_schema`, with a struct made by `ArrayNode::into_c`, which always has a box.
     unsafe {
         let private = Box::from_raw((*array).private_data.cast::<ArrayPrivate>());
         for child in private.children.into_iter().chain(non_null(private.dictionary)) {
@@ -328,7 +329,7 @@ fn non_null<T>(pointer: *mut T) -> Option<*mut T> {
 impl Drop for ArrowSchema {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a struct that is not released is released once, here.
+            // SAFETY: an unreleased struct is released once, here.
             unsafe { release(self) }
         }
     }
@@ -337,55 +338,55 @@ impl Drop for ArrowSchema {
 impl Drop for ArrowArray {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a struct that is not released is released once, here.
+            // SAFETY: an unreleased struct is released once, here.
             unsafe { release(self) }
         }
     }
 }
 
 impl ArrowSchema {
-    /// What stands for no type: a struct that was released.
+    /// Returns an empty place for a type: a released struct.
     #[must_use]
     pub fn released() -> ArrowSchema {
         ArrowSchema { release: None, ..ArrowSchema::plain(c"") }
     }
 
-    /// The format string; empty for a struct that was released, or that lacks it.
+    /// Returns the format string; empty for a released struct, or if it is missing.
     #[must_use]
     pub fn format(&self) -> &CStr {
         if self.release.is_none() || self.format.is_null() {
             return c"";
         }
-        // SAFETY: until release whoever made the struct holds the string.
+        // SAFETY: the producer keeps the string until release.
         unsafe { CStr::from_ptr(self.format) }
     }
 
-    /// The field's name; empty where it has none.
+    /// Returns the field's name; empty if it is missing.
     #[must_use]
     pub fn name(&self) -> &CStr {
         if self.release.is_none() || self.name.is_null() {
             return c"";
         }
-        // SAFETY: until release whoever made the struct holds the string.
+        // SAFETY: the producer keeps the string until release.
         unsafe { CStr::from_ptr(self.name) }
     }
 
-    /// A child's type; `None` past the last one, for one that is not there, and for a struct that was released.
+    /// Returns a child's type; `None` past the last child, for a NULL child, and for a released struct.
     #[must_use]
     pub fn child(&self, index: usize) -> Option<&ArrowSchema> {
         if self.release.is_none() || (index as i64) >= self.n_children || self.children.is_null() {
             return None;
         }
-        // SAFETY: until release whoever made the struct holds `n_children` children, each NULL or a live struct.
+        // SAFETY: until release the producer keeps `n_children` children, each NULL or a live struct.
         unsafe { (*self.children.add(index)).as_ref() }
     }
 
-    /// The children's types.
+    /// Returns the types of the children.
     pub fn children(&self) -> impl Iterator<Item = &ArrowSchema> {
         (0..).map_while(|index| self.child(index))
     }
 
-    /// The value of a key of the field's metadata.
+    /// Returns the value of a key of the field's metadata.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<&[u8]> {
         if self.release.is_none() || self.metadata.is_null() {
@@ -393,8 +394,8 @@ impl ArrowSchema {
         }
         let start = self.metadata.cast::<u8>();
         let mut offset = 0usize;
-        // SAFETY: until release whoever made the struct holds the metadata: a count, and as many pairs of keys and
-        // values, each a length and its bytes, which are walked here in their order and not past the last.
+        // SAFETY: until release the producer keeps the metadata: a count, then that many keys and values, each a
+        // length and its bytes. They are walked here in order and not past the last.
         let length = |offset: usize| unsafe { start.add(offset).cast::<i32>().read_unaligned() };
         let mut text = || {
             let size = usize::try_from(length(offset + 4)).unwrap_or(0);
@@ -410,7 +411,7 @@ impl ArrowSchema {
 }
 
 impl ArrowArray {
-    /// What stands for no array: a struct that was released.
+    /// Returns an empty place for an array: a released struct.
     #[must_use]
     pub fn released() -> ArrowArray {
         ArrowArray {
@@ -427,25 +428,25 @@ impl ArrowArray {
         }
     }
 
-    /// Whether this was released, or never was an array.
+    /// Returns whether the array was released, or is an empty place.
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.release.is_none()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn length(&self) -> i64 {
         self.length
     }
 
-    /// How many elements are null.
+    /// Returns the number of null elements.
     #[must_use]
     pub fn null_count(&self) -> i64 {
         self.null_count
     }
 
-    /// The address of a buffer; `None` past the last one, and for a struct that was released.
+    /// Returns the address of a buffer; `None` past the last buffer, and for a released struct.
     #[must_use]
     pub fn buffer(&self, index: usize) -> Option<*const c_void> {
         // SAFETY: until release the private box holds `n_buffers` addresses.
@@ -453,7 +454,7 @@ impl ArrowArray {
             .then(|| unsafe { *self.buffers.add(index) })
     }
 
-    /// A child's array; `None` past the last one, and for a struct that was released.
+    /// Returns a child array; `None` past the last child, and for a released struct.
     #[must_use]
     pub fn child(&self, index: usize) -> Option<&ArrowArray> {
         // SAFETY: until release the private box holds `n_children` children.
@@ -461,7 +462,7 @@ impl ArrowArray {
             .then(|| unsafe { &**self.children.add(index) })
     }
 
-    /// The values that the elements are indices into.
+    /// Returns the values of a dictionary, if the elements are indices.
     #[must_use]
     pub fn dictionary(&self) -> Option<&ArrowArray> {
         // SAFETY: until release the private box holds the dictionary, if there is one.
@@ -489,7 +490,7 @@ mod tests {
         let dictionary = Some(Box::new(leaf(vec![owner()])));
         let node = ArrayNode { children: vec![leaf(vec![owner()])], dictionary, ..leaf(vec![owner()]) };
         let mut array = node.into_c();
-        // SAFETY: the struct was just made and not released.
+        // SAFETY: the struct was just made and is not released.
         unsafe { array.release.unwrap()(&mut array) };
         assert_eq!(drops.load(std::sync::atomic::Ordering::SeqCst), 3);
         drop(array);
@@ -506,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_lacks_is_not_followed() {
+    fn null_pointers_in_a_schema_are_not_followed() {
         let lists =
             || SchemaNode { children: vec![SchemaNode::plain(c"i")], ..SchemaNode::formatted("+w:2") };
         let mut schema = lists().into_c();
@@ -519,13 +520,13 @@ mod tests {
         let mut nobody = ptr::null_mut();
         schema.children = &mut nobody;
         assert!(schema.child(0).is_none());
-        // Releasing it frees the child.
+        // Release frees the child.
         schema.children = children;
         assert_eq!(schema.child(0).unwrap().format(), c"i");
     }
 
     #[test]
-    fn a_schema_says_what_its_node_said() {
+    fn a_schema_matches_its_node() {
         let metadata = vec![("first".into(), String::new()), ("second".into(), "2".into())];
         let child = SchemaNode { metadata, ..SchemaNode::formatted("w:3").named("child") };
         let dictionary = Some(Box::new(SchemaNode::plain(c"U")));
@@ -538,7 +539,7 @@ mod tests {
         let child = schema.child(0).unwrap();
         assert_eq!((child.format(), child.metadata("first")), (c"w:3", Some(&b""[..])));
         assert_eq!((child.metadata("second"), child.metadata("third")), (Some(&b"2"[..]), None));
-        // SAFETY: the struct was just made and not released.
+        // SAFETY: the struct was just made and is not released.
         unsafe { schema.release.unwrap()(&mut schema) };
         assert_eq!((schema.format(), schema.metadata("first"), schema.child(0).is_none()), (c"", None, true));
         assert_eq!(SchemaNode::plain(c"i").into_c().format(), c"i");

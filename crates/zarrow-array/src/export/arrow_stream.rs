@@ -1,8 +1,8 @@
 //! The struct of the Arrow C stream interface, over a [`BatchSource`].
 //!
-//! 1. A consumer asks for the schema, and then for one batch after the other, until it gets one that is released.
-//! 2. An error is a number of `errno` and, by `get_last_error`, its text, which lives until the next call.
-//! 3. The consumer releases the stream, from whichever thread; a panic of the source becomes an error.
+//! 1. A consumer asks for the schema, and then for batches, until it gets a released one.
+//! 2. An error is an `errno` number and a text, returned by `get_last_error` and valid until the next call.
+//! 3. The consumer may release the stream on any thread; a panic of the source becomes an error.
 //!
 //! Source: Arrow C stream interface.
 
@@ -11,27 +11,27 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Where batches come from.
+/// Source of record batches.
 pub trait BatchSource: Send {
-    /// The type of every batch.
+    /// Returns the type of every batch.
     ///
     /// # Errors
-    /// What is wrong, to be told to the consumer.
+    /// An error to report to the consumer.
     fn schema(&self) -> Result<ArrowSchema, StreamError>;
 
-    /// The next batch, `None` after the last one.
+    /// Returns the next batch; `None` after the last one.
     ///
     /// # Errors
-    /// What is wrong, to be told to the consumer.
+    /// An error to report to the consumer.
     fn next_batch(&mut self) -> Result<Option<ArrowArray>, StreamError>;
 }
 
-/// What a consumer is told.
+/// An error reported to the consumer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamError {
-    /// A number of `errno`, not 0.
+    /// `errno` number, not 0.
     pub code: c_int,
-    /// The text.
+    /// Error text.
     pub message: String,
 }
 
@@ -48,7 +48,7 @@ pub struct ArrowArrayStream {
 
 const _: () = assert!(size_of::<ArrowArrayStream>() == 40);
 
-// SAFETY: the struct owns its source, which may be sent, and one thread at a time calls it.
+// SAFETY: the struct owns its source, which is `Send`, and only one thread at a time calls it.
 unsafe impl Send for ArrowArrayStream {}
 
 struct StreamPrivate {
@@ -57,7 +57,7 @@ struct StreamPrivate {
 }
 
 impl StreamPrivate {
-    /// Runs one call, and keeps its error for `get_last_error`; 0 is success.
+    /// Runs one call, and stores its error for `get_last_error`; returns 0 on success.
     fn run(&mut self, call: impl FnOnce(&mut dyn BatchSource) -> Result<(), StreamError>) -> c_int {
         let source = &mut *self.source;
         let result = catch_unwind(AssertUnwindSafe(|| call(source))).unwrap_or_else(|panic| {
@@ -73,7 +73,7 @@ impl StreamPrivate {
 }
 
 impl ArrowArrayStream {
-    /// The stream of a source.
+    /// Creates the stream of a source.
     #[must_use]
     pub fn new(source: Box<dyn BatchSource>) -> ArrowArrayStream {
         ArrowArrayStream {
@@ -87,14 +87,15 @@ impl ArrowArrayStream {
 }
 
 /// # Safety
-/// The stream is one that [`ArrowArrayStream::new`] made, not released, and no other call has it.
+/// The stream must come from [`ArrowArrayStream::new`], must not be released, and no other call may use it.
 unsafe fn private<'a>(stream: *mut ArrowArrayStream) -> &'a mut StreamPrivate {
-    // SAFETY: the private data of such a stream is the box made in `new`, and the interface allows one call at a time.
+    // SAFETY: the private data of such a stream is the box made in `new`, and the interface allows one call at a
+    // time.
     unsafe { &mut *(*stream).private_data.cast() }
 }
 
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the interface gives a stream of ours and a place for a struct, which holds none to be dropped.
+    // SAFETY: the interface passes a stream of ours, and a place without a struct to drop.
     unsafe {
         private(stream).run(|source| {
             out.write(source.schema()?);
@@ -114,12 +115,12 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
 }
 
 unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_char {
-    // SAFETY: the interface gives a stream of ours; the text lives until the next call.
+    // SAFETY: the interface passes a stream of ours; the text lives until the next call.
     unsafe { private(stream).error.as_ref().map_or(ptr::null(), |text| text.as_ptr()) }
 }
 
 unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
-    // SAFETY: the interface calls this once, with a stream of ours, whose box nobody else frees.
+    // SAFETY: the interface calls this once, with a stream of ours, and only this frees its box.
     unsafe {
         let private = Box::from_raw((*stream).private_data.cast::<StreamPrivate>());
         // A source that panics when it is dropped must not unwind into C.
@@ -134,7 +135,7 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
 impl Drop for ArrowArrayStream {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a stream that is not released is released once, here.
+            // SAFETY: an unreleased stream is released once, here.
             unsafe { release(self) }
         }
     }
@@ -158,7 +159,7 @@ mod tests {
             match self.0 {
                 -1 => Ok(None),
                 -2 => Err(StreamError { code: libc::ENOMEM, message: "too\0far".into() }),
-                // A payload without memory, since payloads are not freed.
+                // A zero-sized payload, since payloads are leaked.
                 -3 => std::panic::panic_any(()),
                 length => Ok(Some(ArrayNode { length, ..ArrayNode::default() }.into_c())),
             }
@@ -171,8 +172,7 @@ mod tests {
         let (mut schema, mut array) = (std::mem::MaybeUninit::uninit(), std::mem::MaybeUninit::uninit());
         let (get_schema, get_next, text) =
             (stream.get_schema.unwrap(), stream.get_next.unwrap(), stream.get_last_error.unwrap());
-        // SAFETY: the calls go in the order that the interface asks for, and what each gives is read once, if its
-        // code is 0.
+        // SAFETY: the calls follow the interface's order, and each output is read once, if the return code is 0.
         unsafe {
             assert_eq!(get_schema(&mut stream, schema.as_mut_ptr()), 0);
             assert_eq!(schema.assume_init().format(), c"n");

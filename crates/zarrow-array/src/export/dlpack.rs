@@ -1,4 +1,4 @@
-//! A [`SharedTensor`] as a DLPack tensor: same address, same strides, the owner counted once more.
+//! Export of a [`SharedTensor`] to DLPack: same address, same strides, one more reference to the owner.
 //!
 //! Source: the DLPack 1.3 header, and the array API's `__dlpack__`.
 
@@ -13,16 +13,16 @@ use zarrow_dlpack::{
     MAX_NDIM, Managed, Owned, READ_ONLY,
 };
 
-/// The DLPack type of `dtype`.
+/// Returns the DLPack type of `dtype`.
 ///
 /// # Errors
-/// [`Error::NoSuchType`] for types that are not one number: times, text, raw bytes, structures; and for numbers of fewer
-/// bits than a byte, which DLPack packs, and which here have a byte each.
+/// [`Error::NoSuchType`] for types that are not a single number (times, text, raw bytes, structures), and for
+/// sub-byte numbers: DLPack packs these, but here they take a byte each.
 pub fn dtype(dtype: &DataType) -> Result<DLDataType> {
     let number = dtype.as_number();
     if number.is_some_and(|number| number.part().is_none() && number.is_sub_byte()) {
         return Err(Error::NoSuchType {
-            protocol: "DLPack, which packs what is smaller than a byte,",
+            protocol: "DLPack, which packs sub-byte types,",
             dtype: dtype.clone(),
         });
     }
@@ -31,23 +31,23 @@ pub fn dtype(dtype: &DataType) -> Result<DLDataType> {
         .ok_or_else(|| Error::NoSuchType { protocol: "DLPack", dtype: dtype.clone() })
 }
 
-/// The tensor in the versioned form (DLPack 1.x), which says when memory is read-only. Nothing is copied.
+/// Exports the tensor in the versioned form (DLPack 1.x), which can mark memory as read-only. Nothing is copied.
 ///
 /// # Errors
-/// [`Error::NoSuchType`]; [`Error::NeedsCopy`] for elements that are not aligned.
+/// [`Error::NoSuchType`]; [`Error::NeedsCopy`] for misaligned elements.
 pub fn versioned(tensor: &SharedTensor) -> Result<Owned<DLManagedTensorVersioned>> {
     export(tensor, if tensor.is_read_only() { READ_ONLY } else { 0 })
 }
 
-/// As [`versioned`], for a tensor that was copied for this very export: the consumer is its only holder.
+/// Exports a tensor copied for this export alone, as in [`versioned`]: the consumer is its only holder.
 ///
 /// # Errors
-/// [`Error::NoSuchType`]; [`Error::NeedsCopy`] for elements that are not aligned.
+/// [`Error::NoSuchType`]; [`Error::NeedsCopy`] for misaligned elements.
 pub fn versioned_copy(tensor: &SharedTensor) -> Result<Owned<DLManagedTensorVersioned>> {
     export(tensor, IS_COPIED)
 }
 
-/// The tensor in the form of DLPack 0.x, which cannot say that memory is read-only. Nothing is copied.
+/// Exports the tensor in the form of DLPack 0.x, which cannot mark memory as read-only. Nothing is copied.
 ///
 /// # Errors
 /// [`Error::ReadOnly`] for read-only memory, [`Error::NoSuchType`].
@@ -58,11 +58,11 @@ pub fn legacy(tensor: &SharedTensor) -> Result<Owned<DLManagedTensor>> {
     export(tensor, 0)
 }
 
-/// The tensor as DLPack describes one that somebody else keeps alive. Nothing is copied, and nothing allocated.
+/// Describes the tensor to DLPack without ownership, without a copy or an allocation.
 ///
 /// # Errors
-/// [`Error::ReadOnly`] for read-only memory, of which the description could not say so; [`Error::NoSuchType`];
-/// [`Error::NeedsCopy`] for elements that are not aligned; [`Error::BadView`] for more axes than DLPack's consumers take.
+/// [`Error::ReadOnly`] for read-only memory, because the description has no flag for it; [`Error::NoSuchType`];
+/// [`Error::NeedsCopy`] for misaligned elements; [`Error::BadView`] for more axes than DLPack consumers accept.
 ///
 /// ```
 /// use zarrow_array::{Buffer, Number, Tensor, export};
@@ -78,12 +78,12 @@ pub fn described(tensor: &SharedTensor) -> Result<DLTensor> {
     Ok(description(tensor, 0)?.to_tensor())
 }
 
-/// A tensor in new memory, whose elements have no values yet, C-contiguous.
+/// Allocates a C-contiguous tensor with uninitialized elements.
 ///
 /// # Errors
-/// [`Error::Device`] for memory that the CPU does not have; [`Error::UnknownType`] for a type that is none of
-/// [`Number`], or of less than a byte; [`Error::BadView`] for a negative extent or too many axes;
-/// [`Error::ShapeOverflow`]; [`Error::OutOfMemory`].
+/// [`Error::Device`] for memory not on the CPU; [`Error::UnknownType`] for a type not in [`Number`], or smaller
+/// than a byte; [`Error::BadView`] for a negative extent or too many axes; [`Error::ShapeOverflow`];
+/// [`Error::OutOfMemory`].
 ///
 /// ```
 /// use zarrow_array::export::dlpack;
@@ -103,15 +103,15 @@ pub fn empty(
     let number = Number::from_dlpack(dtype).filter(|_| !dtype.is_sub_byte());
     let number =
         number.ok_or_else(|| Error::UnknownType { protocol: "the DLPack", name: dtype.to_string() })?;
-    let bad = || Error::BadView(format!("no DLPack tensor has the shape {extents:?}"));
+    let bad = || Error::BadView(format!("{extents:?} is not a valid shape of a DLPack tensor"));
     let sizes: Option<Vec<u64>> = extents.iter().map(|extent| u64::try_from(*extent).ok()).collect();
     let sizes = sizes.filter(|sizes| sizes.len() <= MAX_NDIM).ok_or_else(bad)?;
     let mut buffer = UninitBuffer::new(shape::nbytes(&sizes, number.names().item_size)?)?;
     let strides = shape::c_strides(extents).ok_or_else(bad)?;
     let data = buffer.as_mut_ptr().cast();
     let description = Description { data, device, dtype, shape: extents, strides: &strides, flags: 0 };
-    // SAFETY: the buffer has the bytes of as many elements, at an address that stays when it moves; nobody reads them
-    // but the consumer, who has yet to write them.
+    // SAFETY: the buffer has the bytes of all elements, at an address that does not change when the buffer moves;
+    // only the consumer accesses them, and it must write before it reads.
     Ok(unsafe { Owned::new(description, buffer) })
 }
 
@@ -136,8 +136,8 @@ fn description(tensor: &SharedTensor, flags: u64) -> Result<Description<'_>> {
 fn export<M: Managed>(tensor: &SharedTensor, flags: u64) -> Result<Owned<M>> {
     let description = description(tensor, flags)?;
     let owner: Arc<dyn Send + Sync> = tensor.owner();
-    // SAFETY: shape and strides describe memory inside the owner's (every constructor of `SharedTensor`
-    // checked that), and the owner, which the managed tensor now holds, keeps it alive.
+    // SAFETY: shape and strides describe memory inside the owner's (every constructor of `SharedTensor` checked
+    // that), and the managed tensor now holds the owner, which keeps it alive.
     Ok(unsafe { Owned::new(description, owner) })
 }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_goes_out_at_its_address() {
+    fn every_number_is_exported_at_its_address() {
         for number in Number::ALL {
             let tensor = tensor((*number).into());
             if number.names().dlpack.is_none() {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_goes_out_read_only_or_not_at_all() {
+    fn a_mask_is_exported_read_only_or_refused() {
         let mask = Mask::new(vec![Buffer::zeroed(3).unwrap()]).unwrap().tensor(&[3]).unwrap();
         // SAFETY: the pointer was exported here, and is consumed once.
         let consumed = unsafe { Foreign::from_raw(versioned(&mask).unwrap().into_raw()) };
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri ends where the allocator would refuse")]
-    fn new_tensors_are_of_what_was_asked_for() {
+    fn empty_tensors_match_the_request() {
         let float = dtype(&Number::Float32.into()).unwrap();
         let made = empty(DLDevice::CPU, float, &[3, 0, 2]).unwrap();
         assert!(made.tensor().data.is_null());

@@ -1,4 +1,4 @@
-//! Arrays handed to other libraries: DLPack tensors and Arrow arrays over the same memory.
+//! Export of arrays to other libraries: DLPack tensors and Arrow arrays over the same memory.
 
 pub mod arrow;
 pub mod arrow_abi;

@@ -1,8 +1,8 @@
-//! The lock of a cache: it is only ever tried, and a thread that does not get it goes on without the cache.
+//! The lock of a cache. It has only `try_lock`: a thread that fails to lock works without the cache.
 //!
-//! 1. The word of the lock says which process holds it, as [`generation`] counts them.
-//! 2. Where a child finds that its parent holds the lock, the holder does not exist in the child, and the value may be half
-//!    changed. The child takes the lock and starts with an empty value. The old value is leaked on purpose.
+//! 1. The lock word identifies the process of its holder by [`generation`].
+//! 2. If a child finds the lock held by its parent, the holder does not exist in the child, and the value may be
+//!    half changed. The child takes the lock and starts with an empty value. The old value is leaked on purpose.
 
 use super::generation;
 use std::cell::UnsafeCell;
@@ -11,10 +11,10 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The word of a lock that nobody holds; else it is the holder's generation and one more.
+/// Lock word of an unlocked mutex; otherwise the holder's generation plus one.
 const FREE: u64 = 0;
 
-/// A cached value under a lock that is only ever tried: a thread that does not get it does the work itself.
+/// A cached value with a lock that is only ever tried: a thread that fails to lock does the work itself.
 ///
 /// ```
 /// use zarrow_array::fork::CacheMutex;
@@ -34,25 +34,25 @@ pub struct CacheMutex<T> {
 // SAFETY: the lock gives the value to one thread at a time.
 unsafe impl<T: Send> Sync for CacheMutex<T> {}
 
-/// A [`CacheMutex`] that is held, by the thread that took it.
+/// RAII guard of a [`CacheMutex`], for the thread that locked it.
 #[derive(Debug)]
 pub struct CacheGuard<'a, T> {
     mutex: &'a CacheMutex<T>,
     thread: PhantomData<*const T>,
 }
 
-// SAFETY: a reference to the guard gives a reference to the value, and nothing else.
+// SAFETY: a reference to the guard only gives a reference to the value.
 unsafe impl<T: Sync> Sync for CacheGuard<'_, T> {}
 
 impl<T> CacheMutex<T> {
-    /// A value with its lock.
+    /// Creates an unlocked mutex.
     pub const fn new(value: T) -> CacheMutex<T> {
         CacheMutex { holder: AtomicU64::new(FREE), value: UnsafeCell::new(value) }
     }
 }
 
 impl<T: Default> CacheMutex<T> {
-    /// The lock, `None` where a thread of this process has it.
+    /// Locks the value; `None` if a thread of this process holds the lock.
     pub fn try_lock(&self) -> Option<CacheGuard<'_, T>> {
         let own = generation() + 1;
         let guard = CacheGuard { mutex: self, thread: PhantomData };
@@ -61,8 +61,8 @@ impl<T: Default> CacheMutex<T> {
             Ok(_) => Some(guard),
             // Step 2.
             Err(parent) if parent != own && take(parent).is_ok() => {
-                // SAFETY: the lock is ours since the line above, and the thread that had it is not in this process. The
-                // old value is not looked at.
+                // SAFETY: this thread took the lock in the line above, and the previous holder is not in this
+                // process. The old value is not read.
                 unsafe { self.value.get().write(T::default()) };
                 Some(guard)
             }
@@ -78,7 +78,7 @@ impl<T> Deref for CacheGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: a guard is made for the thread that took the lock, and releases it when it is dropped.
+        // SAFETY: a guard only exists for the thread that took the lock, and unlocks on drop.
         unsafe { &*self.mutex.value.get() }
     }
 }

@@ -1,24 +1,24 @@
 //! Waiting for another thread, without a lock that a fork could find held.
 //!
-//! 1. A waiter puts itself on a list while it still holds the lock of what it waits for, releases that lock and sleeps.
-//! 2. A waker takes a thread from the list and wakes it. In a child the list may name threads that do not exist there;
-//!    waking these does nothing.
-//! 3. A thread may be woken by others, for other reasons. It sleeps on while it is on the list, and in the end wakes
-//!    itself once more, so that other waits on this thread see their wake-up.
+//! 1. A waiter adds itself to a list while it still holds the lock, then releases the lock and sleeps.
+//! 2. A waker takes a thread from the list and wakes it. In a child the list may contain threads that do not exist
+//!    there; waking them does nothing.
+//! 3. A thread may be woken for unrelated reasons. It keeps sleeping while it is on the list, and finally wakes
+//!    itself once more, so that other waits on this thread do not lose their wake-up.
 
 use super::{Mutex, MutexGuard};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Threads that wait.
+/// A condition variable.
 #[derive(Debug, Default)]
 pub struct Condvar {
     waiters: Mutex<Vec<Thread>>,
 }
 
 impl Condvar {
-    /// Gives the lock of `guard` up until another thread wakes this one, for at most `timeout`; then takes it again, and
-    /// says whether it was woken. What was waited for need not have come.
+    /// Releases the lock of `guard` until another thread wakes this one, for at most `timeout`; then locks again,
+    /// and returns whether it was woken. Check the condition again after a wait.
     pub fn wait<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
@@ -46,21 +46,21 @@ impl Condvar {
         (mutex.lock(), woken)
     }
 
-    /// Takes a thread off the list; returns whether it was off already.
+    /// Takes a thread off the list; returns whether it was off the list already.
     fn forget(&self, thread: &Thread) -> bool {
         let mut waiters = self.waiters.lock();
         let place = waiters.iter().position(|waiter| waiter.id() == thread.id());
         place.map(|place| waiters.swap_remove(place)).is_none()
     }
 
-    /// Wakes one thread, if any waits; says whether one did.
+    /// Wakes one waiter, if there is one; returns whether there was.
     pub fn notify_one(&self) -> bool {
         let waiter = self.waiters.lock().pop();
         waiter.iter().for_each(Thread::unpark);
         waiter.is_some()
     }
 
-    /// Wakes all that wait.
+    /// Wakes all waiters.
     pub fn notify_all(&self) {
         let waiters = std::mem::take(&mut *self.waiters.lock());
         waiters.iter().for_each(Thread::unpark);

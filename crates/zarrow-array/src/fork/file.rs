@@ -1,17 +1,17 @@
-//! Files that a forked child closes at once: those on which its parent holds a lock.
+//! Files with locks. A forked child closes them at once.
 //!
-//! The kernel keeps a lock as long as any process has the locked file open. A child that outlives its killed parent
-//! would keep the parent's locks for ever. So the fork handler closes these files in the child. It reads them from an
-//! array of atomics, which is safe at any point of a process's life.
+//! The kernel keeps a file lock until every process has closed the file. A child that outlives its killed parent
+//! would keep the parent's locks forever, so the fork handler closes these files in the child. It reads them from
+//! an array of atomics, which is safe at any point of a process's life.
 
 use super::generation;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// No file.
+/// Marks an empty place.
 const NONE: RawFd = -1;
 
-/// Files that are open and have locks. A process that holds more locks at once keeps the others as the kernel does.
+/// Open files with locks. Further locks of the same process survive in its children, as the kernel does by default.
 static FILES: [AtomicI32; 256] = [const { AtomicI32::new(NONE) }; 256];
 
 /// An open file that forked children close.
@@ -23,7 +23,7 @@ pub struct File {
 }
 
 impl File {
-    /// Takes the file.
+    /// Takes ownership of the file.
     #[must_use]
     pub fn new(file: OwnedFd) -> File {
         let (number, generation) = (file.as_raw_fd(), generation());
@@ -34,7 +34,7 @@ impl File {
         File { file: Some(file), place, generation }
     }
 
-    /// The file, unless this process was forked from the one that opened it.
+    /// Returns the file, unless this process was forked from the one that opened it.
     #[must_use]
     pub fn get(&self) -> Option<&OwnedFd> {
         self.file.as_ref().filter(|_| self.generation == generation())
@@ -45,7 +45,7 @@ impl Drop for File {
     fn drop(&mut self) {
         let Some(file) = self.file.take() else { return };
         if self.generation != generation() {
-            // Closed already, and the number may be another file's by now.
+            // Closed already, and the number may belong to another file by now.
             std::mem::forget(file);
             return;
         }
@@ -55,13 +55,13 @@ impl Drop for File {
     }
 }
 
-/// Runs in a forked child.
+/// Closes all files; runs in a forked child.
 pub fn close_all() {
     for place in &FILES {
         let number = place.swap(NONE, Ordering::Relaxed);
         if number != NONE {
-            // SAFETY: the number was taken out before its file is closed anywhere else, so that it is open here; whoever
-            // had it does not close it again in this process.
+            // SAFETY: the number was taken out before its file is closed anywhere else, so the file is open here;
+            // its former holder does not close it again in this process.
             unsafe { libc::close(number) };
         }
     }

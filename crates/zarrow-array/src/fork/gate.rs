@@ -1,12 +1,13 @@
-//! The gate that every thread passes when it takes a [`Mutex`](super::Mutex).
+//! The gate that every thread passes when it locks a [`Mutex`](super::Mutex).
 //!
-//! 1. A thread that takes its first lock counts itself in one of a few lanes, so that threads do not share one cache
-//!    line, and then checks whether the gate is closed. If so, it takes the count back and waits until the gate is open.
-//! 2. Before a fork the gate is closed, and the forking thread waits until every other lane is empty. A thread that
-//!    comes at that moment either shows in its lane or sees the gate closed: both sides store before they load, in one
-//!    total order (`SeqCst`).
-//! 3. A thread that is inside takes further locks without asking, so that it can finish and leave.
-//! 4. The child opens the gate and clears the lanes, which may still count threads that were turned back.
+//! 1. A thread that takes its first lock increments one of a few counters, so that threads do not share one cache
+//!    line, and then checks whether the gate is closed. If so, it decrements the counter and waits until the gate
+//!    is open.
+//! 2. Before a fork the gate is closed, and the forking thread waits until all other counters are zero. A thread
+//!    that enters at that moment is either visible in its counter or sees the gate closed: both sides store before
+//!    they load, in one total order (`SeqCst`).
+//! 3. A thread inside the gate takes further locks without checking, so that it can finish and leave.
+//! 4. The child opens the gate and clears the counters, which may still include threads that were turned back.
 
 use super::watch;
 use std::cell::Cell;
@@ -14,19 +15,19 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How many forks are about to happen.
+/// Number of forks about to happen.
 static CLOSED: AtomicUsize = AtomicUsize::new(0);
 
-/// Threads inside, each lane in cache lines of its own.
+/// Counter of threads inside the gate, on separate cache lines.
 #[repr(align(128))]
 struct Lane(AtomicUsize);
 
 static LANES: [Lane; 16] = [const { Lane(AtomicUsize::new(0)) }; 16];
 
 struct Here {
-    /// The thread's lane and one more; 0 before its first lock.
+    /// Index of the thread's counter plus one; 0 before its first lock.
     lane: Cell<usize>,
-    /// How many locks it holds.
+    /// Number of locks that it holds.
     depth: Cell<usize>,
 }
 
@@ -45,12 +46,12 @@ impl Here {
     }
 }
 
-/// A stay inside the gate, of the thread that entered.
+/// RAII guard: the thread is inside the gate while this lives.
 #[derive(Debug)]
 pub struct Inside(PhantomData<*const ()>);
 
 impl Inside {
-    /// Enters, and waits where a fork is about to happen (steps 1 and 3).
+    /// Enters the gate, and waits if a fork is about to happen (steps 1 and 3).
     pub fn enter() -> Inside {
         HERE.with(|here| {
             if here.depth.get() == 0 {
@@ -79,7 +80,7 @@ impl Drop for Inside {
     }
 }
 
-/// Step 2.
+/// Step 2: closes the gate and waits until all other threads have left.
 pub fn close() {
     CLOSED.fetch_add(1, Ordering::SeqCst);
     let (own, inside) = HERE.with(|here| (here.lane.get(), usize::from(here.depth.get() > 0)));
@@ -96,7 +97,7 @@ pub fn open() {
     CLOSED.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// Step 4.
+/// Step 4: opens the gate in the child.
 pub fn open_in_child() {
     let (own, inside) = HERE.with(|here| (here.lane.get(), usize::from(here.depth.get() > 0)));
     for (number, lane) in LANES.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! A lock that is free, and what it protects whole, in every forked child.
+//! A lock that is free in every forked child, with consistent data.
 
 use super::gate::Inside;
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 
-/// A value of which one thread at a time has the use, for as long as it takes to change it: its holder calls nothing that
-/// may wait or fork, and lets no foreign destructor run.
+/// A mutex for short critical sections: its holder calls nothing that may wait or fork, and runs no foreign
+/// destructors.
 ///
-/// A holder that panics leaves the lock free.
+/// A panic in the holder unlocks it.
 ///
 /// ```
 /// use zarrow_array::fork::Mutex;
@@ -18,17 +18,17 @@ use std::sync::PoisonError;
 #[derive(Debug, Default)]
 pub struct Mutex<T>(std::sync::Mutex<T>);
 
-/// A [`Mutex`] that is held.
+/// RAII guard of a [`Mutex`].
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
-    // Dropped in this order: a thread leaves the gate when the lock is free.
+    // Drop order matters: a thread leaves the gate after unlocking.
     guard: std::sync::MutexGuard<'a, T>,
     _inside: Inside,
     mutex: &'a Mutex<T>,
 }
 
 impl<T> Mutex<T> {
-    /// A value with its lock.
+    /// Creates an unlocked mutex.
     pub const fn new(value: T) -> Mutex<T> {
         Mutex(std::sync::Mutex::new(value))
     }
@@ -40,14 +40,14 @@ impl<T> Mutex<T> {
         MutexGuard { guard, _inside: inside, mutex: self }
     }
 
-    /// The value, of which this is the only user.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<'a, T> MutexGuard<'a, T> {
-    /// The lock.
+    /// Returns the mutex of this guard.
     pub(super) fn mutex(&self) -> &'a Mutex<T> {
         self.mutex
     }

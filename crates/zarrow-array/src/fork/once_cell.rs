@@ -1,12 +1,12 @@
-//! A value that is made once, with no lock at all.
+//! A value that is created once, without a lock.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A value that is made once and stays. Threads that race to make it each make one, and the first one stays: waiting for
-/// another thread could last for ever in a forked child, which has none of its parent's.
+/// A value that is created once and kept. Racing threads each create a value, and the first one is kept: waiting
+/// for another thread could last forever in a forked child, which has none of its parent's threads.
 ///
 /// ```
 /// use zarrow_array::fork::OnceCell;
@@ -17,33 +17,34 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// ```
 pub struct OnceCell<T> {
     value: AtomicPtr<T>,
-    // It can be shared between threads, and set by any, where a lock of such a value could be.
+    // Makes the cell `Send` and `Sync` under the same conditions as a lock of the value.
     owned: PhantomData<RwLock<T>>,
 }
 
 impl<T> OnceCell<T> {
-    /// An empty cell.
+    /// Creates an empty cell.
     #[must_use]
     pub const fn new() -> OnceCell<T> {
         OnceCell { value: AtomicPtr::new(std::ptr::null_mut()), owned: PhantomData }
     }
 
-    /// The value, `None` where there is none yet.
+    /// Returns the value; `None` if the cell is empty.
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: null, or a value that `set` put there whole before the pointer, which stays as long as the cell.
+        // SAFETY: null, or a complete value that `set` stored before the pointer, and which lives as long as the
+        // cell.
         unsafe { self.value.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Puts a value into an empty cell; returns the one that stays.
+    /// Stores a value if the cell is empty; returns the value that is kept.
     pub fn set(&self, value: T) -> &T {
         let new = Box::into_raw(Box::new(value));
         let stored =
             self.value.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
         match stored {
-            // SAFETY: it is in the cell now, which keeps it as long as it is there itself.
+            // SAFETY: the pointer is in the cell now, and the cell keeps it for its own lifetime.
             Ok(_) => unsafe { &*new },
             Err(first) => {
-                // SAFETY: it was made above, and nobody else has it.
+                // SAFETY: it was made above, and is not shared.
                 drop(unsafe { Box::from_raw(new) });
                 // SAFETY: a pointer that is not null, as in `get`.
                 unsafe { &*first }
@@ -51,7 +52,7 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value, which `make` gives where there is none yet.
+    /// Returns the value, calling `make` if the cell is empty.
     pub fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
         match self.get() {
             Some(value) => value,
@@ -64,7 +65,7 @@ impl<T> Drop for OnceCell<T> {
     fn drop(&mut self) {
         let value = *self.value.get_mut();
         if !value.is_null() {
-            // SAFETY: `set` made it a box, and the cell, which nobody can use any more, owns it.
+            // SAFETY: `set` made it a box, and the cell owns it; the cell has no other users any more.
             drop(unsafe { Box::from_raw(value) });
         }
     }

@@ -1,19 +1,20 @@
-//! The lock of what belongs to one process.
+//! The lock of data that belong to one process.
 
 use super::generation;
 use std::fmt;
 use std::sync::{MutexGuard, PoisonError};
 
-/// A value that the threads of one process share, with a lock that may be held for long: while a store answers.
+/// A value shared by the threads of one process, with a lock that may be held for as long as a store takes to
+/// answer.
 ///
-/// In a forked child the lock may be held by a thread that is not there, and is never waited for.
+/// In a forked child the lock may be held by a thread of the parent, so the child never waits for it.
 #[derive(Debug)]
 pub struct ProcessMutex<T> {
     generation: u64,
     value: std::sync::Mutex<T>,
 }
 
-/// The lock is that of a process from which this one was forked.
+/// The lock belongs to a process from which this one was forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forked;
 
@@ -26,12 +27,12 @@ impl fmt::Display for Forked {
 impl std::error::Error for Forked {}
 
 impl<T> ProcessMutex<T> {
-    /// A value of this process with its lock.
+    /// Creates an unlocked mutex of this process.
     pub fn new(value: T) -> ProcessMutex<T> {
         ProcessMutex { generation: generation(), value: std::sync::Mutex::new(value) }
     }
 
-    /// Waits for the lock. A holder that panicked leaves it free.
+    /// Waits for the lock. A panic in the holder unlocks it.
     ///
     /// # Errors
     /// [`Forked`].

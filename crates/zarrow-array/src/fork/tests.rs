@@ -1,13 +1,14 @@
-//! Every lock, while threads use it and the process forks. A child that hangs is killed by its number, and counted.
+//! Tests every lock while threads use it and the process forks. A child that hangs is killed by its pid, and
+//! counted.
 
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-/// Runs `child` in a forked process, which is killed where it hangs; returns whether it gave true.
+/// Runs `child` in a forked process and returns its result; a child that hangs is killed.
 fn forked(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child runs `child` and ends, without a step back into the test's own machinery.
+    // SAFETY: the child runs `child` and exits without returning to the test harness.
     match unsafe { libc::fork() } {
         0 => {
             let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
@@ -17,10 +18,10 @@ fn forked(child: impl FnOnce() -> bool) -> bool {
         pid => {
             assert!(pid > 0);
             let (mut status, start) = (0, Instant::now());
-            // SAFETY: `pid` is a child of this process, and `status` a place for what is told of it.
+            // SAFETY: `pid` is a child of this process, and `status` a place for its exit status.
             while unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == 0 {
                 if start.elapsed() > Duration::from_secs(60) {
-                    // SAFETY: the child was not waited for yet, so that the number is still its.
+                    // SAFETY: the child was not waited for yet, so the pid is still its own.
                     unsafe { libc::kill(pid, libc::SIGKILL) };
                 }
                 std::thread::sleep(Duration::from_micros(200));
@@ -30,21 +31,21 @@ fn forked(child: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// Pairs that are equal whenever nobody is in the middle of changing them.
+/// A pair that is equal unless a change is in progress.
 #[derive(Default)]
 struct Pair(u64, u64);
 
 impl Pair {
     fn step(&mut self) {
         self.0 += 1;
-        // Time for a fork to come in between.
+        // Time for a fork in between.
         (0..200).for_each(|_| std::hint::spin_loop());
         self.1 += 1;
     }
 }
 
 #[test]
-fn every_lock_is_free_and_what_it_protects_whole_in_a_child() {
+fn every_lock_is_free_and_its_value_consistent_in_a_child() {
     static MUTEX: Mutex<Pair> = Mutex::new(Pair(0, 0));
     static INNER: Mutex<Pair> = Mutex::new(Pair(0, 0));
     static CACHE: CacheMutex<Pair> = CacheMutex::new(Pair(0, 0));
@@ -76,10 +77,10 @@ fn every_lock_is_free_and_what_it_protects_whole_in_a_child() {
             let is_right = || {
                 let is_whole = |pair: &Pair| pair.0 == pair.1;
                 let whole = is_whole(&MUTEX.lock()) && is_whole(&INNER.lock());
-                // Nobody of this process has it: a cache that stays locked is none any more.
+                // No thread of this process holds it, so a failure means that the cache stays locked forever.
                 let cached = CACHE.try_lock().is_some_and(|pair| is_whole(&pair));
                 use_all(number);
-                // A child of the child finds them so too.
+                // The same holds in a child of the child.
                 let below = forked(|| is_whole(&MUTEX.lock()) && CACHE.try_lock().is_some());
                 whole && cached && below && shared.lock().is_err()
             };
@@ -118,7 +119,7 @@ fn threads_wait_for_each_other_while_forks_happen() {
         }
         for _ in 0..50 {
             let child = || {
-                // Threads that were waiting here are not in the child, and waking them is nothing.
+                // Threads that were waiting here are not in the child, and waking them has no effect.
                 turns.changed.notify_all();
                 let own = Turns { next: Mutex::new(0), changed: Condvar::default() };
                 std::thread::scope(|scope| {
@@ -145,6 +146,6 @@ fn a_wait_ends_in_time_and_leaves_foreign_wakes() {
     drop(guard);
     std::thread::current().unpark();
     assert!(!condvar.wait(mutex.lock(), Some(Duration::from_millis(1))).1);
-    // Returns at once, since the wake above was given back: without a time, since it would wait for ever.
+    // Returns at once, because the wake-up above was given back; otherwise it would wait forever.
     std::thread::park();
 }

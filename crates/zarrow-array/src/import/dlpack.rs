@@ -1,5 +1,5 @@
-//! A DLPack tensor of another library as a [`SharedTensor`]: same address, same strides, the lender's deleter run
-//! when the last view is gone.
+//! Import of a DLPack tensor as a [`SharedTensor`]: same address, same strides. Dropping the last view runs the
+//! producer's deleter.
 //!
 //! Source: the DLPack 1.3 header, and the array API's `from_dlpack`.
 
@@ -12,20 +12,21 @@ use zarrow_dlpack::{
     Managed,
 };
 
-/// The tensor of a versioned struct (DLPack 1.x), read-only where it says so. Nothing is copied.
+/// Imports a versioned struct (DLPack 1.x), read-only if it is flagged so. Nothing is copied.
 ///
 /// # Errors
-/// [`Error::Device`] for memory that the CPU does not have; [`Error::UnknownType`]; [`Error::Misaligned`]. The lender's deleter has then run.
+/// [`Error::Device`] for memory not on the CPU; [`Error::UnknownType`]; [`Error::Misaligned`]. The producer's
+/// deleter has run by then.
 pub fn versioned(foreign: Foreign<DLManagedTensorVersioned>) -> Result<SharedTensor> {
     let read_only = foreign.is_read_only();
     tensor(foreign, read_only)
 }
 
-/// The tensor of a struct of DLPack 0.x, which cannot say whether its memory may be written to: only a lender that
-/// is known always to allow it is `writable`. Nothing is copied.
+/// Imports a struct of DLPack 0.x, which cannot mark memory as read-only. Set `writable` only for producers known
+/// to always allow writes. Nothing is copied.
 ///
 /// # Errors
-/// As [`versioned`].
+/// See [`versioned`].
 pub fn legacy(foreign: Foreign<DLManagedTensor>, writable: bool) -> Result<SharedTensor> {
     tensor(foreign, !writable)
 }
@@ -37,13 +38,14 @@ fn tensor<M: Managed>(foreign: Foreign<M>, read_only: bool) -> Result<SharedTens
     }
     let unknown = |name: String| Error::UnknownType { protocol: "the DLPack", name };
     if dtype.is_sub_byte() && foreign.flags() & IS_SUBBYTE_TYPE_PADDED == 0 {
-        return Err(unknown(format!("{dtype} (several elements a byte)")));
+        return Err(unknown(format!("{dtype} (several elements per byte)")));
     }
     let number = Number::from_dlpack(dtype).ok_or_else(|| unknown(dtype.to_string()))?;
     let (pointer, strides) = (foreign.data().cast(), ForeignStrides::Elements(foreign.strides()));
     let memory = ForeignMemory::check(pointer, foreign.shape(), strides, number.into(), read_only)?;
-    // SAFETY: the lender promised that the elements stay valid until its deleter runs, which it does when the owner is
-    // dropped; a lender without READ_ONLY allows writing, and one of which nothing is known is read-only.
+    // SAFETY: the producer promised that the elements stay valid until its deleter runs, which happens when the
+    // owner is dropped; a producer without READ_ONLY allows writing, and memory of unknown writability is
+    // read-only.
     let tensor = unsafe { SharedTensor::from_foreign(memory, Arc::new(foreign)) };
     if tensor.is_aligned() {
         Ok(tensor)
@@ -52,7 +54,7 @@ fn tensor<M: Managed>(foreign: Foreign<M>, read_only: bool) -> Result<SharedTens
     }
 }
 
-/// Whether the memory is the CPU's: pinned memory is.
+/// Returns whether the memory is on the host; pinned memory is.
 fn is_host(device: DLDevice) -> bool {
     matches!(device.device_type, DLDeviceType::CPU | DLDeviceType::CUDA_HOST | DLDeviceType::ROCM_HOST)
 }
@@ -64,7 +66,7 @@ mod tests {
     use zarrow_dlpack::{DLDataType, Description, Owned, READ_ONLY};
 
     fn lend<M: Managed>(description: Description<'_>, owner: Arc<Vec<i64>>) -> Foreign<M> {
-        // SAFETY: the descriptions of these tests stay within the vector; the pointer is consumed here only.
+        // SAFETY: the descriptions of these tests stay within the vector; the pointer is consumed once, here.
         unsafe { Foreign::from_raw(Owned::new(description, owner).into_raw()).unwrap() }
     }
 
@@ -80,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_comes_in_at_its_address_and_goes_with_its_last_view() {
+    fn memory_is_shared_until_the_last_view_is_dropped() {
         let memory = Arc::new((0..12).collect::<Vec<i64>>());
         let mut lent = description(&memory, &[2, 3], &[-6, 2]);
         // SAFETY: element 6 is inside the vector.
@@ -93,7 +95,7 @@ mod tests {
             tensor.view(&[crate::IndexStep::At(1), crate::IndexStep::Range { start: 2, step: 1, count: 1 }]);
         drop(tensor);
         assert_eq!(Arc::strong_count(&memory), 2);
-        // SAFETY: nobody writes to the vector.
+        // SAFETY: the vector is never written to.
         let copied = unsafe { row.unwrap().copy().unwrap() };
         assert_eq!(Arc::strong_count(&memory), 1);
         // SAFETY: as above.
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_lender_forbids_stays_forbidden() {
+    fn read_only_memory_stays_read_only() {
         let memory = Arc::new(vec![0i64; 4]);
         let lent = || description(&memory, &[4], &[1]);
         let read_only = Description { flags: READ_ONLY, ..lent() };
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_layout_is_refused_and_given_back() {
+    fn unsupported_tensors_are_refused_and_deleted() {
         let memory = Arc::new(vec![0i64; 4]);
         let refused = |change: &dyn Fn(&mut Description<'_>)| {
             let mut lent = description(&memory, &[2], &[1]);
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_comes_back() {
+    fn every_number_round_trips() {
         for number in Number::ALL.iter().filter(|number| number.names().dlpack.is_some()) {
             let buffer = Buffer::zeroed(2 * number.names().item_size).unwrap();
             let ours = Tensor::new(buffer, vec![2], (*number).into()).unwrap().into_shared().unwrap();

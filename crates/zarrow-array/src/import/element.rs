@@ -1,15 +1,15 @@
-//! What one element of foreign memory is, as PEP 3118 formats (`<f`, `3w`) and NumPy's type strings (`>f4`) say.
+//! Element types of foreign memory, from PEP 3118 formats (`<f`, `3w`) and NumPy's type strings (`>f4`).
 //!
 //! Source: PEP 3118 and the `struct` module; NumPy, "The array interface protocol", `typestr`.
 
 use crate::dtype::{DataType, Number, TimeUnit};
 
-/// A type, and the byte order in which the elements lie.
+/// A type and its byte order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
     /// The type.
     pub dtype: DataType,
-    /// Whether its words lie in the byte order that the machine does not have.
+    /// Whether the elements are not native-endian.
     pub is_swapped: bool,
 }
 
@@ -20,10 +20,10 @@ impl Element {
         Element { dtype, is_swapped }
     }
 
-    /// The element of a buffer; `None` where no type here is like it: objects, structures, numbers of other sizes.
+    /// Parses a buffer's format; `None` for unsupported types: objects, structures, numbers of other sizes.
     ///
-    /// The sizes of C's types are those that `item_size` says: ctypes writes the letters of native sizes with the
-    /// sign of standard ones.
+    /// `item_size` decides the size of C types: ctypes writes letters of native sizes together with the prefix of
+    /// standard sizes.
     ///
     /// ```
     /// use zarrow_array::{Number, import::element::Element};
@@ -59,7 +59,7 @@ impl Element {
         (item_size > 0 && dtype.item_size() == Some(item_size)).then(|| Element::new(dtype, order))
     }
 
-    /// The element of an array that NumPy's type string describes; `None` where no type here is like it.
+    /// Parses NumPy's type string of an array; `None` for unsupported types.
     ///
     /// ```
     /// use zarrow_array::{DataType, TimeUnit, import::element::Element};
@@ -79,7 +79,8 @@ impl Element {
 }
 
 impl DataType {
-    /// The type that NumPy calls `code` (`f4`, `M8[10us]`, `U5`): the inverse of [`numpy_code`](Self::numpy_code).
+    /// Returns the type that NumPy calls `code` (`f4`, `M8[10us]`, `U5`); the inverse of
+    /// [`numpy_code`](Self::numpy_code).
     #[must_use]
     pub fn from_numpy_code(code: &str) -> Option<DataType> {
         let length = |digits: &str| digits.parse().ok().filter(|length| *length > 0);
@@ -96,7 +97,7 @@ impl DataType {
     }
 }
 
-/// The unit and scale of `8[10us]`; without brackets there is no unit.
+/// Returns the unit and scale of `8[10us]`; without brackets the unit is generic.
 fn time(text: &str) -> Option<(TimeUnit, u32)> {
     let text = text.strip_prefix('8')?;
     if text.is_empty() {
@@ -105,7 +106,7 @@ fn time(text: &str) -> Option<(TimeUnit, u32)> {
     let text = text.strip_prefix('[')?.strip_suffix(']')?;
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (scale, unit) = text.split_at(digits);
-    // NumPy keeps the scale in a C int.
+    // NumPy stores the scale in a C int.
     let scale = if scale.is_empty() { 1 } else { scale.parse::<i32>().ok().filter(|scale| *scale > 0)? };
     Some((TimeUnit::from_code(unit)?, scale.unsigned_abs()))
 }
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_with_a_name_comes_back() {
+    fn every_named_type_round_trips() {
         for number in Number::ALL {
             let names = number.names();
             if let Some(format) = names.pep3118 {
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_of_the_buffer() {
+    fn the_item_size_decides_the_size() {
         assert_eq!(Element::of_format(b"l", 4).unwrap().dtype, Number::Int32.into());
         assert_eq!(Element::of_format(b"<L", 8).unwrap().dtype, Number::UInt64.into());
         assert_eq!(Element::of_format(b"3s", 3).unwrap().dtype, DataType::NullTerminatedBytes { length: 3 });
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_order_matters_where_there_is_one() {
+    fn only_multi_byte_words_have_a_byte_order() {
         let foreign = if cfg!(target_endian = "big") { "<" } else { ">" };
         assert!(Element::of_type_string(&format!("{foreign}i2")).unwrap().is_swapped);
         assert!(Element::of_format(format!("{foreign}3w").as_bytes(), 12).unwrap().is_swapped);

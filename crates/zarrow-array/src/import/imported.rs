@@ -1,4 +1,4 @@
-//! What an import gives: one of the four layouts, in memory that others may hold too.
+//! Result of an import: one of the four layouts, in shared memory.
 
 use crate::Buffer;
 use crate::dtype::DataType;
@@ -6,23 +6,23 @@ use crate::error::Result;
 use crate::layout::{MaskedVariable, SharedTensor, Variable};
 use crate::mask::Mask;
 
-/// One of the four layouts, in memory that others may hold too.
+/// One of the four layouts, in memory that may be shared with other libraries.
 ///
-/// What lies in the data of a masked layout where an element is missing is the producer's, and may be anything.
+/// In masked layouts, the data of missing elements are the producer's, and may be anything.
 #[derive(Debug, Clone)]
 pub enum Imported {
-    /// Elements of a fixed size.
+    /// Fixed-size elements.
     Tensor(SharedTensor),
-    /// Strings or bytes of any length.
+    /// Variable-length strings or bytes.
     Variable(Variable),
-    /// Elements of a fixed size, and the mask of as many that says which are missing.
+    /// Fixed-size elements and a mask of the same length.
     MaskedTensor(SharedTensor, Mask),
-    /// Strings or bytes of any length, some of them missing.
+    /// Variable-length strings or bytes with a mask.
     MaskedVariable(MaskedVariable),
 }
 
 impl Imported {
-    /// The type of the elements, without the `optional` of a masked layout.
+    /// Returns the element type, without the `optional` of a masked layout.
     #[must_use]
     pub fn dtype(&self) -> &DataType {
         match self {
@@ -32,7 +32,7 @@ impl Imported {
         }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -42,18 +42,18 @@ impl Imported {
         }
     }
 
-    /// The same elements in memory of their own, which nobody else holds.
+    /// Copies the elements to memory that is not shared.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     ///
     /// # Safety
-    /// Nobody writes to the memory during the call.
+    /// The memory must not be written to during the call.
     pub unsafe fn copy(&self) -> Result<Imported> {
         let variable = |variable: &Variable| {
             let (offsets, data) = variable.parts();
             let (offsets, data) = (Buffer::copy_of(offsets)?, Buffer::copy_of(data)?);
-            // SAFETY: the same bytes, whose rules were established when `variable` was made.
+            // SAFETY: the same bytes were checked when `variable` was made.
             Ok(unsafe {
                 Variable::new_unchecked(offsets, data, variable.shape().to_vec(), variable.dtype().clone())
             })

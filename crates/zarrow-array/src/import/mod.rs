@@ -1,7 +1,7 @@
-//! From the protocols of other libraries to the four layouts, over the memory where it lies.
+//! Import from other libraries to the four layouts, without a copy.
 //!
-//! Nothing that a producer says is trusted: extents, strides, addresses and types are checked before a byte is read, and
-//! what fails the check is an error. That the addresses are the producer's memory is its promise.
+//! The producer's description is not trusted: extents, strides, addresses and types are checked before a byte is
+//! read, and failures are errors. That the addresses belong to the producer's memory is its promise.
 
 pub mod arrow;
 pub mod dlpack;

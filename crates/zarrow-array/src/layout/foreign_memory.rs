@@ -1,10 +1,10 @@
-//! Where another library says that its elements lie, checked before it is used.
+//! Checked description of memory of another library.
 //!
-//! 1. Extents are at least 0, and their product in bytes fits into memory. Zeros count as ones, so that every C-order
-//!    stride fits too.
-//! 2. Strides become numbers of elements. An axis that is never stepped along (of one element, or of an empty tensor)
-//!    gets the C-order stride, whatever its own is.
-//! 3. The first and the last element lie at addresses that are not NULL and do not wrap.
+//! 1. Extents are at least 0, and their product in bytes fits into memory. Zeros count as ones, so that every
+//!    C-order stride fits too.
+//! 2. Strides are converted to elements. Axes of length 1 and all axes of empty tensors get the C-order stride,
+//!    whatever their own stride is.
+//! 3. The addresses of the first and the last element are not NULL and do not wrap.
 
 use crate::alignment::HOST_ALIGNMENT;
 use crate::dtype::DataType;
@@ -12,18 +12,18 @@ use crate::error::{Error, Result};
 use crate::shape::Axes;
 use std::ptr::NonNull;
 
-/// The distances of neighbours, as a protocol has them.
+/// Strides in the form of a protocol.
 #[derive(Debug, Clone, Copy)]
 pub enum ForeignStrides<'a> {
     /// In elements.
     Elements(&'a [i64]),
     /// In bytes.
     Bytes(&'a [i64]),
-    /// Those of C order.
+    /// C order.
     COrder,
 }
 
-/// Elements that another library lends, whose description was checked.
+/// Borrowed elements of another library, with a checked description.
 ///
 /// ```
 /// use zarrow_array::{Error, ForeignMemory, ForeignStrides, Number};
@@ -45,11 +45,11 @@ pub struct ForeignMemory {
 }
 
 impl ForeignMemory {
-    /// The elements of `dtype`, the one at index 0 of every axis at `pointer`.
+    /// Checks a tensor of `dtype` with its first element (index 0 of every axis) at `pointer`.
     ///
     /// # Errors
-    /// [`Error::NoSuchType`] for a type without a fixed size; [`Error::BadView`] for a negative extent, strides
-    /// that are not one for each axis, elements at NULL or beyond the addresses; [`Error::UnevenStride`];
+    /// [`Error::NoSuchType`] for a type without a fixed size; [`Error::BadView`] for a negative extent, a wrong
+    /// number of strides, or elements at NULL or beyond the address space; [`Error::UnevenStride`];
     /// [`Error::ShapeOverflow`].
     pub fn check(
         pointer: *mut u8,
@@ -66,7 +66,7 @@ impl ForeignMemory {
             return Err(Error::NoSuchType { protocol: "a tensor", dtype });
         };
         let strides = normal_strides(pointer, shape, strides, item_size)?;
-        // No element of a tensor without elements is read; the address is one that every type may lie at.
+        // An empty tensor is never read; this address is aligned for every type.
         let nowhere = || NonNull::new(std::ptr::without_provenance_mut(HOST_ALIGNMENT));
         let pointer = NonNull::new(pointer).or_else(nowhere).unwrap_or(NonNull::dangling());
         Ok(ForeignMemory { pointer, shape: shape.into(), strides, dtype, item_size, read_only })
@@ -108,7 +108,7 @@ fn normal_strides(
     if shape.contains(&0) {
         return Ok(normal);
     }
-    // Without strides the elements reach as far as there are any.
+    // Without strides the elements are contiguous.
     let (mut low, mut high) = (0i64, if given.is_some() { 1 } else { step });
     if let Some((given, unit)) = given {
         for ((extent, stride), normal) in shape.iter().zip(given).zip(&mut normal) {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_are_errors() {
+    fn malformed_descriptions_are_errors() {
         use ForeignStrides::{Bytes, COrder, Elements};
         let half = i64::MAX / 2;
         assert!(matches!(check(&[-1], COrder), Err(Error::BadView(_))));

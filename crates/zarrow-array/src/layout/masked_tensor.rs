@@ -1,13 +1,13 @@
-//! A tensor some of whose elements are missing.
+//! A tensor with missing elements.
 
 use crate::error::{Error, Result};
 use crate::layout::Tensor;
 use crate::mask::Mask;
 
-/// A [`Tensor`] and a [`Mask`] of as many elements.
+/// A [`Tensor`] and a [`Mask`] of the same length.
 ///
-/// What lies in the data where the mask says missing is zero bytes in an optional type, and what was stored where an
-/// element is missing for another reason: never a leftover.
+/// The data of missing elements is never leftover memory: it is zero bytes in an optional type, otherwise the
+/// stored bytes.
 #[derive(Debug)]
 pub struct MaskedTensor {
     data: Tensor,
@@ -15,10 +15,10 @@ pub struct MaskedTensor {
 }
 
 impl MaskedTensor {
-    /// A masked tensor of both parts.
+    /// Creates a masked tensor.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where the mask has another number of elements than the data.
+    /// [`Error::LengthMismatch`] if the lengths of mask and data differ.
     pub fn new(data: Tensor, mask: Mask) -> Result<MaskedTensor> {
         let expected = crate::shape::nbytes(data.shape(), 1)?;
         let actual = mask.missing().len();
@@ -28,19 +28,19 @@ impl MaskedTensor {
         Ok(MaskedTensor { data, mask })
     }
 
-    /// The elements.
+    /// Returns the elements.
     #[must_use]
     pub fn data(&self) -> &Tensor {
         &self.data
     }
 
-    /// Which elements are missing.
+    /// Returns the mask.
     #[must_use]
     pub fn mask(&self) -> &Mask {
         &self.mask
     }
 
-    /// Both parts, nothing copied.
+    /// Returns both parts without a copy.
     #[must_use]
     pub fn into_parts(self) -> (Tensor, Mask) {
         (self.data, self.mask)

@@ -1,4 +1,4 @@
-//! Strings or bytes of any length, some of which are missing.
+//! Variable-length strings or bytes with missing elements.
 
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
@@ -6,9 +6,9 @@ use crate::layout::Variable;
 use crate::mask::Mask;
 use crate::shape;
 
-/// A [`Variable`] and a [`Mask`] of as many elements.
+/// A [`Variable`] and a [`Mask`] of the same length.
 ///
-/// A missing element of an optional type has no bytes; one that is missing for another reason has those that were stored.
+/// Missing elements have no bytes in an optional type, otherwise the stored bytes.
 #[derive(Debug, Clone)]
 pub struct MaskedVariable {
     data: Variable,
@@ -16,10 +16,10 @@ pub struct MaskedVariable {
 }
 
 impl MaskedVariable {
-    /// A masked array of both parts.
+    /// Creates a masked array.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where the mask has another number of elements than the data.
+    /// [`Error::LengthMismatch`] if the lengths of mask and data differ.
     pub fn new(data: Variable, mask: Mask) -> Result<MaskedVariable> {
         let (expected, actual) = (data.size(), mask.missing().len());
         if actual != expected {
@@ -28,22 +28,22 @@ impl MaskedVariable {
         Ok(MaskedVariable { data, mask })
     }
 
-    /// The elements.
+    /// Returns the elements.
     #[must_use]
     pub fn data(&self) -> &Variable {
         &self.data
     }
 
-    /// Which elements are missing.
+    /// Returns the mask.
     #[must_use]
     pub fn mask(&self) -> &Mask {
         &self.mask
     }
 
-    /// The elements, with `value` for each that is missing, in memory of their own.
+    /// Copies the elements, with `value` in place of missing elements.
     ///
     /// # Errors
-    /// [`Error::NotUtf8`] where the elements are text and `value` is not; [`Error::OutOfMemory`].
+    /// [`Error::NotUtf8`] if the elements are text and `value` is not; [`Error::OutOfMemory`].
     ///
     /// ```
     /// use zarrow_array::{Buffer, DataType, Mask, MaskedVariable, Variable};

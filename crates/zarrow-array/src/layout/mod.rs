@@ -1,4 +1,4 @@
-//! The four memory layouts that a Zarr array decodes to.
+//! The four memory layouts of decoded Zarr arrays.
 
 mod foreign_memory;
 mod masked_tensor;
@@ -22,21 +22,21 @@ pub(crate) use words::Word;
 use crate::dtype::DataType;
 use crate::{Error, Result};
 
-/// A decoded array: one of the four layouts.
+/// A decoded array in one of the four layouts.
 #[derive(Debug)]
 pub enum DecodedArray {
-    /// Elements of a fixed size.
+    /// Fixed-size elements.
     Tensor(Tensor),
-    /// Strings or bytes of any length.
+    /// Variable-length strings or bytes.
     Variable(Variable),
-    /// Elements of a fixed size, some of them missing.
+    /// Fixed-size elements with a mask.
     MaskedTensor(MaskedTensor),
-    /// Strings or bytes of any length, some of them missing.
+    /// Variable-length strings or bytes with a mask.
     MaskedVariable(MaskedVariable),
 }
 
 impl DecodedArray {
-    /// Extents, outermost axis first.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         match self {
@@ -47,10 +47,10 @@ impl DecodedArray {
         }
     }
 
-    /// The tensor.
+    /// Returns the tensor.
     ///
     /// # Errors
-    /// [`Error::OtherLayout`] where it is another of the layouts.
+    /// [`Error::OtherLayout`] if the array has another layout.
     ///
     /// ```
     /// use zarrow_array::{DecodedArray, Tensor};
@@ -65,10 +65,10 @@ impl DecodedArray {
         }
     }
 
-    /// The strings or bytes.
+    /// Returns the strings or bytes.
     ///
     /// # Errors
-    /// [`Error::OtherLayout`] where it is another of the layouts.
+    /// [`Error::OtherLayout`] if the array has another layout.
     pub fn into_variable(self) -> Result<Variable> {
         match self {
             DecodedArray::Variable(variable) => Ok(variable),
@@ -76,10 +76,10 @@ impl DecodedArray {
         }
     }
 
-    /// The tensor and its mask.
+    /// Returns the tensor and its mask.
     ///
     /// # Errors
-    /// [`Error::OtherLayout`] where it is another of the layouts.
+    /// [`Error::OtherLayout`] if the array has another layout.
     pub fn into_masked_tensor(self) -> Result<MaskedTensor> {
         match self {
             DecodedArray::MaskedTensor(masked) => Ok(masked),
@@ -87,10 +87,10 @@ impl DecodedArray {
         }
     }
 
-    /// The strings or bytes and their mask.
+    /// Returns the strings or bytes and their mask.
     ///
     /// # Errors
-    /// [`Error::OtherLayout`] where it is another of the layouts.
+    /// [`Error::OtherLayout`] if the array has another layout.
     pub fn into_masked_variable(self) -> Result<MaskedVariable> {
         match self {
             DecodedArray::MaskedVariable(masked) => Ok(masked),
@@ -108,7 +108,7 @@ impl DecodedArray {
         Error::OtherLayout { expected, found, dtype: self.dtype().clone() }
     }
 
-    /// The type of the elements, without the `optional` of a masked layout.
+    /// Returns the element type, without the `optional` of a masked layout.
     #[must_use]
     pub fn dtype(&self) -> &DataType {
         match self {

@@ -1,7 +1,7 @@
-//! The tensor that several libraries hold at once: raw memory, kept alive by a counted owner.
+//! A tensor shared by several libraries: raw memory, kept alive by a reference-counted owner.
 //!
-//! Whoever holds a view of it may write at any time, so that it lends no safe slice: it gives a pointer, and
-//! a slice by an `unsafe fn`.
+//! Any holder of a view may write at any time, so there are no safe slices, only a pointer and an `unsafe fn` for a
+//! slice.
 
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::dtype::DataType;
@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A strided view of memory that an owner, shared by all views, keeps alive.
+/// A strided view of memory with a shared owner.
 ///
 /// A clone is another view of the same memory.
 ///
@@ -39,7 +39,7 @@ pub struct SharedTensor {
     mapped: bool,
 }
 
-// SAFETY: the pointer is only given out raw; whoever dereferences it answers for races, as with NumPy's memory.
+// SAFETY: the pointer is only handed out raw; code that dereferences it is responsible for races, as with NumPy.
 unsafe impl Send for SharedTensor {}
 // SAFETY: as above.
 unsafe impl Sync for SharedTensor {}
@@ -51,13 +51,13 @@ impl SharedTensor {
         Self::from_owner(Arc::new(buffer), pointer, extents, dtype, read_only)
     }
 
-    /// A C-contiguous tensor in memory that is a map of files.
+    /// Creates a C-contiguous tensor over memory-mapped files.
     ///
     /// # Errors
     /// [`Error::ShapeOverflow`].
     ///
     /// # Safety
-    /// As long as `owner` lives, the bytes of `extents` and `dtype` from `pointer` on may be read and written.
+    /// The bytes of `extents` and `dtype` from `pointer` must be readable and writable while `owner` lives.
     pub unsafe fn from_map(
         owner: Arc<dyn Send + Sync>,
         pointer: NonNull<u8>,
@@ -68,10 +68,10 @@ impl SharedTensor {
         Ok(SharedTensor { mapped: true, ..Self::from_owner(owner, pointer, extents, dtype, false)? })
     }
 
-    /// A read-only view of bytes that stay as they are.
+    /// Creates a read-only view of immutable bytes.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where the buffer is shorter or longer than shape and type ask for.
+    /// [`Error::LengthMismatch`] if the length of the buffer does not match shape and type.
     pub fn read_only(bytes: &SharedBytes, extents: &[u64], dtype: DataType) -> Result<SharedTensor> {
         let expected = shape::nbytes(extents, dtype.item_size().unwrap_or(0))?;
         if expected != bytes.len() {
@@ -80,11 +80,11 @@ impl SharedTensor {
         Self::from_owner(bytes.owner(), bytes.pointer(), extents, dtype, true)
     }
 
-    /// A tensor in memory of another library. Nothing is copied.
+    /// Creates a tensor over memory of another library. Nothing is copied.
     ///
     /// # Safety
-    /// As long as `owner` lives, every byte that the elements lie in may be read by any thread, and be written to
-    /// unless it is read-only.
+    /// While `owner` lives, every byte of the elements must be readable by any thread, and writable unless the
+    /// memory is read-only.
     #[must_use]
     pub unsafe fn from_foreign(memory: ForeignMemory, owner: Arc<dyn Send + Sync>) -> SharedTensor {
         let ForeignMemory { pointer, shape, strides, dtype, item_size, read_only } = memory;
@@ -104,72 +104,72 @@ impl SharedTensor {
         Ok(SharedTensor { owner, pointer, layout, dtype, item_size, read_only, mapped: false })
     }
 
-    /// The address of the first element. Memory of an empty tensor has no element to read.
+    /// Returns the address of the first element. It must not be read if the tensor is empty.
     #[must_use]
     pub fn pointer(&self) -> NonNull<u8> {
         self.pointer
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         self.layout.shape()
     }
 
-    /// Distances of neighbours on each axis, in elements.
+    /// Returns the strides in elements.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
         self.layout.strides()
     }
 
-    /// The type of the elements.
+    /// Returns the element type.
     #[must_use]
     pub fn dtype(&self) -> &DataType {
         &self.dtype
     }
 
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     #[must_use]
     pub fn item_size(&self) -> usize {
         self.item_size
     }
 
-    /// Whether no face of this memory may write to it.
+    /// Returns whether exports of this memory must be read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Whether the memory is a map of files, and was not read from them.
+    /// Returns whether the memory is a file mapping.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.mapped
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
         self.layout.size()
     }
 
-    /// The elements' bytes, were they contiguous.
+    /// Returns the bytes of all elements without gaps.
     #[must_use]
     pub fn nbytes(&self) -> usize {
         self.size() * self.item_size
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Returns whether the elements are C-contiguous.
     #[must_use]
     pub fn is_c_contiguous(&self) -> bool {
         self.layout.is_c_contiguous()
     }
 
-    /// Whether each element lies at a multiple of its word's size, as other libraries' C code asks; memory of
-    /// another library may not.
+    /// Returns whether all elements are aligned for their word size, as C code of other libraries expects. Foreign
+    /// memory may be misaligned.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         let word = match self.dtype {
-            // Fields lie anywhere, as in NumPy.
+            // Fields may be misaligned, as in NumPy.
             DataType::Struct(_) => 1,
             ref plain => plain.word_size().max(1),
         };
@@ -180,16 +180,16 @@ impl SharedTensor {
         self.size() == 0 || (self.pointer.as_ptr().addr().is_multiple_of(word) && steps_align())
     }
 
-    /// What keeps the memory alive: holding a clone is enough.
+    /// Returns the owner of the memory. Holding a clone keeps the memory alive.
     #[must_use]
     pub fn owner(&self) -> Arc<dyn Send + Sync> {
         Arc::clone(&self.owner)
     }
 
-    /// The bytes of a contiguous tensor; `None` where there are gaps.
+    /// Returns the bytes of a contiguous tensor; `None` if there are gaps.
     ///
     /// # Safety
-    /// Nobody writes to the memory while the slice lives.
+    /// The memory must not be written to while the slice lives.
     #[must_use]
     pub unsafe fn bytes(&self) -> Option<&[u8]> {
         if !self.is_c_contiguous() {
@@ -200,47 +200,46 @@ impl SharedTensor {
         Some(unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.nbytes()) })
     }
 
-    /// A view by basic indexing, of the same memory: one step for each axis, and [`IndexStep::New`] anywhere.
+    /// Returns a view by basic indexing: one step per axis, and [`IndexStep::New`] anywhere.
     ///
     /// # Errors
-    /// [`Error::BadView`] where a position lies outside its axis, or the steps are not one for each axis.
+    /// [`Error::BadView`] if a position is outside its axis, or the number of steps is wrong.
     pub fn view(&self, steps: &[IndexStep]) -> Result<SharedTensor> {
         let (offset, layout) = self.layout.view(steps)?;
         Ok(self.with_layout(offset, layout))
     }
 
-    /// The same memory with its axes in another order.
+    /// Permutes the axes without a copy.
     ///
     /// # Errors
-    /// [`Error::BadView`] where `axes` is not a permutation.
+    /// [`Error::BadView`] if `axes` is not a permutation.
     pub fn transpose(&self, axes: &[usize]) -> Result<SharedTensor> {
         Ok(self.with_layout(0, self.layout.transpose(axes)?))
     }
 
-    /// The same memory with another shape of as many elements.
+    /// Changes the shape without a copy.
     ///
     /// # Errors
-    /// [`Error::BadView`] where the number of elements differs, [`Error::NeedsCopy`] where no strides over the
-    /// same memory have that shape.
+    /// [`Error::BadView`] if the number of elements differs, [`Error::NeedsCopy`] if no strides give that shape.
     pub fn reshape(&self, shape: &[i64]) -> Result<SharedTensor> {
         Ok(self.with_layout(0, self.layout.reshape(shape)?))
     }
 
-    /// The same memory as elements of another type of the same size.
+    /// Reinterprets the memory as another type of the same size.
     ///
     /// # Errors
-    /// [`Error::BadView`] where the sizes differ.
+    /// [`Error::BadView`] if the sizes differ.
     pub fn cast(&self, dtype: DataType) -> Result<SharedTensor> {
         if dtype.item_size() != Some(self.item_size) {
-            return Err(Error::BadView(format!("{} and {dtype} differ in size", self.dtype)));
+            return Err(Error::BadView(format!("cannot view {} as {dtype}: their sizes differ", self.dtype)));
         }
         Ok(SharedTensor { dtype, ..self.clone() })
     }
 
-    /// A contiguous tensor with memory of its own and the same elements.
+    /// Copies the elements to a contiguous tensor in new memory.
     ///
     /// # Safety
-    /// Nobody writes to the memory during the call.
+    /// The memory must not be written to during the call.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -255,20 +254,20 @@ impl SharedTensor {
         SharedTensor::from_buffer(buffer, &extents, self.dtype.clone())
     }
 
-    /// Fills `target` with the elements, side by side in C order.
+    /// Copies the elements to `target` in C order.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] where `target` has another length than all elements.
+    /// [`Error::LengthMismatch`] if `target` does not have the size of all elements.
     ///
     /// # Safety
-    /// Nobody writes to the memory during the call.
+    /// The memory must not be written to during the call.
     pub unsafe fn copy_into(&self, target: &mut [MaybeUninit<u8>]) -> Result<()> {
         let (expected, actual) = (self.nbytes(), target.len());
         if expected != actual {
             return Err(Error::LengthMismatch { what: "the memory to copy to", expected, actual });
         }
-        // SAFETY: the elements lie inside the owner's memory (every constructor checked that), which `target`, lent
-        // to the caller alone, is no part of; the caller rules out writers.
+        // SAFETY: the elements are inside the owner's memory (every constructor checked that), and `target`,
+        // borrowed mutably by the caller, does not overlap it; the caller rules out writers.
         unsafe { copy_elements(self.pointer.as_ptr(), self.shape(), self.strides(), self.item_size, target) };
         Ok(())
     }
@@ -276,8 +275,8 @@ impl SharedTensor {
     /// `offset` is in elements; the layout's methods checked that it stays inside the memory.
     fn with_layout(&self, offset: i64, layout: StridedLayout) -> SharedTensor {
         let byte_offset = offset as isize * self.item_size as isize;
-        // SAFETY: `StridedLayout` checked every position against its axis, so that the first element of the view
-        // lies inside the owner's memory (or the view is empty, with offset 0).
+        // SAFETY: `StridedLayout` checked every position against its axis, so the view's first element is inside
+        // the owner's memory (or the view is empty, with offset 0).
         let pointer = unsafe { self.pointer.offset(byte_offset) };
         SharedTensor {
             owner: Arc::clone(&self.owner),

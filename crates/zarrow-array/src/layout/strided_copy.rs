@@ -1,7 +1,7 @@
-//! Elements with gaps, or in another order, into memory where they lie side by side in C order.
+//! Copy of strided elements to contiguous memory in C order.
 //!
-//! 1. Axes of one element are left out, and axes that step through memory as one are merged.
-//! 2. What is left of the last axis is one run of bytes where its elements are neighbours, else single elements.
+//! 1. Axes of length 1 are dropped, and adjacent axes with one common stride are merged.
+//! 2. The last remaining axis is copied as one run of bytes if its elements are adjacent, else element by element.
 //! 3. The other axes count like the digits of a number.
 
 use std::mem::MaybeUninit;
@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 /// Fills `target` with the elements of the strided memory at `source`; strides are in elements.
 ///
 /// # Safety
-/// Every element lies in memory that may be read, and that nobody writes to meanwhile; `target` has the bytes of all
-/// elements and overlaps none of them.
+/// Every element must be in readable memory without concurrent writes; `target` must have the size of all elements
+/// and overlap none of them.
 pub(super) unsafe fn copy_elements(
     source: *const u8,
     shape: &[i64],
@@ -31,8 +31,8 @@ pub(super) unsafe fn copy_elements(
     loop {
         for number in 0..count as isize {
             let Some(place) = runs.next() else { return };
-            // SAFETY: `start` is the first element of a row and `number` lies inside the row, so that the run lies in
-            // the source's memory; `place` has as many bytes and is no part of it.
+            // SAFETY: `start` is the first element of a row and `number` is inside the row, so the run is inside
+            // the source's memory; `place` has the run's size and does not overlap it.
             unsafe { copy_run(start.offset(number * step), place) };
         }
         // Step 3.
@@ -67,10 +67,10 @@ fn merged(shape: &[i64], strides: &[i64]) -> Vec<(i64, i64)> {
     axes
 }
 
-/// Copies as many bytes as `place` has, by one instruction where they are those of a number.
+/// Fills `place` from `source`, by a single instruction if the size is that of a number.
 ///
 /// # Safety
-/// So many bytes may be read at `source`, and are no part of `place`.
+/// `place.len()` bytes must be readable at `source`, and must not overlap `place`.
 unsafe fn copy_run(source: *const u8, place: &mut [MaybeUninit<u8>]) {
     macro_rules! sized {
         ($($size:literal)+) => {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The plain oracle: element by element.
+    /// A simple reference: element by element.
     fn expected(source: &[u8], origin: i64, shape: &[i64], strides: &[i64], item_size: usize) -> Vec<u8> {
         let mut offsets = vec![origin];
         for (extent, stride) in shape.iter().zip(strides) {
@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn elements_come_in_their_order(
+        fn elements_are_copied_in_c_order(
             axes in prop::collection::vec((0i64..5, -6i64..7), 0..4),
             item_size in prop::sample::select(vec![1usize, 2, 3, 4, 8, 12, 16]),
         ) {
@@ -120,7 +120,7 @@ mod tests {
             let source: Vec<u8> = (0..size as usize * item_size).map(|at| at as u8).collect();
             let expected = expected(&source, origin, &shape, &strides, item_size);
             let mut target = vec![MaybeUninit::new(0xa5); expected.len()];
-            // SAFETY: the source has every element from the lowest to the highest, and nobody else has it.
+            // SAFETY: the source has every element from the lowest to the highest, and is not shared.
             unsafe {
                 let first = source.as_ptr().add(origin as usize * item_size);
                 copy_elements(first, &shape, &strides, item_size, &mut target);

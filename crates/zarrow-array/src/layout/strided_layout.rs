@@ -1,11 +1,11 @@
-//! Where the elements of a tensor lie from its first one on: extents and strides, whatever memory they are of.
+//! Shape and strides of a tensor, independent of its memory.
 
 use crate::error::{Error, Result};
 use crate::shape::{self, Axes};
 
-/// The extents and strides of a tensor, in elements.
+/// Shape and strides of a tensor, in elements.
 ///
-/// Views of a layout are checked against it, so that what lay inside the memory stays inside.
+/// Views are checked against their layout, so they never exceed its memory.
 ///
 /// ```
 /// use zarrow_array::{IndexStep, StridedLayout};
@@ -19,35 +19,35 @@ pub struct StridedLayout {
     strides: Axes<i64>,
 }
 
-/// What a view does with one axis.
+/// How a view indexes one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexStep {
-    /// Takes one position and drops the axis.
+    /// Selects one position and drops the axis.
     At(i64),
-    /// Takes `count` positions from `start` on, `step` apart (any sign, not 0).
+    /// Selects `count` positions from `start`, `step` apart (any sign, not 0).
     Range {
-        /// The first position.
+        /// First position.
         start: i64,
-        /// The distance of neighbours.
+        /// Distance between positions.
         step: i64,
-        /// How many.
+        /// Number of positions.
         count: i64,
     },
-    /// Adds an axis of one position.
+    /// Inserts an axis of length 1.
     New,
 }
 
 impl StridedLayout {
-    /// The layout of elements of which the caller knows that they lie inside some memory.
+    /// Creates a layout. The caller must ensure that its elements are inside the memory it is used for.
     #[must_use]
     pub fn new(shape: Axes<i64>, strides: Axes<i64>) -> StridedLayout {
         StridedLayout { shape, strides }
     }
 
-    /// Elements in C order without gaps.
+    /// Creates the layout of C-contiguous elements.
     ///
     /// # Errors
-    /// [`Error::ShapeOverflow`] where an extent or a stride does not fit.
+    /// [`Error::ShapeOverflow`] if an extent or a stride does not fit.
     pub fn c_order(extents: &[u64]) -> Result<StridedLayout> {
         let overflow = || Error::ShapeOverflow { shape: extents.to_vec(), item_size: 1 };
         if extents.iter().any(|extent| i64::try_from(*extent).is_err()) {
@@ -58,39 +58,39 @@ impl StridedLayout {
         Ok(StridedLayout { shape, strides: strides.into() })
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         &self.shape
     }
 
-    /// Distances of neighbours on each axis, in elements.
+    /// Returns the strides in elements.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
         &self.strides
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
-        // Whoever made the layout checked the product; that of an empty tensor's other extents may not fit.
+        // The product was checked on creation; but if an extent is 0, the product of the others may overflow.
         if self.shape.contains(&0) { 0 } else { self.shape.iter().map(|extent| *extent as usize).product() }
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Returns whether the elements are C-contiguous.
     #[must_use]
     pub fn is_c_contiguous(&self) -> bool {
         shape::is_c_contiguous(&self.shape, &self.strides)
     }
 
-    /// A view by basic indexing, and the element that it begins with, counted from the layout's first one: one step for
-    /// each axis, and [`IndexStep::New`] anywhere.
+    /// Returns a view by basic indexing, and the offset of its first element: one step per axis, and
+    /// [`IndexStep::New`] anywhere.
     ///
     /// # Errors
-    /// [`Error::BadView`] where a position lies outside its axis, or the steps are not one for each axis.
+    /// [`Error::BadView`] if a position is outside its axis, or the number of steps is wrong.
     pub fn view(&self, steps: &[IndexStep]) -> Result<(i64, StridedLayout)> {
         let outside =
-            |axis: usize| Error::BadView(format!("index outside axis {axis} of shape {:?}", self.shape));
+            |axis: usize| Error::BadView(format!("index is outside axis {axis} of shape {:?}", self.shape));
         let (mut shape, mut strides) = (Axes::new(), Axes::new());
         let (mut offset, mut axis) = (0i64, 0usize);
         let empty_result = steps.iter().any(|step| matches!(step, IndexStep::Range { count: 0, .. }));
@@ -127,36 +127,40 @@ impl StridedLayout {
             axis += 1;
         }
         if axis != self.shape.len() {
-            return Err(Error::BadView(format!("{axis} indices for {} axes", self.shape.len())));
+            return Err(Error::BadView(format!("got {axis} indices for {} axes", self.shape.len())));
         }
         let offset = if empty_result { 0 } else { offset };
         Ok((offset, StridedLayout { shape, strides }))
     }
 
-    /// The same elements with their axes in another order.
+    /// Permutes the axes.
     ///
     /// # Errors
-    /// [`Error::BadView`] where `axes` is not a permutation.
+    /// [`Error::BadView`] if `axes` is not a permutation.
     pub fn transpose(&self, axes: &[usize]) -> Result<StridedLayout> {
         let mut seen = vec![false; self.shape.len()];
         for axis in axes {
             match seen.get_mut(*axis) {
                 Some(seen) if !*seen => *seen = true,
-                _ => return Err(Error::BadView(format!("{axes:?} is not an order of {} axes", seen.len()))),
+                _ => {
+                    return Err(Error::BadView(format!(
+                        "{axes:?} is not a permutation of {} axes",
+                        seen.len()
+                    )));
+                }
             }
         }
         if axes.len() != seen.len() {
-            return Err(Error::BadView(format!("{axes:?} is not an order of {} axes", seen.len())));
+            return Err(Error::BadView(format!("{axes:?} is not a permutation of {} axes", seen.len())));
         }
         let pick = |values: &[i64]| axes.iter().map(|axis| values[*axis]).collect();
         Ok(StridedLayout { shape: pick(&self.shape), strides: pick(&self.strides) })
     }
 
-    /// The same elements with another shape.
+    /// Changes the shape without moving elements.
     ///
     /// # Errors
-    /// [`Error::BadView`] where the number of elements differs, [`Error::NeedsCopy`] where no strides over the
-    /// same memory have that shape.
+    /// [`Error::BadView`] if the number of elements differs, [`Error::NeedsCopy`] if no strides give that shape.
     pub fn reshape(&self, shape: &[i64]) -> Result<StridedLayout> {
         let extents: Option<Vec<u64>> = shape.iter().map(|extent| u64::try_from(*extent).ok()).collect();
         let count = extents.and_then(|extents| shape::element_count(&extents).ok());
@@ -164,7 +168,7 @@ impl StridedLayout {
             return Err(Error::BadView(format!("cannot reshape {:?} to {shape:?}", self.shape)));
         }
         let strides = shape::reshaped_strides(&self.shape, &self.strides, shape)
-            .ok_or(Error::NeedsCopy { protocol: "reshape", what: "a tensor that is not contiguous" })?;
+            .ok_or(Error::NeedsCopy { protocol: "reshape", what: "a non-contiguous tensor" })?;
         Ok(StridedLayout { shape: shape.into(), strides: strides.into() })
     }
 }

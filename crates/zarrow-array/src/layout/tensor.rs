@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 use crate::layout::SharedTensor;
 use crate::shape;
 
-/// A C-contiguous tensor that owns its memory alone, and so lends safe slices.
+/// A C-contiguous tensor that owns its memory exclusively, so that it can hand out safe slices.
 ///
-/// To hand it to other libraries turn it [`into_shared`](Tensor::into_shared).
+/// To share it with other libraries, use [`into_shared`](Tensor::into_shared).
 ///
 /// ```
 /// use zarrow_array::{Buffer, Number, Tensor};
@@ -24,11 +24,11 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor over `buffer`, whose elements lie in C order.
+    /// Creates a tensor over `buffer`, with elements in C order.
     ///
     /// # Errors
-    /// [`Error::NoSuchType`] where the type has no fixed size, or is optional; [`Error::LengthMismatch`] where
-    /// the buffer has another length than shape and type ask for; [`Error::ShapeOverflow`].
+    /// [`Error::NoSuchType`] if the type has no fixed size, or is optional; [`Error::LengthMismatch`] if the length
+    /// of the buffer does not match shape and type; [`Error::ShapeOverflow`].
     pub fn new(buffer: Buffer, shape: Vec<u64>, dtype: DataType) -> Result<Tensor> {
         let item_size = match dtype {
             DataType::Optional(_) => None,
@@ -44,39 +44,39 @@ impl Tensor {
         Ok(Tensor { buffer, shape, dtype })
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The type of the elements.
+    /// Returns the element type.
     #[must_use]
     pub fn dtype(&self) -> &DataType {
         &self.dtype
     }
 
-    /// The elements' bytes in C order and in the machine's byte order.
+    /// Returns the bytes of the elements, in C order and native-endian.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// The elements' bytes, to be changed.
+    /// Returns the bytes of the elements for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
-    /// The elements' memory, for another array to be made of. Nothing is copied.
+    /// Returns the buffer, without a copy.
     #[must_use]
     pub fn into_buffer(self) -> Buffer {
         self.buffer
     }
 
-    /// Gives the memory up to be shared with other libraries. Nothing is copied.
+    /// Converts to a tensor that can be shared with other libraries. Nothing is copied.
     ///
     /// # Errors
-    /// [`Error::ShapeOverflow`] where an extent or stride does not fit an `i64`, which no allocated tensor has.
+    /// [`Error::ShapeOverflow`] if an extent or stride does not fit an `i64`; impossible for an allocated tensor.
     pub fn into_shared(self) -> Result<SharedTensor> {
         SharedTensor::from_buffer(self.buffer, &self.shape, self.dtype)
     }

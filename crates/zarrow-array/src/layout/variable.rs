@@ -1,4 +1,4 @@
-//! Strings or bytes of any length: offsets and bytes, as Arrow's large types have them.
+//! Variable-length strings or bytes: offsets and data, as in Arrow's large types.
 
 use crate::dtype::{DataType, Number};
 use crate::error::{Error, Result};
@@ -8,9 +8,9 @@ use crate::shared_bytes::SharedBytes;
 
 /// An array of strings or byte strings.
 ///
-/// Element `i`, counted in C order, is `data[offsets[i]..offsets[i + 1]]`. Offsets rise from 0, stay inside the
-/// data, and the elements of a string array are UTF-8: the constructor checks all three. The memory is
-/// immutable from then on, and a clone shares it.
+/// Element `i`, counted in C order, is `data[offsets[i]..offsets[i + 1]]`. The constructor checks that offsets
+/// start at 0, do not decrease and stay inside the data, and that strings are UTF-8. The memory is immutable
+/// afterwards, and clones share it.
 ///
 /// ```
 /// use zarrow_array::{Buffer, DataType, Variable};
@@ -29,11 +29,11 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// An array over `offsets` (one `i64` more than elements) and `data`.
+    /// Creates an array over `offsets` (`i64`, one more than elements) and `data`.
     ///
     /// # Errors
-    /// [`Error::NoSuchType`] where the type is neither string nor bytes; [`Error::LengthMismatch`],
-    /// [`Error::BadOffset`], [`Error::NotUtf8`] as the fields' rules say.
+    /// [`Error::NoSuchType`] if the type is neither string nor bytes; [`Error::LengthMismatch`],
+    /// [`Error::BadOffset`], [`Error::NotUtf8`] for invalid buffers.
     pub fn new(
         offsets: impl Into<SharedBytes>,
         data: impl Into<SharedBytes>,
@@ -60,11 +60,11 @@ impl Variable {
         Ok(Variable { offsets, data, shape, dtype })
     }
 
-    /// As [`new`](Variable::new), for buffers whose rules were established when they were filled.
+    /// Like [`new`](Variable::new), but does not check the buffers.
     ///
     /// # Safety
-    /// `offsets` has one `i64` more than `shape` has elements, aligned; they rise from 0 and end within `data`;
-    /// and where the type is string, each element is UTF-8.
+    /// `offsets` must have one aligned `i64` more than `shape` has elements; they must start at 0, not decrease and
+    /// end within `data`; and if the type is string, each element must be UTF-8.
     #[must_use]
     pub unsafe fn new_unchecked(
         offsets: impl Into<SharedBytes>,
@@ -75,7 +75,7 @@ impl Variable {
         Variable { offsets: offsets.into(), data: data.into(), shape, dtype }
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
@@ -87,26 +87,27 @@ impl Variable {
         &self.dtype
     }
 
-    /// Where each element starts in the data, and at last where the last one ends.
+    /// Returns the start of each element in the data, followed by the end of the last element.
     #[must_use]
     pub fn offsets(&self) -> &[i64] {
         // The constructor checked that the buffer holds whole, aligned words.
         self.offsets.as_i64().unwrap_or(&[])
     }
 
-    /// The bytes of all elements.
+    /// Returns the bytes of all elements.
     #[must_use]
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
         self.offsets().len().saturating_sub(1)
     }
 
-    /// Element `index` in C order; `None` past the end, and where offsets that another library lent lead nowhere any more.
+    /// Returns element `index` in C order; `None` past the end, or if another library has corrupted the shared
+    /// offsets.
     #[must_use]
     pub fn element(&self, index: usize) -> Option<&[u8]> {
         let offsets = self.offsets();
@@ -114,33 +115,33 @@ impl Variable {
         self.data.get(read_once(start)?..read_once(end)?)
     }
 
-    /// The offsets as a read-only tensor of the same memory.
+    /// Returns the offsets as a read-only tensor over the same memory.
     ///
     /// # Errors
-    /// [`Error::ShapeOverflow`], which no array in memory has.
+    /// [`Error::ShapeOverflow`]; impossible for an array in memory.
     pub fn offsets_tensor(&self) -> Result<SharedTensor> {
         let count = self.offsets().len() as u64;
         SharedTensor::read_only(&self.offsets, &[count], Number::Int64.into())
     }
 
-    /// The data as a read-only tensor of bytes, of the same memory.
+    /// Returns the data as a read-only tensor of bytes over the same memory.
     ///
     /// # Errors
-    /// [`Error::ShapeOverflow`], which no array in memory has.
+    /// [`Error::ShapeOverflow`]; impossible for an array in memory.
     pub fn data_tensor(&self) -> Result<SharedTensor> {
         SharedTensor::read_only(&self.data, &[self.data.len() as u64], Number::UInt8.into())
     }
 
-    /// The offsets and the data, to be kept alive by others too.
+    /// Returns the offsets and the data, for sharing.
     #[must_use]
     pub fn parts(&self) -> (&SharedBytes, &SharedBytes) {
         (&self.offsets, &self.data)
     }
 }
 
-/// An offset, read once: what is checked is what is used, though another library that lent the offsets changes them.
+/// Reads an offset once, so that the checked value is the used one even if another library changes shared offsets.
 fn read_once(offset: &i64) -> Option<usize> {
-    // SAFETY: a reference is aligned and can be read; a volatile read is done once.
+    // SAFETY: a reference is aligned and readable; a volatile read happens exactly once.
     usize::try_from(unsafe { std::ptr::read_volatile(offset) }).ok()
 }
 
@@ -158,8 +159,8 @@ fn check_offsets(offsets: &[i64], nbytes: usize) -> Result<()> {
     }
 }
 
-/// Checks the whole text at once, then that no element starts inside a character: both together say that each
-/// element is UTF-8. Only the text between the offsets counts.
+/// Checks the whole text at once, then that no element starts inside a character: together this proves that each
+/// element is UTF-8. Only the text between the offsets is checked.
 fn check_utf8(offsets: &[i64], data: &[u8]) -> Result<()> {
     let end = offsets.last().copied().unwrap_or(0) as usize;
     let used = data.get(..end).unwrap_or(data);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn faces_are_read_only_and_share() {
+    fn tensors_of_the_parts_are_read_only_and_shared() {
         let array = variable(&[0, 1, 3], b"abc", DataType::Bytes).unwrap();
         let face = array.data_tensor().unwrap();
         assert!(face.is_read_only());

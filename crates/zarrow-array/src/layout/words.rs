@@ -1,6 +1,6 @@
-//! Reading memory that other libraries may write to meanwhile: one atomic load an element.
+//! Reading memory that other libraries may write to concurrently: one atomic load per element.
 //!
-//! A program that does so sees a mixture of old and new elements, as with NumPy.
+//! Such a program sees a mixture of old and new elements, as with NumPy.
 
 use crate::error::{Error, Result};
 use crate::layout::SharedTensor;
@@ -9,12 +9,12 @@ use std::sync::atomic::{
     AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering,
 };
 
-/// A number that is read at once.
+/// A number with an atomic load.
 pub(crate) trait Word: Copy {
-    /// Reads it.
+    /// Loads the number.
     ///
     /// # Safety
-    /// The address is aligned and valid for reads.
+    /// The address must be aligned and valid for reads.
     unsafe fn load(address: *mut Self) -> Self;
 }
 
@@ -40,7 +40,7 @@ words! {
     i64, AtomicI64;
 }
 
-/// The words of a tensor, in the order of memory.
+/// The words of a tensor in memory order.
 pub(crate) struct TensorWords<'a, T> {
     next: NonNull<T>,
     left: usize,
@@ -52,8 +52,8 @@ impl<T: Word> Iterator for TensorWords<'_, T> {
 
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
-        // SAFETY: `words` checked that so many aligned words follow one another in the tensor's memory, which the
-        // tensor keeps alive.
+        // SAFETY: `words` checked that `left` aligned words follow in the tensor's memory, which the tensor keeps
+        // alive.
         unsafe {
             let word = T::load(self.next.as_ptr());
             self.next = self.next.add(1);
@@ -63,15 +63,15 @@ impl<T: Word> Iterator for TensorWords<'_, T> {
 }
 
 impl SharedTensor {
-    /// The elements as words, of which an element has a whole number, in the order of memory: elements are one run of
-    /// memory, in whichever order of axes.
+    /// Returns the elements as words in memory order. An element must be a whole number of words; the elements must
+    /// be contiguous in some order of axes.
     ///
     /// # Errors
-    /// [`Error::NeedsCopy`] where they are not contiguous, or not aligned.
+    /// [`Error::NeedsCopy`] if they are not contiguous, or misaligned.
     pub(crate) fn words<T: Word>(&self) -> Result<TensorWords<'_, T>> {
         let needs_copy = |what| Error::NeedsCopy { protocol: "Arrow", what };
         if !self.is_one_run() {
-            return Err(needs_copy("a tensor whose elements are not side by side"));
+            return Err(needs_copy("a tensor with non-contiguous elements"));
         }
         let next = self.pointer().cast::<T>();
         if !next.as_ptr().is_aligned() && self.size() > 0 {
@@ -80,7 +80,7 @@ impl SharedTensor {
         Ok(TensorWords { next, left: self.nbytes() / size_of::<T>(), _tensor: self })
     }
 
-    /// Whether the elements lie side by side from the first one on, in whichever order of axes.
+    /// Returns whether the elements are contiguous, in any order of axes.
     fn is_one_run(&self) -> bool {
         let mut axes: Vec<(i64, i64)> =
             self.strides().iter().copied().zip(self.shape().iter().copied()).collect();
@@ -95,7 +95,7 @@ mod tests {
     use crate::{Buffer, IndexStep, Number, Tensor};
 
     #[test]
-    fn runs_are_read_in_the_order_of_memory() {
+    fn contiguous_elements_are_read_in_memory_order() {
         let bytes = Buffer::copy_of(&[0, 1, 2, 3, 4, 5]).unwrap();
         let tensor = Tensor::new(bytes, vec![2, 3], Number::UInt8.into()).unwrap().into_shared().unwrap();
         let swapped = tensor.transpose(&[1, 0]).unwrap();

@@ -1,6 +1,6 @@
-//! Categories: codes as the indices of an Arrow dictionary, both in the memory that they have.
+//! Categorical arrays: codes as the indices of an Arrow dictionary, without a copy.
 //!
-//! A negative code stands for no category, and is null.
+//! Negative codes are null.
 
 use crate::buffer::Buffer;
 use crate::dtype::{DataType, Number};
@@ -11,31 +11,31 @@ use crate::export::arrow_abi::{ArrayNode, Owner, SchemaNode};
 use crate::layout::{SharedTensor, Word};
 use crate::mask::Mask;
 
-/// The Arrow type of codes of type `codes` into `values`.
+/// Returns the Arrow type of codes of type `codes` into `values`.
 ///
 /// # Errors
-/// [`Error::NoSuchType`] where codes are not integers.
+/// [`Error::NoSuchType`] if the codes are not integers.
 pub fn dictionary_schema(codes: &DataType, values: SchemaNode, ordered: bool) -> Result<SchemaNode> {
-    let refused = || Error::NoSuchType { protocol: "Arrow, as codes of categories,", dtype: codes.clone() };
+    let refused = || Error::NoSuchType { protocol: "Arrow (as categorical codes)", dtype: codes.clone() };
     let number = codes.as_number().filter(|number| is_integer(*number)).ok_or_else(refused)?;
     let format = number.names().arrow.ok_or_else(refused)?;
     Ok(SchemaNode { dictionary: Some(Box::new(values)), ordered, ..SchemaNode::formatted(format) })
 }
 
-/// The memory of codes into `values`.
+/// Exports codes into `values`.
 ///
 /// # Errors
-/// [`Error::BadCode`] where a code has no value; [`Error::NeedsCopy`] for codes that are not side by side on one axis;
-/// [`Error::NoSuchType`] where they are not integers; [`Error::OutOfMemory`].
+/// [`Error::BadCode`] if a code has no value; [`Error::NeedsCopy`] if the codes are not a contiguous 1-D array;
+/// [`Error::NoSuchType`] if they are not integers; [`Error::OutOfMemory`].
 pub fn dictionary_memory(codes: &SharedTensor, values: ArrayNode) -> Result<ArrayNode> {
     if codes.shape().len() != 1 || !codes.is_c_contiguous() {
         return Err(Error::NeedsCopy {
             protocol: "Arrow",
-            what: "codes that are not side by side on one axis",
+            what: "codes that are not a contiguous 1-D array",
         });
     }
     let refused =
-        || Error::NoSuchType { protocol: "Arrow, as codes of categories,", dtype: codes.dtype().clone() };
+        || Error::NoSuchType { protocol: "Arrow (as categorical codes)", dtype: codes.dtype().clone() };
     let count = values.length;
     let validity = match codes.dtype().as_number().ok_or_else(refused)? {
         Number::Int8 => validity::<i8>(codes, count),
@@ -58,7 +58,7 @@ fn is_integer(number: Number) -> bool {
     matches!(number, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64)
 }
 
-/// Which codes stand for a category; those that do are below `count`.
+/// Finds the non-negative codes and checks that they are below `count`.
 fn validity<T: Word + TryInto<i64>>(codes: &SharedTensor, count: i64) -> Result<Validity> {
     let mut missing = Buffer::zeroed(codes.size())?;
     for (index, (code, missing)) in codes.words::<T>()?.zip(missing.iter_mut()).enumerate() {

@@ -1,11 +1,12 @@
-//! The Arrow type of an array, by its data type, its shape, and the [`ArrowForm`] that was chosen.
+//! The Arrow type of an array, from its data type, its shape, and the chosen [`ArrowForm`].
 //!
-//! - numbers are primitive; bool is `arrow.bool8` or packed; complex is a fixed-size list of two floats;
-//! - numbers that Arrow has no type for (bfloat16, floats of 8 bits) are `arrow.opaque` over their bytes: a
-//!   consumer sees which type they are, and never takes them for integers;
-//! - times are timestamps, durations and, of days, dates, where they have one of Arrow's units;
-//! - raw bytes and null-terminated ones are fixed-size binary; fixed-length text is string, as text of any length;
-//! - one axis is an array of elements; of more, axis 0 is the array, and a row is one of its elements.
+//! - Numbers are primitive; bool is `arrow.bool8` or packed; complex is a fixed-size list of two floats.
+//! - Numbers without an Arrow type (bfloat16, 8-bit floats) are `arrow.opaque` over their bytes, so that consumers
+//!   do not read them as integers.
+//! - Times are timestamps, durations and, for days, dates, if Arrow has the unit.
+//! - Raw and null-terminated bytes are fixed-size binary; fixed-length text becomes a string, like text of any
+//!   length.
+//! - A 1-D array is an array of elements. With more axes, axis 0 is the array, and each row is one of its elements.
 //!
 //! Sources: Arrow C data interface, "Data type description"; canonical extension types.
 
@@ -15,27 +16,27 @@ use crate::export::arrow::form::{ArrowForm, BoolForm, RowForm, TextForm};
 use crate::export::arrow_abi::SchemaNode;
 use std::fmt::Write as _;
 
-/// A type, for which memory is still to be found.
+/// A type to export, without memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrowField<'a> {
-    /// What an element is.
+    /// Element type.
     pub dtype: &'a DataType,
     /// Extents, outermost axis first.
     pub shape: &'a [i64],
-    /// The axes of a row (all but axis 0, counted from it) from the slowest in memory to the fastest; `None` where
-    /// they lie in their own order.
+    /// The axes of a row (all but axis 0, counted from axis 1) from the slowest in memory to the fastest; `None`
+    /// for C order.
     pub order: Option<&'a [usize]>,
-    /// The name of each axis, where there are names.
+    /// Dimension names, if there are any.
     pub dimension_names: Option<&'a [Option<String>]>,
-    /// Which of several types.
+    /// The chosen form.
     pub form: ArrowForm,
 }
 
 impl ArrowField<'_> {
-    /// The type.
+    /// Returns the Arrow type.
     ///
     /// # Errors
-    /// [`Error::NoSuchType`] where Arrow has no such type, [`Error::NeedsCopy`] for an array of no axes.
+    /// [`Error::NoSuchType`] if Arrow has no such type, [`Error::NeedsCopy`] for a 0-dimensional array.
     pub fn schema(&self) -> Result<SchemaNode> {
         let element = element(self.dtype, self.form)?;
         let Some((_, row)) = self.shape.split_first() else { return Err(no_axis()) };
@@ -50,7 +51,7 @@ impl ArrowField<'_> {
         }
     }
 
-    /// The extension names the shape as it lies in memory, and how to permute it to the logical one.
+    /// The extension records the shape in memory order, and the permutation to the logical order.
     fn tensor_metadata(&self, row: &[i64]) -> String {
         let own: Vec<usize> = (0..row.len()).collect();
         let order = self.order.unwrap_or(&own);
@@ -72,7 +73,7 @@ impl ArrowField<'_> {
     }
 }
 
-/// The form that rows of `dtype` have.
+/// Returns the row form for `dtype`: tensors cannot hold variable-length elements.
 pub fn rows(form: ArrowForm, dtype: &DataType) -> RowForm {
     match form.rows {
         RowForm::Tensor if is_text(dtype) => RowForm::Nested,
@@ -80,19 +81,19 @@ pub fn rows(form: ArrowForm, dtype: &DataType) -> RowForm {
     }
 }
 
-/// Whether elements become strings or bytes of any length.
+/// Returns whether elements become strings or bytes of any length.
 pub fn is_text(dtype: &DataType) -> bool {
     dtype.is_variable() || matches!(dtype, DataType::FixedLengthUtf32 { .. })
 }
 
-/// Whether elements become dates, which have 32 bits in Arrow.
+/// Returns whether elements become 32-bit Arrow dates.
 pub fn is_date(dtype: &DataType) -> bool {
     matches!(dtype, DataType::DateTime64 { unit: TimeUnit::Day, scale: 1 })
 }
 
-/// What an array of no axes is told.
+/// Returns the error for a 0-dimensional array.
 pub fn no_axis() -> Error {
-    Error::NeedsCopy { protocol: "Arrow", what: "an array of no axes" }
+    Error::NeedsCopy { protocol: "Arrow", what: "a 0-dimensional array" }
 }
 
 fn list(length: i64, item: SchemaNode) -> SchemaNode {
@@ -105,7 +106,7 @@ fn extension(name: &str, metadata: String, storage: SchemaNode) -> SchemaNode {
     SchemaNode { metadata, ..storage }
 }
 
-/// The type of one element.
+/// Returns the type of one element.
 fn element(dtype: &DataType, form: ArrowForm) -> Result<SchemaNode> {
     let refused = |protocol| Error::NoSuchType { protocol, dtype: dtype.clone() };
     Ok(match dtype {
@@ -126,7 +127,7 @@ fn element(dtype: &DataType, form: ArrowForm) -> Result<SchemaNode> {
                 (TimeUnit::Millisecond, 1) => 'm',
                 (TimeUnit::Microsecond, 1) => 'u',
                 (TimeUnit::Nanosecond, 1) => 'n',
-                _ => return Err(refused("Arrow, whose times of 64 bits count s, ms, us or ns,")),
+                _ => return Err(refused("Arrow, which counts 64-bit times in s, ms, us or ns,")),
             };
             match dtype {
                 DataType::DateTime64 { .. } => SchemaNode::formatted(&format!("ts{unit}:")),
@@ -150,13 +151,13 @@ fn element(dtype: &DataType, form: ArrowForm) -> Result<SchemaNode> {
     })
 }
 
-/// Elements that go through Arrow as they are, under the name that Zarr has for their type.
+/// Exports elements as opaque bytes, labelled with the type's Zarr name.
 fn opaque(name: &str, item_size: usize) -> SchemaNode {
     let metadata = format!("{{\"type_name\":{},\"vendor_name\":\"zarr\"}}", json_string(name));
     extension("arrow.opaque", metadata, SchemaNode::formatted(&format!("w:{item_size}")))
 }
 
-/// A string in JSON.
+/// Encodes a JSON string.
 fn json_string(text: &str) -> String {
     let mut json = String::from("\"");
     for character in text.chars() {
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn names_follow_the_axes_to_where_they_lie() {
+    fn dimension_names_follow_the_memory_order() {
         let names = ["time", "a \"b\"", "c"].map(|name| Some(name.to_owned()));
         let dtype = Number::Float32.into();
         let field = ArrowField {
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrow_cannot_say_is_opaque_or_refused() {
+    fn types_that_arrow_lacks_are_opaque_or_refused() {
         let bfloat = element(&Number::BFloat16.into(), ArrowForm::default()).unwrap();
         assert_eq!(bfloat.metadata[0].1, "arrow.opaque");
         assert_eq!(bfloat.metadata[1].1, r#"{"type_name":"bfloat16","vendor_name":"zarr"}"#);

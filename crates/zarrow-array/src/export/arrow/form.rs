@@ -1,57 +1,57 @@
-//! Which of several Arrow types an array is handed over as, where Arrow has more than one for the same elements.
+//! Choice of the Arrow type, for elements with several possible Arrow types.
 //!
-//! A consumer may ask for one by the schema that it requests, as the PyCapsule interface has it: a request is a
-//! wish, and what cannot be had is answered with the default.
+//! Following the PyCapsule interface, a consumer may request a schema. A request is only a preference: if it cannot
+//! be met, the default is returned.
 
 use crate::export::arrow_abi::ArrowSchema;
 
-/// How rows of several axes look.
+/// Form of rows with several axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RowForm {
-    /// `arrow.fixed_shape_tensor`, with the names of its axes; strings, which it cannot hold, are nested.
+    /// `arrow.fixed_shape_tensor` with dimension names. It cannot hold strings; these are nested.
     #[default]
     Tensor,
-    /// Fixed-size lists in fixed-size lists.
+    /// Nested fixed-size lists.
     Nested,
-    /// No rows: the elements one after the other in C order.
+    /// No rows: all elements in C order.
     Flat,
 }
 
-/// How bools look.
+/// Form of bools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BoolForm {
-    /// `arrow.bool8`: one byte an element, as in Zarr, so that nothing is copied.
+    /// `arrow.bool8`: one byte per element, as in Zarr, without a copy.
     #[default]
     Bytes,
-    /// Arrow's own bool: eight elements a byte, which are new.
+    /// Arrow's own bool: eight elements per byte, in new memory.
     Bits,
 }
 
-/// How strings and bytes of any length look.
+/// Form of variable-length strings and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextForm {
-    /// Offsets of 64 bits: nothing is copied.
+    /// 64-bit offsets, without a copy.
     #[default]
     Large,
-    /// Offsets of 32 bits, which are new; large ones where the text is longer than they reach.
+    /// 32-bit offsets in new memory; falls back to 64-bit offsets if the text is too long.
     Small,
-    /// Views of 16 bytes an element, which are new, over text that is not copied.
+    /// 16-byte views in new memory, over text that is not copied.
     Views,
 }
 
-/// The choice for one array.
+/// The chosen forms for one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArrowForm {
-    /// How rows of several axes look.
+    /// Form of rows with several axes.
     pub rows: RowForm,
-    /// How bools look.
+    /// Form of bools.
     pub bools: BoolForm,
-    /// How strings and bytes look.
+    /// Form of strings and bytes.
     pub text: TextForm,
 }
 
 impl ArrowForm {
-    /// The form that a consumer's schema asks for, and this one where it does not say.
+    /// Returns the form requested by a consumer's schema. Where the schema has no preference, `self` applies.
     #[must_use]
     pub fn requested(mut self, schema: &ArrowSchema) -> ArrowForm {
         let format = schema.format().to_bytes();
@@ -81,7 +81,7 @@ mod tests {
     use crate::export::arrow_abi::SchemaNode;
 
     #[test]
-    fn a_schema_asks_for_a_form() {
+    fn a_requested_schema_selects_the_form() {
         let requested = |node: SchemaNode| ArrowForm::default().requested(&node.into_c());
         assert_eq!(requested(SchemaNode::plain(c"b")).bools, BoolForm::Bits);
         assert_eq!(requested(SchemaNode::plain(c"vu")).text, TextForm::Views);

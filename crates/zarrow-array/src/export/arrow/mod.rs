@@ -1,8 +1,8 @@
-//! The four layouts as Arrow arrays: the buffers that they have already, and a bitmap where there is a mask.
+//! The four layouts as Arrow arrays: their existing buffers, and a bitmap if there is a mask.
 //!
-//! Which type each array has says [`field`](ArrowField); which of several, the [`ArrowForm`]. What is new memory: a
-//! bitmap of what is missing, an eighth of a mask; bits, 32-bit offsets and views, where the form asks for them; and
-//! text that was stored in 32 bits a character.
+//! [`field`](ArrowField) selects the type of an array, and [`ArrowForm`] chooses among alternatives. New memory is
+//! only allocated for validity bitmaps (an eighth of a mask), for bits, 32-bit offsets and views if the form asks
+//! for them, and for text stored with 32 bits per character.
 //!
 //! Sources: Arrow C data interface, C stream interface; canonical extension types.
 

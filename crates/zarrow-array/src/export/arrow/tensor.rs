@@ -1,10 +1,9 @@
-//! Tensors as Arrow arrays: the memory that they have already.
+//! Tensors as Arrow arrays, in their existing memory.
 //!
-//! 1. The rows of a tensor must lie side by side; their own axes may be swapped, which `arrow.fixed_shape_tensor` can
-//!    say.
-//! 2. The elements are one leaf: their memory, and a bitmap where some are null. Bits are new memory, and so are text and
-//!    dates.
-//! 3. Rows are fixed-size lists around it, which have no memory of their own.
+//! 1. The rows of a tensor must be contiguous. The axes within a row may be swapped: `arrow.fixed_shape_tensor` can
+//!    express this.
+//! 2. The elements are one leaf: their memory, and a bitmap if some are null. Bits, text and dates take new memory.
+//! 3. Rows are fixed-size lists around the leaf, without memory.
 
 use crate::buffer::Buffer;
 use crate::dtype::{DataType, Number};
@@ -22,14 +21,13 @@ use crate::shape;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// A tensor as an Arrow array; with a mask, its missing elements are null. No element is copied, unless the form
-/// asks for bits, or the elements are fixed-length text or days.
+/// Exports a tensor as an Arrow array; with a mask, its missing elements are null. Elements are only copied if the
+/// form asks for bits, or if they are fixed-length text or days.
 ///
 /// # Errors
-/// [`Error::NoSuchType`] where Arrow has no such type; [`Error::NeedsCopy`] for a tensor of no axes, and for
-/// one whose elements are not side by side (or, with several axes, whose rows along axis 0 are not);
-/// [`Error::LengthMismatch`] for a mask of another length; [`Error::OutOfMemory`]; [`Error::NotUtf8`] for text that
-/// is none.
+/// [`Error::NoSuchType`] if Arrow has no such type; [`Error::NeedsCopy`] for a 0-dimensional tensor, and if the
+/// elements (with several axes: the rows along axis 0) are not contiguous; [`Error::LengthMismatch`] for a mask of
+/// another length; [`Error::OutOfMemory`]; [`Error::NotUtf8`] for invalid text.
 ///
 /// ```
 /// use zarrow_array::{Buffer, Number, Tensor, export};
@@ -55,7 +53,8 @@ pub fn tensor(
     Ok((schema.into_c(), tensor_memory(tensor, mask, form)?.into_c()))
 }
 
-/// A line of numbers without a mask, in the one allocation that it needs: the same as its nodes, which take many.
+/// Exports unmasked 1-D numbers with a single allocation. The general path gives the same result with more
+/// allocations.
 fn numbers(tensor: &SharedTensor, mask: Option<&Mask>) -> Option<ArrowPair> {
     let format = letter(tensor.dtype().as_number()?.names().arrow?)?;
     let data = tensor.pointer().as_ptr().cast_const().cast();
@@ -63,10 +62,10 @@ fn numbers(tensor: &SharedTensor, mask: Option<&Mask>) -> Option<ArrowPair> {
         .then(|| (ArrowSchema::plain(format), ArrowArray::values(tensor.shape()[0], data, tensor.owner())))
 }
 
-/// The Arrow type of a tensor, without its memory.
+/// Returns the Arrow type of a tensor.
 ///
 /// # Errors
-/// As [`tensor`].
+/// See [`tensor`].
 pub fn tensor_schema(
     tensor: &SharedTensor,
     form: ArrowForm,
@@ -85,16 +84,16 @@ fn tensor_type(
     ArrowField { dtype, shape, order: order.as_deref(), dimension_names, form }.schema()
 }
 
-/// The memory of a tensor in exactly this form.
+/// Exports the memory of a tensor in exactly this form.
 ///
 /// # Errors
-/// As [`tensor`].
+/// See [`tensor`].
 pub fn tensor_memory(tensor: &SharedTensor, mask: Option<&Mask>, form: ArrowForm) -> Result<ArrayNode> {
     if is_text(tensor.dtype()) {
         return variable_memory(&utf32::transcode(tensor)?, mask, form);
     }
     if row_order(tensor, form)?.is_some() && mask.is_some() {
-        return Err(needs_copy("a masked tensor whose axes are swapped"));
+        return Err(needs_copy("a masked tensor with permuted axes"));
     }
     if !tensor.is_aligned() {
         return Err(needs_copy("elements that are not aligned"));
@@ -122,10 +121,10 @@ pub fn tensor_memory(tensor: &SharedTensor, mask: Option<&Mask>, form: ArrowForm
     Ok(wrapped(array, form, tensor.shape()))
 }
 
-/// The memory of a decoded array in exactly this form.
+/// Exports the memory of a decoded array in exactly this form.
 ///
 /// # Errors
-/// As [`tensor`].
+/// See [`tensor`].
 pub fn decoded_memory(decoded: DecodedArray, form: ArrowForm) -> Result<ArrayNode> {
     match decoded {
         DecodedArray::Tensor(tensor) => tensor_memory(&tensor.into_shared()?, None, form),
@@ -138,7 +137,7 @@ pub fn decoded_memory(decoded: DecodedArray, form: ArrowForm) -> Result<ArrayNod
     }
 }
 
-/// The bytes of a bool tensor as bits, 1 for any byte that is not 0.
+/// Packs the bytes of a bool tensor into bits; any non-zero byte is 1.
 fn packed(tensor: &SharedTensor) -> Result<Buffer> {
     let mut bits = Buffer::zeroed(tensor.size().div_ceil(8))?;
     for (index, byte) in tensor.words::<u8>()?.enumerate() {
@@ -147,13 +146,13 @@ fn packed(tensor: &SharedTensor) -> Result<Buffer> {
     Ok(bits)
 }
 
-/// The days of a tensor in 32 bits; NaT, which is null beside it, is 0.
+/// Converts the days of a tensor to 32 bits; NaT, which is null in the bitmap, becomes 0.
 fn dates(tensor: &SharedTensor) -> Result<Buffer> {
     let mut dates = Buffer::zeroed(shape::nbytes(&[tensor.size() as u64], size_of::<i32>())?)?;
     for (day, place) in tensor.words::<i64>()?.zip(dates.chunks_exact_mut(size_of::<i32>())) {
         let day = if day == i64::MIN { 0 } else { day };
         let day = i32::try_from(day).map_err(|_| {
-            let protocol = "Arrow, whose dates reach some 5.8 million years from 1970,";
+            let protocol = "Arrow, which limits dates to 5.8 million years around 1970,";
             Error::NoSuchType { protocol, dtype: tensor.dtype().clone() }
         })?;
         place.copy_from_slice(&day.to_ne_bytes());
@@ -161,7 +160,7 @@ fn dates(tensor: &SharedTensor) -> Result<Buffer> {
     Ok(dates)
 }
 
-/// Elements in one piece of memory.
+/// Makes a node of elements in contiguous memory.
 pub fn leaf(length: i64, validity: Validity, buffers: Vec<*const c_void>, owners: Vec<Owner>) -> ArrayNode {
     let null_count = validity.null_count;
     let mut node = ArrayNode { length, null_count, buffers, owners, ..ArrayNode::default() };
@@ -171,7 +170,7 @@ pub fn leaf(length: i64, validity: Validity, buffers: Vec<*const c_void>, owners
     node
 }
 
-/// Elements in the lists that rows of this form are.
+/// Wraps elements in the lists of this row form.
 pub fn wrapped(elements: ArrayNode, form: RowForm, shape: &[i64]) -> ArrayNode {
     let list = |array, axes: usize| {
         let length = shape[..axes].iter().product();
@@ -188,28 +187,28 @@ fn needs_copy(what: &'static str) -> Error {
     Error::NeedsCopy { protocol: "Arrow", what }
 }
 
-/// The order of a row's axes in memory, `None` for their own (step 1).
+/// Returns the order of a row's axes in memory; `None` for C order (step 1).
 fn row_order(tensor: &SharedTensor, form: ArrowForm) -> Result<Option<Vec<usize>>> {
     if tensor.is_c_contiguous() {
         return Ok(None);
     }
     if tensor.shape().len() < 2 {
-        return Err(needs_copy("a tensor whose elements are not side by side"));
+        return Err(needs_copy("a tensor with non-contiguous elements"));
     }
-    let order = swapped_axes(tensor).ok_or_else(|| needs_copy("a tensor whose rows are not side by side"))?;
+    let order = swapped_axes(tensor).ok_or_else(|| needs_copy("a tensor with non-contiguous rows"))?;
     if rows(form, tensor.dtype()) != RowForm::Tensor {
-        return Err(needs_copy("as lists, a tensor whose axes are swapped"));
+        return Err(needs_copy("a tensor with permuted axes as lists"));
     }
-    // pyarrow takes the permutation the other way round than the specification when it reads, and so
-    // returns wrong elements without an error: only those that are their own inverse are the same to both.
+    // pyarrow reads the permutation the other way round than the specification, and so returns wrong elements
+    // without an error. Only self-inverse permutations mean the same to both.
     if order.iter().enumerate().any(|(at, axis)| order[*axis] != at) {
-        return Err(needs_copy("a tensor whose axes are rotated, and not swapped,"));
+        return Err(needs_copy("a tensor with rotated (not swapped) axes"));
     }
     Ok(Some(order))
 }
 
-/// The axes of a row (all but axis 0) from the slowest in memory to the fastest; `None` where rows have gaps or
-/// axis 0 is not the slowest.
+/// Returns the axes of a row (all but axis 0) from the slowest in memory to the fastest; `None` if rows have gaps
+/// or axis 0 is not the slowest.
 fn swapped_axes(tensor: &SharedTensor) -> Option<Vec<usize>> {
     let (shape, strides) = (&tensor.shape()[1..], &tensor.strides()[1..]);
     let mut order: Vec<usize> = (0..shape.len()).collect();
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_numbers_is_what_its_node_says() {
+    fn the_single_allocation_export_equals_the_general_one() {
         let line = floats(&[5]);
         let (schema, quick) = numbers(&line, None).unwrap();
         let node = tensor_type(&line, DEFAULT, None).unwrap().into_c();
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn permuted_rows_go_out_and_permuted_columns_do_not() {
+    fn permuted_row_axes_are_exported_and_a_permuted_axis_0_is_refused() {
         let cube = floats(&[5, 2, 3]);
         let swapped = cube.transpose(&[0, 2, 1]).unwrap();
         assert_eq!(row_order(&swapped, DEFAULT).unwrap(), Some(vec![1, 0]));
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn nat_is_null_beside_what_the_mask_says() {
+    fn nat_is_null_in_addition_to_the_mask() {
         let bytes: Vec<u8> = [5i64, i64::MIN, 7].iter().flat_map(|value| value.to_ne_bytes()).collect();
         let dtype = DataType::DateTime64 { unit: TimeUnit::Second, scale: 1 };
         let times =
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn bools_are_packed_where_bits_are_asked_for() {
+    fn bools_are_packed_on_request() {
         let bytes: Vec<u8> = (0..19u8).map(|index| index % 3).collect();
         let bools = Tensor::new(Buffer::copy_of(&bytes).unwrap(), vec![19], Number::Bool.into()).unwrap();
         let bits = packed(&bools.into_shared().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Fixed-length text of 32 bits a character as UTF-8 of any length: the copy that Arrow needs.
+//! Conversion of fixed-length UTF-32 text to variable-length UTF-8: Arrow needs this copy.
 
 use crate::buffer::Buffer;
 use crate::dtype::DataType;
@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::layout::{SharedTensor, Variable};
 use crate::shape;
 
-/// The text of a tensor of fixed-length text, without the NULs behind each element.
+/// Converts a tensor of fixed-length text, without the trailing NULs of each element.
 ///
 /// # Errors
-/// [`Error::NotUtf8`] for a number that is not a character; [`Error::NeedsCopy`] for a tensor that is not contiguous or
-/// not aligned; [`Error::NoSuchType`] for one of another type; [`Error::OutOfMemory`].
+/// [`Error::NotUtf8`] for an invalid code point; [`Error::NeedsCopy`] for a non-contiguous or misaligned tensor;
+/// [`Error::NoSuchType`] for another type; [`Error::OutOfMemory`].
 pub fn transcode(tensor: &SharedTensor) -> Result<Variable> {
     let DataType::FixedLengthUtf32 { length } = tensor.dtype() else {
         return Err(Error::NoSuchType { protocol: "UTF-32", dtype: tensor.dtype().clone() });
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn nuls_behind_an_element_are_none_of_it() {
+    fn trailing_nuls_are_removed() {
         let words = ['é', 'a', '\0', '\0', '\0', 'b', '\0', '\0', '\0'].map(u32::from);
         assert_eq!(transcoded(&words, 3).unwrap(), ["éa", "\0\0b", ""]);
         assert!(matches!(transcoded(&[0x41, 0xd800], 1), Err(Error::NotUtf8 { index: 1 })));

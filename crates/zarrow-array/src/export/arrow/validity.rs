@@ -1,4 +1,4 @@
-//! Which elements are null: Arrow's bitmap, and none where no element is.
+//! Validity bitmaps for Arrow, omitted if no element is null.
 
 use crate::Buffer;
 use crate::dtype::DataType;
@@ -7,17 +7,17 @@ use crate::layout::SharedTensor;
 use crate::mask::Mask;
 use std::sync::Arc;
 
-/// Arrow's validity of one array.
+/// Arrow validity of one array.
 #[derive(Default)]
 pub struct Validity {
-    /// Least bit first, 1 where there is a value; `None` where all are.
+    /// Bits, least significant first, 1 for values; `None` if no element is null.
     pub bitmap: Option<Arc<Buffer>>,
-    /// How many elements are null.
+    /// Number of null elements.
     pub null_count: i64,
 }
 
 impl Validity {
-    /// The validity of `count` elements with a mask, or without one.
+    /// Returns the validity of `count` elements with or without a mask.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] for a mask of another length, [`Error::OutOfMemory`].
@@ -33,12 +33,12 @@ impl Validity {
         })
     }
 
-    /// The validity of a tensor, whose elements are one run of memory.
+    /// Returns the validity of a tensor with contiguous elements.
     ///
-    /// NaT is a value to NumPy and null to Arrow, which would read it as a time 292 billion years ago.
+    /// NaT is a value in NumPy but null in Arrow, which would read it as a time 292 billion years ago.
     ///
     /// # Errors
-    /// As [`of_mask`](Validity::of_mask); [`Error::NeedsCopy`] for times that are not aligned.
+    /// See [`of_mask`](Validity::of_mask); [`Error::NeedsCopy`] for misaligned times.
     pub fn of_tensor(tensor: &SharedTensor, mask: Option<&Mask>) -> Result<Validity> {
         if !matches!(tensor.dtype(), DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. }) {
             return Validity::of_mask(mask, tensor.size());

@@ -1,4 +1,4 @@
-//! Strings and bytes of any length as Arrow arrays: large ones share both buffers, the others share the bytes.
+//! Variable-length strings and bytes as Arrow arrays: large forms share both buffers, the others only the bytes.
 
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::error::{Error, Result};
@@ -15,14 +15,14 @@ use crate::shared_bytes::SharedBytes;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// An array of strings or bytes as an Arrow array; with a mask, its missing elements are null.
+/// Exports an array of strings or bytes as an Arrow array; with a mask, its missing elements are null.
 ///
-/// The bytes are not copied, and neither are the offsets, unless the form asks for others. Offsets of 32 bits become
-/// large ones where they do not reach.
+/// The bytes are not copied. Offsets are only copied if the form asks for another kind. 32-bit offsets fall back to
+/// 64 bits if they would overflow.
 ///
 /// # Errors
-/// [`Error::NeedsCopy`] for an array of no axes, and for an element of 2 GiB as a view; [`Error::LengthMismatch`] for
-/// a mask of another length; [`Error::OutOfMemory`].
+/// [`Error::NeedsCopy`] for a 0-dimensional array, and for an element of 2 GiB as a view; [`Error::LengthMismatch`]
+/// for a mask of another length; [`Error::OutOfMemory`].
 pub fn variable(variable: &Variable, mask: Option<&Mask>, form: ArrowForm) -> Result<ArrowPair> {
     let fits = variable.offsets().last().is_none_or(|end| i32::try_from(*end).is_ok());
     let text = if form.text == TextForm::Small && !fits { TextForm::Large } else { form.text };
@@ -30,10 +30,10 @@ pub fn variable(variable: &Variable, mask: Option<&Mask>, form: ArrowForm) -> Re
     Ok((variable_type(variable, form)?.into_c(), variable_memory(variable, mask, form)?.into_c()))
 }
 
-/// The Arrow type of an array of strings or bytes.
+/// Returns the Arrow type of an array of strings or bytes.
 ///
 /// # Errors
-/// [`Error::NeedsCopy`] for an array of no axes.
+/// [`Error::NeedsCopy`] for a 0-dimensional array.
 pub fn variable_schema(variable: &Variable, form: ArrowForm) -> Result<ArrowSchema> {
     Ok(variable_type(variable, form)?.into_c())
 }
@@ -46,14 +46,14 @@ fn variable_type(variable: &Variable, form: ArrowForm) -> Result<SchemaNode> {
 }
 
 fn extents(variable: &Variable) -> Vec<i64> {
-    // An array in memory has extents that an `i64` holds.
+    // Extents of an array in memory fit an `i64`.
     variable.shape().iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect()
 }
 
-/// The memory of an array of strings or bytes in exactly this form.
+/// Exports the memory of an array of strings or bytes in exactly this form.
 ///
 /// # Errors
-/// As [`variable`]; [`Error::NeedsCopy`] where offsets of 32 bits do not reach.
+/// See [`variable`]; [`Error::NeedsCopy`] if 32-bit offsets would overflow.
 pub fn variable_memory(variable: &Variable, mask: Option<&Mask>, form: ArrowForm) -> Result<ArrayNode> {
     let shape = extents(variable);
     if shape.is_empty() {
@@ -84,28 +84,29 @@ pub fn variable_memory(variable: &Variable, mask: Option<&Mask>, form: ArrowForm
 }
 
 fn small_offsets(variable: &Variable) -> Result<Buffer> {
-    let too_long = || Error::NeedsCopy { protocol: "Arrow, with offsets of 32 bits,", what: "2 GiB of text" };
+    let too_long = || Error::NeedsCopy { protocol: "Arrow with 32-bit offsets", what: "2 GiB of text" };
     let nbytes = shape::nbytes(&[variable.offsets().len() as u64], size_of::<i32>())?;
     let mut memory = UninitBuffer::new(nbytes)?;
     let (places, _) = memory.as_mut_slice().as_chunks_mut::<{ size_of::<i32>() }>();
     for (place, offset) in places.iter_mut().zip(variable.offsets()) {
         *place = i32::try_from(*offset).map_err(|_| too_long())?.to_ne_bytes().map(MaybeUninit::new);
     }
-    // SAFETY: the memory has as many places as there are offsets, and each was written.
+    // SAFETY: the memory has room for one `i32` per offset, and each was written.
     Ok(unsafe { memory.assume_init() })
 }
 
-/// Where a part of the data starts, and its bytes.
+/// Start of a part of the data, and its size in bytes.
 type DataPart = (usize, i64);
 
-/// The views, and the parts of the data that they point into: each as long as 32 bits reach.
+/// Returns the views, and the parts of the data that they refer to: each as large as 32 bits can address.
 ///
-/// A view has a length of 32 bits; then the text itself, where it is at most 12 bytes, else its first 4 bytes, the
-/// number of a part, and where in the part it starts. Source: Arrow columnar format, "Variable-size Binary View Layout".
+/// A view has a 32-bit length, followed by the text if it has at most 12 bytes, else by the first 4 bytes, the
+/// index of a part, and the offset within the part. Source: Arrow columnar format, "Variable-size Binary View
+/// Layout".
 fn views(variable: &Variable) -> Result<(Buffer, Vec<DataPart>)> {
     const IN_PLACE: usize = 12;
     const VIEW: usize = 16;
-    let too_long = || Error::NeedsCopy { protocol: "Arrow, as a view,", what: "an element of 2 GiB" };
+    let too_long = || Error::NeedsCopy { protocol: "Arrow as a view", what: "an element of 2 GiB" };
     let mut views = Buffer::zeroed(shape::nbytes(&[variable.size() as u64], VIEW)?)?;
     let mut parts: Vec<DataPart> = Vec::new();
     let ranges = variable.offsets().windows(2).map(|pair| pair[0] as usize..pair[1] as usize);
@@ -116,7 +117,7 @@ fn views(variable: &Variable) -> Result<(Buffer, Vec<DataPart>)> {
             view[4..4 + bytes.len()].copy_from_slice(bytes);
             continue;
         }
-        // A range may begin before the one before it only where another library changed offsets that it had lent.
+        // A range can begin before the previous one only if another library has changed the shared offsets.
         let reaches = |start: usize| start <= range.start && i32::try_from(range.end - start).is_ok();
         let start = match parts.last() {
             Some((start, _)) if reaches(*start) => *start,

@@ -1,28 +1,28 @@
-//! Bits to bytes: validity, which Arrow has as 1 for what is there, and bools.
+//! Conversion of bits to bytes: validity (1 for values in Arrow) and bools.
 
 use crate::Buffer;
 use crate::error::Result;
 
-/// Bit `at` of `bits`, the lowest first.
+/// Returns bit `at` of `bits`, least significant first.
 ///
 /// # Safety
-/// The byte with the bit may be read.
+/// The byte with the bit must be readable.
 unsafe fn bit(bits: *const u8, at: usize) -> bool {
     // SAFETY: by this function's contract.
     (unsafe { *bits.add(at / 8) } >> (at % 8)) & 1 == 1
 }
 
-/// One byte for each of the `length` bits from `start` on: 1 where the bit is 0. They are made with the first such bit.
+/// Returns one byte per bit of the `length` bits from `start`, 1 for a zero bit; `None` if all bits are set.
 ///
 /// # Safety
-/// The bits from `start` on, `length` of them, may be read.
+/// The `length` bits from `start` must be readable.
 pub unsafe fn missing(bits: *const u8, start: usize, length: usize) -> Result<Option<Buffer>> {
     let mut missing: Option<Buffer> = None;
     let mut at = 0;
     while at < length {
         // SAFETY: the bit is one of the caller's.
         let here = unsafe { bit(bits, start + at) };
-        // Where nothing is missing, eight elements are passed at once.
+        // Skips eight valid elements at once.
         let whole_byte = (start + at).is_multiple_of(8) && length - at >= 8;
         // SAFETY: the byte has eight of the caller's bits.
         if whole_byte && unsafe { *bits.add((start + at) / 8) } == u8::MAX {
@@ -41,10 +41,10 @@ pub unsafe fn missing(bits: *const u8, start: usize, length: usize) -> Result<Op
     Ok(missing)
 }
 
-/// One byte for each of the `length` bits from `start` on: 1 where the bit is.
+/// Unpacks the `length` bits from `start` to one byte per bit.
 ///
 /// # Safety
-/// As [`missing()`].
+/// See [`missing()`].
 pub unsafe fn unpacked(bits: *const u8, start: usize, length: usize) -> Result<Buffer> {
     let mut bytes = Buffer::zeroed(length)?;
     for (at, byte) in bytes.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
-//! Where the elements of an Arrow array lie whose buffers are on a device: nothing of them is read here.
+//! Location of the elements of an Arrow array in device memory, which is not read here.
 //!
-//! The structs themselves are on the host, and are checked as those of any array.
+//! The structs themselves are in host memory, and are checked like those of any array.
 
 use super::foreign::{Lent, Part};
 use super::kind::{Element, Kind};
@@ -9,26 +9,26 @@ use crate::error::{Error, Result};
 use crate::export::arrow_abi::{ArrowArray, ArrowSchema, Owner};
 use std::sync::Arc;
 
-/// Elements of a fixed size on a device, in C order of `shape`, none of them null.
+/// Fixed-size elements on a device, without nulls, in C order of `shape`.
 #[derive(Debug)]
 pub struct DeviceElements {
-    /// The address of the first one, on the device; 0 where there are none.
+    /// Address of the first element on the device; 0 if there are no elements.
     pub address: u64,
     /// Extents, outermost axis first.
     pub shape: Vec<i64>,
-    /// In which order the axes of `shape` are meant, where that is another.
+    /// Permutation from `shape` to the logical axes, if they differ.
     pub permutation: Option<Vec<usize>>,
-    /// The type of the elements.
+    /// Type of the elements.
     pub dtype: DataType,
-    /// Releases the array.
+    /// Releases the array on drop.
     pub owner: Owner,
 }
 
-/// The elements of `array`, whose buffers are on a device.
+/// Locates the elements of `array` in device memory.
 ///
 /// # Errors
-/// [`Error::UnknownType`] and [`Error::NeedsCopy`] for a type whose elements are not those of a tensor;
-/// [`Error::LosesMeaning`] where elements may be null; [`Error::BadArrow`] for an array that breaks Arrow's rules.
+/// [`Error::UnknownType`] and [`Error::NeedsCopy`] for types that are not tensors; [`Error::LosesMeaning`] if
+/// elements may be null; [`Error::BadArrow`] for an array that violates Arrow's rules.
 pub fn device_elements(schema: &ArrowSchema, array: ArrowArray) -> Result<DeviceElements> {
     let owner = Arc::new(Lent::new(array));
     let kind = Kind::of(schema)?;
@@ -42,7 +42,7 @@ pub fn device_elements(schema: &ArrowSchema, array: ArrowArray) -> Result<Device
             return Err(Error::NeedsCopy { protocol: "an import from a device", what });
         }
     };
-    let overflow = || Error::BadArrow("more elements than memory can address".into());
+    let overflow = || Error::BadArrow("the array exceeds the address space".into());
     let address = match elements.is_empty() {
         true => 0,
         false => {

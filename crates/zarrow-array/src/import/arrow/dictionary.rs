@@ -1,4 +1,4 @@
-//! Indices into a dictionary, as the values that they stand for.
+//! Decoding of dictionary indices to their values.
 
 use crate::allocation::{self, Grow};
 use crate::dtype::Number;
@@ -7,8 +7,8 @@ use crate::import::Imported;
 use crate::layout::{SharedTensor, Tensor, Variable};
 use crate::{Buffer, UninitBuffer, shape};
 
-/// The values of `indices` in C order of `extents`. What is null in the dictionary is noted in `missing`, and what is
-/// null among the indices stands for no value.
+/// Returns the values of `indices` in C order of `extents`. Null indices have no value; nulls of the dictionary are
+/// added to `missing`.
 pub fn decoded(
     indices: &SharedTensor,
     values: &Imported,
@@ -25,7 +25,9 @@ pub fn decoded(
             Some(index) => match usize::try_from(index).ok().filter(|index| *index < size) {
                 Some(index) => places.try_push(Some(index))?,
                 None => {
-                    return Err(Error::BadArrow(format!("index {index} into a dictionary of {size} values")));
+                    return Err(Error::BadArrow(format!(
+                        "index {index} exceeds the dictionary of {size} values"
+                    )));
                 }
             },
         }
@@ -52,12 +54,12 @@ pub fn decoded(
     }
 }
 
-/// Index `at`, as large as any integer.
+/// Returns index `at` as an `i128`, which holds any integer type.
 fn index(indices: &SharedTensor, at: usize) -> i128 {
     let first = indices.pointer().as_ptr().cast_const();
     macro_rules! read {
         ($type:ty) => {
-            // SAFETY: the indices are contiguous, in memory that the tensor keeps, and nobody writes to them.
+            // SAFETY: the indices are contiguous, in memory that the tensor keeps and that is not written to.
             i128::from(unsafe { first.cast::<$type>().add(at).read_unaligned() })
         };
     }
@@ -70,7 +72,7 @@ fn index(indices: &SharedTensor, at: usize) -> i128 {
         Some(Number::UInt16) => read!(u16),
         Some(Number::UInt32) => read!(u32),
         Some(Number::UInt64) => read!(u64),
-        // The type was checked to be an integer; no other is an index into anything.
+        // The type was checked to be an integer; -1 is never a valid index.
         _ => -1,
     }
 }
@@ -96,7 +98,7 @@ fn tensor(values: &SharedTensor, places: &[Option<usize>], extents: Vec<u64>) ->
 
 fn variable(values: &Variable, places: &[Option<usize>], extents: Vec<u64>) -> Result<Imported> {
     let element = |place: &Option<usize>| place.and_then(|place| values.element(place)).unwrap_or_default();
-    // Found once: the producer may change its offsets after all.
+    // Collected once, because the producer could change its offsets in between.
     let mut elements = Vec::new();
     let nbytes = places.len().saturating_mul(size_of::<&[u8]>());
     elements.try_reserve_exact(places.len()).map_err(|_| Error::OutOfMemory { nbytes })?;

@@ -1,4 +1,4 @@
-//! Structs that another library filled: every number and every pointer of them is looked at before it is used.
+//! Structs from another library: every number and every pointer is checked before use.
 
 use super::bitmap;
 use crate::Buffer;
@@ -7,10 +7,10 @@ use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Moves a type out of where a producer put it, and marks that place as empty; `None` where it is.
+/// Moves a type out of a producer's struct and marks the struct as released; `None` if it was released already.
 ///
 /// # Safety
-/// `place` points to a struct of the C data interface that nobody else uses meanwhile, released or not.
+/// `place` must point to a struct of the C data interface, released or not, without any concurrent access.
 #[must_use]
 pub unsafe fn take_schema(place: *mut ArrowSchema) -> Option<ArrowSchema> {
     // SAFETY: by this function's contract.
@@ -22,10 +22,10 @@ pub unsafe fn take_schema(place: *mut ArrowSchema) -> Option<ArrowSchema> {
     }
 }
 
-/// Moves an array out of where a producer put it, and marks that place as empty; `None` where it is.
+/// Moves an array out of a producer's struct and marks the struct as released; `None` if it was released already.
 ///
 /// # Safety
-/// As [`take_schema`].
+/// See [`take_schema`].
 #[must_use]
 pub unsafe fn take_array(place: *mut ArrowArray) -> Option<ArrowArray> {
     // SAFETY: by this function's contract.
@@ -37,44 +37,44 @@ pub unsafe fn take_array(place: *mut ArrowArray) -> Option<ArrowArray> {
     }
 }
 
-/// The type of the items, where there is just one.
+/// Returns the type of the items, if there is exactly one child.
 pub fn only_child(schema: &ArrowSchema) -> Option<&ArrowSchema> {
     if schema.n_children != 1 || schema.children.is_null() {
         return None;
     }
-    // SAFETY: until release the producer holds as many children as it says, each NULL or a live struct.
+    // SAFETY: until release the producer keeps `n_children` children, each NULL or a live struct.
     unsafe { (*schema.children).as_ref() }
 }
 
-/// The type of the values that the elements are indices into.
+/// Returns the type of the dictionary's values, if the elements are indices.
 pub fn dictionary_of(schema: &ArrowSchema) -> Option<&ArrowSchema> {
     // SAFETY: until release the producer holds the dictionary, if there is one.
     unsafe { schema.dictionary.as_ref() }
 }
 
-/// An array that is lent, and released with its last holder.
+/// A borrowed array, released when the last holder is dropped.
 pub struct Lent(ArrowArray);
 
 // SAFETY: the struct is only read, and its data are immutable to both sides.
 unsafe impl Sync for Lent {}
 
 impl Lent {
-    /// Holds `array`.
+    /// Takes ownership of `array`.
     pub fn new(array: ArrowArray) -> Lent {
         Lent(array)
     }
 
-    /// An array of no elements, whatever its type.
+    /// Creates an array without elements, of any type.
     pub fn empty() -> Lent {
         Lent(ArrowArray::released())
     }
 }
 
-/// An array, or the part of a child that belongs to some of its parents' elements.
+/// An array, or the range of a child array that belongs to certain parent elements.
 pub struct Part<'a> {
     array: &'a ArrowArray,
     owner: &'a Arc<Lent>,
-    /// The first element, counted from the start of the buffers.
+    /// Index of the first element, counted from the start of the buffers.
     start: i64,
     length: i64,
 }
@@ -84,83 +84,83 @@ fn bad(what: &str) -> Error {
 }
 
 impl<'a> Part<'a> {
-    /// The whole array of `owner`.
+    /// Returns the whole array of `owner`.
     pub fn of(owner: &'a Arc<Lent>) -> Part<'a> {
         let array = &owner.0;
         Part { array, owner, start: array.offset, length: array.length }
     }
 
-    /// What keeps the buffers alive.
+    /// Returns the owner of the buffers.
     pub fn owner(&self) -> Arc<dyn Send + Sync> {
         Arc::clone(self.owner) as Arc<dyn Send + Sync>
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn length(&self) -> usize {
         usize::try_from(self.length).unwrap_or(0)
     }
 
-    /// The first element, counted from the start of the buffers.
+    /// Returns the index of the first element, counted from the start of the buffers.
     pub fn start(&self) -> usize {
         usize::try_from(self.start).unwrap_or(0)
     }
 
-    /// Whether there are no elements, so that no buffer is read.
+    /// Returns whether there are no elements; then no buffer is read.
     pub fn is_empty(&self) -> bool {
         self.length() == 0
     }
 
-    /// The number of buffers.
+    /// Returns the number of buffers.
     pub fn buffer_count(&self) -> usize {
         if self.array.buffers.is_null() { 0 } else { usize::try_from(self.array.n_buffers).unwrap_or(0) }
     }
 
-    /// The address of a buffer, which may be NULL only where nothing is read from it.
+    /// Returns the address of a buffer; it may only be NULL if nothing is read from it.
     pub fn buffer(&self, index: usize) -> Result<*const c_void> {
         if index >= self.buffer_count() {
-            return Err(bad("it has fewer buffers than its type asks for"));
+            return Err(bad("the array has fewer buffers than its type needs"));
         }
-        // SAFETY: until release the producer holds as many addresses as it says.
+        // SAFETY: until release the producer keeps `n_buffers` addresses.
         Ok(unsafe { *self.array.buffers.add(index) })
     }
 
-    /// As [`buffer`](Self::buffer), for one that is read.
+    /// Returns the non-NULL address of a buffer that will be read.
     pub fn present(&self, index: usize) -> Result<*const c_void> {
         let address = self.buffer(index)?;
         if address.is_null() {
-            Err(bad("an array with elements, but without their buffer"))
+            Err(bad("the array has elements, but their buffer is NULL"))
         } else {
             Ok(address)
         }
     }
 
-    /// The values that the elements are indices into.
+    /// Returns the dictionary's values.
     pub fn dictionary(&self) -> Result<Part<'a>> {
         // SAFETY: until release the producer holds the dictionary, if there is one.
         match unsafe { self.array.dictionary.as_ref() } {
             Some(array) => {
                 Ok(Part { array, owner: self.owner, start: array.offset, length: array.length }.checked()?)
             }
-            // An array of no elements need not say what they are indices into.
+            // An empty array needs no dictionary.
             None if self.is_empty() => Ok(Part { array: self.array, owner: self.owner, start: 0, length: 0 }),
-            None => Err(bad("indices without a dictionary")),
+            None => Err(bad("the dictionary is missing")),
         }
     }
 
-    /// The elements inside `lists` of fixed sizes, and which of them are null.
+    /// Returns the elements inside `lists` of fixed sizes, and the nulls among them.
     ///
-    /// A list that is null is refused: a mask of elements cannot tell it from a list of nulls.
+    /// Null lists are refused: a mask of elements cannot distinguish them from lists of nulls.
     pub fn elements(&self, lists: &[i64]) -> Result<(Part<'a>, Option<Buffer>)> {
         self.elements_by(lists, Part::missing)
     }
 
-    /// As [`elements`](Self::elements), where no memory may be read: any validity bitmap with nulls is refused.
+    /// Like [`elements`](Self::elements), but reads no memory: refuses any validity bitmap with nulls.
     pub fn elements_without_nulls(&self, lists: &[i64]) -> Result<Part<'a>> {
         let refuse_nulls = |part: &Part<'_>| match part.has_bitmap()? {
             true => Err(Error::LosesMeaning {
                 protocol: "an Arrow",
-                what: "elements on a device of which some are null".to_owned(),
-                instead: "fill these, or copy the array to the CPU",
+                what: "device elements with nulls".to_owned(),
+                instead: "fill the nulls, or copy the array to the CPU",
             }),
             false => Ok(None),
         };
@@ -175,13 +175,13 @@ impl<'a> Part<'a> {
         let mut part = Part { ..*self }.checked()?;
         let count = lists.iter().try_fold(part.length, |count, list| count.checked_mul(*list));
         let count = count.filter(|count| isize::try_from(*count).is_ok());
-        let count = count.ok_or_else(|| bad("more elements than memory can address"))? as usize;
+        let count = count.ok_or_else(|| bad("the array exceeds the address space"))? as usize;
         for list in lists {
             if missing_of(&part)?.is_some() {
                 return Err(Error::LosesMeaning {
                     protocol: "an Arrow",
-                    what: "lists of which some are null".to_owned(),
-                    instead: "fill these, with a list of nulls for one",
+                    what: "null lists".to_owned(),
+                    instead: "replace each null list by a list of nulls",
                 });
             }
             part = part.items(*list)?;
@@ -194,46 +194,47 @@ impl<'a> Part<'a> {
     fn checked(self) -> Result<Part<'a>> {
         let end = self.start.checked_add(self.length);
         if self.start < 0 || self.length < 0 || end.is_none() {
-            return Err(bad("an array of a negative length, or that starts before its buffers"));
+            return Err(bad("the array has a negative length or offset"));
         }
         Ok(self)
     }
 
-    /// The items of the lists of this part.
+    /// Returns the items of this part's lists.
     fn items(&self, list: i64) -> Result<Part<'a>> {
         if self.is_empty() {
-            // No item is read, whether there is a child for it or not.
+            // No item is read, whether or not there is a child.
             return Ok(Part { length: 0, ..*self });
         }
         if self.array.n_children != 1 || self.array.children.is_null() {
-            return Err(bad("a list needs exactly one child array"));
+            return Err(bad("a list array must have exactly one child"));
         }
-        // SAFETY: until release the producer holds as many children as it says, each NULL or a live struct.
-        let child =
-            unsafe { (*self.array.children).as_ref() }.ok_or_else(|| bad("a list without its items"))?;
-        let overflow = || bad("a list that ends beyond memory");
+        // SAFETY: until release the producer keeps `n_children` children, each NULL or a live struct.
+        let child = unsafe { (*self.array.children).as_ref() }
+            .ok_or_else(|| bad("the child of a list array is NULL"))?;
+        let overflow = || bad("the lists exceed the address space");
         let first = self.start.checked_mul(list).ok_or_else(overflow)?;
         let length = self.length.checked_mul(list).ok_or_else(overflow)?;
         if first.checked_add(length).is_none_or(|end| end > child.length) {
-            return Err(bad("a list has fewer items than its length says"));
+            return Err(bad("a list array has too few items for its length"));
         }
         let start = first.checked_add(child.offset).ok_or_else(overflow)?;
         Part { array: child, owner: self.owner, start, length }.checked()
     }
 
-    /// Whether there is a validity bitmap for elements of this level that may be null.
+    /// Returns whether elements of this level may be null and have a validity bitmap.
     fn has_bitmap(&self) -> Result<bool> {
         let is_asked = self.array.null_count != 0 && !self.is_empty() && self.buffer_count() > 0;
         Ok(is_asked && !self.buffer(0)?.is_null())
     }
 
-    /// One byte for each element of this level, 1 where it is null; `None` where none is.
+    /// Returns one byte per element of this level, 1 for nulls; `None` if there are no nulls.
     fn missing(&self) -> Result<Option<Buffer>> {
         if !self.has_bitmap()? {
             return Ok(None);
         }
         let bits = self.buffer(0)?;
-        // SAFETY: a validity bitmap has a bit for each element from the start of the buffers to the end of the part.
+        // SAFETY: a validity bitmap has a bit for each element from the start of the buffers to the end of the
+        // part.
         unsafe { bitmap::missing(bits.cast(), self.start(), self.length()) }
     }
 }

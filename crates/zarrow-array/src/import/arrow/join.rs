@@ -1,4 +1,4 @@
-//! Chunks of one array, one after the other in memory of ours: each byte is copied once.
+//! Concatenation of an array's chunks in our own memory. Each byte is copied once.
 
 use super::masked;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::layout::{SharedTensor, Tensor, Variable};
 use crate::mask::Mask;
 use crate::{Buffer, UninitBuffer, shape};
 
-/// All `chunks`, which have one type, joined along their first axis.
+/// Concatenates `chunks` of one type along their first axis.
 pub fn join(chunks: &[Imported]) -> Result<Imported> {
     let missing = missing(chunks)?;
     let tensors: Option<Vec<&SharedTensor>> = chunks.iter().map(tensor_of).collect();
@@ -15,7 +15,8 @@ pub fn join(chunks: &[Imported]) -> Result<Imported> {
         Some(tensors) => Imported::Tensor(joined_tensors(&tensors)?),
         None => {
             let variables: Option<Vec<&Variable>> = chunks.iter().map(variable_of).collect();
-            let variables = variables.ok_or_else(|| Error::BadArrow("chunks of different types".into()))?;
+            let variables =
+                variables.ok_or_else(|| Error::BadArrow("the chunks have different types".into()))?;
             Imported::Variable(joined_variables(&variables)?)
         }
     };
@@ -45,7 +46,7 @@ fn mask_of(array: &Imported) -> Option<&Mask> {
     }
 }
 
-/// The masks one after the other, where there is one.
+/// Concatenates the masks; `None` if no chunk has one.
 fn missing(chunks: &[Imported]) -> Result<Option<Buffer>> {
     if chunks.iter().all(|chunk| mask_of(chunk).is_none()) {
         return Ok(None);
@@ -66,7 +67,7 @@ fn sum(sizes: impl Iterator<Item = usize>) -> Result<usize> {
     sum.ok_or(Error::OutOfMemory { nbytes: usize::MAX })
 }
 
-/// The extents of `chunks` joined along their first axis.
+/// Returns the shape of `chunks` joined along their first axis.
 fn joined_extents<'a>(chunks: impl Iterator<Item = Vec<u64>> + 'a) -> Vec<u64> {
     chunks
         .reduce(|mut joined, chunk| {
@@ -84,18 +85,19 @@ fn joined_tensors(tensors: &[&SharedTensor]) -> Result<SharedTensor> {
     let mut rest = buffer.as_mut_slice();
     for tensor in tensors {
         let (place, behind) = rest.split_at_mut(tensor.nbytes());
-        // SAFETY: what Arrow lends is immutable.
+        // SAFETY: borrowed Arrow memory is immutable.
         unsafe { tensor.copy_into(place)? };
         rest = behind;
     }
-    // SAFETY: the chunks have filled as many bytes as they have together, which are all.
+    // SAFETY: the chunks' sizes sum up to the buffer's size, so all bytes were filled.
     let buffer = unsafe { buffer.assume_init() };
     let dtype = tensors.first().map(|tensor| tensor.dtype().clone());
     let dtype = dtype.ok_or_else(|| Error::BadArrow("no chunks".into()))?;
     Tensor::new(buffer, extents, dtype)?.into_shared()
 }
 
-/// The bytes up to the last offset, which is read once: the producer may change its offsets after all.
+/// Returns the bytes up to the last offset. Reads it once, because the producer could change its offsets in
+/// between.
 fn used(variable: &Variable) -> Result<&[u8]> {
     let (size, nbytes) = (variable.size(), variable.data().len());
     let end = variable.offsets().last().copied().unwrap_or(0);
@@ -113,9 +115,9 @@ fn joined_variables(variables: &[&Variable]) -> Result<Variable> {
     let mut start = 0;
     for (variable, bytes) in variables.iter().zip(used) {
         data[start..start + bytes.len()].copy_from_slice(bytes);
-        // In this order: a place that found no offset would be lost.
+        // The order matters: if the offsets end first, `zip` must not have consumed a place.
         for (end, place) in variable.offsets()[1..].iter().zip(places.by_ref()) {
-            // What wraps does not rise, which is found with the others that do not.
+            // A wrapped offset decreases, and is rejected below with other decreasing offsets.
             place.copy_from_slice(&(start as i64).wrapping_add(*end).to_ne_bytes());
         }
         start += bytes.len();

@@ -1,61 +1,61 @@
-//! Which layout an Arrow type has: the axes of a row, from nested fixed-size lists or `arrow.fixed_shape_tensor`, and
-//! what an element is.
+//! The layout of an Arrow type: its element type, and the axes of a row, from nested fixed-size lists or
+//! `arrow.fixed_shape_tensor`.
 //!
-//! An extension type that is not known here is its storage, as Arrow has it.
+//! Unknown extension types are read as their storage type, as Arrow specifies.
 
 use crate::dtype::{DataType, Number, TimeUnit};
 use crate::error::{Error, Result};
 use crate::export::arrow_abi::ArrowSchema;
 use serde_json::Value;
 
-/// The deepest nesting of lists: a tensor has as many axes at most.
+/// Maximum nesting of lists: the maximum number of axes of a tensor.
 const MAX_LISTS: usize = 64;
 
-/// What an Arrow type is here.
+/// Our equivalent of an Arrow type.
 #[derive(Debug)]
 pub struct Kind {
-    /// The lengths of the fixed-size lists, from the outermost.
+    /// Lengths of the fixed-size lists, outermost first.
     pub lists: Vec<i64>,
-    /// The extents of a row as it lies in memory, whose product is that of the lists.
+    /// Shape of a row in memory order; its product is that of the lists.
     pub row: Vec<i64>,
-    /// The order of all axes, the first among them, in which they are meant; `None` where it is their own.
+    /// Permutation from memory order to the logical axes, including axis 0; `None` if they are the same.
     pub permutation: Option<Vec<usize>>,
     /// The elements.
     pub element: Element,
 }
 
-/// What an element is, and how it comes here.
+/// Element type, and how to import it.
 #[derive(Debug)]
 pub enum Element {
-    /// Of a fixed size, as it lies.
+    /// Fixed-size elements, shared without a copy.
     Shared(DataType),
-    /// Bools of one bit.
+    /// 1-bit bools.
     Bits,
-    /// Days of 32 bits that are times of 64 bits here.
+    /// 32-bit days, converted to 64-bit times.
     Widened(DataType),
-    /// Text or bytes of any length.
+    /// Variable-length text or bytes.
     Text {
         /// String or bytes.
         dtype: DataType,
-        /// How they are found.
+        /// Encoding of the offsets.
         offsets: Offsets,
     },
-    /// Indices into other values.
+    /// Dictionary indices.
     Dictionary {
-        /// Which integers.
+        /// Integer type of the indices.
         index: Number,
-        /// What they stand for.
+        /// Type of the values.
         values: Box<Kind>,
     },
 }
 
 impl Element {
-    /// What is copied whatever the array, where something is.
+    /// Returns what an import must always copy, if anything.
     pub fn copied(&self) -> Option<&'static str> {
         match self {
             Element::Bits => Some("packed bools"),
-            Element::Widened(_) => Some("dates of 32 bits"),
-            Element::Text { offsets: Offsets::Narrow, .. } => Some("offsets of 32 bits"),
+            Element::Widened(_) => Some("32-bit dates"),
+            Element::Text { offsets: Offsets::Narrow, .. } => Some("32-bit offsets"),
             Element::Text { offsets: Offsets::Views, .. } => Some("views of text"),
             Element::Dictionary { .. } => Some("a dictionary"),
             Element::Shared(_) | Element::Text { offsets: Offsets::Wide, .. } => None,
@@ -63,19 +63,19 @@ impl Element {
     }
 }
 
-/// How the elements of text are found.
+/// Encoding of variable-length elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offsets {
-    /// By offsets of 32 bits.
+    /// 32-bit offsets.
     Narrow,
-    /// By offsets of 64 bits.
+    /// 64-bit offsets.
     Wide,
-    /// By views.
+    /// Views.
     Views,
 }
 
 impl Kind {
-    /// The kind of a type.
+    /// Returns the kind of a type.
     pub fn of(schema: &ArrowSchema) -> Result<Kind> {
         let (mut lists, mut row) = (Vec::new(), Vec::new());
         let mut permutation = None;
@@ -94,7 +94,7 @@ impl Kind {
             lists.push(length);
             at = child(at)?;
         }
-        // Axis 0 stays the first, and what a tensor's elements have for axes of their own stays behind.
+        // Axis 0 stays first, and trailing axes within an element stay last.
         let permutation = permutation.map(|order| {
             let inner = order.len() + 1..row.len() + 1;
             std::iter::once(0).chain(order.into_iter().map(|axis| axis + 1)).chain(inner).collect()
@@ -112,7 +112,7 @@ fn bad(what: &str) -> Error {
     Error::BadArrow(what.into())
 }
 
-/// The length of a fixed-size list; `None` for any other type.
+/// Returns the length of a fixed-size list; `None` for any other type.
 fn list_length(schema: &ArrowSchema) -> Result<Option<i64>> {
     let Some(digits) = schema.format().to_bytes().strip_prefix(b"+w:") else { return Ok(None) };
     let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse::<i64>().ok());
@@ -120,10 +120,10 @@ fn list_length(schema: &ArrowSchema) -> Result<Option<i64>> {
 }
 
 fn child(schema: &ArrowSchema) -> Result<&ArrowSchema> {
-    super::foreign::only_child(schema).ok_or_else(|| bad("a list needs exactly one child type"))
+    super::foreign::only_child(schema).ok_or_else(|| bad("a list type must have exactly one child"))
 }
 
-/// What the metadata of `arrow.fixed_shape_tensor` say.
+/// Metadata of `arrow.fixed_shape_tensor`.
 struct TensorShape {
     shape: Vec<i64>,
     permutation: Option<Vec<usize>>,
@@ -131,7 +131,7 @@ struct TensorShape {
 
 impl TensorShape {
     fn of(schema: &ArrowSchema, length: i64) -> Result<TensorShape> {
-        let wrong = || bad("the metadata of a fixed_shape_tensor do not fit its storage");
+        let wrong = || bad("the metadata of a fixed_shape_tensor does not match its storage");
         let text = schema.metadata("ARROW:extension:metadata").ok_or_else(wrong)?;
         let metadata: Value = serde_json::from_slice(text).map_err(|_| wrong())?;
         let integers = |key: &str| -> Result<Option<Vec<i64>>> {
@@ -159,10 +159,10 @@ impl TensorShape {
             if !sorted.into_iter().eq(0..shape.len()) {
                 return Err(wrong());
             }
-            // pyarrow writes the permutation the other way round than the specification has it, and reads neither
-            // right: only those that are their own inverse mean one thing.
+            // pyarrow writes the permutation the other way round than the specification, and reads both forms
+            // wrongly: only self-inverse permutations are unambiguous.
             if order.iter().enumerate().any(|(at, axis)| order[*axis] != at) {
-                let name = "fixed_shape_tensor with rotated axes, which its writers do not agree on,".into();
+                let name = "fixed_shape_tensor with rotated axes (ambiguous between writers)".into();
                 return Err(Error::UnknownType { protocol: "the Arrow", name });
             }
         }
@@ -170,14 +170,14 @@ impl TensorShape {
     }
 }
 
-/// The elements of a type that is not a list.
+/// Returns the element type of a non-list type.
 fn element(schema: &ArrowSchema) -> Result<Element> {
     let format = schema.format().to_bytes();
     if let Some(values) = super::foreign::dictionary_of(schema) {
         let index = primitive(format)
             .filter(|number| !matches!(number, Number::Float16 | Number::Float32 | Number::Float64));
-        let index = index.ok_or_else(|| bad("the indices of a dictionary must be integers"))?;
-        // Refused before it is looked into: nesting has no bound, and the stack has one.
+        let index = index.ok_or_else(|| bad("dictionary indices must be integers"))?;
+        // Checked before descending: nesting is unbounded, but the stack is not.
         let nested = match super::foreign::dictionary_of(values) {
             Some(_) => Some("dictionaries"),
             None => list_length(values)?.map(|_| "lists"),
@@ -219,7 +219,7 @@ fn primitive(format: &[u8]) -> Option<Number> {
     Number::ALL.iter().find(is_it).copied()
 }
 
-/// The number that an extension type of Arrow's stands for: bool of one byte, and those that only Zarr names.
+/// Returns the number that an Arrow extension type stands for: 1-byte bool, and types named only by Zarr.
 fn named(schema: &ArrowSchema) -> Option<Number> {
     match schema.metadata("ARROW:extension:name")? {
         b"arrow.bool8" if schema.format() == c"c" => Some(Number::Bool),
@@ -237,10 +237,10 @@ fn named(schema: &ArrowSchema) -> Option<Number> {
     }
 }
 
-/// Times: points in time since 1970, days, and spans.
+/// Returns the element type of times: timestamps, days and durations.
 ///
-/// Refuses what would lose its meaning: time zones, which Zarr cannot store; times of day, which would become durations;
-/// and 64-bit dates, which would come back as points in time.
+/// Refuses types that would lose their meaning: time zones, which Zarr cannot store; times of day, which would
+/// become durations; and 64-bit dates, which would come back as timestamps.
 fn time(format: &[u8]) -> Result<Option<Element>> {
     let loses = |what: String, instead| Error::LosesMeaning { protocol: "an Arrow", what, instead };
     let unit = match format.get(2) {
@@ -257,20 +257,20 @@ fn time(format: &[u8]) -> Result<Option<Element>> {
         ([b't', b's', _, b':', zone @ ..], unit) if unit != TimeUnit::Day => match zone {
             [] => Element::Shared(point),
             zone => {
-                let what = format!("times of the zone {:?}", String::from_utf8_lossy(zone));
+                let what = format!("times in time zone {:?}", String::from_utf8_lossy(zone));
                 return Err(loses(
                     what,
-                    "cast it to a timestamp without a zone, in UTC, and store the zone beside it",
+                    "cast it to a timestamp in UTC without a time zone, and store the zone separately",
                 ));
             }
         },
         ([b't', b'D', _], unit) if unit != TimeUnit::Day => Element::Shared(span),
         ([b't', b'd', b'D'], _) => Element::Widened(point),
         ([b't', b'd', b'm'], _) => {
-            return Err(loses("dates in milliseconds".to_owned(), "cast it to date32, or to a timestamp"));
+            return Err(loses("dates in milliseconds".to_owned(), "cast it to date32 or to a timestamp"));
         }
         ([b't', b't', _], unit) if unit != TimeUnit::Day => {
-            let instead = "cast it to an integer, and that to a duration since midnight";
+            let instead = "cast it to an integer and then to a duration since midnight";
             return Err(loses("times of day".to_owned(), instead));
         }
         _ => return Ok(None),

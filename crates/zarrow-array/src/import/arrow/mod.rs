@@ -1,15 +1,15 @@
-//! Arrow arrays as the four layouts: values, offsets and bytes stay in place, read-only, since Arrow's data are
-//! immutable to both sides.
+//! Import of Arrow arrays to the four layouts. Values, offsets and bytes are shared read-only, since Arrow's data
+//! are immutable to both sides.
 //!
-//! 1. The type decides the layout (see `kind.rs`): the axes of a row, and what an element is.
-//! 2. From the outermost list to the elements, offsets and lengths are followed, and nulls are noted, one byte per
-//!    element.
-//! 3. The elements become a layout over the producer's memory. Data whose form differs from Zarr's are copied: packed
+//! 1. The type decides the layout (see `kind.rs`): the axes of a row, and the element type.
+//! 2. From the outermost list to the elements, offsets and lengths are followed, and nulls are recorded, one byte
+//!    per element.
+//! 3. The elements become a layout over the producer's memory. Data in a form that Zarr lacks are copied: packed
 //!    bools, 32-bit offsets, views, 32-bit days, dictionaries.
-//! 4. Several chunks are joined by one copy.
+//! 4. Several chunks are concatenated by one copy.
 //!
-//! Everything that can be checked is checked: lengths, rising offsets, indices of dictionaries, UTF-8. That the buffers
-//! are as long as the lengths say is the producer's promise, since Arrow has no field for it.
+//! Everything that can be checked is checked: lengths, increasing offsets, dictionary indices, UTF-8. The sizes of
+//! the buffers are the producer's promise, since Arrow has no field for them.
 //!
 //! Sources: Arrow C data interface; canonical extension types.
 
@@ -40,13 +40,14 @@ pub use device::{DeviceElements, device_elements};
 pub use foreign::{take_array, take_schema};
 pub use stream::{read_stream, take_stream};
 
-/// The layout of one Arrow array, in the producer's memory where that can be. Where it cannot, and not `may_copy`, that
-/// is an error; a mask, which Arrow has as bits, is always made.
+/// Imports one Arrow array, in the producer's memory if possible. Otherwise it is copied, or refused unless
+/// `may_copy`. Masks are always new memory, since Arrow stores them as bits.
 ///
 /// # Errors
-/// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type without a layout, and [`Error::LosesMeaning`] for one that
-/// none has all of: a time zone, a time of day, a list that is null; [`Error::BadArrow`] for an array that
-/// breaks Arrow's rules; [`Error::BadOffset`], [`Error::NotUtf8`], [`Error::ShapeOverflow`], [`Error::OutOfMemory`].
+/// [`Error::NeedsCopy`]; [`Error::UnknownType`] for a type without a layout; [`Error::LosesMeaning`] for a type
+/// with a property that no layout can keep (a time zone, a time of day, null lists); [`Error::BadArrow`] for an
+/// array that violates Arrow's rules; [`Error::BadOffset`], [`Error::NotUtf8`], [`Error::ShapeOverflow`],
+/// [`Error::OutOfMemory`].
 ///
 /// ```
 /// use zarrow_array::{Buffer, Number, Tensor, export, import};
@@ -62,10 +63,10 @@ pub fn array(schema: &ArrowSchema, array: ArrowArray, may_copy: bool) -> Result<
     layout(&kind, &Part::of(&owner), may_copy)
 }
 
-/// The layout of an array that came in chunks: that of the only one, or all joined by one copy.
+/// Imports a chunked array: a single chunk directly, several concatenated by one copy.
 ///
 /// # Errors
-/// As [`array()`].
+/// See [`array()`].
 pub fn chunks(schema: &ArrowSchema, chunks: Vec<ArrowArray>, may_copy: bool) -> Result<Imported> {
     let kind = Kind::of(schema)?;
     let owners: Vec<Arc<Lent>> = chunks.into_iter().map(|chunk| Arc::new(Lent::new(chunk))).collect();
@@ -118,7 +119,7 @@ fn needs_copy(what: &'static str) -> Error {
     Error::NeedsCopy { protocol: "an import", what }
 }
 
-/// The masked layout, where anything is missing.
+/// Adds the mask, if any element is missing.
 fn masked(values: Imported, missing: Option<Buffer>) -> Result<Imported> {
     let Some(missing) = missing else { return Ok(values) };
     let mask = Mask::new(vec![missing])?;
@@ -129,12 +130,12 @@ fn masked(values: Imported, missing: Option<Buffer>) -> Result<Imported> {
     })
 }
 
-/// A mask in C order of the permuted axes.
+/// Converts a mask to C order of the permuted axes.
 fn permuted(missing: Buffer, shape: &[i64], axes: &[usize]) -> Result<Buffer> {
     let extents: Vec<u64> = shape.iter().map(|extent| extent.unsigned_abs()).collect();
     let tensor = SharedTensor::read_only(&missing.into(), &extents, Number::Bool.into())?.transpose(axes)?;
     let mut buffer = crate::UninitBuffer::new(tensor.nbytes())?;
-    // SAFETY: the mask is ours, and nobody writes to it any more; every byte is filled.
+    // SAFETY: the mask is ours, and is not written to any more; every byte is filled.
     unsafe {
         tensor.copy_into(buffer.as_mut_slice())?;
         Ok(buffer.assume_init())

@@ -1,4 +1,4 @@
-//! The chunks of a stream, read to its end.
+//! Reading all chunks of a stream.
 //!
 //! Source: Arrow C stream interface.
 
@@ -9,10 +9,10 @@ use crate::export::arrow_abi::{ArrowArray, ArrowSchema};
 use crate::export::arrow_stream::ArrowArrayStream;
 use std::ffi::{CStr, c_int};
 
-/// Moves a stream out of where a producer put it, and marks that place as empty; `None` where it is.
+/// Moves a stream out of a producer's struct and marks the struct as released; `None` if it was released already.
 ///
 /// # Safety
-/// `place` points to a struct of the C stream interface that nobody else uses meanwhile, released or not.
+/// `place` must point to a struct of the C stream interface, released or not, without any concurrent access.
 #[must_use]
 pub unsafe fn take_stream(place: *mut ArrowArrayStream) -> Option<ArrowArrayStream> {
     // SAFETY: by this function's contract.
@@ -24,20 +24,21 @@ pub unsafe fn take_stream(place: *mut ArrowArrayStream) -> Option<ArrowArrayStre
     }
 }
 
-/// The type of a stream, and all of its chunks.
+/// Reads the type and all chunks of a stream.
 ///
 /// # Errors
-/// [`Error::BadArrow`] with what the producer says went wrong.
+/// [`Error::BadArrow`] with the producer's error message.
 pub fn read_stream(mut stream: ArrowArrayStream) -> Result<(ArrowSchema, Vec<ArrowArray>)> {
     let (Some(get_schema), Some(get_next)) = (stream.get_schema, stream.get_next) else {
-        return Err(Error::BadArrow("a stream without its functions".into()));
+        return Err(Error::BadArrow("the stream lacks get_schema or get_next".into()));
     };
     let mut schema = ArrowSchema::released();
-    // SAFETY: the stream is live and ours alone, and the place may be written to: what is there needs no release.
+    // SAFETY: the stream is live and ours alone, and the place may be written to: its current content needs no
+    // release.
     let code = unsafe { get_schema(&mut stream, &mut schema) };
     check(&mut stream, code)?;
     if schema.release.is_none() {
-        return Err(Error::BadArrow("a stream without a type".into()));
+        return Err(Error::BadArrow("the stream has no schema".into()));
     }
     let mut chunks = Vec::new();
     loop {
@@ -63,5 +64,5 @@ fn check(stream: &mut ArrowArrayStream, code: c_int) -> Result<()> {
         None => None,
     };
     let text = text.unwrap_or_default();
-    Err(Error::BadArrow(format!("its producer failed with error {code}: {text}")))
+    Err(Error::BadArrow(format!("the stream's producer failed with error {code}: {text}")))
 }

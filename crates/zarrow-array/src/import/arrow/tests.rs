@@ -1,4 +1,4 @@
-//! Structs that lie: a typed error, and the producer's release called once.
+//! Malformed structs give a typed error, and the producer's release is called once.
 
 use super::*;
 use crate::export::arrow_abi::{ArrayNode, Owner, SchemaNode};
@@ -13,7 +13,7 @@ fn list(length: i64, item: SchemaNode) -> SchemaNode {
     SchemaNode { children: vec![item], ..schema(&format!("+w:{length}")) }
 }
 
-/// An array over `buffers`, the validity first, which `owner` keeps.
+/// An array over `buffers`, validity first, kept by `owner`.
 fn node(length: i64, buffers: &[&[u8]], owner: &Arc<()>) -> ArrayNode {
     let address =
         |buffer: &&[u8]| if buffer.is_empty() { std::ptr::null() } else { buffer.as_ptr().cast::<c_void>() };
@@ -35,13 +35,13 @@ fn halves(values: &[i32]) -> Vec<u8> {
 }
 
 fn bytes(array: Imported) -> Vec<u8> {
-    let Imported::Tensor(tensor) = array else { unreachable!("a tensor was asked for") };
-    // SAFETY: nobody writes to the memory of these tests.
+    let Imported::Tensor(tensor) = array else { unreachable!("the array is a tensor") };
+    // SAFETY: these tests never write to the memory.
     unsafe { tensor.copy().unwrap().bytes().unwrap().to_vec() }
 }
 
 #[test]
-fn offsets_of_every_level_count() {
+fn offsets_of_all_levels_are_added() {
     let owner = Arc::new(());
     let values: Vec<u8> = (0..40).collect();
     let mut inner = node(36, &[&[], &values], &owner).into_c();
@@ -51,14 +51,14 @@ fn offsets_of_every_level_count() {
     let mut children = [&raw mut inner];
     (outer.n_children, outer.children) = (1, children.as_mut_ptr());
     let lists = list(5, schema("C")).into_c();
-    // The outer struct does not answer for the inner one, which is dropped at the end of the test.
+    // The outer struct does not own the inner one, which is dropped at the end of the test.
     let Ok(Imported::Tensor(tensor)) = array(&lists, outer, false) else { unreachable!("of numbers") };
     assert_eq!(tensor.shape(), [3, 5]);
     assert_eq!(tensor.pointer().as_ptr().cast_const(), values[4 + 2 * 5..].as_ptr());
 }
 
 #[test]
-fn lies_are_errors_and_the_array_is_released() {
+fn malformed_arrays_are_errors_and_released() {
     let owner = Arc::new(());
     let values = words(&[1, 2, 3, 4, 5, 6, 7, 8]);
     let refused = |format: &str, lie: &dyn Fn(&mut ArrowArray)| {
@@ -91,7 +91,7 @@ fn lies_are_errors_and_the_array_is_released() {
 }
 
 #[test]
-fn lists_have_as_many_items_as_they_say() {
+fn lists_with_too_few_items_are_refused() {
     let owner = Arc::new(());
     let values: Vec<u8> = (0..6).collect();
     let lists = |length: i64, items: i64| ArrayNode {
@@ -112,7 +112,7 @@ fn lists_have_as_many_items_as_they_say() {
 }
 
 #[test]
-fn what_no_array_can_say_is_refused() {
+fn types_that_would_lose_meaning_are_refused() {
     let owner = Arc::new(());
     let values = words(&[0, 1, 2, 3]);
     for format in ["tss:UTC", "tsn:Europe/Oslo", "tts", "ttm", "ttu", "ttn", "tdm"] {
@@ -136,7 +136,7 @@ fn what_no_array_can_say_is_refused() {
 }
 
 #[test]
-fn a_tensor_says_its_shape() {
+fn fixed_shape_tensors_have_the_shape_of_their_metadata() {
     let owner = Arc::new(());
     let values: Vec<u8> = (0..12).collect();
     let take = |metadata: &str| {
@@ -175,7 +175,7 @@ fn a_tensor_says_its_shape() {
 }
 
 #[test]
-fn views_stay_inside_their_buffers() {
+fn views_outside_their_buffers_are_refused() {
     let owner = Arc::new(());
     let data = b"long enough to lie outside".to_vec();
     let view = |length: i32, buffer: i32, offset: i32| {
@@ -203,7 +203,7 @@ fn views_stay_inside_their_buffers() {
 }
 
 #[test]
-fn indices_stay_inside_their_dictionary() {
+fn indices_outside_their_dictionary_are_refused() {
     let owner = Arc::new(());
     let values = words(&[10, 20, 30]);
     let take = |indices: &[u8], validity: &[u8]| {
@@ -215,7 +215,7 @@ fn indices_stay_inside_their_dictionary() {
     assert_eq!(bytes(take(&[2, 0, 0], &[]).unwrap()), words(&[30, 10, 10]));
     assert!(matches!(take(&[3], &[]), Err(Error::BadArrow(_))));
     assert!(matches!(take(&[0xff], &[]), Err(Error::BadArrow(_))));
-    // What is null is not looked up.
+    // Null indices are not looked up.
     let Ok(Imported::MaskedTensor(_, mask)) = take(&[0, 0xff], &[0b01]) else { unreachable!("one is null") };
     assert_eq!(mask.missing(), [0, 1]);
 }
@@ -240,7 +240,7 @@ proptest! {
         prop_assume!(start < bits.len() * 8);
         let length = bits.len() * 8 - start;
         let is_set = |at: usize| bits[(start + at) / 8] >> ((start + at) % 8) & 1 == 1;
-        // SAFETY: the bits are those of the vector.
+        // SAFETY: the bits are inside the vector.
         let (missing, bools) = unsafe {
             (
                 bitmap::missing(bits.as_ptr(), start, length).unwrap(),

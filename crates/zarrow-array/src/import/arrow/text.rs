@@ -1,8 +1,8 @@
-//! Text and bytes of any length.
+//! Variable-length text and bytes.
 //!
-//! 1. Offsets of 64 bits that begin with 0 are shared; those of a slice, or of 32 bits, are written anew.
+//! 1. 64-bit offsets that begin with 0 are shared; those of a slice, and 32-bit offsets, are rewritten.
 //! 2. The bytes between the first and the last offset are shared.
-//! 3. Views are gathered: their bytes lie in several buffers, or in the views themselves.
+//! 3. Views are gathered: their bytes are spread over several buffers and the views themselves.
 
 use super::foreign::Part;
 use super::kind::Offsets;
@@ -11,12 +11,12 @@ use crate::error::{Error, Result};
 use crate::layout::Variable;
 use crate::{Buffer, SharedBytes, shape};
 
-/// Bytes of a view.
+/// Bytes per view.
 const VIEW_NBYTES: usize = 16;
-/// The most bytes that lie in a view itself.
+/// Maximum number of bytes stored in a view itself.
 const INLINE_NBYTES: usize = 12;
 
-/// The elements.
+/// Imports the elements.
 pub fn variable(
     elements: &Part<'_>,
     extents: Vec<u64>,
@@ -43,7 +43,7 @@ fn found<T: Copy + Into<i64>>(
 ) -> Result<Variable> {
     let start = elements.present(1)?.cast::<T>().wrapping_add(elements.start());
     let count = elements.length();
-    // SAFETY: the producer holds one offset more than there are elements.
+    // SAFETY: the producer keeps one offset more than there are elements.
     let offset = |at: usize| -> i64 { unsafe { start.add(at).read_unaligned() }.into() };
     let (first, last) = (offset(0), offset(count));
     let nbytes =
@@ -51,20 +51,20 @@ fn found<T: Copy + Into<i64>>(
     let nbytes = nbytes.ok_or(Error::BadOffset { index: count, value: last, nbytes: 0 })?;
     let offsets_nbytes = shape::nbytes(&[count as u64 + 1], size_of::<i64>())?;
     let offsets = if size_of::<T>() == size_of::<i64>() && first == 0 && start.cast::<i64>().is_aligned() {
-        // SAFETY: as above; nobody writes to them.
+        // SAFETY: as above; they are not written to.
         unsafe { SharedBytes::from_foreign(elements.owner(), start.cast(), offsets_nbytes)? }
     } else if !may_copy {
-        return Err(super::needs_copy("offsets that do not begin with 0"));
+        return Err(super::needs_copy("offsets that do not start at 0"));
     } else {
         let mut bytes = Buffer::zeroed(offsets_nbytes)?;
         for (at, place) in bytes.chunks_exact_mut(size_of::<i64>()).enumerate() {
-            // What wraps does not rise, which is found with the others that do not.
+            // A wrapped offset decreases, and is rejected below with other decreasing offsets.
             place.copy_from_slice(&offset(at).wrapping_sub(first).to_ne_bytes());
         }
         bytes.into()
     };
     let data = if nbytes == 0 { std::ptr::null() } else { elements.present(2)?.cast::<u8>() };
-    // SAFETY: the producer holds the bytes up to the last offset, and nobody writes to them.
+    // SAFETY: the producer keeps the bytes up to the last offset, and they are not written to.
     let data =
         unsafe { SharedBytes::from_foreign(elements.owner(), data.wrapping_add(first as usize), nbytes)? };
     Variable::new(offsets, data, extents, dtype)
@@ -72,14 +72,14 @@ fn found<T: Copy + Into<i64>>(
 
 /// Step 3.
 fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<Variable> {
-    let bad = || Error::BadArrow("a view that points outside its buffers".into());
+    let bad = || Error::BadArrow("a view points outside its buffers".into());
     let start = elements.start().checked_mul(VIEW_NBYTES).ok_or_else(bad)?;
     let views = elements.present(1)?.cast::<u8>().wrapping_add(start);
-    // Behind the data, the last buffer has the length of each.
+    // The last buffer holds the lengths of the data buffers.
     let buffers = elements.buffer_count().checked_sub(3).ok_or_else(bad)?;
-    // Each view is copied before it is looked at: the producer may change it after all.
+    // Each view is copied before it is checked, because the producer could change it in between.
     let view = |at: usize| -> [u8; VIEW_NBYTES] {
-        // SAFETY: the producer holds a view for each element.
+        // SAFETY: the producer keeps a view for each element.
         unsafe { views.add(at * VIEW_NBYTES).cast::<[u8; VIEW_NBYTES]>().read_volatile() }
     };
     let text = |view: &[u8; VIEW_NBYTES]| -> Result<(*const u8, usize)> {
@@ -93,12 +93,12 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
         if buffer >= buffers {
             return Err(bad());
         }
-        // SAFETY: the last buffer has a length for each of the others.
+        // SAFETY: the last buffer has a length for each of the data buffers.
         let size = unsafe { elements.present(2 + buffers)?.cast::<i64>().add(buffer).read_unaligned() };
         if usize::try_from(size).ok().is_none_or(|size| offset + length > size) {
             return Err(bad());
         }
-        // SAFETY: the buffer has `size` bytes, and the element lies inside.
+        // SAFETY: the buffer has `size` bytes, and the element is inside them.
         Ok((unsafe { elements.present(2 + buffer)?.cast::<u8>().add(offset) }, length))
     };
     let count = elements.length();
@@ -108,8 +108,8 @@ fn gathered(elements: &Part<'_>, extents: Vec<u64>, dtype: DataType) -> Result<V
         let view = view(at);
         let (start, length) = text(&view)?;
         data.try_reserve(length).map_err(|_| Error::OutOfMemory { nbytes: length })?;
-        // SAFETY: so many bytes can be read at `start`, in the view's copy or in the producer's buffer, and there is room
-        // for them.
+        // SAFETY: `length` bytes are readable at `start`, in the view's copy or in the producer's buffer, and the
+        // capacity was reserved.
         unsafe {
             start.copy_to_nonoverlapping(data.spare_capacity_mut().as_mut_ptr().cast(), length);
             data.set_len(data.len() + length);

@@ -1,4 +1,4 @@
-//! Elements of a fixed size.
+//! Fixed-size elements.
 
 use super::bitmap;
 use super::foreign::Part;
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::layout::{ForeignMemory, ForeignStrides, SharedTensor, Tensor};
 use crate::{Buffer, shape};
 
-/// The elements where they lie, in C order of `extents`.
+/// Shares the elements in C order of `extents`.
 pub fn shared(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
     let overflow =
         || Error::ShapeOverflow { shape: unsigned(extents), item_size: dtype.item_size().unwrap_or(0) };
@@ -19,15 +19,15 @@ pub fn shared(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<S
         }
     };
     let memory = ForeignMemory::check(pointer, extents, ForeignStrides::COrder, dtype, true)?;
-    // SAFETY: the producer holds a value for each element until the owner releases the array, and nobody writes.
+    // SAFETY: the producer keeps a value for each element until the owner releases the array, and does not write.
     Ok(unsafe { SharedTensor::from_foreign(memory, elements.owner()) })
 }
 
-/// Bools of one bit as bools of one byte.
+/// Converts 1-bit bools to 1-byte bools.
 pub fn bools(elements: &Part<'_>, extents: &[i64]) -> Result<SharedTensor> {
     let bytes = match elements.is_empty() {
         true => Buffer::zeroed(0)?,
-        // SAFETY: the producer holds a bit for each element.
+        // SAFETY: the producer keeps a bit for each element.
         false => unsafe {
             bitmap::unpacked(elements.present(1)?.cast(), elements.start(), elements.length())?
         },
@@ -35,14 +35,14 @@ pub fn bools(elements: &Part<'_>, extents: &[i64]) -> Result<SharedTensor> {
     Tensor::new(bytes, unsigned(extents), Number::Bool.into())?.into_shared()
 }
 
-/// Integers of 32 bits as those of 64 bits.
+/// Converts 32-bit integers to 64 bits.
 pub fn widened(elements: &Part<'_>, extents: &[i64], dtype: DataType) -> Result<SharedTensor> {
     let count = elements.length();
     let mut bytes = Buffer::zeroed(shape::nbytes(&[count as u64], size_of::<i64>())?)?;
     if !elements.is_empty() {
         let first = elements.present(1)?.cast::<i32>().wrapping_add(elements.start());
         for (at, place) in bytes.chunks_exact_mut(size_of::<i64>()).enumerate() {
-            // SAFETY: the producer holds a value for each element.
+            // SAFETY: the producer keeps a value for each element.
             let value = i64::from(unsafe { first.add(at).read_unaligned() });
             place.copy_from_slice(&value.to_ne_bytes());
         }
