@@ -1,10 +1,10 @@
 //! The codecs of this crate, a line each.
 
+use crate::codec::array_to_array::{self as filter, transpose};
+use crate::codec::array_to_bytes::{indexed_vlen, optional, packbits, pcodec, sharding, vlen};
 use crate::codec::bytes_to_bytes::{base64, bz2, checksum, deflate, lz4, lzma, shuffle, zstd};
 use crate::codec::definition::Definition;
-use crate::codec::{
-    blosc, byte_order, filter, indexed_vlen, optional, packbits, pcodec, sharding, transpose, vlen,
-};
+use crate::codec::{blosc, byte_order};
 
 /// Those that most arrays have come first.
 static CODECS: &[&Definition] = &[

@@ -5,27 +5,27 @@
 //! 2. The codec from array to bytes follows. The byte order of `bytes` becomes a flag of the move.
 //! 3. The rest are codecs from bytes to bytes.
 //! 4. Any other codec from array to array is a filter, and the codecs after it are a chain of their own (see
-//!    [`filter`](super::filter)).
+//!    [`array_to_array`](super::array_to_array)).
 //! 5. A list with a codec that is not ours goes to the fallback as a whole, except for the compressors at its end: these
 //!    stay ours, since they bound the decoded size. The fallback is the feature `zarrs`; without it such a list is
 //!    refused.
 
+use crate::codec::array_to_array::Filtered;
+use crate::codec::array_to_array::transpose;
+#[cfg(feature = "zarrs")]
+use crate::codec::array_to_bytes::fallback::Fallback;
+use crate::codec::array_to_bytes::indexed_vlen::IndexedVlen;
+use crate::codec::array_to_bytes::optional::OptionalCodec;
+use crate::codec::array_to_bytes::packbits::PackBits;
+use crate::codec::array_to_bytes::pcodec::Pcodec;
+use crate::codec::array_to_bytes::sharding::Sharding;
 use crate::codec::built_in;
 use crate::codec::byte_order::Swap;
 use crate::codec::bytes_to_bytes::BytesToBytes;
 use crate::codec::compress::Compressor;
 use crate::codec::definition::{ChunkLayout, Stage};
-#[cfg(feature = "zarrs")]
-use crate::codec::fallback::Fallback;
-use crate::codec::filter::Filtered;
-use crate::codec::indexed_vlen::IndexedVlen;
-use crate::codec::optional::OptionalCodec;
 use crate::codec::order;
-use crate::codec::packbits::PackBits;
-use crate::codec::pcodec::Pcodec;
 use crate::codec::registry::{CodecKind, Registered};
-use crate::codec::sharding::Sharding;
-use crate::codec::transpose;
 use crate::error::{ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;

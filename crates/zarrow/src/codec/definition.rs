@@ -4,10 +4,10 @@
 //! 2. Its [`Stage`] says where in a list of codecs it stands, and compiles it.
 //! 3. A user's choice is checked more strictly than what is stored: see [`check_parameters`](super::check_parameters).
 
+use crate::codec::array_to_array::{Filter, Parameters};
 use crate::codec::bytes_to_bytes::checksum::Checksum;
 use crate::codec::bytes_to_bytes::{Decoder, Encoder};
 use crate::codec::chain::ArrayToBytes;
-use crate::codec::filter::{Filter, Parameters};
 use crate::codec::parameter::ParameterType;
 use crate::codec::registry::CodecKind;
 use crate::error::{Error, ErrorKind, Result};

@@ -6,7 +6,7 @@
 //! 3. It is stored in the byte order of the chunk.
 
 use crate::codec::Swap;
-use crate::codec::filter::element::{Element, computable, not_computable, with_element};
+use crate::codec::array_to_array::element::{Element, computable, not_computable, with_element};
 use crate::error::Result;
 use crate::exec::placement::{Axis, visit};
 use zarrow_array::{DataType, Number};

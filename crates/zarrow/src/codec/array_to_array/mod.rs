@@ -24,13 +24,14 @@ pub mod quantize;
 pub mod reshape;
 pub mod scale_offset;
 pub mod squeeze;
+pub mod transpose;
 
+use crate::codec::VariableChunk;
 use crate::codec::built_in;
 use crate::codec::chain::Chain;
 use crate::codec::definition::Stage;
 use crate::codec::registry::{ChunkDescription, CodecKind, Registered};
 use crate::codec::{ChunkElements, Decoded};
-use crate::codec::{VariableChunk, transpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{CodecMetadata, FillValue};
 use crate::options::DecodeLimits;

@@ -4,11 +4,11 @@
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
+use crate::codec::array_to_bytes::shard_index::{IndexCodecs, ShardIndex};
 use crate::codec::chain::ArrayToBytes;
 use crate::codec::chain::Chain;
 use crate::codec::definition::{ChunkLayout, Definition, Stage};
 use crate::codec::parameter::{ParameterType, wrong_parameter};
-use crate::codec::shard_index::{IndexCodecs, ShardIndex};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
 use crate::store::remote::Span;

@@ -1,6 +1,6 @@
 //! `numcodecs.packbits`: bools as bits, the highest bit first, behind a byte that says how many of the last are unused.
 //!
-//! Source: numcodecs `PackBits`. The codec `packbits` of version 3 is another: see [`packbits`](crate::codec::packbits).
+//! Source: numcodecs `PackBits`. The codec `packbits` of version 3 is another: see [`packbits`](crate::codec::array_to_bytes::packbits).
 
 use super::Filter;
 use super::element::room;

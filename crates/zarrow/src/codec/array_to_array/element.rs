@@ -297,7 +297,7 @@ impl Element for Bool {
 macro_rules! with_element {
     ($number:expr, $type:ident => $body:expr) => {
         $crate::codec::number_type::with_type!($number, $type => $body;
-            Bool $crate::codec::filter::element::Bool,
+            Bool $crate::codec::array_to_array::element::Bool,
             Int8 i8, Int16 i16, Int32 i32, Int64 i64,
             UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64,
             Float16 half::f16, Float32 f32, Float64 f64

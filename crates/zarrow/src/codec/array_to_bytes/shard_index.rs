@@ -7,9 +7,9 @@
 //!
 //! Source: Zarr core 3.1, `sharding_indexed` codec.
 
+use crate::codec::array_to_array::transpose;
 use crate::codec::bytes_to_bytes::{BytesToBytes, Output, decode, decode_checksums};
 use crate::codec::compress::{Compressor, encode};
-use crate::codec::transpose;
 use crate::codec::{Codecs, Scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::CodecMetadata;
