@@ -1,4 +1,4 @@
-"""`python -m benches [ROW…]`: writes what data is missing, measures, and reports."""
+"""`python -m benches [ROW…]`: writes missing data, measures, and reports."""
 
 import argparse
 from pathlib import Path
@@ -14,11 +14,11 @@ from benches.sweep import sweep_rows, write_table
 
 ROUNDS = 7
 BUILD = Path("build/bench")
-CHART = Path("docs/benchmarks.svg")  # drawn anew when every row was measured
+CHART = Path("docs/benchmarks.svg")  # redrawn when every row was measured
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the command line."""
     arguments = parse()
     if arguments.remote:
         BUILD.mkdir(parents=True, exist_ok=True)
@@ -50,25 +50,25 @@ def main() -> None:
 
 
 def chosen_rows(scale: Scale, arguments: argparse.Namespace) -> list[Row]:
-    """Give the rows that the command line names, of the sweep where it asks for that."""
+    """Return the rows named on the command line, from the sweep with `--sweep`."""
     if not arguments.sweep:
         return chosen(scale, arguments.rows)
     return [row for row in sweep_rows() if not arguments.rows or row.name in arguments.rows]
 
 
 def parse() -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__)
     parser.add_argument("rows", nargs="*", help="rows, or series of rows (default: all)")
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="small data and few rounds, to see that all runs")
+    size.add_argument("--quick", action="store_true", help="small data and few rounds, as a trial")
     size.add_argument("--full", action="store_true", help="with the array of 4 GiB")
     parser.add_argument("--sweep", action="store_true", help="the short rows, for docs/sweep.md")
     parser.add_argument("--remote", action="store_true", help="the remote rows, for docs/remote.md")
     parser.add_argument(
-        "--rounds", type=int, help=f"runs that count, for each peer (default: {ROUNDS}; quick: 2)"
+        "--rounds", type=int, help=f"counted runs for each peer (default: {ROUNDS}; quick: 2)"
     )
-    parser.add_argument("--data", type=Path, default=BUILD, help=f"where the data goes (default: {BUILD})")
+    parser.add_argument("--data", type=Path, default=BUILD, help=f"folder for the data (default: {BUILD})")
     return parser.parse_args()
 
 

@@ -39,7 +39,7 @@ MOST_TICKS = 8
 
 
 def draw(results: Results, path: Path) -> None:
-    """Draw what was measured into an SVG file."""
+    """Draw the measurements into an SVG file."""
     rows = results.in_order()
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "zarrow", "font.size": 8, "svg.fonttype": "none"})
@@ -81,7 +81,7 @@ def bars(axes: Axes, rows: Summaries) -> None:
 
 
 def dots(axes: Axes, rows: Summaries) -> None:
-    """Draw a column of dots for each row: how many times the fastest peer's time each peer takes."""
+    """Draw a column of dots for each row: each peer's time as a multiple of the fastest peer's."""
     for place, row in enumerate(rows):
         peers = [peer for peer in row["peers"] if peer["to_fastest"]]
         axes.axvline(place, color="#dddddd", linewidth=0.5, zorder=0)
@@ -90,7 +90,7 @@ def dots(axes: Axes, rows: Summaries) -> None:
             axes.plot(at, peer["to_fastest"], "o", color=COLOURS[peer["peer"]], markersize=5)
     axes.axhline(1, color="black", linewidth=0.5)
     name_rows(axes, rows)
-    title = "other rows: time over that of the fastest which is not zarrow (lower is better)"
+    title = "other rows: time relative to the fastest other library (lower is better)"
     axes.set(yscale="log", ylabel="ratio", title=title)
 
 

@@ -1,7 +1,7 @@
 """The data: each set is written once by zarr-python, and by the other formats' own libraries.
 
-A set is known by its name, and by the suffix of its format: `raw.zarr`, `raw.npy`, `raw.h5`, `raw.b2nd`. A
-format takes part in the rows whose set it has.
+A set is identified by its name and the suffix of its format: `raw.zarr`, `raw.npy`, `raw.h5`, `raw.b2nd`. A
+format takes part in a row if it has the row's set.
 """
 
 import os
@@ -22,7 +22,7 @@ from benches.scale import COLUMNS, COUNTED_CHUNK, PERIOD, SMALL_CHUNK, SMALL_REA
 
 
 def write(scale: Scale, folder: Path, names: set[str]) -> None:
-    """Write what is not there yet, and have it on the disk, so that it can be dropped from the page cache."""
+    """Write the missing sets, and flush them to disk, so that they can be dropped from the page cache."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [name for name in sorted(names) if not (folder / name).with_suffix(".done").exists()]
     for name in missing:
@@ -36,7 +36,7 @@ def write(scale: Scale, folder: Path, names: set[str]) -> None:
 
 
 def writer(scale: Scale, name: str) -> Callable[[Path], None]:
-    """Find what writes the set of that name."""
+    """Return a function that writes the named set."""
     if sweep.is_set(name):
         return sweep.writer(name)
     kind, _, number = name.partition("-")
@@ -51,7 +51,7 @@ def writer(scale: Scale, name: str) -> Callable[[Path], None]:
 
 @cache
 def cube(side: int) -> NDArray[np.float32]:
-    """Make waves with some noise, rounded to three digits as measured data is."""
+    """Make waves with some noise, rounded to three digits like measurements."""
     x = np.linspace(0, 20, side, dtype=np.float32)
     waves = np.sin(x)[:, None, None] * np.cos(x)[None, :, None] + x[None, None, :] * np.float32(0.1)
     waves += np.random.default_rng(0).normal(0, 1e-3, waves.shape).astype(np.float32)
@@ -77,7 +77,7 @@ def write_cube(path: Path, name: str, data: NDArray[np.float32]) -> None:
 
 
 def write_size(path: Path, side: int, size: int) -> None:
-    """Write a cube with edges of `size` elements, made of the main array's start or of its repetitions."""
+    """Write a cube with edges of `size` elements, from the main array's start or its repetitions."""
     array = create(path, (size,) * 3, np.dtype(np.float32), **CUBES["zstd"])
     block = cube(side)[: min(side, size), : min(side, size), : min(side, size)]
     for corner in np.ndindex(*(size // len(block),) * 3):
@@ -85,7 +85,7 @@ def write_size(path: Path, side: int, size: int) -> None:
 
 
 def write_count(path: Path, count: int) -> None:
-    """Write a square of small raw chunks: the metadata by zarr-python, the files of the chunks directly."""
+    """Write a square of small raw chunks: the metadata by zarr-python, the chunk files directly."""
     side = round(count**0.5)
     create(
         path,
@@ -127,11 +127,11 @@ def write_table(scale: Scale) -> Callable[[Path], None]:
 
 
 def write_strings(scale: Scale) -> Callable[[Path], None]:
-    """Write short strings of any length."""
+    """Write short strings of variable length."""
 
     def write(path: Path) -> None:
         data = np.array(list(names(scale.strings)), dtype=np.dtypes.StringDType())
-        with warnings.catch_warnings(action="ignore"):  # zarr-python's type of strings is not in the standard
+        with warnings.catch_warnings(action="ignore"):  # zarr-python's string type is not in the standard
             options = {"chunks": (scale.strings // 100,), "compressors": ZstdCodec(level=3)}
             create(path, data.shape, "string", **options)[...] = data
         single_files.write_strings(path.with_suffix(""), data)
@@ -140,10 +140,10 @@ def write_strings(scale: Scale) -> Callable[[Path], None]:
 
 
 def names(count: int) -> Iterator[str]:
-    """Give short strings of different lengths, which come again after a period."""
+    """Yield short strings of different lengths, which repeat after a period."""
     return (f"name-{number * 7919 % PERIOD}" for number in range(count))
 
 
 def create(path: Path, shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
-    """Create an array by zarr-python."""
+    """Create an array with zarr-python."""
     return zarr.create_array(path, shape=shape, dtype=dtype, **options)

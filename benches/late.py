@@ -1,4 +1,4 @@
-"""A store that answers late: the files of the benchmarks by HTTP, from one server that all readers ask.
+"""A store with slow answers: the files of the benchmarks by HTTP, from one server for all readers.
 
 Server and zarrow's reader are the Rust example `slow_store`.
 """
@@ -13,11 +13,11 @@ from benches.row import Row
 
 PROGRAM = Path("target/release/examples/slow_store")
 REQUESTS = 32
-"""How many requests zarrow has at once, as tensorstore has unless it is told otherwise."""
+"""Concurrent requests of zarrow, the same as tensorstore's default."""
 
 
 class Server:
-    """Serves a folder until it is left."""
+    """Serves a folder until the context ends."""
 
     def __init__(self, folder: Path, milliseconds: int, log: Path, scratch: Path) -> None:
         self.process = Process(
@@ -27,11 +27,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Tell where the folder is."""
+        """Return the URL of the folder."""
         return f"http://127.0.0.1:{self.port}"
 
     def request(self, row: Row) -> str:
-        """Describe the array of a row as zarrow's reader takes it."""
+        """Describe the array of a row for zarrow's reader."""
         return json.dumps({"port": self.port, "path": f"{row.data}.zarr", "requests": REQUESTS})
 
     def __enter__(self) -> Self:

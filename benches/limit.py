@@ -1,4 +1,4 @@
-"""The limit of the machine: what the Rust example `limit` is asked for."""
+"""The limit of the machine: arguments for the Rust example `limit`."""
 
 import json
 import math
@@ -15,7 +15,7 @@ NAME = "limit"
 
 
 def request(row: Row, folder: Path, scratch: Path) -> str:
-    """Describe the reads, or the write, of a row as the program takes them."""
+    """Describe the reads, or the write, of a row for the program."""
     store = folder / f"{row.data}.zarr"
     metadata = json.loads((store / "zarr.json").read_text())
     shape = metadata["shape"]

@@ -1,4 +1,4 @@
-"""What the numbers were taken on, and with which versions."""
+"""The machine and the versions of a measurement."""
 
 import hashlib
 import os
@@ -24,13 +24,13 @@ def describe() -> dict[str, str | int]:
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of Python and of every peer."""
+    """Return the versions of Python and of every peer."""
     packages = sorted({*(peer.package for peer in PEERS.values()), "pyarrow", "torch"})
     return {"Python": platform.python_version()} | {package: version_of(package) for package in packages}
 
 
 def version_of(package: str) -> str:
-    """Give the version of what is imported by that name."""
+    """Return the version of an importable package."""
     try:
         return version(packages_distributions().get(package, [package])[0])
     except PackageNotFoundError:
@@ -38,7 +38,7 @@ def version_of(package: str) -> str:
 
 
 def build() -> str:
-    """Identify the build of zarrow by its compiled part: versions do not change from change to change."""
+    """Identify the build of zarrow by its compiled module, because versions do not change between builds."""
     import zarrow._zarrow
 
     return hashlib.sha256(Path(zarrow._zarrow.__file__).read_bytes()).hexdigest()[:12]

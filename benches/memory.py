@@ -9,19 +9,19 @@ PROBED = 1 << 20  # bytes between two probes of the page cache
 
 
 def status(field: str) -> int:
-    """Give the bytes of a field such as `VmRSS` (resident now) or `VmHWM` (the most that ever was)."""
+    """Return the bytes of a field such as `VmRSS` (resident now) or `VmHWM` (peak)."""
     match = re.search(rf"^{field}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert match, field
     return int(match[1]) << 10
 
 
 def forget_peak() -> None:
-    """Have `VmHWM` count from what is resident now."""
+    """Reset `VmHWM` to the current resident memory."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def drop_cache(path: Path) -> float | None:
-    """Drop a file, or the files below a folder, from the page cache; tell the share that is gone."""
+    """Drop a file, or the files below a folder, from the page cache; return the dropped share."""
     files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
     gone: list[bool] = []
     for file in files:
@@ -39,7 +39,7 @@ def drop_cache(path: Path) -> float | None:
 
 
 def cached(descriptor: int, offset: int) -> bool:
-    """Tell whether a byte is in the page cache, by a read that must not wait for it."""
+    """Return whether a byte is in the page cache, by a read that must not wait for it."""
     try:
         return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
     except BlockingIOError:

@@ -9,18 +9,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-PATIENCE = 180.0  # seconds that an answer may take
+PATIENCE = 180.0  # time limit of an answer, in seconds
 
 
 class Process:
-    """A process that answers each line that it is sent, bound to the first `cpus` CPUs if that is given.
+    """A process that answers each line, bound to the first `cpus` CPUs if given.
 
-    What it writes goes to `scratch`: it is killed at the end, and can remove nothing.
+    It writes only to `scratch`, because it is killed at the end and cannot remove files.
     """
 
     def __init__(self, command: list[str], log: Path, scratch: Path, cpus: int | None = None) -> None:
         here = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, sorted(here)[:cpus])  # which the process inherits
+        os.sched_setaffinity(0, sorted(here)[:cpus])  # inherited by the process
         try:
             with log.open("ab") as errors:
                 self.process = subprocess.Popen(
@@ -34,14 +34,14 @@ class Process:
             os.sched_setaffinity(0, here)
 
     def send(self, line: str = "") -> None:
-        """Send a line, which the process may be too dead to take."""
+        """Send a line; the process may already be dead."""
         assert self.process.stdin
-        with contextlib.suppress(BrokenPipeError):  # `receive` tells how it died
+        with contextlib.suppress(BrokenPipeError):  # `receive` reports how it died
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
 
     def receive(self) -> dict[str, Any]:
-        """Wait for an answer; `{"missing": reason}` where none comes."""
+        """Wait for an answer; return `{"missing": reason}` without one."""
         assert self.process.stdout
         if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
             return {"missing": f"no answer within {PATIENCE:.0f} s"}
@@ -52,7 +52,7 @@ class Process:
         return answer
 
     def ask(self) -> dict[str, Any]:
-        """Have the task run once."""
+        """Run the task once."""
         self.send()
         return self.receive()
 

@@ -8,7 +8,7 @@ from benches.summary import verdicts
 
 
 def seconds(value: float | None) -> str:
-    """Write a time with three digits, in the unit that suits it."""
+    """Format a time with three digits, in a fitting unit."""
     if value is None:
         return "-"
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -53,12 +53,12 @@ def row_table(summary: dict[str, Any]) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Write a ratio, below 1 where a peer is faster than what it is compared to."""
+    """Format a ratio; below 1 the peer is faster."""
     return "-" if value is None else f"{value:.2f}"
 
 
 def note(peer: dict[str, Any]) -> str:
-    """Say what is special about a peer's times."""
+    """Return remarks about a peer's times."""
     notes = [remark] if (remark := peer["remark"]) else []
     if peer["wrong"]:
         notes.append("WRONG VALUES")
@@ -90,5 +90,5 @@ AXES = {
 
 
 def per_unit(median: float | None, point: dict[str, Any]) -> float | None:
-    """Give the time of one unit of a series."""
+    """Return the time of one unit of a series."""
     return None if median is None else median / float(point["units"])

@@ -1,4 +1,4 @@
-"""The results in a file: each row as it was measured last on this machine, with date and build."""
+"""The results in a file: the last measurement of each row on this machine, with date and build."""
 
 import datetime
 import json
@@ -13,7 +13,7 @@ from benches.sweep import sweep_rows
 
 
 class Results:
-    """What was measured; another machine, other versions or other data begin anew."""
+    """The measurements. A new machine, new versions or new data discard the old ones."""
 
     def __init__(self, path: Path, scale: Scale) -> None:
         self.path = path
@@ -30,19 +30,19 @@ class Results:
                 self.rows = earlier["rows"]
 
     def add(self, row: Row, summary: dict[str, Any]) -> None:
-        """Keep a row, in the file too."""
+        """Keep a row, also in the file."""
         date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         self.rows[row.name] = summary | {"date": date, "build": machine.build()}
         self.path.write_text(json.dumps(self.about | {"rows": self.rows}, indent=1))
 
     def in_order(self) -> list[dict[str, Any]]:
-        """Give the rows that were measured, in the order of the report."""
+        """Return the measured rows, in the order of the report."""
         return [
             self.rows[row.name] for row in [*all_rows(self.scale), *sweep_rows()] if row.name in self.rows
         ]
 
     @property
     def complete(self) -> bool:
-        """Whether every row was measured, and all with the same build."""
+        """Return whether every row was measured with the same build."""
         rows = [self.rows[row.name] for row in all_rows(self.scale) if row.name in self.rows]
         return len(rows) == len(all_rows(self.scale)) and len({row["build"] for row in rows}) == 1

@@ -1,12 +1,12 @@
-"""Runs a row: one process for each peer, and the rounds from peer to peer.
+"""Runs a row: one process for each peer, in rounds over the peers.
 
-1. Each peer's process starts and prepares, all at a time; who cannot take part says why.
+1. All peers' processes start and prepare at the same time; a peer that cannot take part gives the reason.
 2. In each round every peer runs twice in a row: the first run is discarded, the second one counts. A virtual
    machine gives free memory back to its host within a second, so that the first touch of fresh memory can
    cost ten times its usual price: that falls on the discarded run.
-3. The order of the peers turns by one with each round.
-4. A peer that has had its time takes part in no further round. If its very first run took longer than that,
-   that run is what counts, and is marked as such.
+3. The order of the peers rotates by one with each round.
+4. A peer that has used its time skips further rounds. If its very first run took longer than that, this run
+   counts, and is marked.
 """
 
 import contextlib
@@ -26,23 +26,23 @@ ENOUGH = 60.0  # seconds of runs, for one peer in one row
 
 @dataclass
 class Samples:
-    """What one peer gave in one row."""
+    """The measurements of one peer in one row."""
 
     peer: str
     remark: str = ""
-    """How the peer's data differs from that of the others."""
+    """How the peer's data differ from the other peers'."""
     seconds: list[float] = field(default_factory=list)
-    """For each round, the time of one read."""
+    """Time of one read, for each round."""
     missing: str | None = None
-    """Why there are none, or no more."""
+    """Why there are no times, or not all."""
     peak: int | None = None
-    """Most bytes that the first run had resident over what was resident before."""
+    """Peak of resident memory in the first run, minus the resident memory before."""
     check: str | None = None
     """Checksum of the first run's result."""
     dropped: float | None = None
-    """Share of the files that was gone from the page cache before the run."""
+    """Share of the files dropped from the page cache before the run."""
     first_only: bool = False
-    """Whether the only time is that of the very first run."""
+    """Whether the only time is from the very first run."""
 
 
 def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> list[Samples]:
@@ -71,17 +71,17 @@ def measure(row: Row, scale: Scale, folder: Path, rounds: int, log: Path) -> lis
 
 
 def memory_folder() -> Path | None:
-    """Give a folder in memory, where there is one; else the usual place for what is temporary.
+    """Return a folder in memory if possible, otherwise the usual temporary folder.
 
-    ext4 looks, for each file that it makes, through those that were deleted in the last minutes: what a round
-    deletes would cost the next one more than what it writes, in an order that is nobody's merit.
+    ext4 scans the entries of recently deleted files for each new file. Files that one round deletes would
+    slow the next round more than its writes, in a random order of peers.
     """
     shared = Path("/dev/shm")
     return shared if shared.is_dir() else None
 
 
 def takers(row: Row, folder: Path) -> list[str]:
-    """Name the peers whose format has the data, and that have anything to do in the row."""
+    """Return the names of the peers that have the data and a task in the row."""
     return [
         name
         for name, peer in PEERS.items()
@@ -110,7 +110,7 @@ def start(
 
 
 def one_round(process: Process, samples: Samples, reads: int) -> float:
-    """Run twice and keep the second time; tell the seconds that both took."""
+    """Run twice and keep the second time; return the total seconds."""
     discarded = process.ask()
     if not samples.seconds:
         samples.peak, samples.check = discarded.get("peak"), discarded.get("check")

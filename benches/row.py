@@ -1,4 +1,4 @@
-"""A row: one measurement, and the bars that zarrow has to meet there."""
+"""A row: one measurement, and zarrow's bars for it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,41 +15,41 @@ class Row:
     task: str
     """Name of a function in `benches.tasks`."""
     data: str = "small"
-    """The set that is read."""
+    """The set to read."""
     selections: tuple[Selection, ...] = ()
-    """What is read, one after the other; all of the array where there is nothing here."""
+    """The selections, read one after the other; empty for all of the array."""
     limit: str | None = None
-    """What the limit is made of: `decode`, `files` or `write` (see `limit` in the examples of the crate)."""
+    """Kind of the limit: `decode`, `files` or `write` (see `limit` in the examples of the crate)."""
     ahead: float | None = None
-    """How many times faster than the fastest other Zarr reader zarrow is to be."""
+    """Required speed, as a multiple of the fastest other Zarr reader's."""
     of_limit: float | None = None
-    """The share of the limit's speed that zarrow is to reach."""
+    """Required share of the limit's speed."""
     to_peer: tuple[str, float] | None = None
-    """A peer, and how many times its time zarrow may take at most."""
+    """A peer, and the maximum of zarrow's time as a multiple of the peer's."""
     seconds: float | None = None
-    """What zarrow may take at most."""
+    """Maximum of zarrow's time."""
     peak: float | None = None
-    """The bytes that zarrow may have resident at most, over what was resident before."""
+    """Maximum of zarrow's resident bytes, minus the resident bytes before."""
     ours: str = "zarrow"
-    """The way of using zarrow that the bars are about."""
+    """The way of using zarrow that the bars apply to."""
     kept: int = 1
-    """How many results one run holds at once, each in memory of its own; none is recycled from run to run."""
+    """Number of results that one run holds at once, each in separate memory; none is recycled."""
     index: Any = None
-    """What lists, points, changes and the reads behind an opening are made with."""
+    """Argument of tasks for lists, points, changes and openings."""
     cold: bool = False
     """Whether the page cache is dropped before each read."""
     late: int = 0
-    """By how many milliseconds each answer is late, of a store by HTTP; 0 reads files."""
+    """Delay of each answer in milliseconds, from a store by HTTP; 0 reads files."""
     cpus: int | None = None
-    """To how many CPUs the process is bound."""
+    """Number of CPUs that the process is bound to."""
     series: str | None = None
-    """What the row is a point of, and"""
+    """Series of the row, and"""
     x: float = 0
-    """where on its axis the point lies."""
+    """the row's position on the axis of the series."""
     units: float = 1
-    """By how much a series divides the time."""
+    """Divisor of the time in a series."""
 
     @property
     def reads(self) -> int:
-        """How many reads one run has: times are for one of them."""
+        """Return the number of reads in a run: times are for one read."""
         return self.kept * (max(1, len(self.selections)) if self.task == "read" else 1)

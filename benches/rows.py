@@ -1,4 +1,4 @@
-"""The rows that there are."""
+"""The local rows."""
 
 import os
 
@@ -6,11 +6,11 @@ from benches import selections
 from benches.row import Row
 from benches.scale import Scale, string_bytes
 
-KEPT = 4  # results that are held at once
+KEPT = 4  # results held at once
 
 
 def all_rows(scale: Scale) -> list[Row]:
-    """Give every row at this scale, in the order of the report."""
+    """Return every row at this scale, in the order of the report."""
     return [
         *whole(scale),
         *kept(scale),
@@ -25,7 +25,7 @@ def all_rows(scale: Scale) -> list[Row]:
 
 
 def whole(scale: Scale) -> list[Row]:
-    """Give the rows that read all of an array at once."""
+    """Return the rows that read all of an array at once."""
     cube = f"{scale.mebibytes} MiB of float32, {scale.side}³"
     one, inner, layers = 64**3 * 4, 32**3 * 4, 16 * scale.side**2 * 4
     rows = [
@@ -38,7 +38,7 @@ def whole(scale: Scale) -> list[Row]:
     ]
     opened = Row(
         "rows-open",
-        "the same layers, from opening to a tensor, mapped where asked for",
+        "the same layers, from opening to a tensor, mapped on request",
         "open_read",
         "rows",
         to_peer=("numpy.load mmap", 1.2),
@@ -50,7 +50,7 @@ def whole(scale: Scale) -> list[Row]:
 
 
 def kept(scale: Scale) -> list[Row]:
-    """Give the rows of whole reads that keep every result: each read gets fresh memory."""
+    """Return the rows of whole reads that keep every result: each read gets fresh memory."""
     title = f"{scale.mebibytes} MiB of float32, {scale.side}³, chunks 64³"
     return [
         Row(
@@ -68,16 +68,16 @@ def kept(scale: Scale) -> list[Row]:
 
 
 def whole_row(scale: Scale, name: str, title: str, chunk: int, ahead: float) -> Row:
-    """Give the row of one encoding of the main array, whose chunks have so many bytes."""
+    """Return the row of one encoding of the main array, with chunks of `chunk` bytes."""
     threads = len(os.sched_getaffinity(0))
-    # The result, for each thread an encoded and a decoded chunk, and 32 MiB.
+    # The result, an encoded and a decoded chunk for each thread, and 32 MiB.
     peak = scale.side**3 * 4 + threads * 2 * chunk + (32 << 20)
     share = None if name == "rows" else 0.9
     return Row(name, title, "read", name, limit="decode", ahead=ahead, of_limit=share, peak=peak)
 
 
 def parts(scale: Scale) -> list[Row]:
-    """Give the rows that read some of an array at a time."""
+    """Return the rows that read some of an array at a time."""
     each = tuple(selections.each_chunk())
     crops = tuple(selections.crops(scale))
     batch = tuple(selections.overlapping_crops(scale))
@@ -116,7 +116,7 @@ def parts(scale: Scale) -> list[Row]:
 
 
 def variable(scale: Scale) -> list[Row]:
-    """Give the rows of elements of any length."""
+    """Return the rows of variable-length elements."""
     title = f"{scale.strings:,} short strings, vlen-utf8 and zstd"
     peak = 2.2 * string_bytes(scale.strings)
     to_arrow, to_numpy = f"{title}, to pyarrow", f"{title}, to NumPy's StringDType"
@@ -127,7 +127,7 @@ def variable(scale: Scale) -> list[Row]:
 
 
 def written(scale: Scale) -> list[Row]:
-    """Give the rows that write the main array: the source in memory, the target a new array in tmpfs."""
+    """Return the rows that write the main array: the source in memory, the target a new array in tmpfs."""
     threads = len(os.sched_getaffinity(0))
     rows = []
     for name, title, unit, ahead in (
@@ -136,7 +136,7 @@ def written(scale: Scale) -> list[Row]:
         ("blosc", "chunks 64³, blosc-lz4 with shuffle", 64**3 * 4, 1.5),
         ("sharded", "chunks 32³ in shards 256³, zstd", min(scale.side, 256) ** 3 * 4, 1.1),
     ):
-        # No copy of the source: for each thread what it writes at a time, encoded and not, and 32 MiB.
+        # No copy of the source: each thread's current chunk, encoded and not, and 32 MiB.
         peak = threads * 2 * unit + (32 << 20)
         rows.append(
             Row(
@@ -153,7 +153,7 @@ def written(scale: Scale) -> list[Row]:
 
 
 def exchange() -> list[Row]:
-    """Give the rows of handing memory over, of the import, and of how long Python stands still."""
+    """Return the rows of sharing memory, of the import, and of the longest stall of Python."""
     return [
         call("dlpack", "`__dlpack__` and dropping the capsule", 70),
         call("dlpack-versioned", "the same with the versioned capsule"),
@@ -164,7 +164,7 @@ def exchange() -> list[Row]:
         call("from-numpy", "NumPy's memory taken over"),
         call("from-torch", "PyTorch's memory taken over", 160),
         call("arrow", "`__arrow_c_array__` of one axis of numbers", 150),
-        call("tvm", "a call of tvm-ffi with it, which does nothing", 235),
+        call("tvm", "an empty call of tvm-ffi with it", 235),
         Row("import", "import, over the interpreter's start", "import_time", seconds=30e-3),
         Row("gil", "longest stall of another Python thread during the read of zstd", "stall", "zstd"),
     ]
@@ -173,12 +173,12 @@ def exchange() -> list[Row]:
 def call(
     name: str, title: str, nanoseconds: float | None = None, to_peer: tuple[str, float] | None = None
 ) -> Row:
-    """Give the row of a call that hands memory over."""
+    """Return the row of a call that shares memory."""
     return Row(name, title, "call", seconds=nanoseconds and nanoseconds * 1e-9, to_peer=to_peer)
 
 
 def series(scale: Scale) -> list[Row]:
-    """Give the rows of the same task over size, number of chunks, and threads."""
+    """Return the rows of the same task over size, number of chunks, and threads."""
     sizes = [
         Row(
             f"size-{side}",
@@ -216,7 +216,7 @@ def series(scale: Scale) -> list[Row]:
 
 
 def late() -> list[Row]:
-    """Give the rows of a store that answers late: fetching and decoding overlap or add up."""
+    """Return the rows of a store with slow answers: fetching and decoding overlap or add up."""
     place = "over HTTP from the same machine, each answer after 30 ms"
     return [
         Row("http", f"zstd, {place}", "read", "zstd", limit="decode", ahead=1, late=30),
@@ -225,7 +225,7 @@ def late() -> list[Row]:
 
 
 def cold(scale: Scale) -> list[Row]:
-    """Give the rows of reads of what is not in the page cache."""
+    """Return the rows of reads from a cold page cache."""
     return [
         Row("cold-raw", "raw, opened and read from a cold page cache", "open_read", "raw", cold=True),
         Row("cold-zstd", "zstd, opened and read from a cold page cache", "open_read", "zstd", cold=True),
@@ -233,7 +233,7 @@ def cold(scale: Scale) -> list[Row]:
 
 
 def chosen(scale: Scale, names: list[str]) -> list[Row]:
-    """Give rows by their names or by the names of their series; all where none is named."""
+    """Return rows by their names or by the names of their series; all without names."""
     rows = all_rows(scale)
     known = {row.name for row in rows} | {row.series for row in rows}
     if unknown := set(names) - known:

@@ -1,18 +1,18 @@
-"""How large the data of a run is."""
+"""The size of a run's data."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 SMALL_READS = 1_000
 SMALL_CHUNK = 4_096  # elements of float32: 16 KiB
-COUNTED_CHUNK = 16  # elements along each axis of the chunks that are many
+COUNTED_CHUNK = 16  # elements along each axis of the counted chunks
 COLUMNS = 16  # of the table
-PERIOD = 99_991  # strings after which they come again
+PERIOD = 99_991  # strings until they repeat
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of the data sets, and the folder that holds them."""
+    """Sizes of the data sets, and their folder."""
 
     name: str
     side: int
@@ -22,20 +22,20 @@ class Scale:
     sides: tuple[int, ...]
     """Elements along each axis of the arrays from small to large."""
     chunk_counts: tuple[int, ...]
-    """Chunks of the arrays of few and of many: squares."""
+    """Numbers of chunks, from few to many: squares."""
 
     def folder(self, root: Path) -> Path:
-        """Give where the data is, below the folder that holds all data."""
+        """Return the folder of the data, below the folder for all data."""
         return root / f"data-{'quick' if self.name == 'quick' else 'normal'}"
 
     @property
     def mebibytes(self) -> int:
-        """Give the size of the main array."""
+        """Return the size of the main array."""
         return self.side**3 * 4 >> 20
 
 
 def string_bytes(count: int) -> int:
-    """Count the bytes that many strings have in Arrow's form, their offsets of 64 bits included."""
+    """Return the bytes of the strings in Arrow's form, including 64-bit offsets."""
     digits = sum(len(str(number)) for number in range(PERIOD)) / PERIOD
     return int(count * (8 + len("name-") + digits))
 

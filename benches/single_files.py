@@ -1,6 +1,6 @@
-"""The same arrays in formats of one file: what else a user would pick, each written by its own library.
+"""The same arrays in single-file formats: the alternatives to Zarr, each written by its own library.
 
-HDF5 brings no zstd: where the others compress with it, HDF5 has gzip.
+HDF5 has no built-in zstd: it compresses the zstd sets with gzip.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-# Which formats hold which set, and how they compress it.
+# The formats of each set, with their compression.
 NPY = {"raw", "rows", "sharded", "small", "table"}
 HDF5: dict[str, dict[str, Any]] = {
     "raw": {},
@@ -35,7 +35,7 @@ BLOSC2: dict[str, dict[str, Any]] = {
 
 
 def write(stem: Path, data: NDArray[Any], chunks: tuple[int, ...]) -> None:
-    """Write an array to `stem` with the suffix of each format that holds the set of that name."""
+    """Write an array to `stem` in each format that has the named set."""
     name = stem.name
     if name in NPY:
         np.save(stem.with_suffix(".npy"), data)
@@ -46,17 +46,17 @@ def write(stem: Path, data: NDArray[Any], chunks: tuple[int, ...]) -> None:
 
 
 def write_hdf5(path: Path, data: NDArray[Any], chunks: tuple[int, ...], name: str) -> None:
-    """Write an array as the set of that name is compressed in HDF5."""
+    """Write an array, compressed as the named set is in HDF5."""
     with h5py.File(path, "w") as file:
         file.create_dataset("data", data=data, chunks=chunks, **HDF5[name])
 
 
 def write_blosc2(path: Path, data: NDArray[Any], chunks: tuple[int, ...], name: str) -> None:
-    """Write an array as the set of that name is compressed by blosc2."""
+    """Write an array, compressed as the named set is in blosc2."""
     blosc2.asarray(data, urlpath=str(path), mode="w", **{"chunks": chunks, **BLOSC2[name]})
 
 
 def write_strings(stem: Path, data: NDArray[Any]) -> None:
-    """Write strings of any length, which HDF5 alone of these formats has."""
+    """Write variable-length strings; only HDF5 among these formats supports them."""
     with h5py.File(stem.with_suffix(".h5"), "w") as file:
         file.create_dataset("data", data=data, dtype=h5py.string_dtype())

@@ -1,4 +1,4 @@
-"""From samples to what a table shows, as plain data that JSON takes."""
+"""Turns samples into the values of a table, as plain data for JSON."""
 
 from dataclasses import asdict
 from typing import Any
@@ -12,10 +12,10 @@ from benches.row import Row
 
 
 def summarise(row: Row, all_samples: list[Samples]) -> dict[str, Any]:
-    """Give medians, spreads and ratios of a row.
+    """Return medians, spreads and ratios of a row.
 
-    A ratio is a peer's median over that of the fastest peer that is not zarrow, or over that of the limit:
-    below 1 is faster.
+    A ratio is a peer's median over the median of the fastest other library, or of the limit: below 1 is
+    faster.
     """
     medians = {samples.peer: float(np.median(samples.seconds)) for samples in all_samples if samples.seconds}
     others = [name for name in medians if name != limit.NAME and not PEERS[name].is_zarrow]
@@ -48,7 +48,7 @@ def summarise(row: Row, all_samples: list[Samples]) -> dict[str, Any]:
 
 
 def verdicts(summary: dict[str, Any]) -> list[str]:
-    """Say how zarrow stands to the bars of a row."""
+    """Compare zarrow with the bars of a row."""
     bars, lines = summary["bars"], []
     peers = {peer["peer"]: peer for peer in summary["peers"] if peer["median"]}
     medians = {name: peer["median"] for name, peer in peers.items()}
@@ -67,7 +67,7 @@ def verdicts(summary: dict[str, Any]) -> list[str]:
             f"{ours / medians[other]:.2f} times the time of {other}; the bar is {bars['to_peer'][1]:g}"
         )
     if bars["seconds"]:
-        lines.append(f"{ours / bars['seconds']:.2f} of the time that the bar allows")
+        lines.append(f"{ours / bars['seconds']:.2f} of the allowed time")
     if bars["peak"] and (peak := peers[bars["ours"]]["peak"]):
-        lines.append(f"{peak / bars['peak']:.2f} of the memory that the bar allows")
+        lines.append(f"{peak / bars['peak']:.2f} of the allowed memory")
     return lines

@@ -1,4 +1,4 @@
-"""What is timed: a task prepares, and gives a function that runs once and tells seconds and result."""
+"""The tasks: each prepares, and returns a function that runs once and returns seconds and result."""
 
 import importlib
 import shutil
@@ -27,7 +27,7 @@ TICK = 0.0002  # seconds
 
 
 def timed(action: Callable[[], Any]) -> Run:
-    """Time an action. What it gives is dropped only after the time was taken."""
+    """Time an action. Its result is dropped after the clock has stopped."""
 
     def run() -> tuple[float, Any]:
         started = time.perf_counter()
@@ -38,7 +38,7 @@ def timed(action: Callable[[], Any]) -> Run:
 
 
 def read(peer: Peer, row: Row, path: Path) -> Run:
-    """Read all of an open array, or one selection after the other."""
+    """Read all of an open array, or its selections in turn."""
     array = peer.open(path)
     if not row.selections:
         return timed(lambda: peer.read(array, None))
@@ -53,7 +53,7 @@ def read(peer: Peer, row: Row, path: Path) -> Run:
 
 
 def read_kept(peer: Peer, row: Row, path: Path) -> Run:
-    """Read all of an open array again and again, and keep what was read: each read touches fresh memory."""
+    """Read all of an open array repeatedly and keep the results: each read touches fresh memory."""
     array = peer.open(path)
 
     def run() -> tuple[float, Any]:
@@ -74,17 +74,17 @@ def read_late(peer: Peer, url: str) -> Run:
 
 
 def open_read(peer: Peer, row: Row, path: Path) -> Run:
-    """Open an array and read all of it."""
+    """Open an array and read it."""
     return timed(lambda: peer.read(peer.open(path), None))
 
 
 def open_sum(peer: Peer, row: Row, path: Path) -> Run:
-    """Open an array, read all of it, and sum its bytes."""
+    """Open and read an array, and sum its bytes."""
     return timed(lambda: np.asarray(peer.read(peer.open(path), None)).view(np.uint8).sum())
 
 
 class Written:
-    """What was written, as its own library reads it again."""
+    """A written array, as its library reads it."""
 
     def __init__(self, peer: Peer, path: Path) -> None:
         self.peer, self.path = peer, path
@@ -96,7 +96,7 @@ class Written:
 
 
 def write(peer: Peer, row: Row, path: Path) -> Run:
-    """Write the set anew, from memory. What was written before goes first."""
+    """Write the set again, from memory, after deleting the previous copy."""
     data = np.asarray(zarr.open_array(path.with_suffix(".zarr"), mode="r")[...])
     folder = Path(tempfile.gettempdir(), "written")
 
@@ -130,7 +130,7 @@ def orthogonal(peer: Peer, row: Row, path: Path) -> Run:
 
 
 def change(peer: Peer, row: Row, path: Path) -> Run:
-    """Write to some of an array that is there."""
+    """Write to part of an existing array."""
     whole = np.asarray(zarr.open_array(path.with_suffix(".zarr"), mode="r")[...])
     part = np.ascontiguousarray(whole[row.index])
     target = Path(tempfile.gettempdir(), f"changed-{peer.name.replace(' ', '-')}", path.name)
@@ -147,7 +147,7 @@ def change(peer: Peer, row: Row, path: Path) -> Run:
 
 
 def opening(peer: Peer, row: Row, path: Path) -> Run:
-    """Open an array many times, and read something of it where the row says what."""
+    """Open an array many times, and read the row's index if it has one."""
     times = 100
 
     def run() -> tuple[float, Any]:
@@ -194,14 +194,14 @@ def threads(peer: Peer, row: Row, path: Path) -> Run:
 
 
 def to_arrow(peer: Peer, row: Row, path: Path) -> Run:
-    """Read strings and give them to pyarrow, whose import is not part of it."""
+    """Read strings and pass them to pyarrow; its import is not timed."""
     importlib.import_module("pyarrow")
     array = peer.open(path)
     return timed(lambda: peer.arrow(peer.read(array, None)))
 
 
 def to_strings(peer: Peer, row: Row, path: Path) -> Run:
-    """Read strings and give them to NumPy."""
+    """Read strings and convert them to NumPy."""
     array = peer.open(path)
     return timed(lambda: peer.strings(peer.read(array, None)))
 
@@ -227,7 +227,7 @@ def call(peer: Peer, row: Row, path: Path) -> Run:
 
 
 def import_time(peer: Peer, row: Row, path: Path) -> Run:
-    """Start an interpreter that tells how long the import takes."""
+    """Start an interpreter that measures the import."""
     code = f"import time; t = time.perf_counter(); import {peer.package}; print(time.perf_counter() - t)"
 
     def run() -> tuple[float, Any]:
@@ -238,7 +238,7 @@ def import_time(peer: Peer, row: Row, path: Path) -> Run:
 
 
 def stall(peer: Peer, row: Row, path: Path) -> Run:
-    """Read while another thread ticks, and tell the longest time between two ticks."""
+    """Read while another thread ticks, and return the longest time between two ticks."""
     array = peer.open(path)
 
     def run() -> tuple[float, Any]:

@@ -1,11 +1,11 @@
 """The process of one peer in one row: `python -m benches.worker PEER ROW SCALE FOLDER`.
 
-FOLDER is a URL in the rows of a store that answers late.
+FOLDER is a URL in the rows of a store with slow answers.
 
-1. It imports the peer and prepares the task, and answers `{"ready": true}`, or why it cannot.
-2. Each line on stdin runs the task once, and is answered with `{"value": seconds, …}`.
-3. The answer to the first one also has the peak of resident memory during the run, over what was resident
-   before, and a checksum of the result, which the parent compares between the peers.
+1. It imports the peer and prepares the task, and answers `{"ready": true}`, or the reason why it cannot.
+2. Each line on stdin runs the task once, with the answer `{"value": seconds, …}`.
+3. The first answer also has the peak of resident memory during the run, minus the resident memory before,
+   and a checksum of the result, which the parent compares between the peers.
 """
 
 import json
@@ -27,7 +27,7 @@ from benches.tasks import TASKS, Run, read_late
 
 
 def main(peer_name: str, row_name: str, scale: str, folder: str) -> None:
-    """Answer until stdin ends. Whatever else is printed goes to stderr."""
+    """Answer until stdin ends. All other output goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     row = next(row for row in [*all_rows(SCALES[scale]), *sweep_rows()] if row.name == row_name)
@@ -59,7 +59,7 @@ def answer(run: Run, row: Row, path: Path, *, first: bool) -> dict[str, Any]:
 
 
 def checksum(result: Any) -> str:
-    """Reduce a result to what must be the same for every peer."""
+    """Reduce a result to the part that must be equal for every peer."""
     if type(result).__module__.startswith("pyarrow"):
         import pyarrow.compute
 
@@ -67,7 +67,7 @@ def checksum(result: Any) -> str:
     array = np.asarray(result)
     if array.dtype.kind == "T":
         return f"{array.size} strings of {np.strings.str_len(array).sum()} characters"
-    # Times lend no buffer, and some peers keep the axes that an integer selects.
+    # Times have no buffer, and some peers keep the axes that an integer selects.
     elements = np.ascontiguousarray(array).view(f"i{array.itemsize}") if array.dtype.kind in "mM" else array
     return f"{array.squeeze().shape} {zlib.crc32(np.ascontiguousarray(elements).data):08x}"
 

@@ -1,6 +1,6 @@
-"""Valid inputs for the fuzz targets to start from: `seeds.py FOLDER` writes FOLDER/TARGET/NAME.
+"""Valid seed inputs for the fuzz targets: `seeds.py FOLDER` writes FOLDER/TARGET/NAME.
 
-The first byte of each is the number of its chain in the target, the rest what the store would hold.
+The first byte of each is the number of its chain in the target, the rest is the stored value.
 """
 
 import json
@@ -33,7 +33,7 @@ def blosc(name: str, shuffle: int = 1) -> numcodecs.Blosc:
 
 
 def crc32c(data: bytes) -> bytes:
-    """Put the checksum of `data` behind it."""
+    """Append the checksum of `data`."""
     return data + struct.pack("<I", google_crc32c.value(data))
 
 
@@ -73,7 +73,7 @@ def chunks() -> list[tuple[int, bytes]]:
             (23, numcodecs.CRC32C(location="start").encode(raw)),
             (24, crc32c(lzma.encode(shuffled))),
         ),
-        # What some stores have behind a chunk.
+        # Some stores append padding to a chunk.
         *((2, gzip(raw) + bytes(64)), (3, zlib(raw) + bytes(3)), (4, blosc("lz4").encode(raw) + b"behind")),
     ]
 
@@ -89,7 +89,7 @@ def blosc_frames() -> list[bytes]:
 
 
 def frames() -> list[tuple[int, bytes]]:
-    """Chunks of each compressor whose frames a device decompresses, behind the bytes that they decode to."""
+    """Chunks of each compressor that a device can decompress, after their decoded bytes."""
     raw = NUMBERS.tobytes()
     size = struct.pack("<I", len(raw))
     named = bytearray(gzip(raw))
@@ -102,7 +102,7 @@ def frames() -> list[tuple[int, bytes]]:
 
 
 def bloscs() -> list[tuple[int, bytes]]:
-    """Frames of Blosc, and what is written with each of its compressors."""
+    """Frames of Blosc, and inputs to encode with each of its compressors."""
     raw = NUMBERS.tobytes()
     settings = [bytes([128 + number, 5, 4, 16]) for number in range(15)]
     return [
@@ -112,13 +112,13 @@ def bloscs() -> list[tuple[int, bytes]]:
 
 
 def vlen(count: int) -> bytes:
-    """So many words as `vlen-utf8` stores them."""
+    """Encode words as `vlen-utf8` does."""
     words = [WORDS[at % len(WORDS)].encode() for at in range(count)]
     return struct.pack("<I", count) + b"".join(struct.pack("<I", len(word)) + word for word in words)
 
 
 def shard(parts: list[bytes | None], at_end: bool, order: str = "<", checked: bool = False) -> bytes:
-    """Lay out a shard of `parts`, `None` for one that is not stored."""
+    """Lay out a shard of `parts`, `None` for a missing one."""
     length = 16 * len(parts) + 4 * checked
     body, index, at = b"", b"", 0 if at_end else length
     for part in parts:
@@ -152,7 +152,7 @@ PCO = bytes.fromhex(
 
 
 def filtered() -> list[tuple[int, bytes]]:
-    """Chunks that went through a filter."""
+    """Chunks with a filter."""
     numbers = NUMBERS.ravel()
     words = [WORDS[at % len(WORDS)].encode() for at in range(480)]
     offsets = np.cumsum([0, *map(len, words)])
@@ -187,7 +187,7 @@ def strings() -> list[tuple[int, bytes]]:
 
 
 def optionals() -> list[tuple[int, bytes]]:
-    """Chunks of elements some of which are missing."""
+    """Chunks of optional elements."""
     present = np.arange(12) % 3 > 0
     mask, bits = present.astype("u1").tobytes(), b"\4" + np.packbits(present, bitorder="little").tobytes()
     numbers, words = NUMBERS.ravel()[:8].tobytes(), vlen(8)

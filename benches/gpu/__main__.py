@@ -1,4 +1,4 @@
-"""`python -m benches.gpu [ROW…]`: measures, prints a table, and keeps the figures as JSON."""
+"""`python -m benches.gpu [ROW…]`: measures, prints a table, and saves the results as JSON."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ OURS = "zarrow"
 
 
 def parse(line: list[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benches.gpu", description=__doc__)
     parser.add_argument("rows", nargs="*", default=list(ROWS), metavar="ROW", help=f"of {', '.join(ROWS)}")
     parser.add_argument("--mib", type=int, default=1024, help="MiB of elements")
@@ -29,25 +29,25 @@ def parse(line: list[str] | None = None) -> argparse.Namespace:
         type=int,
         nargs="+",
         default=[1, 2, 4, 8, 16],
-        help="threads of zarrow on the host, each a table; 1 2 4 8 16",
+        help="threads of zarrow on the host, one table for each number; 1 2 4 8 16",
     )
     parser.add_argument("--cufile", action="store_true", help="read by cuFile too, which may hang")
     parser.add_argument("--data", type=Path, default=Path("/dev/shm/zarrow-bench-gpu"))
     parser.add_argument("--json", type=Path, default=Path("build/bench/gpu.json"))
     arguments = parser.parse_args(line)
     if unknown := set(arguments.rows) - set(ROWS):
-        parser.error(f"no row is called {', '.join(sorted(unknown))}: expected some of {', '.join(ROWS)}")
+        parser.error(f"unknown rows {', '.join(sorted(unknown))}: expected some of {', '.join(ROWS)}")
     return arguments
 
 
 def check(path: Path, name: str, result: object) -> None:
-    """Compare what was read with a read to the host."""
+    """Compare a result with a read to the host."""
     if name not in LIMITS and not np.array_equal(elements(result), zarrow.open_array(path)[...]):
-        sys.exit(f"{name} reads other elements of {path}")
+        sys.exit(f"{name} reads wrong elements of {path}")
 
 
 def warmed(path: Path, readers: dict[str, Reader]) -> dict[str, Reader]:
-    """Read once by each, and check it. Who cannot read the array says why, and is left out; zarrow has to."""
+    """Read once with each reader and check it. Readers that fail are left out, except zarrow."""
     able: dict[str, Reader] = {}
     for name, read in readers.items():
         try:
@@ -74,7 +74,7 @@ def measure(path: Path, readers: dict[str, Reader], rounds: int) -> dict[str, li
 
 
 def table(row: str, threads: int, nbytes: int, times: dict[str, list[float]]) -> str:
-    """Give the medians of a row, the fastest first."""
+    """Return the medians of a row, the fastest first."""
     medians = {name: statistics.median(values) for name, values in times.items()}
     own = medians[OURS]
     lines = [f"\n{row}, {threads} threads", "", "| | time | GB/s | to zarrow |", "|---|---|---|---|"]
@@ -86,7 +86,7 @@ def table(row: str, threads: int, nbytes: int, times: dict[str, list[float]]) ->
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Run the command line."""
     arguments = parse()
     if not zarrow.gpu.is_available():
         print(f"skipped: {zarrow.gpu.why_unavailable()}")
@@ -105,7 +105,7 @@ def main() -> None:
         others: dict[str, list[float]] = {}
         for threads in arguments.threads:
             zarrow.set_num_threads(threads)
-            # Those that do not use zarrow have threads of their own, and are measured once.
+            # Readers without zarrow choose their threads, and are measured once.
             ours = {name: reader for name, reader in able.items() if name not in others}
             times = measure(path, ours, arguments.rounds)
             others |= {name: values for name, values in times.items() if "zarrow" not in name}

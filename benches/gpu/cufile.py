@@ -1,7 +1,7 @@
-"""cuFile: from a file to the device by NVIDIA's library, which is opened only if it is asked for.
+"""cuFile: from a file to the device by NVIDIA's library, opened only on request.
 
-`cuFileDriverOpen` may never return, as in some containers: it runs on a thread of its own, which is given
-some seconds.
+`cuFileDriverOpen` may never return, for example in some containers: it runs on a separate thread, with a
+time limit of some seconds.
 
 Source: the cuFile API reference, and `cufile.h` of CUDA 13.
 """
@@ -42,7 +42,7 @@ def libraries() -> list[Path]:
 
 
 def opened(path: Path, seconds: float = SECONDS) -> Any:
-    """Open the library and its driver; RuntimeError says why that cannot be."""
+    """Open the library and its driver; raise a RuntimeError with the reason if that fails."""
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:
@@ -62,7 +62,7 @@ def opened(path: Path, seconds: float = SECONDS) -> Any:
 
 
 def reader(library: Any) -> Callable[[Path], object]:
-    """Read uncompressed chunks straight to their places in the result."""
+    """Read uncompressed chunks straight into the result."""
     _use_primary_context()
 
     def read(path: Path) -> object:
@@ -80,7 +80,7 @@ def reader(library: Any) -> Callable[[Path], object]:
 
 
 def _use_primary_context() -> None:
-    """Make the context that all libraries share the current one of this thread, as cuFile asks."""
+    """Make the shared primary context current on this thread, as cuFile requires."""
     driver = ctypes.CDLL(os.environ.get("ZARROW_CUDA_DRIVER", "libcuda.so.1"))
     context = ctypes.c_void_p()
     if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or driver.cuCtxSetCurrent(context):

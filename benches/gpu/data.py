@@ -1,4 +1,4 @@
-"""The arrays that are read: one field of measurements, stored in each way, in a group of its own."""
+"""The arrays: one field of measurements, stored in each encoding, in a group for each."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import zarrow
 
 MIB = 1 << 20
 
-# Of the array in its group: readers of tables open the group.
+# Name of the array in its group: readers of tables open the group.
 NAME = "elements"
 
 CODECS: dict[str, list[dict[str, Any]]] = {
@@ -47,12 +47,12 @@ ROWS = (*CODECS, "sharded-zstd")
 
 
 def write(folder: Path, row: str, mib: int) -> Path:
-    """Write the array of a row, of so many MiB, unless it is there."""
+    """Write the array of a row, of `mib` MiB, unless it exists."""
     path = folder / f"{row}-{mib}.zarr" / NAME
     if path.exists():
         return path
     zarrow.create_group(path.parent, overwrite=True)
-    # Rows of 1 MiB: smooth values with some noise, as measurements have, which compress to about a half.
+    # Rows of 1 MiB: smooth values with some noise, like measurements, which compress to about a half.
     rows, columns = mib, 1 << 18
     options: dict[str, Any] = {"compressors": CODECS[row.removeprefix("sharded-")]}
     if row.startswith("sharded-"):

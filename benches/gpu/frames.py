@@ -1,4 +1,4 @@
-"""The compressed frames of an array, as its chunks hold them: what a decompressor alone is given.
+"""The compressed frames of an array's chunks: the input of a decompressor alone.
 
 Sources: Zarr 3, "sharding codec"; c-blosc's `README_CHUNK_FORMAT`; numcodecs' lz4.
 """
@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import zarrow
 
-# No bytes are stored for such a chunk of a shard.
+# Index entry of a missing chunk.
 MISSING = 2**64 - 1
 
 
 class Frame(NamedTuple):
-    """A frame, and how many bytes it has without compression."""
+    """A frame, and its decompressed size."""
 
     content: bytes
     nbytes: int
 
 
 def frames(path: Path, row: str) -> list[Frame]:
-    """Give all frames of the array of a row, in any order."""
+    """Return all frames of a row's array, in any order."""
     array = zarrow.open_array(path)
     nbytes = array.dtype.itemsize * math.prod(array.chunks or ())
     found: list[Frame] = []
@@ -48,7 +48,7 @@ def _frames_of_chunk(content: bytes, codec: str, nbytes: int) -> Iterator[Frame]
     if codec.startswith("blosc"):
         yield from _frames_of_blosc(content)
     else:
-        # numcodecs writes the number of bytes in front of LZ4.
+        # numcodecs writes the decompressed size in front of LZ4.
         yield Frame(content[4:] if codec == "lz4" else content, nbytes)
 
 
@@ -60,12 +60,12 @@ def _frames_of_blosc(content: bytes) -> Iterator[Frame]:
     starts = struct.unpack_from(f"<{count}I", content, 16)
     for number, start in enumerate(starts):
         here = min(block_nbytes, nbytes - number * block_nbytes)
-        # A block of whole elements may be cut into one stream for each of their bytes.
+        # A block of whole elements may be split into one stream for each of their bytes.
         is_split = not flags & 0x10 and here == block_nbytes
         streams = type_size if is_split else 1
         for _ in range(streams):
             (length,) = struct.unpack_from("<i", content, start)
-            # What did not become smaller is stored as it is.
+            # Incompressible streams are stored.
             if length < here // streams:
                 yield Frame(content[start + 4 : start + 4 + length], here // streams)
             start += 4 + length

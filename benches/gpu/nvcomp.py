@@ -1,7 +1,7 @@
-"""nvCOMP alone: the frames of an array are on the device already, and one batch decompresses them.
+"""nvCOMP alone: one batch decompresses frames that are already on the device.
 
-It is the limit for everybody who decompresses there: nothing is read, copied, shuffled or placed. What blosc
-stores as it is needs no decompression.
+This is the limit for every reader that decompresses there: nothing is read, copied, shuffled or placed.
+Uncompressed streams of blosc need no decompression.
 
 Source: the headers of nvCOMP 5.1 to 6.0.
 """
@@ -17,7 +17,7 @@ import zarrow
 from benches.gpu.frames import frames
 
 FORMATS = {"zstd": "Zstd", "lz4": "LZ4", "blosc-zstd": "Zstd", "blosc-lz4": "LZ4", "gzip": "Gzip"}
-# What frames begin at a multiple of: more than any format asks for.
+# Alignment of frames: more than any format requires.
 ALIGNMENT = 16
 
 
@@ -28,7 +28,7 @@ class Options(ctypes.Structure):
 
 
 class Batch:
-    """Frames on the device, and where they are decompressed to."""
+    """Frames on the device, with the memory for their decompressed bytes."""
 
     def __init__(self, library: Any, path: Path, row: str) -> None:
         name = FORMATS.get(row.removeprefix("sharded-"))
@@ -68,7 +68,7 @@ class Batch:
             ctypes.byref(size),
             ctypes.c_size_t(self.nbytes),
         ]
-        # From version 6 on it has another name, and takes a stream.
+        # Since version 6 the function has another name, and takes a stream.
         ask = getattr(library, f"nvcompBatched{name}DecompressGetTempSizeAsync", None)
         if ask is None:
             ask = getattr(library, f"nvcompBatched{name}DecompressGetTempSize")
@@ -97,20 +97,20 @@ class Batch:
         zarrow.gpu.synchronize("cuda:0")
 
     def check(self) -> None:
-        """Refuse a batch of which a frame failed."""
+        """Raise if a frame of the batch failed."""
         statuses, lengths = self._statuses.cpu().numpy(), self._lengths.cpu().numpy()
         if statuses.any() or not np.array_equal(lengths, self._sizes):
             raise RuntimeError(f"nvCOMP failed for {np.count_nonzero(statuses)} of {self.count} frames")
 
 
 def _places(sizes: Any) -> Any:
-    """Give places side by side, each aligned."""
+    """Return contiguous, aligned offsets."""
     ends = np.cumsum(-(-sizes.astype(np.int64) // ALIGNMENT) * ALIGNMENT)
     return np.concatenate([[0], ends[:-1]]).astype(np.uint64)
 
 
 def _side_by_side(parts: list[bytes]) -> tuple[Any, Any]:
-    """Give parts in one memory, and the place of each."""
+    """Copy parts into one buffer; return it with the offset of each part."""
     places = _places(np.array([len(part) for part in parts]))
     content = np.zeros(int(places[-1]) + len(parts[-1]), np.uint8)
     for part, place in zip(parts, places.tolist(), strict=True):
@@ -132,7 +132,7 @@ def _check(status: int) -> None:
 
 
 def decompressor() -> Callable[[Path], object]:
-    """Decompress what is on the device; the first call for an array puts it there."""
+    """Decompress an array on the device; the first call for an array copies it there."""
     library = ctypes.CDLL(zarrow.gpu.devices._nvcomp_libraries()[0])
     batches: dict[Path, Batch] = {}
 

@@ -1,4 +1,4 @@
-"""Who reads an array to a device, each by its own means; what is not installed says so."""
+"""The readers to a device; each reports missing packages."""
 
 import importlib
 import importlib.util
@@ -20,7 +20,7 @@ class MissingError(Exception):
 
 
 def needs(*packages: str) -> None:
-    """Say which packages are missing, if any is, and whether PyTorch and CuPy have a GPU."""
+    """Return the missing packages, if any, and whether PyTorch and CuPy have a GPU."""
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         names = " and ".join(missing)
@@ -32,7 +32,7 @@ def needs(*packages: str) -> None:
 
 
 def zarrow_reader(decompress: Literal["host", "device", "auto"]) -> Reader:
-    """Read by zarrow, decompressing on the host, on the device, or on both by what was measured."""
+    """Read by zarrow, decompressing on the host, on the device, or on both as its rates decide."""
 
     def read(path: Path) -> object:
         tensor = zarrow.open_array(path).read(device="cuda:0", decompress=decompress)
@@ -59,7 +59,7 @@ def zarr_python_with_our_buffers() -> Reader:
 
 
 def zarr_python_with_cupy() -> Reader:
-    """Read by zarr-python, with its own buffers, which are CuPy's."""
+    """Read by zarr-python, with its own CuPy buffers."""
     needs("zarr", "cupy")
     import cupy
     import zarr
@@ -90,13 +90,13 @@ def kvikio_store() -> Reader:
 
 
 def tensordict_reader() -> Reader:
-    """Read by tensordict, whose stored tensors are read by zarr-python and copied by PyTorch."""
+    """Read by tensordict; zarr-python reads its stored tensors and PyTorch copies them."""
     needs("zarr", "torch", "tensordict")
     return tensordict_on("cuda:0")
 
 
 def tensordict_on(device: str) -> Reader:
-    """Read by tensordict to a device of PyTorch's."""
+    """Read by tensordict to a PyTorch device."""
     from tensordict import PersistentTensorDict
 
     def read(path: Path) -> object:
@@ -109,13 +109,13 @@ def tensordict_on(device: str) -> Reader:
 
 
 def insitubatch_reader() -> Reader:
-    """Read by insitubatch, in batches of its default size that are joined on the device."""
+    """Read by insitubatch, in batches of its default size, joined on the device."""
     needs("zarr", "obstore", "xarray", "torch", "insitubatch")
     return insitubatch_on("cuda:0")
 
 
 def insitubatch_on(device: str) -> Reader:
-    """Read by insitubatch to a device of PyTorch's."""
+    """Read by insitubatch to a PyTorch device."""
     import insitubatch
     import torch
 
@@ -131,7 +131,7 @@ def insitubatch_on(device: str) -> Reader:
 
 
 def synchronized(tensor: Any) -> Any:
-    """Wait until the device of a tensor of PyTorch's is done."""
+    """Wait until the device of a PyTorch tensor is done."""
     if tensor.is_cuda:
         importlib.import_module("torch").cuda.synchronize()
     return tensor
@@ -139,11 +139,11 @@ def synchronized(tensor: Any) -> Any:
 
 def damacy_reader() -> Reader:
     """Read by damacy."""
-    raise MissingError("it is in no package index, and converts all elements to bfloat16 or float32")
+    raise MissingError("it is not in any package index, and converts all elements to bfloat16 or float32")
 
 
 def nvcomp_alone() -> Reader:
-    """Decompress by nvCOMP what is on the device already."""
+    """Decompress, by nvCOMP, frames already on the device."""
     if zarrow.gpu.devices._nvcomp_libraries() == []:
         raise MissingError("nvidia-libnvcomp is not installed")
     return nvcomp.decompressor()
@@ -163,7 +163,7 @@ def cufile_reader(is_asked_for: bool) -> Reader:
 
 
 def decoded_and_copied() -> Reader:
-    """Decode on the host with zarrow, and copy by PyTorch: what a program does without any of this."""
+    """Decode on the host with zarrow, and copy by PyTorch: the baseline."""
     needs("torch")
 
     def read(path: Path) -> object:
@@ -173,7 +173,7 @@ def decoded_and_copied() -> Reader:
 
 
 def pinned_copy(nbytes: int) -> Reader:
-    """Copy as many bytes from pinned memory: the limit of the link."""
+    """Copy the same number of bytes from pinned memory: the limit of the link."""
     needs("torch")
     import torch
 
@@ -188,12 +188,12 @@ def pinned_copy(nbytes: int) -> Reader:
     return read
 
 
-# What reads no array, and is measured beside those that do.
+# Measured beside the readers, without reading an array.
 LIMITS = ("a pinned copy of the elements", "nvCOMP alone, on the device")
 
 
 def all_readers(nbytes: int, with_cufile: bool = False) -> dict[str, Reader | MissingError]:
-    """Give every reader that can run here, and the reason why another cannot."""
+    """Return every reader that can run here, and the reasons for the others."""
     makers: dict[str, Callable[[], Reader]] = {
         "zarrow": lambda: zarrow_reader("host"),
         "zarrow, decompressed on the device": lambda: zarrow_reader("device"),
@@ -219,7 +219,7 @@ def all_readers(nbytes: int, with_cufile: bool = False) -> dict[str, Reader | Mi
 
 
 def elements(result: object) -> Any:
-    """Give what was read as a NumPy array, to compare it."""
+    """Convert a result to a NumPy array, to compare it."""
     for method in ("cpu", "get"):
         if hasattr(result, method):
             result = getattr(result, method)()

@@ -1,4 +1,4 @@
-"""The peers: each a class that opens and reads as its users would, in the order of the report."""
+"""The peers: each class opens and reads as the library's users do, in the order of the report."""
 
 from benches.peers.in_memory import PyArrow, PyTorch, TvmFfi
 from benches.peers.peer import Peer

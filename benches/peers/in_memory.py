@@ -1,4 +1,4 @@
-"""Libraries whose arrays are handed over: they read nothing, and take part in the rows of calls alone."""
+"""Libraries that only share arrays: they read nothing, and take part in the rows of calls."""
 
 from pathlib import Path
 from typing import Any, ClassVar

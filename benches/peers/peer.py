@@ -1,4 +1,4 @@
-"""What a peer is asked to do."""
+"""The interface of a peer."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,29 +11,29 @@ from benches.selections import Selection
 
 
 class Peer:
-    """A library, or a way of using one. Making one imports the library."""
+    """A library, or a way of using one. The constructor imports the library."""
 
     name: ClassVar[str]
     suffix: ClassVar[str] = ".zarr"
-    """The format that it reads."""
+    """The suffix of its format."""
     package: ClassVar[str]
-    """What is installed, and imported."""
+    """The package to install and import."""
     is_zarrow: ClassVar[bool] = False
     rows: ClassVar[frozenset[str] | None] = None
-    """The rows that it takes part in, None for all whose data it reads."""
+    """The rows that it takes part in, None for all rows with data in its format."""
     reads_http: ClassVar[bool] = False
     """Whether it reads stores by HTTP."""
     remarks: ClassVar[dict[str, str]] = {}
-    """Set of data to how this format holds it, where that differs from the others."""
+    """Sets with another encoding in this format."""
     calls: ClassVar[dict[str, str]] = {}
-    """Row of a call to the statement that is timed.
+    """Row of a call to the timed statement.
 
-    In it `t` is the result of a read, `numpy_array` and `torch_tensor` are as large, `nop` is a function of
-    tvm-ffi that does nothing, and packages have their names.
+    `t` is the result of a read, `numpy_array` and `torch_tensor` have the same size, `nop` is an empty
+    function of tvm-ffi, and packages have their names.
     """
 
     def missing(self) -> str | None:
-        """Tell why this peer cannot run here."""
+        """Return why this peer cannot run here."""
         return None
 
     def open(self, path: Path) -> Any:
@@ -49,7 +49,7 @@ class Peer:
         raise NotImplementedError
 
     def write(self, path: Path, data: NDArray[Any], like: Path) -> None:
-        """Write an array to `path`, encoded as the set at `like` is."""
+        """Write an array to `path`, encoded like the set at `like`."""
         raise NotImplementedError("writes no arrays")
 
     def open_to_write(self, path: Path) -> Any:
@@ -57,7 +57,7 @@ class Peer:
         return self.open(path)
 
     def points(self, array: Any, index: tuple[NDArray[Any], ...]) -> Any:
-        """Read the points whose positions on each axis are given."""
+        """Read points, given their positions on each axis."""
         return array.vindex[index]
 
     def orthogonal(self, array: Any, index: tuple[Any, ...]) -> Any:
@@ -77,14 +77,14 @@ class Peer:
         return np.stack([self.read(array, selection) for selection in selections])
 
     def release_memory(self) -> None:
-        """Give back the memory of dropped results that the library keeps for the next ones."""
+        """Free the memory of dropped results that the library keeps for the next ones."""
 
     def arrow(self, result: Any) -> Any:
-        """Give the strings that were read as a pyarrow array."""
+        """Convert the strings of a result to a pyarrow array."""
         import pyarrow
 
         return pyarrow.array(result)
 
     def strings(self, result: Any) -> NDArray[Any]:
-        """Give the strings that were read as an array of NumPy's StringDType."""
+        """Convert the strings of a result to a NumPy array of StringDType."""
         return np.asarray(result, dtype=np.dtypes.StringDType())

@@ -1,4 +1,4 @@
-"""Formats of one file, which a user might pick in place of Zarr."""
+"""Single-file formats, alternatives to Zarr."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from benches.selections import Selection
 
 
 class NumpyLoad(Peer):
-    """A file of NumPy, read as a whole."""
+    """A NumPy file, read as a whole."""
 
     name = "numpy.load"
     package = "numpy"
@@ -40,7 +40,7 @@ class NumpyLoad(Peer):
 
 
 class NumpyMapped(Peer):
-    """A mapped file of NumPy; what is selected is copied, all of it is not."""
+    """A mapped NumPy file; selections are copied, the whole array is not."""
 
     name = "numpy.load mmap"
     package = "numpy"
@@ -102,7 +102,7 @@ class Blosc2(Peer):
 
 
 class StringCopy(Peer):
-    """No reader: NumPy's own copy of strings that are in memory, as the measure of the row."""
+    """Not a reader: NumPy's copy of strings in memory, as the baseline of the row."""
 
     name = "copy by NumPy"
     package = "numpy"

@@ -12,13 +12,13 @@ from benches.selections import Selection
 
 
 def create_like(path: Path, like: Path) -> None:
-    """Make an empty array of the same metadata, which every Zarr writer then opens."""
+    """Make an empty array with the same metadata, which every Zarr writer then opens."""
     path.mkdir(parents=True)
     shutil.copyfile(like / "zarr.json", path / "zarr.json")
 
 
 class ZarrPython(Peer):
-    """zarr-python as it comes."""
+    """zarr-python with its defaults."""
 
     name = "zarr-python"
     package = "zarr"
@@ -28,7 +28,7 @@ class ZarrPython(Peer):
         import zarr
 
         self.zarr: Any = zarr
-        # Its type of strings is not in the standard, which it says at each opening.
+        # Its string type is not in the standard, and it warns at each opening.
         warnings.simplefilter("ignore")
 
     def open(self, path: Path) -> Any:
@@ -52,7 +52,7 @@ class ZarrPython(Peer):
 
 
 class Fused(ZarrPython):
-    """zarr-python with the pipeline that newer versions have and do not switch on."""
+    """zarr-python with the fused pipeline, which newer versions have but do not enable."""
 
     name = "zarr-python fused"
 

@@ -1,4 +1,4 @@
-"""zarrow, and the ways of reading that are asked for."""
+"""zarrow, and its options for reading."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from benches.selections import Selection
 
 
 def takes(function: Callable[..., Any], parameter: str) -> bool:
-    """Tell whether a function of this version has a parameter."""
+    """Return whether a function of this version has a parameter."""
     return parameter in inspect.signature(function).parameters
 
 
@@ -70,7 +70,7 @@ class Zarrow(Peer):
 
 
 class Mapped(Zarrow):
-    """Maps the files, which the tensor must say."""
+    """Maps the files; the tensor must confirm it."""
 
     name = "zarrow mmap"
     rows = frozenset({"rows-open", "rows-sum"})
@@ -105,7 +105,7 @@ class Into(Zarrow):
 
 
 class Cached(Zarrow):
-    """Keeps decoded chunks."""
+    """Caches decoded chunks."""
 
     name = "zarrow cache_bytes"
     rows = frozenset({"crops", "batch", "table"})

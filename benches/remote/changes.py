@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""What the page says of the requests of each change."""
+"""The page's table of each change's requests."""
 
 PROMISES = """\
 ## Requests of each change

@@ -11,13 +11,13 @@ import zarr
 from numpy.typing import NDArray
 from zarr.codecs import ZstdCodec
 
-SIDE = 256  # of the cube from which crops are read
+SIDE = 256  # of the cube that the crops are read from
 SHARD_SIDE = 128
 CROP = 64
 CROPS = 20
 COORDINATES = 12
 NODES = 200
-MEMBERS = 60  # of the group that is listed
+MEMBERS = 60  # of the listed group
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ class ArraySet:
 
     @property
     def shards_of_crops(self) -> int:
-        """Count the shards that the crops touch, each time anew."""
+        """Count the shards that the crops touch, separately for each crop."""
         boxes = [
             [(part.start // SHARD_SIDE, (part.stop - 1) // SHARD_SIDE) for part in crop] for crop in crops()
         ]
         return int(sum(np.prod([last - first + 1 for first, last in box]) for box in boxes))
 
     def create(self, store: Any, **options: Any) -> Any:
-        """Create the array, empty, by zarr-python."""
+        """Create the empty array with zarr-python."""
         layout: dict[str, Any] = {"shape": self.shape, "chunks": self.chunks, "shards": self.shards}
         return zarr.create_array(
             store, **layout, dtype="float32", compressors=self.compressor, filters=None, **options
         )
 
     def values(self) -> NDArray[np.float32]:
-        """Make waves with some noise, rounded to three digits as measured data is."""
+        """Make waves with some noise, rounded to three digits like measurements."""
         count = int(np.prod(self.shape))
         waves = np.sin(np.arange(count, dtype=np.float32) / 50) * 100
         waves += np.random.default_rng(3).normal(0, 0.1, count).astype(np.float32)
@@ -72,17 +72,17 @@ SETS = {
     "write-late-parts": ArraySet((256, 64 * KIB), (1, 64 * KIB)),
     "write-sharded": ArraySet((512 * MIB,), (MIB,), (64 * MIB,), ZSTD),
 }
-"""The arrays; those to write are made when they are written."""
+"""The arrays; the targets of writes are made by their rows."""
 
 
 def crops() -> list[tuple[slice, ...]]:
-    """Give cubes at random places."""
+    """Return cubes at random places."""
     starts = np.random.default_rng(2).integers(0, SIDE - CROP, (CROPS, 3)).tolist()
     return [tuple(slice(start, start + CROP) for start in corner) for corner in starts]
 
 
 def write(folder: Path, names: set[str]) -> None:
-    """Write what is not there yet."""
+    """Write the missing sets."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(names):
         done = folder / f"{name}.done"
@@ -96,7 +96,7 @@ def write(folder: Path, names: set[str]) -> None:
 
 
 def writer(name: str) -> Callable[[Path], None]:
-    """Find what writes the set of that name."""
+    """Return a function that writes the named set."""
     members = {"members": MEMBERS, "nodes": NODES}
     if name in members:
         return lambda path: write_members(path, members[name])
@@ -118,7 +118,7 @@ def write_array(path: Path, name: str) -> None:
 
 
 def write_coordinates(path: Path) -> None:
-    """Write a group of coordinates, each of one chunk, as xarray does; nothing is consolidated."""
+    """Write a group of coordinates, each of one chunk, as xarray does, without consolidated metadata."""
     group = zarr.create_group(path)
     for number in range(COORDINATES):
         data = np.linspace(number, number + 1, 1000)
@@ -126,7 +126,7 @@ def write_coordinates(path: Path) -> None:
 
 
 def write_tree(path: Path) -> None:
-    """Write groups of arrays whose metadata stand in the root."""
+    """Write groups of arrays with consolidated metadata."""
     root = zarr.create_group(path)
     groups = 10
     for number in range(groups):

@@ -1,6 +1,6 @@
-"""The readers and writers of remote stores, each used as its documentation says.
+"""The readers and writers of remote stores, each used as its documentation recommends.
 
-They are told to have 64 requests at once, where they take a number.
+They are limited to 64 concurrent requests, if they take a limit.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ BUCKET = "bench"
 
 
 def obstore_class(name: str) -> Any:
-    """Give a class of obstore, which only the peers' environment has."""
+    """Import a class of obstore, which only the peers' environment has."""
     return getattr(importlib.import_module("obstore.store"), name)
 
 
 class RemotePeer:
-    """A library, or a way of using one. Making one imports the library."""
+    """A library, or a way of using one. The constructor imports the library."""
 
     name: ClassVar[str]
     package: ClassVar[str]
@@ -39,11 +39,11 @@ class RemotePeer:
         zarr.config.set({"async.concurrency": REQUESTS})
 
     def url(self, name: str) -> str:
-        """Tell where a set is, by HTTP."""
+        """Return the HTTP URL of a set."""
         return f"{self.endpoint}/{BUCKET}/{name}.zarr"
 
     def zarr_store(self, name: str) -> Any:
-        """Give a set on S3 as a store of zarr-python."""
+        """Return a set on S3 as a store of zarr-python."""
         from zarr.storage import ObjectStore
 
         store = obstore_class("S3Store")(
@@ -74,11 +74,11 @@ class RemotePeer:
 
     def shape_of(self, name: str, path: str) -> tuple[int, ...]:
         """Open an array of a group on S3, of version 3."""
-        raise NotImplementedError("opens no arrays of groups here")
+        raise NotImplementedError("cannot open arrays of groups here")
 
     def read_nodes(self, name: str, paths: list[str]) -> list[Any]:
         """Open arrays of a group on S3, all at once, and read each."""
-        raise NotImplementedError("opens no arrays of groups here")
+        raise NotImplementedError("cannot open arrays of groups here")
 
     def each_of(self, name: str) -> list[Any]:
         """Loop over a group on S3 and read each of its arrays, one after the other."""
@@ -105,7 +105,7 @@ class RemotePeer:
         raise NotImplementedError("stores no groups here")
 
     def saved(self, name: str) -> NDArray[Any]:
-        """Read what was stored, by zarr-python."""
+        """Read a stored array with zarr-python."""
         group = self.zarr.open_group(self.zarr_store(name), mode="r")
         return np.array([array[...] for _, array in sorted(group.arrays())])
 
@@ -171,7 +171,7 @@ class ZarrPython(RemotePeer):
     package = "zarr"
 
     def read_store(self, name: str) -> Any:
-        """Give a set by HTTP as a store."""
+        """Return a set by HTTP as a store."""
         raise NotImplementedError
 
     def open(self, name: str) -> Any:
@@ -237,7 +237,7 @@ class Fsspec(ZarrPython):
 
 
 class Zarrs(Fsspec):
-    """zarrs reads HTTP by itself where the store is one of fsspec."""
+    """zarrs reads HTTP directly if the store is one of fsspec."""
 
     name = "zarr-python+zarrs"
     package = "zarrs"
@@ -304,7 +304,7 @@ class Tensorstore(RemotePeer):
         return (array if selection is None else array[selection]).read().result()
 
     def place(self, path: str) -> dict[str, Any]:
-        """Tell where something is on S3."""
+        """Return a driver's specification of a location on S3."""
         place = {"driver": "s3", "bucket": BUCKET, "path": f"{path}/", "endpoint": self.endpoint}
         return {**place, "aws_region": "us-east-1", "aws_credentials": {"type": "anonymous"}}
 
@@ -342,7 +342,7 @@ class Tensorstore(RemotePeer):
 
 
 class Curl(RemotePeer):
-    """No reader of Zarr: the chunks of a line, fetched by the multi interface of libcurl to their places."""
+    """Not a reader of Zarr: fetches the chunks of a line into the result by libcurl's multi interface."""
 
     name = "curl"
     package = "pycurl"
@@ -381,7 +381,7 @@ class Curl(RemotePeer):
         return result
 
     def begin(self, handle: Any, url: str, place: memoryview) -> None:
-        """Fetch a value to a place."""
+        """Fetch a value into its destination."""
         came = 0
 
         def take(frame: bytes) -> None:

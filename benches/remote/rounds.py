@@ -1,10 +1,10 @@
-"""Runs the remote rows: one process for each peer, and the rounds from peer to peer.
+"""Runs the remote rows: one process for each peer, in rounds over the peers.
 
 1. The server is started, and each peer's process prepares.
-2. A first run of each peer is compared and not counted, but for rows whose processes are fresh.
-3. In each round every peer has its runs; the order turns by one with each round. Before each run the server
-   is told how to answer, and afterwards asked what it saw.
-4. A peer that has had its time takes part in no further round.
+2. The first run of each peer is compared but not counted, except in rows with fresh processes.
+3. In each round every peer has its runs; the order rotates by one with each round. The server is configured
+   before each run, and queried afterwards.
+4. A peer that has used its time skips further rounds.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ ENOUGH = 25.0  # seconds of runs, for one peer in one row
 
 @dataclass
 class Samples:
-    """What one peer gave in one row, run by run."""
+    """The measurements of one peer in one row, by run."""
 
     peer: str
     seconds: list[float] = field(default_factory=list)
@@ -34,15 +34,15 @@ class Samples:
     peak: list[int] = field(default_factory=list)
     requests: list[int] = field(default_factory=list)
     most: list[int] = field(default_factory=list)
-    """Requests that were in flight at once."""
+    """Requests in flight at the same time."""
     check: str | None = None
     """Checksum of the first run's result."""
     missing: str | None = None
-    """Why there are none, or no more."""
+    """Why there are no times, or not all."""
 
 
 def run(names: list[str], rounds: int, build: Path) -> None:
-    """Measure these rows, and write the page where all of them were measured."""
+    """Measure these rows, and write the page if all rows were measured."""
     rows, folder = chosen(names), build / "remote"
     data.write(folder, {row.data for row in rows})
     results = table.Results(build / "results-remote.json")
@@ -97,7 +97,7 @@ def measure(row: RemoteRow, folder: Path, rounds: int, log: Path) -> list[Sample
 def one_run(
     row: RemoteRow, server: Server, process: Process, samples: Samples, seed: int, *, counts: bool
 ) -> str | None:
-    """Run once; tell why no more can be run."""
+    """Run once; return the reason if no further run is possible."""
     server.behave({})
     answer: dict[str, Any] = process.ask()
     if "missing" not in answer:

@@ -1,4 +1,4 @@
-"""A remote row: what is done, how the server answers meanwhile, and what is measured."""
+"""A remote row: the task, the server's behaviour, and the measures."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,19 +15,19 @@ class RemoteRow:
     task: str
     """Name of a function in `benches.remote.tasks`."""
     data: str
-    """The set that is read, or written like."""
+    """The set to read, or to write like."""
     peers: tuple[str, ...]
-    """Who takes part."""
+    """The peers."""
     measures: tuple[Measure, ...] = ("seconds",)
-    """What is shown, the first of which decides."""
+    """The measures; the first one ranks the peers."""
     manner: dict[str, Any] = field(default_factory=dict)
-    """How the server answers, as the example `object_server` takes it."""
+    """The server's behaviour, as the example `object_server` takes it."""
     bar: str = ""
-    """What zarrow is to reach, in words."""
+    """zarrow's bar, in words."""
     runs: int = 1
     """Runs in each round."""
     fresh: bool = False
-    """Whether each round has processes of its own, which know nothing of the server."""
+    """Whether each round uses fresh processes without knowledge of the server."""
     nbytes: int = 0
     """Bytes of the elements that one run reads or writes."""
     requests: int = 0

@@ -1,4 +1,4 @@
-"""The server that all readers ask: the Rust example `object_server`."""
+"""The server of all readers: the Rust example `object_server`."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ PROGRAM = Path("target/release/examples/object_server")
 
 
 class Server(Process):
-    """Serves a folder, by HTTP and as a bucket, until it is left."""
+    """Serves a folder, by HTTP and as a bucket, until the context ends."""
 
     def __init__(self, folder: Path, log: Path, scratch: Path) -> None:
         super().__init__([str(PROGRAM), str(folder.resolve())], log, scratch)
         self.port: int = self.receive()["port"]
 
     def behave(self, manner: dict[str, Any]) -> dict[str, int]:
-        """Set how it answers from now on, and return its counts since the last call."""
+        """Configure the server's behaviour, and return its counts since the last call."""
         self.send(json.dumps(manner))
         return self.receive()

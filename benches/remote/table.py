@@ -84,12 +84,12 @@ MEASURES: dict[
 
 
 def over(row: RemoteRow, peer: dict[str, Any]) -> float | None:
-    """Give the maximum resident bytes of a run beyond its result."""
+    """Return the maximum resident bytes of a run beyond its result."""
     return max(peer["peak"]) - row.nbytes if peer["peak"] else None
 
 
 def cells(row: RemoteRow, peers: list[dict[str, Any]]) -> list[list[str]]:
-    """Give the lines of a table: the peers, best first, each with its multiple of zarrow's value."""
+    """Return the lines of a table: the peers, best first, each with its multiple of zarrow's value."""
     _, value, _ = MEASURES[row.measures[0]]
     ours = next((value(row, peer) for peer in peers if peer["peer"] == "zarrow"), None)
     lines = []
@@ -117,7 +117,7 @@ def note(peers: list[dict[str, Any]], peer: dict[str, Any]) -> str:
 
 
 def behind(results: Results) -> list[str]:
-    """List the rows in which others are better, with zarrow's multiple of their values."""
+    """Return the rows in which other libraries are better, with zarrow's multiple of their values."""
     lines = []
     for row in all_rows():
         (_, column, *_), *peers = cells(row, results.rows[row.name]["peers"])

@@ -1,4 +1,4 @@
-"""What is timed: a task prepares, and gives a function that runs once and tells its result."""
+"""The tasks: each prepares, and returns a function that runs once and returns its result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from benches.remote.peers import RemotePeer
 from benches.remote.row import RemoteRow
 
 Run = Callable[[], Callable[[], Any]]
-"""Prepares a run, which is not timed, and gives what is."""
+"""Prepares a run, which is not timed, and returns the run."""
 
 
 def read(peer: RemotePeer, row: RemoteRow) -> Run:
@@ -20,7 +20,7 @@ def read(peer: RemotePeer, row: RemoteRow) -> Run:
 
 
 def read_anew(peer: RemotePeer, row: RemoteRow) -> Run:
-    """Read all of an array that was opened just now, so that nothing of it is known but its metadata."""
+    """Read all of a newly opened array, with only its metadata known."""
 
     def prepare() -> Callable[[], Any]:
         array = peer.open(row.data)
@@ -49,7 +49,7 @@ def open_coordinates(peer: RemotePeer, row: RemoteRow) -> Run:
 
 
 def open_tree(peer: RemotePeer, row: RemoteRow) -> Run:
-    """Open a group and see each node below it."""
+    """Open a group and access each node below it."""
     return lambda: lambda: np.array(peer.tree(row.data))
 
 
@@ -75,7 +75,7 @@ def list_members(peer: RemotePeer, row: RemoteRow) -> Run:
 
 
 def write(peer: RemotePeer, row: RemoteRow) -> Run:
-    """Write an array over the one that is there. It is read once by zarr-python, to be compared."""
+    """Overwrite an existing array. zarr-python reads it once, for the comparison."""
     described = SETS[row.data]
     values = described.values()
     name = f"{peer.name.replace('+', '-')}-{row.data}"
@@ -92,7 +92,7 @@ def write(peer: RemotePeer, row: RemoteRow) -> Run:
             run()
             written = peer.zarr.open_array(peer.zarr_store(name), mode="r")[...]
             if not np.array_equal(written, values):
-                raise ValueError("what was written is not what is there")
+                raise ValueError("the stored elements differ from the written ones")
             is_checked = True
         return run
 
@@ -110,7 +110,7 @@ def write_parts(peer: RemotePeer, row: RemoteRow) -> Run:
 
 
 def save(peer: RemotePeer, row: RemoteRow) -> Run:
-    """Store a group of small arrays, each time another."""
+    """Store a group of small arrays, under a new name each time."""
     arrays = {f"array{number:02}": np.arange(1000) + number for number in range(60)}
     number = 0
 

@@ -1,10 +1,10 @@
 """The process of one peer in one remote row: `python -m benches.remote.worker PEER ROW PORT`.
 
-1. It imports the peer and prepares the task, and answers `{"ready": true}`, or why it cannot.
-2. A line on stdin prepares a run, which is answered with `{"prepared": true}`; the next line runs, and is
-   answered with `{"seconds": …, "cpu": …, "peak": …}`: the time that went by, that of all threads of this
-   process, and the most bytes that were resident over what was resident before. The first answer has a
-   checksum of the result too, which the parent compares between the peers.
+1. It imports the peer and prepares the task, and answers `{"ready": true}`, or the reason why it cannot.
+2. A line on stdin prepares a run, with the answer `{"prepared": true}`; the next line runs, with the answer
+   `{"seconds": …, "cpu": …, "peak": …}`: elapsed time, CPU time of all threads of this process, and the peak
+   of resident memory minus the resident memory before. The first answer also has a checksum of the result,
+   which the parent compares between the peers.
 """
 
 import json
@@ -23,7 +23,7 @@ from benches.remote.tasks import TASKS
 
 
 def main(peer_name: str, row_name: str, port: str) -> None:
-    """Answer until stdin ends. Whatever else is printed goes to stderr."""
+    """Answer until stdin ends. All other output goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     row = next(row for row in all_rows() if row.name == row_name)
@@ -56,7 +56,7 @@ def main(peer_name: str, row_name: str, port: str) -> None:
 
 
 def checksum(result: Any) -> str:
-    """Reduce a result to what must be the same for every peer."""
+    """Reduce a result to the part that must be equal for every peer."""
     array = np.ascontiguousarray(result)
     return f"{array.shape} {zlib.crc32(array.view(np.uint8).data):08x}"
 

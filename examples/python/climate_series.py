@@ -1,6 +1,6 @@
 """A series of maps that grows by a day, with CF attributes: monthly means, anomalies, gaps.
 
-Written for zarr-python 3, and moved: `# was:` marks each line that changed, with what it was.
+Ported from zarr-python 3: `# was:` marks each changed line, with the original.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ FILL = np.float32(-9999)
 
 
 def observe(day):
-    """Precipitation of one day, with gaps where the satellite did not look."""
+    """Precipitation of one day, with gaps in the satellite's coverage."""
     rng = np.random.default_rng(day)
     field = rng.gamma(0.8, 4.0, (LATITUDES, LONGITUDES)).astype("f4")
     field[:, (day * 5) % LONGITUDES : (day * 5) % LONGITUDES + 3] = FILL
@@ -52,7 +52,7 @@ def masked(values):
 
 
 def monthly_means(root):
-    """Means of each month, written as an array of their own."""
+    """Monthly means, written as a separate array."""
     days = root["time"][:].numpy()  # was: days = root["time"][:]
     dates = np.datetime64("2024-01-01") + days
     months = dates.astype("M8[M]")
@@ -72,7 +72,7 @@ def monthly_means(root):
 
 
 def weighted_mean(root, field):
-    """The mean over the globe, by the area of each row."""
+    """Global mean, weighted by the area of each row."""
     weights = np.cos(np.deg2rad(np.asarray(root["latitude"][:])))
     rows = masked(field).mean(axis=-1)
     return float(np.ma.average(rows, weights=weights, axis=-1))
@@ -101,13 +101,13 @@ def main():
     anomaly = masked(rain[10]) - january
     print(anomaly.count(), round(float(anomaly.std()), 4))
 
-    # A day was observed anew, and a row of the map is corrected.
+    # One day has new observations, and a row of the map is corrected.
     rain[10] = observe(1010)
     rain[:, 0, :] = FILL
     rain.oindex[[0, 1], 17, slice(0, 2)] = np.float32(0.5)
     print(masked(rain[:, 0, :]).count(), rain[0, 17, :3].tolist()[:2])
 
-    # Points along a track, one a day.
+    # Points along a track, one for each day.
     track = (np.arange(5), np.arange(5) + 3, np.arange(5) * 2)
     print([round(value, 4) for value in rain.vindex[track].tolist()])
 

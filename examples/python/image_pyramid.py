@@ -1,6 +1,6 @@
 """A multiscale image as OME-Zarr 0.5 describes it: written level by level, then read by crop.
 
-Written for zarr-python 3, and moved: `# was:` marks each line that changed, with what it was.
+Ported from zarr-python 3: `# was:` marks each changed line, with the original.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ AXES = [
 
 
 def acquire():
-    """Two channels of cells: bright discs on a noisy ground."""
+    """Two channels of cells: bright discs on a noisy background."""
     rng = np.random.default_rng(7)
     image = rng.poisson(20, (CHANNELS, HEIGHT, WIDTH)).astype("u2")
     y, x = np.mgrid[:HEIGHT, :WIDTH]
@@ -32,7 +32,7 @@ def acquire():
 
 
 def halve(image):
-    """The mean of each block of two by two."""
+    """Mean of each 2 by 2 block."""
     c, h, w = image.shape
     return image.reshape(c, h // 2, 2, w // 2, 2).mean(axis=(2, 4)).astype(image.dtype)
 
@@ -64,7 +64,7 @@ def write_pyramid(path, image):
 
 
 def write_labels(root, threshold):
-    """A mask of the cells beside the image, in a group of its own, as the specification asks."""
+    """A mask of the cells beside the image, in a separate group, as the specification requires."""
     image = root["0"]
     labels = root.require_group("labels")
     labels.attrs["ome"] = {"version": "0.5", "labels": ["cells"]}
@@ -78,7 +78,7 @@ def write_labels(root, threshold):
 
 
 def level_for(root, micrometers_per_pixel):
-    """The coarsest level that is still as fine as asked."""
+    """The coarsest level that is at least as fine as requested."""
     multiscale = root.attrs["ome"]["multiscales"][0]
     found = multiscale["datasets"][0]["path"]
     for dataset in multiscale["datasets"]:

@@ -1,6 +1,6 @@
 """The usual tour of Zarr: arrays, chunks, attributes, groups, selections, resizing, copies.
 
-Written for zarr-python 3, and moved: `# was:` marks each line that changed, with what it was.
+Ported from zarr-python 3: `# was:` marks each changed line, with the original.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ z[0, :] = np.arange(1000)
 z[:, 0] = np.arange(1000)
 print(z[0, 0].item(), z[-1, -1].item(), z[0, :5].tolist(), z[:5, 0].tolist(), z.nchunks_initialized)
 
-# It is there when it is opened again.
+# Opening it again finds the data.
 z2 = zarr.open("data/example-1.zarr", mode="r")
 print(np.all(z2[:].numpy() == z[:].numpy()))  # was: print(np.all(z2[:] == z[:]))
 print(z2.read_only, z2.nbytes, z2.cdata_shape, z2.ndim, z2.size)
 
-# One line each for what NumPy has.
+# Counterparts of NumPy's functions, in one line each.
 zarr.save("data/example-2.zarr", np.arange(10))
 print(zarr.load("data/example-2.zarr").tolist())
 print(zarr.zeros((2, 3), dtype="i4")[:].tolist(), zarr.ones(2)[:].tolist(), zarr.full(2, 7.5)[:].tolist())

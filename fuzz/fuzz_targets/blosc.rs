@@ -1,4 +1,4 @@
-//! Frames of Blosc: any bytes as a frame, of the size that it claims; and any bytes written with any settings, and read.
+//! Blosc frames: decodes any bytes as a frame of the claimed size, and round-trips any bytes with any settings.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use zarrow::{Selection, Values};
 use zarrow_array::{DecodedArray, Number};
 use zarrow_fuzz::{array, checked, metadata, read};
 
-/// Larger ones are not tried.
+/// Maximum size of a tested frame.
 const MOST: u64 = 64 << 10;
 
 fn bytes_in_blosc(nbytes: u64, configuration: &Value) -> Value {
@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| match data {
         let shuffles = ["noshuffle", "shuffle", "bitshuffle"];
         // The highest level of zstd is slow.
         let level = level % if number % 5 == 4 { 5 } else { 10 };
-        // Few bytes are a long chunk all the same.
+        // A small input can claim a long chunk.
         let values = values.repeat(1 + usize::from(level) * 4);
         let settings = json!({
             "cname": names[usize::from(number % 5)], "clevel": level, "typesize": (*item_size).max(1),

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use zarrow_fuzz::{array, metadata, read};
 
-/// The chains, in the order of `seeds.py`: the type of the elements, and the codecs.
+/// The chains, in the order of `seeds.py`: element type and codecs.
 fn chain(number: u8) -> (&'static str, Value) {
     let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
     let big = json!({"name": "bytes", "configuration": {"endian": "big"}});

@@ -1,4 +1,4 @@
-//! Descriptors of other libraries' tensors: what is let through lies inside the memory that it names.
+//! Descriptors of other libraries' tensors: accepted ones lie inside their memory.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -15,7 +15,7 @@ struct Case {
     data: usize,
     device: (i32, i32),
     dtype: (u8, u8, u16),
-    /// Another number of axes than there are, in tensors without any.
+    /// A number of axes that contradicts the arrays of shape and strides.
     ndim: Option<i32>,
     shape: Vec<i64>,
     strides: Option<Vec<i64>>,
@@ -25,14 +25,14 @@ struct Case {
 
 fn take<M: Managed>(managed: &mut M, case: &Case) {
     let device = case.expect.map(|(kind, number)| DLDevice::new(kind, number));
-    // SAFETY: the struct lives until the end of the caller, has no deleter, and its two pointers are to as many
-    // numbers as it says, or NULL.
+    // SAFETY: the struct lives until the end of the caller, has no deleter, and its two pointers are NULL or point to
+    // `ndim` numbers.
     if let Ok(foreign) = unsafe { from_dlpack(managed, device, None) } {
         look(&foreign);
     }
 }
 
-/// Every element's bytes lie inside the extent, by visiting the corners.
+/// Checks that every element's bytes are inside the extent, by visiting the corners.
 fn look<M: Managed>(foreign: &Foreign<M>) {
     let extent = foreign.byte_extent();
     assert_eq!(foreign.shape().len(), foreign.strides().len());

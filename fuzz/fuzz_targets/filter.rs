@@ -1,11 +1,11 @@
-//! The bytes of one chunk that went through a filter, or that pco or zarrs' `vlen` made.
+//! The bytes of one chunk with a filter, pco or zarrs' `vlen`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use zarrow_fuzz::{array, metadata, read};
 
-/// The chains, in the order of `seeds.py`: the type of the elements, and the codecs.
+/// The chains, in the order of `seeds.py`: element type and codecs.
 fn chain(number: u8) -> (&'static str, Value) {
     let named = |name: &str, configuration: Value| json!({"name": name, "configuration": configuration});
     let numcodecs = |id: &str, configuration: Value| named(&format!("numcodecs.{id}"), configuration);

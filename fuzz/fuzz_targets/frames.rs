@@ -1,5 +1,5 @@
-//! Headers of frames that a device is to decompress: any bytes as a stored chunk of any compressor and size. Frames that are
-//! taken fill the chunk, each byte once, and come from its stored bytes.
+//! Headers of frames for decompression on a device: any bytes as a stored chunk of any compressor and size. Accepted
+//! frames fill the chunk, each byte once, and come from its stored bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(frame.destination.len() <= largest);
             assert!(frame.destination.len() as u64 <= found.format.largest_frame());
         }
-        // What the device reads otherwise is a byte of its frame, which is all of the chunk.
+        // A patched byte differs from the stored one, inside its frame, which is the whole chunk.
         if let Some((place, value)) = frame.patch {
             assert!(frame.source.contains(&place) && stored[place] != value && found.frames.len() == 1);
             assert!(frame.checksum.is_some());

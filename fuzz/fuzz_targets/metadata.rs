@@ -1,4 +1,4 @@
-//! Documents of all versions: parsed, opened, and read where the array is small.
+//! Documents of all versions: parsed, opened, and read if the array is small.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +6,7 @@ use zarrow::Node;
 use zarrow::metadata::{MetadataLimits, parse_v2_array, parse_v2_group, parse_v3};
 use zarrow_fuzz::{open, read};
 
-/// The document's kind in the first byte; two documents are parted by a zero byte.
+/// The document's kind in the first byte; a zero byte separates two documents.
 fn run(data: &[u8]) {
     let Some((kind, text)) = data.split_first() else { return };
     let mut documents = text.splitn(2, |byte| *byte == 0);

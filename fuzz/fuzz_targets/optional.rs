@@ -1,11 +1,11 @@
-//! The bytes of one chunk of elements that may be missing: numbers and strings, at one depth and two.
+//! The bytes of one chunk of optional elements: numbers and strings, at depths one and two.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use zarrow_fuzz::{array, metadata, read};
 
-/// The codec of optional elements, `depth` times.
+/// Returns the codec of optional elements, nested `depth` times.
 fn optional(depth: usize, mask: &Value, data: &Value) -> Value {
     (0..depth).fold(data.clone(), |codecs, _| {
         json!([{"name": "zarrs.optional", "configuration": {"mask_codecs": mask, "data_codecs": codecs}}])

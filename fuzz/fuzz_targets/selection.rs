@@ -1,6 +1,6 @@
-//! The plan: what reads of valid arrays give, against a count of every element.
+//! The plan: compares reads of valid arrays with a count of every element.
 //!
-//! Element `i` of the array, in C order, is the number `i`; chunks that are not stored have the fill value.
+//! Element `i` of the array, in C order, is the number `i`; missing chunks have the fill value.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

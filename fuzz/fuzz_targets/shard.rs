@@ -1,5 +1,5 @@
 //! The bytes of one shard: its index at either end, with and without a checksum, nested, compressed as a whole, and
-//! of strings.
+//! with strings.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ fn sharding(chunks: &[u64], codecs: &Value, location: &str, index_codecs: &Value
         "chunk_shape": chunks, "codecs": codecs, "index_location": location, "index_codecs": index_codecs}})
 }
 
-/// The chains, in the order of `seeds.py`: the type of the elements, and the codecs.
+/// The chains, in the order of `seeds.py`: element type and codecs.
 fn chain(number: u8) -> (&'static str, Value) {
     let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
     let big = json!({"name": "bytes", "configuration": {"endian": "big"}});

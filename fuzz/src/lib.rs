@@ -1,9 +1,9 @@
-//! What the targets share: arrays in memory, and reading them in all the ways that there are.
+//! Shared by the targets: arrays in memory, and all ways of reading them.
 //!
-//! 1. The first byte of an input chooses a list of codecs, the rest is what the store holds.
-//! 2. The array is read whole, in part, by chunk and in a batch, under limits that no input may exceed.
-//! 3. An error is an answer, unless the engine calls it a fault of its own. A panic ends the process even where the
-//!    engine would have caught it.
+//! 1. The first byte of an input chooses a list of codecs, the rest is the stored value.
+//! 2. The array is read whole, in part, by chunk and in a batch, under limits that every input must respect.
+//! 3. Errors are valid results, except internal errors of the engine. A panic ends the process even if the engine
+//!    would catch it.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use zarrow::store::MemoryStore;
 use zarrow::{Array, DecodeLimits, ErrorKind, Index, Node, OpenOptions, ReadOptions, Result, Selection};
 use zarrow_array::DecodedArray;
 
-/// Variable-length data beyond this is refused, so that a small `-malloc_limit_mb` finds what is not limited.
+/// Variable-length data beyond this is refused, so that a small `-malloc_limit_mb` detects unbounded allocations.
 pub const MAX_VARIABLE_NBYTES: usize = 1 << 20;
 
 /// Version 3 metadata of an array.
@@ -24,10 +24,10 @@ pub fn metadata(data_type: &Value, shape: &[u64], chunks: &[u64], fill: &Value, 
     })
 }
 
-/// Opens what `values` hold, with limits for fuzzing and a cache of decoded chunks of `cache_nbytes`.
+/// Opens the store in `values`, with limits for fuzzing and a cache of decoded chunks of `cache_nbytes`.
 ///
 /// # Errors
-/// What the engine refuses.
+/// The engine's error.
 pub fn open<K: Into<String>>(
     values: impl IntoIterator<Item = (K, Vec<u8>)>,
     cache_nbytes: usize,
@@ -38,10 +38,10 @@ pub fn open<K: Into<String>>(
     checked(zarrow::open_with(Arc::new(MemoryStore::new(values)?), "", &options))
 }
 
-/// Opens an array of valid metadata whose two chunks along the first axis are `chunk` and one that is not stored.
+/// Opens an array with valid metadata and two chunks along the first axis: `chunk`, and a missing one.
 ///
 /// # Panics
-/// Where the metadata is refused.
+/// If the metadata are refused.
 #[must_use]
 pub fn array(metadata: &Value, chunk: &[u8], cache_nbytes: usize) -> Array {
     let axes = metadata["shape"].as_array().map_or(0, Vec::len);
@@ -56,7 +56,7 @@ pub fn array(metadata: &Value, chunk: &[u8], cache_nbytes: usize) -> Array {
 /// Reads `array` in every way (step 2).
 ///
 /// # Panics
-/// Where two ways differ (step 3).
+/// If two ways differ (step 3).
 pub fn read(array: &Array) {
     let slice = |start, stop, step| Index::Slice { start, stop, step };
     let whole = checked(array.read(&Selection::all(array.shape())));
@@ -72,7 +72,7 @@ pub fn read(array: &Array) {
         let Ok(selection) = Selection::new(array.shape(), &indices) else { continue };
         let part = checked(array.read(&selection));
         let many = checked(zarrow::read_many(&[(array, &selection), (array, &selection)]));
-        // What a whole read accepts, a part of it does too.
+        // If a whole read succeeds, a read of a part does too.
         assert!(whole.is_err() || (part.is_ok() && many.is_ok()), "{part:?} {:?}", many.err());
         if let (Ok(whole), Ok(part)) = (&whole, &part) {
             compare(whole, part, &selection);
@@ -83,14 +83,14 @@ pub fn read(array: &Array) {
     let _ = checked(array.retrieve_chunk(&first, &ReadOptions::default()));
 }
 
-/// Element by element, what `part` has is what `whole` has there.
+/// Asserts that `part` has the selected elements of `whole`.
 fn compare(whole: &DecodedArray, part: &DecodedArray, selection: &Selection) {
     for (at, from) in positions(whole.shape(), selection).into_iter().enumerate() {
         assert_eq!(element(whole, from), element(part, at), "{selection:?} at {at}");
     }
 }
 
-/// The place in an array of `shape` of every element of a selection without points, by counting them all.
+/// Returns the index, in an array of `shape`, of every element of a selection without points, by counting them all.
 #[must_use]
 pub fn positions(shape: &[u64], selection: &Selection) -> Vec<usize> {
     let mut places = vec![0];
@@ -104,7 +104,7 @@ pub fn positions(shape: &[u64], selection: &Selection) -> Vec<usize> {
     places
 }
 
-/// The bytes of one element, `None` where it is missing at any level.
+/// Returns the bytes of one element, `None` if it is missing at any level.
 fn element(decoded: &DecodedArray, at: usize) -> Option<&[u8]> {
     let of = |tensor: &'_ zarrow_array::Tensor| tensor.dtype().item_size().unwrap_or(0);
     match decoded {
@@ -119,10 +119,10 @@ fn element(decoded: &DecodedArray, at: usize) -> Option<&[u8]> {
     }
 }
 
-/// The result, where no fault of the engine is in it.
+/// Returns the result, unless it is an internal error of the engine.
 ///
 /// # Panics
-/// Where there is one.
+/// On internal errors.
 pub fn checked<T>(result: Result<T>) -> Result<T> {
     if let Err(error) = &result {
         assert!(!matches!(error.kind(), ErrorKind::Internal(_)), "{error}");
