@@ -230,7 +230,7 @@ def test_masks_are_shared():
     assert not np.shares_memory(copied.data.numpy(), theirs.data)
     sliced = theirs[:, ::2]
     assert zarrow.asarray(sliced).tolist() == sliced.tolist()
-    with pytest.raises(zarrow.ExchangeError, match="side by side"):
+    with pytest.raises(zarrow.ExchangeError, match="non-contiguous mask"):
         zarrow.from_numpy(sliced)
     # A byte of a bool that is neither 0 nor 1 is true to NumPy.
     odd = np.ma.MaskedArray(np.arange(3), np.array([0, 255, 2], "u1").view(bool))
@@ -241,7 +241,7 @@ def test_a_mask_of_another_length_is_refused():
     class Short(np.ma.MaskedArray):
         mask = np.zeros(1, bool)
 
-    with pytest.raises(zarrow.ExchangeError, match="the mask has 1 bytes, the data have 4 elements"):
+    with pytest.raises(zarrow.ExchangeError, match="the mask has 1 bytes, but the data has 4 elements"):
         zarrow.asarray(np.arange(4.0).view(Short))
 
 

@@ -211,7 +211,7 @@ def test_options_that_are_wrong_are_refused_and_not_shown(given: dict[str, Any])
     with pytest.raises((UnsupportedError, TypeError)) as raised:
         zarrow.CloudStore("s3://bucket", given)
     assert SECRET not in str(raised.value)
-    with pytest.raises(ValueError, match="storage_options are for"):
+    with pytest.raises(ValueError, match="storage_options need"):
         zarrow.open("data.zarr", storage_options={"anon": True})
 
 

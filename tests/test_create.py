@@ -462,7 +462,7 @@ def test_python_objects_that_the_type_has_not_are_refused(dtype, data):
         ({"shards": "3"}, "shards is '3', expected an int, one int per axis"),
         ({"shape": "3"}, "shape is '3', expected an int or a tuple of ints"),
         ({"shape": (3.0,)}, "shape is (3.0,), expected an int or a tuple of ints"),
-        ({"dtype": "flot32"}, "dtype is 'flot32', expected what numpy.dtype takes"),
+        ({"dtype": "flot32"}, "dtype is 'flot32', expected an argument of numpy.dtype"),
         ({"fill_value": "x"}, "fill_value is 'x', expected a value of type int32"),
         ({"fill_value": [1]}, "fill_value is [1], expected a value of type int32"),
         ({"fill_value": 2**40}, f"fill_value is {2**40}, expected a value of type int32"),

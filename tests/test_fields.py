@@ -250,7 +250,7 @@ def test_what_is_no_field_is_named(tmp_path: Path) -> None:
     for names in (["y", "x"], ["x", "x"]):
         with pytest.raises(errors.IndexingError, match="in their stored order"):
             array[names]
-    with pytest.raises(errors.IndexingError, match="names of fields"):
+    with pytest.raises(errors.IndexingError, match="list of field names"):
         array[["x", 1]]  # type: ignore[index]
     with pytest.raises(errors.UnsupportedError, match=r'"m" by itself.*a list of fields'):
         array["m"]

@@ -77,7 +77,7 @@ def test_what_is_no_capsule():
             zarrow.from_dlpack(Wrong(error("no")))
     used = Producer(np.arange(3)).capsule()
     zarrow.from_dlpack(used)
-    with pytest.raises(zarrow.ExchangeError, match="not consumed before"):
+    with pytest.raises(zarrow.ExchangeError, match="unconsumed capsule"):
         zarrow.from_dlpack(used)
 
 

@@ -101,7 +101,7 @@ def test_fault_5_a_capsule_is_taken(legacy):
     assert address(taken) == address(array) and taken[0] == 7
     # A capsule of before 1.0 does not say whether its memory may be written to.
     assert taken.flags.writeable == (not legacy)
-    with pytest.raises(zarrow.ExchangeError, match="not consumed before"):
+    with pytest.raises(zarrow.ExchangeError, match="unconsumed capsule"):
         io.from_dlpack(capsule)
 
 
@@ -206,7 +206,7 @@ def test_dlpack_of_any_producer():
     with pytest.raises(TypeError):
         io.from_dlpack([1, 2])
     copying = hand_capsule.Producer(array, flags=hand_capsule.COPIED)
-    with pytest.raises(zarrow.ExchangeError, match="had to copy"):
+    with pytest.raises(zarrow.ExchangeError, match="made a copy"):
         io.from_dlpack(copying, copy=False)
 
 

@@ -88,5 +88,5 @@ def test_what_has_no_such_order(tmp_path: Path) -> None:
     numbers = zarrow.create_array(tmp_path / "numbers", data=[[1, 2]])
     with pytest.raises(ValueError, match='"C", "F" or "A"'):
         numbers.read(order="K")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="without out, mmap and mask"):
+    with pytest.raises(ValueError, match="without out=, mmap= and mask="):
         numbers.read(order="F", out=np.empty((1, 2), int))

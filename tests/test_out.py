@@ -133,7 +133,7 @@ def test_dlpack(small):
     read_only.flags.writeable = False
     with pytest.raises(zarrow.ExchangeError, match="read-only"):
         small.read(out=OnlyDLPack(read_only))
-    with pytest.raises(zarrow.ExchangeError, match="does not say"):
+    with pytest.raises(zarrow.ExchangeError, match="does not declare"):
         small.read(out=OnlyDLPack(np.zeros((4, 6), np.float32), legacy=True))
     for wrong, error in [(np.zeros((4, 6)), TypeError), (np.zeros((6, 4), "f4"), ValueError)]:
         with pytest.raises(error):
@@ -193,7 +193,7 @@ def test_immutable_memory_is_refused(small, tmp_path):
     with pytest.raises(BufferError):
         small.read(0, out=column)
     assert column.to_pylist() == [0] * 6
-    with pytest.raises(TypeError, match=r"out is .* expected an array whose memory"):
+    with pytest.raises(TypeError, match=r"out is .* expected an array with writable memory"):
         small.read((0, 1), out=np.float32(3))
     offsets = handwritten.variable(tmp_path / "strings", ["a", "b"]).offsets
     zarr.create_array(tmp_path / "integers", shape=(3,), chunks=(3,), dtype="i8")[:] = 7
@@ -289,7 +289,7 @@ def test_what_is_wrong_with_out_names_it(tmp_path: Path) -> None:
     for out, message in (
         ("x", "out is <class 'str'>, expected an array whose memory can be written"),
         ([1], "out is <class 'list'>"),
-        (np.zeros((2, 3), "i4"), "out is of int32, expected float32"),
+        (np.zeros((2, 3), "i4"), "out has type int32, but the array has type float32"),
         (np.zeros((3, 2), "f4"), "out has shape"),
         (np.broadcast_to(np.float32(0), (2, 3)), "out is read-only"),
     ):

@@ -58,9 +58,9 @@ def test_below_a_path(store: Any) -> None:
 
 
 def test_storage_options_are_for_urls(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="storage_options are for"):
+    with pytest.raises(ValueError, match="storage_options need"):
         zarrow.save(tmp_path, x=[1], storage_options={"anon": True})
-    with pytest.raises(ValueError, match="storage_options are for"):
+    with pytest.raises(ValueError, match="storage_options need"):
         zarrow.consolidate_metadata(tmp_path, storage_options={"anon": True})
     with pytest.raises(TypeError, match="is an option"):
         zarrow.save(tmp_path, storage_options=[1])  # type: ignore[arg-type]

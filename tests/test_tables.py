@@ -118,7 +118,7 @@ def test_columns_are_named_in_the_words_of_users(tmp_path: Path) -> None:
     zarrow.save(tmp_path, COLUMNS)
     root = zarrow.open(tmp_path)
     assert pa.table(root.to_arrow("z")).column_names == ["z"]
-    with pytest.raises(TypeError, match=r'names of arrays, as \["id", "height"\]'):
+    with pytest.raises(TypeError, match=r'names of arrays, such as \["id", "height"\]'):
         root.to_arrow(5)
     with pytest.raises(zarrow.NotFoundError, match="nme"):
         root.to_arrow(["nme"])

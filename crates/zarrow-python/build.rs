@@ -1,9 +1,10 @@
-//! Makes what `help()` shows from the stubs, so that it is written once.
+//! Generates the texts of `help()` from the stubs, so that docstrings are written once.
 //!
-//! 1. Each stub `python/zarrow/_*.pyi` is read line by line. A `class` or a `def` names what the next docstring is for.
-//! 2. The docstring loses its indentation, as with `inspect.cleandoc`.
-//! 3. Each docstring becomes an arm of the macro `help!`, which `src/help.rs` includes: `help!("Array.read")` is the
-//!    text of the method. The constant `TEXTS` lists them all.
+//! 1. Each stub `python/zarrow/_*.pyi` is read line by line. A `class` or a `def` names the object of the next
+//!    docstring.
+//! 2. The docstring is dedented, as by `inspect.cleandoc`.
+//! 3. Each docstring becomes an arm of the macro `help!`, included by `src/help.rs`: `help!("Array.read")` is the
+//!    text of the method. The constant `TEXTS` lists all of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,7 +35,7 @@ fn joined(texts: &BTreeMap<String, String>, line: impl Fn(&str, &str) -> String)
     texts.iter().map(|(name, text)| line(name, text)).collect()
 }
 
-/// Steps 1 and 2: adds each docstring by its name; of several, as overloads have, the first counts.
+/// Steps 1 and 2: adds each docstring by its name; of several overloads, only the first counts.
 fn read_stub(stub: &str, texts: &mut BTreeMap<String, String>) {
     let mut lines = stub.lines();
     let (mut class, mut name) = (None, None);
@@ -50,7 +51,7 @@ fn read_stub(stub: &str, texts: &mut BTreeMap<String, String>) {
                 None => function,
             });
         } else if code.ends_with("...") {
-            // It has no docstring: the next one is that of a variable.
+            // A definition without a docstring: the next docstring is that of a variable.
             name = None;
         } else if let Some(first) = code.strip_prefix("\"\"\"").or_else(|| code.strip_prefix("r\"\"\"")) {
             let text = docstring(first, indent, &mut lines);
@@ -61,12 +62,12 @@ fn read_stub(stub: &str, texts: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The name that a definition begins with.
+/// Returns the name at the start of a definition.
 fn identifier(text: &str) -> String {
     text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
 }
 
-/// A docstring whose `first` line stands behind its quotes, without the indentation of the lines that follow.
+/// Returns a docstring, dedented; `first` is the text after the opening quotes.
 fn docstring<'a>(first: &str, indent: usize, lines: &mut impl Iterator<Item = &'a str>) -> String {
     if let Some(text) = first.strip_suffix("\"\"\"") {
         return text.to_owned();

@@ -1,15 +1,16 @@
 //! The Python module `zarrow._zarrow`: the engine and the four layouts as Python classes.
 //!
-//! Each class is a thin file over the crate that does the work:
+//! Each class is a thin layer over the crate that does the work:
 //!
-//! - `node`: arrays and groups; `python_store`: stores that are objects of Python's; `layout`: the four layouts; `index`: what stands between brackets;
-//! - `import`: foreign arrays as ours; `export`: ours for others, a protocol a file;
-//! - `device`: tensors of a GPU, and reading and writing by them;
+//! - `node`: arrays and groups; `python_store`: stores written in Python; `layout`: the four layouts; `index`:
+//!   indexing;
+//! - `import`: foreign arrays to ours; `export`: our arrays to others, one file per protocol;
+//! - `device`: GPU tensors, and reads and writes with them;
 //! - `python`: the GIL, errors, interruption.
 //!
-//! `unsafe` stands only where a C protocol asks for it, and where the memory of a tensor is read or filled.
+//! `unsafe` is only used where a C protocol requires it, and to read or fill a tensor's memory.
 
-#![allow(missing_debug_implementations, reason = "its types are classes of Python, which have a repr")]
+#![allow(missing_debug_implementations, reason = "the types are Python classes, which have a repr")]
 
 #[macro_use]
 mod python;
@@ -25,7 +26,7 @@ mod python_store;
 use pyo3::prelude::*;
 
 /// The compiled part of zarrow: everything here is public as `zarrow.*`.
-// Run with a GIL until it was tried without one.
+// Needs the GIL: free-threaded Python is untested.
 #[pymodule(gil_used = true)]
 mod _zarrow {
     use pyo3::prelude::*;
@@ -103,7 +104,7 @@ mod _zarrow {
         crate::python::fast_method::add::<crate::export::dlpack::Dlpack, _>(module.py())?;
         crate::python::fast_method::add::<crate::export::arrow::ArrowCArray, _>(module.py())?;
         crate::device::memory::give_back_when_out_of_memory();
-        // Its name is `Tensor`, as is that of the layout.
+        // The layout's class is named `Tensor` too.
         module.add("DeviceTensor", module.py().get_type::<crate::device::tensor::DeviceTensor>())?;
         crate::layout::decoded_array::add_aliases(module)
     }

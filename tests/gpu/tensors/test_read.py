@@ -136,12 +136,12 @@ def test_memory_that_does_not_fit(tmp_path: Path, values: Any) -> None:
             array.read(out=zarrow.gpu.asarray(wrong))
     with pytest.raises(ValueError, match="out= is on the CPU"):
         array.read(out=np.zeros_like(values), device="cuda:0")
-    with pytest.raises(ValueError, match="out= is on a GPU"):
+    with pytest.raises(ValueError, match="out=, which is on a GPU"):
         array.read(out=zarrow.gpu.asarray(values), device="cpu")
     with pytest.raises(ValueError, match="stream="):
         array.read(stream=1)
     for options in ({"mmap": True}, {"mask": "cf"}, {"order": "F"}):
-        with pytest.raises(ValueError, match="for the CPU"):
+        with pytest.raises(ValueError, match="not supported on a device"):
             array.read(device="cuda:0", **options)
 
 
@@ -196,7 +196,7 @@ def test_positions_on_a_gpu_are_refused(tmp_path: Path, values: Any) -> None:
     rows = zarrow.gpu.asarray(np.array([5, 1, 9]))
     for index in (rows, zarrow.gpu.asarray(values[:, 0] > 0)):
         for read in (array.read, array.oindex.read, array.vindex.read, array.__getitem__):
-            with pytest.raises(zarrow.IndexingError, match=r"on a GPU: type \.cpu\(\)"):
+            with pytest.raises(zarrow.IndexingError, match=r"on a GPU: call \.cpu\(\)"):
                 read(index)
     assert np.array_equal(array.oindex.read(rows.cpu()), values[[5, 1, 9]])
 

@@ -1,4 +1,4 @@
-//! What `device=` and `stream=` say.
+//! The arguments `device=` and `stream=`.
 
 use crate::python::error::{Attempt, Raise};
 use crate::python::importing::import;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 use zarrow_cuda::{Device, Stream};
 
-/// The device of `device=`: `"cuda:1"`, `"cuda"` (the first one), 1, or a `torch.device`; `None` for `"cpu"`.
+/// Parses `device=`: `"cuda:1"`, `"cuda"` (the first device), 1, or a `torch.device`; `None` for `"cpu"`.
 pub fn device(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static Device>> {
     match ordinal(object)? {
         Some(ordinal) => object.py().detach(|| Device::get(ordinal)).raise(object.py()).map(Some),
@@ -15,13 +15,13 @@ pub fn device(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static Device>> {
     }
 }
 
-/// A device, which has to be one: as [`device`], the first one for None.
+/// Like [`device`], but refuses `"cpu"`; None is the first device.
 pub fn cuda_device(py: Python<'_>, object: Option<&Bound<'_, PyAny>>) -> PyResult<&'static Device> {
     match object.filter(|object| !object.is_none()) {
         None => py.detach(|| Device::get(0)).raise(py),
         Some(object) => device(object)?.ok_or_else(|| {
             PyValueError::new_err(
-                "device=\"cpu\" is no GPU: expected \"cuda:0\" (or another number) or \"cuda\"",
+                "device=\"cpu\" is not a GPU: expected \"cuda:0\" (or another number) or \"cuda\"",
             )
         }),
     }
@@ -31,12 +31,12 @@ fn ordinal(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
         return object.extract().map(Some).map_err(|_| unknown(object));
     }
-    // The devices of PyTorch have such a text.
+    // PyTorch's devices have this text form.
     let text = match object.cast::<PyString>() {
         Ok(text) => text.to_str()?.to_owned(),
         Err(_) if object.hasattr("index")? && object.hasattr("type")? => {
             match (object.getattr("index")?.is_none(), object.str()?.to_str()?) {
-                // Without a number it is the current one of PyTorch.
+                // Without an index it is PyTorch's current device.
                 (true, "cuda") => {
                     let cuda = import(object.py(), "torch.cuda")?;
                     return cuda.call_method0("current_device")?.extract().map(Some);
@@ -60,7 +60,7 @@ fn unknown(object: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// The stream of `stream=`: a number as in DLPack, or an object that has a stream's handle (of PyTorch, CuPy, Numba or
+/// Parses `stream=`: a number as in DLPack, or an object with a stream handle (from PyTorch, CuPy, Numba or
 /// cuda.core).
 pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     if object.is_instance_of::<PyBool>() {
@@ -71,7 +71,7 @@ pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     }
     if let Some(handle) = object.getattr_opt("cuda_stream")? {
         let stream = of_handle(&handle)?;
-        // PyTorch has a fixed set of streams; an external one is another library's.
+        // PyTorch's own streams are never destroyed; an external stream belongs to another library.
         let is_own = object.get_type().name()? == "Stream";
         return Ok(if is_own { stream.that_lasts() } else { stream });
     }
@@ -84,7 +84,7 @@ pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     }
 }
 
-/// The stream of a number as DLPack and `__cuda_array_interface__` have it.
+/// Returns the stream for a number as in DLPack and `__cuda_array_interface__`.
 pub fn numbered(number: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let refused = |error: String| PyValueError::new_err(error);
     let handle: i64 = number
@@ -94,7 +94,7 @@ pub fn numbered(number: &Bound<'_, PyAny>) -> PyResult<Stream> {
     Stream::from_number(handle).map_err(|error| refused(error.to_string()))
 }
 
-/// The stream that a consumer names by its number: where it is the current one of PyTorch, it lasts.
+/// Marks a consumer's numbered stream as permanent if it is PyTorch's current one.
 pub fn of_pytorch(py: Python<'_>, stream: Stream, device: &Device) -> PyResult<Stream> {
     if stream.lasts() {
         return Ok(stream);
@@ -110,7 +110,7 @@ pub fn of_pytorch(py: Python<'_>, stream: Stream, device: &Device) -> PyResult<S
     Ok(if is_current && is_own { stream.that_lasts() } else { stream })
 }
 
-/// The stream of a handle of the driver's, where 0 is the legacy default stream.
+/// Returns the stream for a driver handle; 0 is the legacy default stream.
 pub fn of_handle(handle: &Bound<'_, PyAny>) -> PyResult<Stream> {
     match handle.extract::<i64>()? {
         0 => Ok(Stream::LEGACY),

@@ -1,9 +1,9 @@
-//! The method `__arrow_c_device_array__`: a tensor on a device as an Arrow array there.
+//! The method `__arrow_c_device_array__`: export of a device tensor as an Arrow array on the device.
 //!
-//! 1. Elements are handed over at their address: numbers, bools of a byte each, and rows as `arrow.fixed_shape_tensor`.
-//! 2. The struct has an event, which our stream reaches when the elements are there: the consumer waits for it. The call
-//!    does not wait.
-//! 3. The event stays until the array is released: it and the memory have one owner, of which each node holds a share.
+//! 1. Elements are exported at their address: numbers, 1-byte bools, and rows as `arrow.fixed_shape_tensor`.
+//! 2. The struct has an event, recorded in our stream once the elements are ready: the consumer waits for it, not
+//!    this call.
+//! 3. The event lives until the array is released: it and the memory have one owner, shared by all nodes.
 //!
 //! Source: Arrow C device data interface, "Synchronization".
 
@@ -22,42 +22,42 @@ use zarrow_array::export::arrow_abi::{ArrayNode, ArrowArray, Owner};
 use zarrow_cuda::{DeviceTensor, Event};
 use zarrow_dlpack::DLDeviceType;
 
-/// The name of a capsule that holds an [`ArrowDeviceArray`].
+/// Name of a capsule with an [`ArrowDeviceArray`].
 pub const NAME: &CStr = c"arrow_device_array";
 
 /// `struct ArrowDeviceArray`.
 #[repr(C)]
 pub struct ArrowDeviceArray {
-    /// The array, whose buffers are on the device.
+    /// The array; its buffers are on the device.
     pub array: ArrowArray,
-    /// The number of the device.
+    /// Index of the device.
     pub device_id: i64,
-    /// Which kind it is, as DLPack numbers them.
+    /// Kind of the device, as in DLPack.
     pub device_type: i32,
-    /// Points to a `CUevent` after which the buffers are filled; NULL where they are.
+    /// Points to a `CUevent` that completes once the buffers are filled; NULL if they are filled already.
     pub sync_event: *mut c_void,
     reserved: [i64; 3],
 }
 
 const _: () = assert!(size_of::<ArrowDeviceArray>() == 128);
 
-// SAFETY: the array may be sent; the event is one that any thread may wait for.
+// SAFETY: the array is `Send`, and any thread may wait for the event.
 unsafe impl Send for ArrowDeviceArray {}
 
-/// What the array keeps until it is released (step 3).
+/// Data kept until the array is released (step 3).
 struct Lent {
     _tensor: DeviceTensor,
     event: Event,
 }
 
-/// Type and memory, in a capsule each.
+/// Returns the type and the memory in two capsules.
 pub fn capsules<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Capsules<'py>> {
     capsule::check_axes(py, tensor.shape().len())?;
     if !tensor.is_c_contiguous() {
-        let message = "Arrow takes elements that lie side by side: call .copy() first";
+        let message = "Arrow needs contiguous elements: call .copy() first";
         return Err(exchange(py, "needs_copy", message));
     }
-    // What has an Arrow type by another memory than its own is for the CPU.
+    // Types with an Arrow form in other memory can only be exported from the CPU.
     let number = tensor.dtype().as_number().filter(|number| number.part().is_none());
     if number.is_none() {
         let unknown = Error::NoSuchType { protocol: "Arrow on a device", dtype: tensor.dtype().clone() };
@@ -67,7 +67,7 @@ pub fn capsules<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Capsule
     let field =
         ArrowField { dtype: tensor.dtype(), shape: tensor.shape(), order: None, dimension_names: None, form };
     let schema = field.schema().raise(py)?.into_c();
-    // A consumer does not say in which stream it uses the memory.
+    // Consumers do not name the stream that uses the memory.
     tensor.lend_unordered();
     let event = py.detach(|| Event::record(tensor.device(), tensor.device().stream())).raise(py)?;
     let lent = Arc::new(Lent { _tensor: tensor.clone(), event });

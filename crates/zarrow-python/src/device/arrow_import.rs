@@ -1,9 +1,9 @@
-//! Arrow arrays on a device, as tensors of the same memory: from objects with `__arrow_c_device_array__`.
+//! Import of Arrow arrays on a device, from objects with `__arrow_c_device_array__`, without a copy.
 //!
-//! 1. The object is asked for its array. One whose buffers are on the host is left to those who import from there.
-//! 2. Type and array are moved out of their capsules; from then on the array is ours to release.
-//! 3. Our stream waits for the event of the struct, if it has one.
-//! 4. The elements are a tensor, read-only as all data of Arrow's. It releases the array.
+//! 1. The object is asked for its array. An array with host buffers is left to the host import.
+//! 2. Type and array are moved out of their capsules; from then on we must release the array.
+//! 3. Our stream waits for the event of the struct, if there is one.
+//! 4. The elements become a tensor, read-only like all Arrow data. It releases the array when dropped.
 //!
 //! Source: Arrow C device data interface; Arrow PyCapsule interface.
 
@@ -28,7 +28,7 @@ pub struct Capsules<'py> {
     array: Bound<'py, PyCapsule>,
 }
 
-/// Step 1; `None` where the object has no such method, and where the buffers are on the host.
+/// Step 1; `None` if the object has no such method, or if the buffers are on the host.
 pub fn on_cuda<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Capsules<'py>>> {
     let Some(method) = object.getattr_opt("__arrow_c_device_array__")? else { return Ok(None) };
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = method.call0()?.extract()?;
@@ -37,7 +37,7 @@ pub fn on_cuda<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Capsules<'py>
         capsule.filter(|capsule| capsule.is_valid_checked(Some(name))).ok_or_else(|| wrong(method.py(), name))
     };
     let capsules = Capsules { schema: capsule(schema, SCHEMA)?, array: capsule(array, NAME)? };
-    // SAFETY: a capsule of this name holds such a struct, whose number is read.
+    // SAFETY: a capsule of this name holds such a struct; only a number is read.
     let kind = unsafe { (*capsules.place()?).device_type };
     let is_cuda = kind == DLDeviceType::CUDA || kind == DLDeviceType::CUDA_MANAGED;
     Ok(is_cuda.then_some(capsules))
@@ -45,7 +45,7 @@ pub fn on_cuda<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Capsules<'py>
 
 fn wrong(py: Python<'_>, name: &CStr) -> PyErr {
     let name = name.to_string_lossy();
-    exchange(py, "arrow", format!("expected a capsule {name:?} that was not consumed before"))
+    exchange(py, "arrow", format!("expected an unconsumed capsule named {name:?}"))
 }
 
 impl Capsules<'_> {
@@ -74,8 +74,8 @@ impl Capsules<'_> {
             dtype: elements.dtype,
             read_only: true,
         };
-        // SAFETY: the producer keeps the elements until the array is released, which the owner does when it is dropped; our
-        // stream waits for the work on them.
+        // SAFETY: the producer keeps the elements until the owner releases the array on drop; our stream waits for
+        // the work on them.
         let tensor = unsafe { described.tensor(Box::new(elements.owner)) }.raise(py)?;
         match elements.permutation {
             Some(axes) => tensor.transpose(&axes).raise(py),
@@ -87,11 +87,12 @@ impl Capsules<'_> {
     fn taken(&self) -> PyResult<(ArrowSchema, Taken)> {
         let py = self.array.py();
         let schema: NonNull<ArrowSchema> = self.schema.pointer_checked(Some(SCHEMA))?.cast();
-        // SAFETY: a capsule of this name holds such a struct, which other threads take in such a section too.
+        // SAFETY: a capsule of this name holds such a struct, and other threads take it in such a critical section
+        // too.
         let schema = with_critical_section(&self.schema, || unsafe { arrow::take_schema(schema.as_ptr()) });
         let schema = schema.ok_or_else(|| wrong(py, SCHEMA))?;
         let place = self.place()?;
-        // SAFETY: as above; the numbers beside the array stay as they are.
+        // SAFETY: as above; the numbers beside the array are not changed.
         let taken = with_critical_section(&self.array, || unsafe {
             let (device_id, sync_event) = ((*place).device_id, (*place).sync_event);
             arrow::take_array(&raw mut (*place).array).map(|array| Taken { array, device_id, sync_event })
@@ -100,7 +101,7 @@ impl Capsules<'_> {
     }
 }
 
-/// An array that is ours to release, with what is said of its device.
+/// An array that we must release, with its device and event.
 struct Taken {
     array: ArrowArray,
     device_id: i64,

@@ -1,4 +1,4 @@
-//! Where chunks are decompressed: `decompress=`, and what a read would do.
+//! The argument `decompress=`, and the explanation of its decisions.
 
 use super::arguments;
 use crate::index::advanced::Indexing;
@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyEllipsis, PyList};
 use zarrow_cuda::decompress::nvcomp;
 use zarrow_cuda::{Device, Rates, Route, explain};
 
-/// The route of `decompress=`.
+/// Parses `decompress=`.
 pub fn route(py: Python<'_>, decompress: Option<&str>) -> PyResult<Route> {
     let route = match decompress {
         None | Some("host") => return Ok(Route::Host),
@@ -25,7 +25,7 @@ pub fn route(py: Python<'_>, decompress: Option<&str>) -> PyResult<Route> {
     Ok(route)
 }
 
-/// Says where the user's wheel of nvCOMP is.
+/// Passes on the location of the user's nvCOMP wheel.
 fn find_library(py: Python<'_>) -> PyResult<()> {
     let paths: Vec<String> =
         import(py, "zarrow.gpu.devices")?.call_method0("_nvcomp_libraries")?.extract()?;
@@ -33,7 +33,7 @@ fn find_library(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// What `decompress="auto"` would do for a selection of an array.
+/// Explains the decision of `decompress="auto"` for a selection of an array.
 pub fn explained<'py>(
     array: &Bound<'py, Array>,
     selection: Option<Bound<'py, PyAny>>,

@@ -1,9 +1,10 @@
-//! The method `__dlpack__` of a tensor on a device.
+//! The method `__dlpack__` of a device tensor.
 //!
-//! 1. `dl_device` of the CPU asks for a copy there, which waits for the device.
-//! 2. Else the consumer says in which stream it uses the memory: None and 1 are the legacy default stream, 2 the default
-//!    stream of the thread, -1 asks for no order, and other numbers are handles. What was done with the memory comes before
-//!    what the consumer does, and it is not freed before that is done.
+//! 1. `dl_device` of the CPU asks for a host copy, which waits for the device.
+//! 2. Otherwise the consumer names the stream in which it uses the memory: None and 1 are the legacy default
+//!    stream, 2 is the per-thread default stream, -1 asks for no synchronization, and other numbers are handles.
+//!    The consumer's work is ordered after all earlier work on the memory, and the memory is not freed before it is
+//!    done.
 //!
 //! Source: array API, `__dlpack__`.
 
@@ -17,7 +18,7 @@ use zarrow_array::export::dlpack as host;
 use zarrow_cuda::{DeviceTensor, Stream, export};
 use zarrow_dlpack::DLDevice;
 
-/// The tensor in a capsule.
+/// Returns the tensor in a capsule.
 pub fn capsule<'py>(
     py: Python<'py>,
     tensor: &DeviceTensor,
@@ -54,7 +55,7 @@ pub fn capsule<'py>(
     Ok(capsule)
 }
 
-/// Step 2: the stream, `None` where there is to be no order.
+/// Step 2: returns the stream; `None` for no synchronization.
 fn consumer(stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Stream>> {
     match stream {
         None => Ok(Some(Stream::LEGACY)),
@@ -68,7 +69,7 @@ fn consumer(stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Stream>> {
     }
 }
 
-/// Step 1.
+/// Step 1: returns a host copy in a capsule.
 fn on_host<'py>(
     py: Python<'py>,
     tensor: &DeviceTensor,
@@ -76,7 +77,8 @@ fn on_host<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if copy == Some(false) {
-        let message = "the memory is on a GPU, and on the CPU there is only a copy, which copy=False forbids";
+        let message =
+            "the memory is on a GPU, and exporting it to the CPU needs a copy, which copy=False forbids";
         return Err(exchange(py, "needs_copy", message));
     }
     let copied = py.detach(|| tensor.to_host()).raise(py)?;

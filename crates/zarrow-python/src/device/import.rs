@@ -1,11 +1,11 @@
-//! Arrays of other libraries on a device, as ours: the same address. Nothing is copied there.
+//! Import of other libraries' arrays on a device, without a copy.
 //!
-//! 1. Tensors of ours are taken as they are.
-//! 2. DLPack: the producer is told our stream, and orders what it did before it. PyTorch lends memory of its current device
-//!    alone; so the tensor's is made the current one.
-//! 3. `__cuda_array_interface__`, where there is no DLPack: our stream waits for the stream that it names, and for the legacy
-//!    default stream before version 3, which named none. The memory is kept by the object.
-//! 4. `__arrow_c_device_array__`, where there is neither (see `arrow_import`).
+//! 1. Our own tensors are used directly.
+//! 2. DLPack: the producer gets our stream, and orders its earlier work before it. PyTorch only exports memory of
+//!    its current device, so the tensor's device is made current.
+//! 3. `__cuda_array_interface__`, if there is no DLPack: our stream waits for the named stream; before version 3,
+//!    which introduced it, for the legacy default stream. The object keeps the memory alive.
+//! 4. `__arrow_c_device_array__`, if there is neither (see `arrow_import`).
 //!
 //! Sources: array API, `__dlpack__`; Numba, "CUDA Array Interface (Version 3)".
 
@@ -27,7 +27,7 @@ use zarrow_cuda::import::{self as cuda, Interface};
 use zarrow_cuda::{Device, Stream};
 use zarrow_dlpack::{DLDeviceType, DLPackVersion};
 
-/// Whether the memory of `object` is on a device.
+/// Returns whether the memory of `object` is on a device.
 pub fn is_on_device(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<DeviceTensor>() {
         return Ok(true);
@@ -41,7 +41,7 @@ pub fn is_on_device(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     })
 }
 
-/// Whether the type of `object` says that its memory is on the host.
+/// Returns whether the type of `object` implies host memory.
 fn is_of_host(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.is_none()
         || object.is_instance_of::<PyInt>()
@@ -55,7 +55,7 @@ fn is_of_host(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         || numpy::is_scalar(object)?)
 }
 
-/// The tensor of the memory of `object`; `None` where it is on the host (steps 1 to 4).
+/// Imports the memory of `object`; `None` if it is on the host (steps 1 to 4).
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<zarrow_cuda::DeviceTensor>> {
     let py = object.py();
     if let Ok(ours) = object.cast::<DeviceTensor>() {
@@ -72,17 +72,17 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<zarrow_cuda::DeviceT
         return by_interface(object, &interface).map(Some);
     }
     match device {
-        // What speaks DLPack has said that it is elsewhere.
+        // DLPack reported another device.
         Some(_) => Ok(None),
         None => arrow_import::on_cuda(object)?.map(arrow_import::Capsules::tensor).transpose(),
     }
 }
 
-/// The device of an object that speaks DLPack: its type and its number.
+/// Returns the type and index of a DLPack object's device.
 fn dlpack_device(object: &Bound<'_, PyAny>) -> PyResult<Option<(i32, i32)>> {
     let py = object.py();
     let Some(method) = object.getattr_opt(name!(py, "__dlpack_device__"))? else { return Ok(None) };
-    // What has no device of DLPack's, as a tensor of PyTorch's without memory, is left to others.
+    // Objects without a DLPack device, such as PyTorch tensors without storage, are left to other protocols.
     method.call0().and_then(|pair| pair.extract()).attempt(object.py())
 }
 
@@ -105,7 +105,7 @@ fn by_dlpack(object: &Bound<'_, PyAny>, number: i32) -> PyResult<zarrow_cuda::De
     options.set_item("max_version", (DLPackVersion::CURRENT_MAJOR, DLPackVersion::CURRENT_MINOR))?;
     let method = object.getattr("__dlpack__")?;
     let ask = || match method.call((), Some(&options)) {
-        // Producers of before DLPack 1.0 know no versions.
+        // Producers before DLPack 1.0 do not accept `max_version`.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             options.del_item("max_version")?;
             method.call((), Some(&options))
@@ -123,20 +123,20 @@ fn by_dlpack(object: &Bound<'_, PyAny>, number: i32) -> PyResult<zarrow_cuda::De
         Consumed::Versioned(foreign) => py.detach(|| cuda::versioned(foreign)).raise(py)?,
         Consumed::Legacy(foreign) => py.detach(|| cuda::legacy(foreign)).raise(py)?,
     };
-    // JAX's arrays never change, which not all of its capsules say.
+    // JAX's arrays are immutable, but not all of its capsules are flagged as read-only.
     match library.as_str() {
         "jax" | "jaxlib" => tensor.broadcast_to(tensor.shape()).raise(py),
         _ => Ok(tensor),
     }
 }
 
-/// The package that the type of an object is of.
+/// Returns the top-level package of an object's type.
 fn library(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let module: String = object.get_type().getattr("__module__")?.extract().unwrap_or_default();
     Ok(module.split('.').next().unwrap_or_default().to_owned())
 }
 
-/// What `work` gives while this is the current device of PyTorch's.
+/// Runs `work` with this device as PyTorch's current one.
 fn on_current_device_of_torch<'py>(
     py: Python<'py>,
     number: i32,
@@ -162,7 +162,7 @@ fn by_interface(
         get(key)?.ok_or_else(|| PyTypeError::new_err(format!("__cuda_array_interface__ has no {key}")))
     };
     if get("mask")?.is_some() {
-        let message = "the mask of this __cuda_array_interface__ would be lost: give the data and the mask by themselves";
+        let message = "importing this __cuda_array_interface__ would drop its mask: pass the data and the mask separately";
         return Err(exchange(py, "masked", message));
     }
     let (address, read_only): (u64, bool) = need("data")?.extract()?;
@@ -172,8 +172,8 @@ fn by_interface(
     let (protocol, device) = ("__cuda_array_interface__", None);
     let described = Interface { protocol, device, address, shape, strides, dtype, read_only };
     let owner = Box::new(KeptObject::new(object.clone().unbind()));
-    // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says otherwise:
-    // the protocol asks that of it. What it did before is waited for below, before the tensor is used.
+    // SAFETY: the protocol requires the object to keep the memory alive, and to allow writing unless flagged
+    // read-only. Earlier work on the memory is awaited below, before the tensor is used.
     let tensor = py.detach(|| unsafe { described.tensor(owner) }).raise(py)?;
     let version: u32 = get("version")?.map_or(Ok(0), |version| version.extract())?;
     let stream = match get("stream")? {
@@ -190,7 +190,7 @@ fn element(object: &Bound<'_, PyAny>, typestr: &Bound<'_, PyAny>) -> PyResult<Da
     let py = object.py();
     let code: String = typestr.extract()?;
     let element = match Element::of_type_string(&code) {
-        // Bytes without a meaning: the dtype of the array knows better.
+        // Raw bytes: the array's dtype is more precise.
         Some(Element { dtype: DataType::RawBytes { .. }, .. }) if object.hasattr("dtype")? => {
             let dtype = numpy::module(py)?.getattr("dtype")?.call1((object.getattr("dtype")?,))?;
             data_type::of_numpy(&dtype)?
@@ -204,7 +204,8 @@ fn element(object: &Bound<'_, PyAny>, typestr: &Bound<'_, PyAny>) -> PyResult<Da
     }
 }
 
-/// `object` as a tensor on a device: the one that is given, else its own, else the first one. What is elsewhere is copied.
+/// Converts `object` to a tensor on `device`, by default its own device or the first one. Memory elsewhere is
+/// copied.
 pub fn on_device<'py>(
     object: &Bound<'py, PyAny>,
     wanted: Option<&Bound<'py, PyAny>>,
@@ -223,7 +224,7 @@ pub fn on_device<'py>(
                 Err(_) => DeviceTensor::create(py, tensor),
             };
         }
-        // Not every pair of devices can copy from one to the other by itself.
+        // Not every pair of devices supports direct copies.
         let moved =
             py.detach(|| zarrow_cuda::DeviceTensor::from_host(device, &tensor.to_host()?)).raise(py)?;
         return DeviceTensor::create(py, moved);
@@ -231,7 +232,7 @@ pub fn on_device<'py>(
     let host = crate::import::array(object, None, None)?;
     let zarrow_array::import::Imported::Tensor(host) = host else {
         let message =
-            "text and masked arrays have no layout on a device: copy .data and .mask, or .filled(value)";
+            "text and masked arrays are not supported on a device: copy .data and .mask, or .filled(value)";
         return Err(unsupported(py, message));
     };
     let device = match wanted {

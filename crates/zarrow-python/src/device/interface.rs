@@ -1,7 +1,8 @@
-//! `__cuda_array_interface__`, version 3, of a tensor on a device.
+//! `__cuda_array_interface__`, version 3, of a device tensor.
 //!
-//! The call waits for the device, since some consumers pass over the stream that the dictionary may name (PyTorch). It owns
-//! nothing: the consumer keeps the tensor as long as it uses the memory, and does not say in which stream.
+//! The call waits for the device, since some consumers ignore the stream in the dictionary (PyTorch). The
+//! dictionary owns nothing: the consumer must keep the tensor alive while it uses the memory, and does not name its
+//! stream.
 //!
 //! Source: Numba, "CUDA Array Interface (Version 3)".
 
@@ -12,17 +13,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use zarrow_cuda::DeviceTensor;
 
-/// The description of the memory by its address.
+/// Describes the memory by its address.
 pub fn describe<'py>(py: Python<'py>, tensor: &DeviceTensor) -> PyResult<Bound<'py, PyDict>> {
     let Some(description) = array_interface::elements(py, tensor.dtype(), tensor.item_size())? else {
-        let message = format!("__cuda_array_interface__ has no type code for {}: DLPack has", tensor.dtype());
+        let message = format!("__cuda_array_interface__ has no type code for {}: use DLPack", tensor.dtype());
         return Err(PyAttributeError::new_err(message));
     };
     let strides = match tensor.is_c_contiguous() {
         true => None,
         false => Some(PyTuple::new(py, tensor.byte_strides())?),
     };
-    // Of no elements there is no address.
+    // The protocol requires address 0 for empty arrays.
     let address = if tensor.size() == 0 { 0 } else { tensor.address() };
     description.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
     description.set_item("strides", strides)?;

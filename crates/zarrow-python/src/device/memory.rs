@@ -1,10 +1,10 @@
-//! Memory of a device that other libraries of the process keep for later.
+//! Device memory cached by other libraries of the process.
 
 use crate::python::gil;
 use crate::python::importing::import;
 use pyo3::prelude::*;
 
-/// Has PyTorch and CuPy give back what they keep, where a device has no memory left.
+/// Makes PyTorch and CuPy release their cached memory when a device runs out of memory.
 pub fn give_back_when_out_of_memory() {
     zarrow_cuda::set_reclaim(|| {
         gil::with(|py| {

@@ -1,4 +1,4 @@
-//! Tensors in the memory of a GPU, and reading and writing by them.
+//! GPU tensors, and reads and writes with them.
 
 mod arguments;
 mod arrow;

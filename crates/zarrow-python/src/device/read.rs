@@ -1,9 +1,10 @@
-//! Reading to a device: `device=`, `out=`, `stream=` and `decompress=`.
+//! Reads to a device: `device=`, `out=`, `stream=` and `decompress=`.
 //!
-//! 1. `out` on a device says which; else `device` does. Without either the read goes to the host.
-//! 2. With `stream` the read begins when what was given to that stream is done, and what is given to it later begins when
-//!    the read is done. Without it, that is the current stream of the library that `out` is of; where that is not known, the
-//!    call waits for the device. A Tensor of ours waits for the libraries that it was handed to, and they for the read.
+//! 1. `out` on a device selects it; otherwise `device` does. Without either the read goes to the host.
+//! 2. With `stream`, the read begins after earlier work in that stream, and later work in it begins after the read.
+//!    The default is the current stream of the library that owns `out`; if that is unknown, the call waits for the
+//!    device. For our own Tensors, the read is ordered after the work of libraries that borrowed them, and before
+//!    their later work.
 
 use super::tensor::DeviceTensor;
 use super::{arguments, decompress, import};
@@ -18,19 +19,19 @@ use zarrow::{Array, Selection};
 use zarrow_array::DataType;
 use zarrow_cuda::{Device, Elements, Route, Stream, in_stream};
 
-/// Where a read goes.
+/// Destination of a read.
 pub struct Destination<'py> {
     out: Option<(Bound<'py, PyAny>, zarrow_cuda::DeviceTensor)>,
     order: Order,
     route: Route,
 }
 
-/// When a read may begin, and when its result may be used (step 2).
+/// Order of a read relative to other work (step 2).
 #[derive(Clone, Copy)]
 struct Order {
     device: &'static Device,
     stream: Option<Stream>,
-    /// Whether nothing says when the result may be used.
+    /// Whether the call must wait, because no stream orders the use of the result.
     waits: bool,
 }
 
@@ -51,14 +52,14 @@ impl Order {
             (None, None) => work(),
         };
         if self.waits {
-            // After an error too: what was given to the device still writes to `out`.
+            // Also after an error: work queued on the device still writes to `out`.
             self.device.synchronize()?;
         }
         outcome
     }
 }
 
-/// What of a read says where it goes.
+/// Arguments that decide the destination of a read.
 pub struct Arguments<'a, 'py> {
     /// `device=`.
     pub device: Option<&'a Bound<'py, PyAny>>,
@@ -82,21 +83,21 @@ impl<'py> Destination<'py> {
         let refused = |text: &str| Err(PyValueError::new_err(text.to_owned()));
         let device = match (wanted, &out) {
             (Some(None), Some(_)) => {
-                return refused("device=\"cpu\", and out= is on a GPU: give one of them");
+                return refused("device=\"cpu\" contradicts out=, which is on a GPU: pass only one");
             }
             (Some(Some(_)), None) if arguments.out.is_some() => {
-                return refused("out= is on the CPU: give memory of the device, or device= without out=");
+                return refused("out= is on the CPU: pass memory of the device, or device= without out=");
             }
             (Some(Some(device)), _) => device,
             (_, Some((_, tensor))) => tensor.device(),
             _ if stream.is_some() => {
-                return refused("stream= is for device=\"cuda:0\", and for out= on a GPU");
+                return refused("stream= needs device=\"cuda:0\", or out= on a GPU");
             }
-            // On the CPU the host decompresses, as these say.
+            // On the CPU, these values mean the default: the host decompresses.
             _ if decompress.is_none_or(|decompress| ["host", "auto"].contains(&decompress)) => {
                 return Ok(None);
             }
-            _ => return refused("decompress=\"device\" is for device=\"cuda:0\", and for out= on a GPU"),
+            _ => return refused("decompress=\"device\" needs device=\"cuda:0\", or out= on a GPU"),
         };
         let given = stream.map(arguments::stream).transpose()?;
         let current = match (&given, &out) {
@@ -113,13 +114,13 @@ impl<'py> Destination<'py> {
         Ok(Some(Destination { out, order, route }))
     }
 
-    /// What is given back for `tensor`, which was read.
+    /// Returns the caller's `out` or the new tensor.
     fn answer(&self, py: Python<'py>, tensor: zarrow_cuda::DeviceTensor) -> PyResult<Bound<'py, PyAny>> {
         if let Some((object, _)) = &self.out {
             return Ok(object.clone());
         }
         if let Some(stream) = self.order.stream {
-            // Its memory is not freed before what the stream does with it.
+            // The stream's later work delays freeing the memory.
             py.detach(|| tensor.lend_to(stream)).raise(py)?;
         }
         Ok(DeviceTensor::create(py, tensor)?.into_any())
@@ -149,7 +150,7 @@ impl<'py> Destination<'py> {
         self.answer(py, tensor)
     }
 
-    /// Reads all items: to one tensor with a new first axis where they have one type and shape, else to a list.
+    /// Reads all items: to one tensor with a new first axis if they share type and shape, else to a list.
     pub fn read_many(
         &self,
         py: Python<'py>,
@@ -172,7 +173,7 @@ impl<'py> Destination<'py> {
                     .as_ref()
                     .map_or_else(|| py.None().into_bound(py), |(out, _)| out.clone()));
             }
-            let text = "out= is for items of one type and shape: read these without it";
+            let text = "out= needs items of one type and shape: read these without out=";
             return Err(PyValueError::new_err(text));
         }
         let (order, route, out) = (self.order, self.route, self.out.as_ref().map(|(_, tensor)| tensor));
@@ -212,17 +213,17 @@ impl<'py> Destination<'py> {
     }
 }
 
-/// Refuses layouts that a device has none of.
+/// Refuses layouts that are not supported on a device.
 fn check_layout(py: Python<'_>, dtype: &DataType) -> PyResult<()> {
     let how = match dtype {
-        DataType::Optional(_) => "read without device=, and hand .data and .mask to zarrow.gpu.asarray()",
+        DataType::Optional(_) => "read without device=, and pass .data and .mask to zarrow.gpu.asarray()",
         _ if dtype.item_size().is_none() => "read without device=",
         _ => return Ok(()),
     };
-    Err(unsupported(py, format!("elements of {dtype} have no layout on a device: {how}")))
+    Err(unsupported(py, format!("elements of type {dtype} are not supported on a device: {how}")))
 }
 
-/// The current stream of the library that `object` is of, where it is known (step 2).
+/// Returns the current stream of the library that `object` belongs to, if known (step 2).
 fn current_stream(object: &Bound<'_, PyAny>, device: &Device) -> PyResult<Option<Stream>> {
     let py = object.py();
     let module: String = object.get_type().getattr("__module__")?.extract().unwrap_or_default();

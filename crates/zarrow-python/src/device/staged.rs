@@ -1,8 +1,8 @@
-//! Bytes that are on the host until somebody needs them on the device.
+//! Host bytes that are copied to the device on first use there.
 //!
-//! What a store gives is decoded on the host first, as a rule. Bytes that went to the device at once would come back for
-//! that. So they stay where they are, and are copied when they are used as elements there. Until then a part of them is a
-//! tensor by itself, which is copied by itself: a write to one does not show in the other.
+//! Bytes from a store are usually decoded on the host first. If they went to the device at once, they would have to
+//! come back for that. So they stay on the host until they are used as elements on the device. Until then, a slice
+//! is a separate tensor with a separate copy: writes to one are not visible in the other.
 
 use crate::python::error::Raise;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use zarrow_array::SharedTensor;
 use zarrow_array::fork::OnceCell;
 use zarrow_cuda::{Device, DeviceTensor};
 
-/// Elements of the host that belong to a device.
+/// Host elements that belong to a device.
 pub struct Staged {
     device: &'static Device,
     host: SharedTensor,
@@ -18,27 +18,27 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// The elements of `host`, for `device`.
+    /// Stages the elements of `host` for `device`.
     pub fn new(device: &'static Device, host: SharedTensor) -> Staged {
         Staged { device, host, arrived: OnceCell::new() }
     }
 
-    /// The device that they belong to.
+    /// Returns the device of the elements.
     pub fn device(&self) -> &'static Device {
         self.device
     }
 
-    /// The elements as they were given; on the device they may have changed since.
+    /// Returns the original elements; they may have changed on the device since.
     pub fn given(&self) -> &SharedTensor {
         &self.host
     }
 
-    /// The elements on the host, as long as they are only there.
+    /// Returns the host elements, until they are copied to the device.
     pub fn on_host(&self) -> Option<&SharedTensor> {
         self.arrived.get().is_none().then_some(&self.host)
     }
 
-    /// The elements on the device, copied when this is first called.
+    /// Returns the device elements, copying them at the first call.
     pub fn on_device(&self, py: Python<'_>) -> PyResult<&DeviceTensor> {
         match self.arrived.get() {
             Some(tensor) => Ok(tensor),

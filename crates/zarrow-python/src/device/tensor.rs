@@ -1,7 +1,7 @@
-//! The class `zarrow.gpu.Tensor`: a strided tensor in the memory of a device.
+//! The class `zarrow.gpu.Tensor`: a strided tensor in device memory.
 //!
-//! Here is what it is made of. What only combines this is written in Python, in `zarrow.device_methods`. Whatever may wait
-//! for the device lets the GIL go.
+//! This file has the primitives; methods that only combine them are written in Python, in `zarrow.device_methods`.
+//! Code that may wait for the device releases the GIL.
 
 use super::staged::Staged;
 use super::{arguments, decompress};
@@ -33,23 +33,23 @@ pub struct DeviceTensor {
     place: KeepsException<WithoutGil<Place>>,
 }
 
-/// Where the elements are.
+/// Location of the elements.
 enum Place {
     Device(Inner),
-    /// On the host still.
+    /// Still on the host.
     Staged(Staged),
 }
 
-/// What every refusal to go to the host by the way says.
+/// Message of every refused implicit copy to the host.
 pub const TYPE_CPU: &str = "the memory is on a GPU: type .cpu() for a copy on the CPU";
 
 impl DeviceTensor {
-    /// The Python object over `tensor`. Nothing is copied.
+    /// Creates the Python object of `tensor`. Nothing is copied.
     pub fn create(py: Python<'_>, tensor: Inner) -> PyResult<Bound<'_, DeviceTensor>> {
         Bound::new(py, DeviceTensor { place: KeepsException::new(WithoutGil::new(Place::Device(tensor))) })
     }
 
-    /// The elements of `host` for `device`, which are copied when they are used there.
+    /// Creates a tensor of host elements that are copied to `device` on first use there.
     pub fn staged<'py>(
         py: Python<'py>,
         device: &'static Device,
@@ -63,7 +63,7 @@ impl DeviceTensor {
         )
     }
 
-    /// The tensor on the device.
+    /// Returns the tensor on the device.
     pub fn on_device(&self, py: Python<'_>) -> PyResult<&Inner> {
         match &**self.place {
             Place::Device(tensor) => Ok(tensor),
@@ -71,7 +71,7 @@ impl DeviceTensor {
         }
     }
 
-    /// The elements on the host, where they are only there.
+    /// Returns the elements if they are only on the host.
     fn on_host(&self) -> Option<&SharedTensor> {
         match &**self.place {
             Place::Device(_) => None,
@@ -104,7 +104,7 @@ impl DeviceTensor {
         self.extents().iter().product::<i64>().unsigned_abs() as usize
     }
 
-    /// What `work` makes of the tensor, without the GIL.
+    /// Runs `work` without the GIL and wraps the new tensor.
     fn made<'py>(
         &self,
         py: Python<'py>,
@@ -113,7 +113,7 @@ impl DeviceTensor {
         DeviceTensor::create(py, self.told(py, work)?)
     }
 
-    /// What `work` tells of the tensor, without the GIL.
+    /// Runs `work` without the GIL and returns its result.
     fn told<T: Send>(
         &self,
         py: Python<'_>,
@@ -124,7 +124,7 @@ impl DeviceTensor {
     }
 }
 
-/// Refuses what is for memory of the host.
+/// Returns the error of operations on host memory.
 fn refused() -> PyErr {
     PyTypeError::new_err(TYPE_CPU)
 }
@@ -214,13 +214,13 @@ impl DeviceTensor {
         Ok(part?.into_any())
     }
 
-    /// How many devices there are.
+    /// Returns the number of devices.
     #[staticmethod]
     fn _count(py: Python<'_>) -> PyResult<usize> {
         py.detach(Device::count).raise(py)
     }
 
-    /// What `decompress="auto"` would do.
+    /// Explains the decision of `decompress="auto"`.
     #[staticmethod]
     #[pyo3(signature = (array, selection = None, device = None))]
     fn _explain<'py>(
@@ -231,7 +231,7 @@ impl DeviceTensor {
         decompress::explained(array, selection, device)
     }
 
-    /// Waits until a device is done.
+    /// Waits until a device is idle.
     #[staticmethod]
     #[pyo3(signature = (device = None))]
     fn _synchronize(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
@@ -239,13 +239,13 @@ impl DeviceTensor {
         py.detach(|| device.settle()).raise(py)
     }
 
-    /// Gives back what devices keep for later.
+    /// Frees the devices' cached memory.
     #[staticmethod]
     fn _release_memory(py: Python<'_>) -> PyResult<()> {
         py.detach(zarrow_cuda::release_memory).raise(py)
     }
 
-    /// A tensor in new memory of a device, whose elements have no values yet.
+    /// Allocates an uninitialized tensor on a device.
     #[staticmethod]
     #[pyo3(signature = (shape, dtype, device = None, column_major = false))]
     fn _empty<'py>(
@@ -260,7 +260,7 @@ impl DeviceTensor {
         DeviceTensor::create(py, py.detach(|| make(device, &shape, dtype)).raise(py)?)
     }
 
-    /// Any array as a tensor on a device.
+    /// Converts any array to a tensor on a device.
     #[staticmethod]
     #[pyo3(signature = (x, device = None))]
     fn _of<'py>(
@@ -270,13 +270,13 @@ impl DeviceTensor {
         foreign::on_device(x, device)
     }
 
-    /// Whether the memory of any array is on a device.
+    /// Returns whether the memory of any array is on a device.
     #[staticmethod]
     fn _is_on_device(x: &Bound<'_, PyAny>) -> PyResult<bool> {
         foreign::is_on_device(x)
     }
 
-    /// An array of the host as a tensor of a device, to which it is copied when that is needed.
+    /// Creates a device tensor of a host array; it is copied to the device on first use there.
     #[staticmethod]
     #[pyo3(signature = (x, device = None))]
     fn _staged<'py>(
@@ -287,12 +287,12 @@ impl DeviceTensor {
         DeviceTensor::staged(x.py(), device, crate::import::tensor(x)?)
     }
 
-    /// The elements on the host, as long as they are only there.
+    /// Returns the host elements, until they are copied to the device.
     fn _on_host<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Tensor>>> {
         self.on_host().map(|host| Tensor::create(py, host.clone())).transpose()
     }
 
-    /// The same memory on the device, where views of it are views.
+    /// Returns a tensor of the same memory on the device, where slices share memory.
     fn _on_device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, DeviceTensor>> {
         DeviceTensor::create(py, self.on_device(py)?.clone())
     }
@@ -353,14 +353,14 @@ impl DeviceTensor {
         self.told(py, |tensor| tensor.fill(&value))
     }
 
-    /// The rows at positions, an array of int64.
+    /// Returns the rows at positions, an int64 array.
     fn _take<'py>(&self, positions: &Bound<'py, PyAny>) -> PyResult<Bound<'py, DeviceTensor>> {
         let py = positions.py();
         let positions = PyBuffer::<i64>::get(positions)?.to_vec(py)?;
         self.made(py, |tensor| tensor.take(&positions))
     }
 
-    /// Sets the rows at positions, an array of int64.
+    /// Sets the rows at positions, an int64 array.
     fn _put(&self, positions: &Bound<'_, PyAny>, rows: &Bound<'_, DeviceTensor>) -> PyResult<()> {
         let py = positions.py();
         let positions = PyBuffer::<i64>::get(positions)?.to_vec(py)?;
@@ -393,8 +393,8 @@ impl DeviceTensor {
     #[doc = help!("DeviceTensor.cpu")]
     fn cpu<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Tensor>> {
         let host = match self.on_host() {
-            // SAFETY: no face of the crate writes during the call; a program that writes through another library
-            // meanwhile copies a mixture of old and new bytes, as with NumPy.
+            // SAFETY: no other API of the crate writes during the call; a program that concurrently writes through
+            // another library copies a mixture of old and new bytes, as with NumPy.
             Some(host) => py.detach(|| unsafe { host.copy() }).raise(py)?,
             None => self.told(py, Inner::to_host)?,
         };
@@ -447,12 +447,12 @@ impl DeviceTensor {
         requested_schema: Option<Bound<'py, PyAny>>,
         options: Option<Bound<'py, PyDict>>,
     ) -> PyResult<host_arrow::Capsules<'py>> {
-        // A wish, which may be left unheard; and options of later versions, which have to be None.
+        // `requested_schema` is only a preference; options of later versions must be None.
         host_arrow::requested(requested_schema.as_ref())?;
         if let Some(options) = options
             && let Some((name, _)) = options.iter().find(|(_, value)| !value.is_none())
         {
-            return Err(exchange(py, "arrow", format!("{name}= has no meaning here: expected None")));
+            return Err(exchange(py, "arrow", format!("{name}= is not supported: expected None")));
         }
         arrow::capsules(py, self.on_device(py)?)
     }
@@ -461,18 +461,18 @@ impl DeviceTensor {
     fn __reduce_ex__(&self, protocol: i64) -> PyResult<()> {
         let _ = protocol;
         Err(PyTypeError::new_err(
-            "a tensor on a GPU is not pickled: type .cpu() for one that is, or read in the process that needs it",
+            "cannot pickle a tensor on a GPU: pickle tensor.cpu(), or read in the process that needs it",
         ))
     }
 
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let owner = slf.clone().into_any();
         match slf.get().on_host() {
-            // SAFETY: Python gives a view to be filled, and `owner` is the object that holds the memory: what was given
-            // to a staged tensor stays with it.
+            // SAFETY: Python passes a view to fill, and `owner` is the object that holds the memory: a staged
+            // tensor keeps its host elements.
             Some(host) => unsafe { buffer_protocol::fill(owner, host, view, flags) },
             None => {
-                // SAFETY: as above; a view that was refused has no owner.
+                // SAFETY: as above; a refused view has no owner.
                 unsafe { (*view).obj = null_mut() };
                 Err(refused())
             }

@@ -1,8 +1,8 @@
-//! Writing from a device.
+//! Writes from a device.
 //!
-//! 1. Elements of the array's own type, and of one that is cast safely, go to the host part by part, through pinned
-//!    memory.
-//! 2. Everything else is for the host's way of writing, which looks at the values: they are copied there first.
+//! 1. Elements of the array's own type, or of a type that casts to it safely, are copied to the host in parts,
+//!    through pinned memory.
+//! 2. All other values are copied to the host first and written from there, since that path inspects the values.
 
 use super::import;
 use super::tensor::DeviceTensor;
@@ -14,15 +14,15 @@ use pyo3::prelude::*;
 use zarrow::store::Durability;
 use zarrow::{Selection, Values, WriteOptions};
 
-/// How a selection is written.
+/// Options of a write.
 pub struct Writing {
-    /// What is promised when the call returns.
+    /// Guarantee when the call returns.
     pub durability: Durability,
-    /// Whether chunks of nothing but the fill value are stored.
+    /// Whether to store chunks that only contain the fill value.
     pub write_empty_chunks: bool,
 }
 
-/// Writes `value` where that is step 1; whether it was.
+/// Writes `value` if step 1 applies; returns whether it did.
 pub fn write(
     elements: &ElementPart,
     selection: &Selection,
@@ -52,7 +52,7 @@ pub fn write(
     Ok(true)
 }
 
-/// The values as they are written by way of the host: a copy there of those that are on a device (step 2).
+/// Returns the values to write through the host: a copy of those on a device (step 2).
 pub fn on_host<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match import::tensor(value)? {
         Some(tensor) => DeviceTensor::create(value.py(), tensor)?.call_method0("cpu"),

@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use zarrow_array::{DataType, SharedTensor, Struct};
 
-/// The description of the memory by its address.
+/// Describes the memory by its address.
 ///
-/// A type that NumPy has no code for is an `AttributeError`: NumPy would take `V2` for it, and never ask
-/// `__array__`.
+/// A type without a NumPy code raises `AttributeError`: with a fallback to `V2`, NumPy would use that and never
+/// call `__array__`.
 pub fn describe<'py>(py: Python<'py>, tensor: &SharedTensor) -> PyResult<Bound<'py, PyDict>> {
     let Some(description) = elements(py, tensor.dtype(), tensor.item_size())? else {
         let message = format!("NumPy has no type code for {}: call .numpy()", tensor.dtype());
@@ -22,7 +22,7 @@ pub fn describe<'py>(py: Python<'py>, tensor: &SharedTensor) -> PyResult<Bound<'
     Ok(description)
 }
 
-/// The version, and what elements are; `None` where NumPy has no code for them.
+/// Returns the version and the element type; `None` if NumPy has no code for the type.
 pub fn elements<'py>(
     py: Python<'py>,
     dtype: &DataType,
@@ -46,7 +46,7 @@ pub fn elements<'py>(
     Ok(Some(description))
 }
 
-/// NumPy's type string, `None` where it has none.
+/// Returns NumPy's type string, if there is one.
 fn type_string(data_type: &DataType) -> Option<String> {
     let order = match data_type.word_size() {
         1 => '|',
@@ -56,8 +56,8 @@ fn type_string(data_type: &DataType) -> Option<String> {
     Some(format!("{order}{}", data_type.numpy_code()?))
 }
 
-/// The fields as NumPy lists them; `None` where one has no code, or there is padding, for which NumPy would make up
-/// fields.
+/// Returns the fields as NumPy lists them; `None` if a field has no code, or if there is padding: NumPy would
+/// invent fields for it.
 fn fields<'py>(py: Python<'py>, structure: &Struct) -> PyResult<Option<Bound<'py, PyList>>> {
     let list = PyList::empty(py);
     if structure.has_padding() {

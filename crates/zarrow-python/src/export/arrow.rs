@@ -1,7 +1,7 @@
-//! The four layouts as Arrow arrays in capsules, in the form that a caller or a consumer asks for.
+//! The four layouts as Arrow arrays in capsules, in the form requested by a caller or a consumer.
 //!
-//! Source: Arrow PyCapsule interface. A requested schema is a wish: what it does not ask for, or cannot have, is as
-//! it would be without it.
+//! Source: Arrow PyCapsule interface. A requested schema is only a preference: unsupported requests get the default
+//! form.
 
 use crate::export::capsule;
 use crate::layout::decoded_array::DecodedArray;
@@ -18,10 +18,10 @@ use std::ffi::CStr;
 use zarrow_array::export::arrow::{self, ArrowField, ArrowForm, ArrowPair, BoolForm, RowForm, TextForm};
 use zarrow_array::export::arrow_abi::{ArrayNode, ArrowSchema, SchemaNode};
 
-/// Type and memory, in a capsule each.
+/// The type and the memory in two capsules.
 pub type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
-/// The form that the keywords `layout`, `bools` and `strings` choose.
+/// Parses the keywords `layout`, `bools` and `strings`.
 pub fn form(layout: &str, bools: &str, strings: &str) -> PyResult<ArrowForm> {
     let refused = |name: &str, value: &str, known: &str| {
         Err(PyValueError::new_err(format!("{name} is {value:?}, expected one of {known}")))
@@ -47,9 +47,9 @@ pub fn form(layout: &str, bools: &str, strings: &str) -> PyResult<ArrowForm> {
     })
 }
 
-/// The schema that a consumer requests.
+/// Returns the schema requested by a consumer.
 ///
-/// A consumer keeps its capsule for the call, which is as long as the reference lives.
+/// The consumer keeps its capsule alive during the call, which bounds the lifetime of the reference.
 pub fn requested<'a>(schema: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a ArrowSchema>> {
     let Some(schema) = schema else { return Ok(None) };
     let refused = || PyTypeError::new_err("requested_schema: expected an \"arrow_schema\" capsule, or None");
@@ -57,17 +57,17 @@ pub fn requested<'a>(schema: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'
     Ok(Some(capsule::borrow_schema(capsule).ok_or_else(refused)?))
 }
 
-/// How an array is handed over: `form`, as far as no schema asks for another.
+/// Form of an export: `form`, unless a consumer's schema requests another.
 #[derive(Clone, Default)]
 pub struct Wish {
-    /// The form.
+    /// Default form.
     pub form: ArrowForm,
-    /// The name of each axis.
+    /// Dimension names.
     pub dimension_names: Option<Vec<Option<String>>>,
 }
 
 impl Wish {
-    /// The wish of a consumer.
+    /// Returns the form requested by a consumer.
     pub fn of_consumer(schema: Option<&Bound<'_, PyAny>>) -> PyResult<Wish> {
         Wish::default().of_schema(schema)
     }
@@ -82,7 +82,7 @@ impl Wish {
     }
 }
 
-/// Arrow's two structs of a decoded array.
+/// Exports a decoded array to Arrow's two structs.
 #[inline]
 fn pair(array: &Bound<'_, DecodedArray>, wish: &Wish) -> PyResult<ArrowPair> {
     let py = array.py();
@@ -103,7 +103,7 @@ fn pair(array: &Bound<'_, DecodedArray>, wish: &Wish) -> PyResult<ArrowPair> {
     exported.raise(py)
 }
 
-/// Type and memory of a decoded array of strings or numbers without a mask, to be part of another array.
+/// Exports an unmasked array of strings or numbers as a child of another array.
 pub fn nodes(array: &Bound<'_, DecodedArray>, form: ArrowForm) -> PyResult<(SchemaNode, ArrayNode)> {
     let py = array.py();
     let extents: Vec<i64> = array.get().extents().iter().map(|extent| *extent as i64).collect();
@@ -118,7 +118,7 @@ pub fn nodes(array: &Bound<'_, DecodedArray>, form: ArrowForm) -> PyResult<(Sche
     Ok((field(tensor.dtype()).raise(py)?, arrow::tensor_memory(tensor, None, form).raise(py)?))
 }
 
-/// Type and memory of a decoded array.
+/// Exports a decoded array in two capsules.
 #[inline]
 pub fn array<'py>(array: &Bound<'py, DecodedArray>, wish: &Wish) -> PyResult<Capsules<'py>> {
     capsule::arrow_array(array.py(), pair(array, wish)?)
@@ -152,7 +152,7 @@ impl FastMethod<1> for ArrowCArray {
     }
 }
 
-/// The type of a decoded array.
+/// Returns the Arrow type of a decoded array.
 pub fn schema<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyCapsule>> {
     let (py, form) = (array.py(), ArrowForm::default());
     capsule::check_axes(py, array.get().extents().len())?;
@@ -168,7 +168,7 @@ pub fn schema<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyCa
     capsule::arrow_schema(py, schema.raise(py)?)
 }
 
-/// A decoded array that offers itself in a form of the caller's choice.
+/// A decoded array that exports itself in a form chosen by the caller.
 #[pyclass(frozen, module = "zarrow")]
 pub struct ArrowChoice {
     array: Py<DecodedArray>,
@@ -176,11 +176,11 @@ pub struct ArrowChoice {
 }
 
 impl ArrowChoice {
-    /// `array` in the form of `wish`.
+    /// Creates the export of `array` in the form of `wish`.
     pub fn new(array: &Bound<'_, DecodedArray>, wish: Wish) -> PyResult<ArrowChoice> {
         let ndim = array.get().extents().len();
         if wish.names().is_some_and(|names| names.len() != ndim) {
-            let message = format!("expected dimension_names for each of the {ndim} axes, or None");
+            let message = format!("expected one dimension name for each of the {ndim} axes, or None");
             return Err(exchange(array.py(), "dimension_names", message));
         }
         Ok(ArrowChoice { array: array.clone().unbind(), wish })

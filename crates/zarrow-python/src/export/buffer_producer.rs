@@ -1,5 +1,5 @@
-//! The class `BufferProducer`: a base for Python classes that shall have the buffer protocol, which Python itself
-//! lets them have from 3.12 on only.
+//! The class `BufferProducer`: a base that gives Python classes the buffer protocol, which plain Python classes can
+//! only implement from 3.12 on.
 
 use crate::export::buffer_protocol;
 use crate::layout::tensor::Tensor;
@@ -28,7 +28,7 @@ impl BufferProducer {
 
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let owner = slf.clone().into_any();
-        // SAFETY: Python gives a view to be filled, and `owner` holds the tensor, which holds the memory.
+        // SAFETY: Python passes a view to fill, and `owner` holds the tensor, which holds the memory.
         unsafe { buffer_protocol::fill(owner, slf.get().tensor.get().shared(), view, flags) }
     }
 

@@ -1,9 +1,9 @@
 //! The buffer protocol over a shared tensor.
 //!
-//! 1. A request that the memory cannot answer (writable, contiguous, a format for a type that has none) is a
-//!    `BufferError`. Without `PyBUF_ND` the consumer takes all bytes as one run: the view has 0 axes, as in NumPy.
-//! 2. What the view points to (shape, strides in bytes, format) lives in one box behind `internal`; the tensor
-//!    itself is kept alive by the view's reference to its Python object.
+//! 1. An unsupported request (writable, contiguous, a format for a type without one) is a `BufferError`. Without
+//!    `PyBUF_ND` the consumer takes all bytes as one run: the view has 0 axes, as in NumPy.
+//! 2. The view's shape, byte strides and format are in a box behind `internal`; the view's reference to the Python
+//!    object keeps the tensor alive.
 //! 3. The consumer releases the view once, which frees the box.
 //!
 //! Source: PEP 3118 and "Buffer Protocol" of the C API.
@@ -17,17 +17,17 @@ use std::ptr::null_mut;
 use zarrow_array::shape::is_c_contiguous;
 use zarrow_array::{DataType, SharedTensor};
 
-/// Step 2.
+/// The box of step 2.
 struct Geometry {
     shape: Vec<ffi::Py_ssize_t>,
     strides: Vec<ffi::Py_ssize_t>,
     format: CString,
 }
 
-/// Fills `view` with the memory of `tensor`, which `owner` holds.
+/// Fills `view` with the memory of `tensor`, held by `owner`.
 ///
 /// # Safety
-/// `view` points to a `Py_buffer` that may be written to, and `owner` keeps `tensor` alive.
+/// `view` must point to a writable `Py_buffer`, and `owner` must keep `tensor` alive.
 pub unsafe fn fill(
     owner: Bound<'_, PyAny>,
     tensor: &SharedTensor,
@@ -37,13 +37,13 @@ pub unsafe fn fill(
     let asks = |flag: c_int| flags & flag == flag;
     let checked = check(owner.py(), tensor, &asks).and_then(|()| check_torch(&owner, tensor, flags));
     if let Err(refusal) = checked {
-        // SAFETY: the caller gives a view to be written; one that was refused has no owner.
+        // SAFETY: the caller passes a writable view; a refused view has no owner.
         unsafe { (*view).obj = null_mut() };
         return Err(refusal);
     }
     let item_size = tensor.item_size() as ffi::Py_ssize_t;
     let ndim = if asks(ffi::PyBUF_ND) { tensor.shape().len() } else { 0 };
-    // Without an axis both must be null.
+    // Without axes both must be null.
     let has_axes = ndim > 0;
     let mut geometry = Box::new(Geometry {
         shape: tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t).collect(),
@@ -67,13 +67,13 @@ pub unsafe fn fill(
         obj: owner.into_ptr(),
         ..ffi::Py_buffer::new()
     };
-    // SAFETY: the caller gives a view to be written.
+    // SAFETY: the caller passes a writable view.
     unsafe { view.write(filled) };
     Ok(())
 }
 
 thread_local! {
-    /// The tensor, by its address, that this thread's last buffer request was for.
+    /// Address of the tensor that this thread last requested a buffer from.
     static LAST_REQUEST: Cell<Request> = const { Cell::new(Request::Other) };
 }
 
@@ -81,20 +81,20 @@ thread_local! {
 #[derive(Clone, Copy, PartialEq)]
 enum Request {
     Other,
-    /// Type, extents and strides: PyTorch from 2.15 on takes the type from here, and drops the rest.
+    /// Type, shape and strides: PyTorch takes the type from here since 2.15, and drops the rest.
     Described(*mut ffi::PyObject),
     /// The refused request for writable bytes, after which PyTorch asks for read-only bytes.
     Refused(*mut ffi::PyObject),
 }
 
-/// Refuses `torch.asarray(tensor)`, which asks for bytes and makes one axis of them, of float32 or of the dtype that it
-/// was given. Other consumers of writable bytes, such as `readinto`, get a warning where PyTorch is imported.
+/// Refuses `torch.asarray(tensor)`, which requests bytes and turns them into one axis of float32 or of the given
+/// dtype. Other consumers of writable bytes, such as `readinto`, get a warning if PyTorch is imported.
 fn check_torch(owner: &Bound<'_, PyAny>, tensor: &SharedTensor, flags: c_int) -> PyResult<()> {
     let (py, address) = (owner.py(), owner.as_ptr());
     let described = ffi::PyBUF_FORMAT | ffi::PyBUF_STRIDES;
     let request = if flags == described { Request::Described(address) } else { Request::Other };
     let last = LAST_REQUEST.replace(request);
-    let message = "torch.asarray(tensor) would take the bytes of a Tensor without its shape and type: type \
+    let message = "torch.asarray(tensor) would drop the shape and type of a Tensor: type \
                    tensor.torch(), or memoryview(tensor) where bytes are wanted";
     if flags == ffi::PyBUF_SIMPLE && last == Request::Refused(address) {
         return Err(exchange(py, "needs_copy", message));
@@ -118,16 +118,16 @@ fn check_torch(owner: &Bound<'_, PyAny>, tensor: &SharedTensor, flags: c_int) ->
     Ok(())
 }
 
-/// Step 3.
+/// Step 3: frees the box.
 ///
 /// # Safety
-/// `view` was filled by [`fill`], and is released for the first time.
+/// `view` must have been filled by [`fill`], and not have been released.
 pub unsafe fn release(view: *mut ffi::Py_buffer) {
-    // SAFETY: `fill` put the box there, and this is the one release.
+    // SAFETY: `fill` stored the box there, and this is the only release.
     drop(unsafe { Box::from_raw((*view).internal.cast::<Geometry>()) });
 }
 
-/// Step 1.
+/// Step 1: checks the request.
 fn check(py: Python<'_>, tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) -> PyResult<()> {
     if asks(ffi::PyBUF_WRITABLE) && tensor.is_read_only() {
         return Err(exchange(py, "read_only", "the memory is read-only: call .copy() first"));
@@ -136,7 +136,7 @@ fn check(py: Python<'_>, tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) ->
         let message = format!("the buffer protocol has no type for {}: call .numpy()", tensor.dtype());
         return Err(exchange(py, "no_such_type", message));
     }
-    // All that is asked has to hold; a consumer that takes no strides takes C order only.
+    // All requirements must hold; a consumer without strides only accepts C order.
     let fits = (!asks(ffi::PyBUF_ANY_CONTIGUOUS) || tensor.is_c_contiguous() || is_fortran(tensor))
         && (!asks(ffi::PyBUF_F_CONTIGUOUS) || is_fortran(tensor))
         && ((asks(ffi::PyBUF_STRIDES) && !asks(ffi::PyBUF_C_CONTIGUOUS)) || tensor.is_c_contiguous());
@@ -147,21 +147,21 @@ fn check(py: Python<'_>, tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) ->
     }
 }
 
-/// Whether the elements are side by side, the first axis the fastest.
+/// Returns whether the elements are contiguous in Fortran order.
 fn is_fortran(tensor: &SharedTensor) -> bool {
     let reversed = |axes: &[i64]| axes.iter().rev().copied().collect::<Vec<i64>>();
     is_c_contiguous(&reversed(tensor.shape()), &reversed(tensor.strides()))
 }
 
-/// Bytes from one position to the next on each axis. Where elements are side by side, an axis of one element or none
-/// has the distance that its neighbours ask for, whatever the tensor says: some consumers look at it.
+/// Returns the byte strides. In contiguous arrays, axes of length 0 or 1 get the stride implied by their
+/// neighbours, whatever the tensor's own is: some consumers check it.
 fn strides(tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) -> Vec<ffi::Py_ssize_t> {
     let item_size = tensor.item_size() as ffi::Py_ssize_t;
     let shape = tensor.shape().iter().map(|extent| *extent as ffi::Py_ssize_t);
     let mut next = item_size;
     let mut step = |extent: ffi::Py_ssize_t| {
         let stride = next;
-        // Of no element it may be anything.
+        // Without elements the stride is arbitrary.
         next = next.wrapping_mul(extent);
         stride
     };
@@ -177,7 +177,7 @@ fn strides(tensor: &SharedTensor, asks: &dyn Fn(c_int) -> bool) -> Vec<ffi::Py_s
     }
 }
 
-/// The format string of the elements.
+/// Returns the format string of the elements.
 fn format(data_type: &DataType) -> Option<CString> {
     CString::new(data_type.pep3118()?).ok()
 }

@@ -1,7 +1,8 @@
 //! DLPack tensors and Arrow structs as Python capsules, freed exactly once.
 //!
-//! A DLPack consumer renames the capsule and answers for the deleter from then on; a capsule that still has its
-//! name when it dies calls the deleter itself. An Arrow consumer moves the struct out and sets `release` to null.
+//! A DLPack consumer renames the capsule and must call the deleter from then on; a capsule that still has its
+//! original name when it is destroyed calls the deleter itself. An Arrow consumer moves the struct out and sets
+//! `release` to null.
 //!
 //! Sources: array API, `__dlpack__`; Arrow PyCapsule interface.
 
@@ -18,11 +19,11 @@ use zarrow_array::export::arrow_abi::ArrowSchema;
 use zarrow_array::export::arrow_stream::ArrowArrayStream;
 use zarrow_dlpack::{DLManagedTensor, DLManagedTensorVersioned, Foreign, Managed, Owned};
 
-/// A managed tensor that has a capsule name.
+/// A managed tensor with its capsule names.
 pub trait Named: Managed {
-    /// The name of a capsule that nobody has consumed.
+    /// Name of an unconsumed capsule.
     const NAME: &'static CStr;
-    /// The name of one that somebody has.
+    /// Name of a consumed capsule.
     const USED: &'static CStr;
 }
 
@@ -36,23 +37,23 @@ impl Named for DLManagedTensorVersioned {
     const USED: &'static CStr = c"used_dltensor_versioned";
 }
 
-/// The tensor in a capsule.
+/// Wraps the tensor in a capsule.
 pub fn dlpack<M: Named>(py: Python<'_>, owned: Owned<M>) -> PyResult<Bound<'_, PyAny>> {
     let pointer = owned.into_raw();
-    // SAFETY: attached; `release` frees what the pointer stands for, and where there is no capsule the tensor is still
-    // ours alone.
+    // SAFETY: attached; `release` frees the tensor behind the pointer, and if no capsule was made the tensor is
+    // still ours alone.
     unsafe {
         let capsule = ffi::PyCapsule_New(pointer.as_ptr().cast(), M::NAME.as_ptr(), Some(release::<M>));
         Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| drop(Owned::from_raw(pointer)))
     }
 }
 
-/// Calls the deleter of a tensor that nobody consumed.
+/// Calls the deleter of an unconsumed tensor.
 ///
-/// A capsule may die while an exception is on its way, which a deleter must not replace.
+/// A capsule may be destroyed while an exception is propagating; the deleter must not replace it.
 unsafe extern "C" fn release<M: Named>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this attached, with the capsule that `dlpack` made; while it has its first name, which is
-    // known by its address, its pointer is the tensor that was put into it, and the deleter is ours to call.
+    // SAFETY: Python calls this attached, with the capsule that `dlpack` made; while it has its first name,
+    // recognized by its address, its pointer is the tensor that was put into it, and the deleter is ours to call.
     unsafe {
         if ffi::PyCapsule_GetName(capsule) != M::NAME.as_ptr() {
             return;
@@ -66,7 +67,7 @@ unsafe extern "C" fn release<M: Named>(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A tensor that another library lent us, in either form.
+/// A tensor borrowed from another library, in either form.
 pub enum Consumed {
     /// DLPack 1.x.
     Versioned(Foreign<DLManagedTensorVersioned>),
@@ -76,28 +77,28 @@ pub enum Consumed {
 
 /// Takes the tensor out of a capsule. Nothing is copied.
 ///
-/// A capsule is renamed before anything that can fail: from then on its deleter is ours to call.
+/// The capsule is renamed before anything can fail: from then on we must call the deleter.
 pub fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Consumed> {
     with_critical_section(capsule, || consume_alone(capsule))
 }
 
-/// As [`consume`], while no other thread can take from the same capsule.
+/// Like [`consume`], with exclusive access to the capsule.
 fn consume_alone(capsule: &Bound<'_, PyAny>) -> PyResult<Consumed> {
     let py = capsule.py();
     let refused = |error: zarrow_dlpack::Error| exchange(py, "dlpack", error.to_string());
     if let Some(pointer) = take::<DLManagedTensorVersioned>(capsule)? {
-        // SAFETY: the capsule held the pointer for whoever renames it, which `take` did.
+        // SAFETY: the capsule transfers the pointer to the code that renames it, which `take` did.
         return Ok(Consumed::Versioned(unsafe { Foreign::from_raw(pointer) }.map_err(refused)?));
     }
     if let Some(pointer) = take::<DLManagedTensor>(capsule)? {
         // SAFETY: as above.
         return Ok(Consumed::Legacy(unsafe { Foreign::from_raw(pointer) }.map_err(refused)?));
     }
-    let message = "expected a capsule of a DLPack tensor that was not consumed before";
+    let message = "expected an unconsumed capsule of a DLPack tensor";
     Err(exchange(py, "dlpack", message))
 }
 
-/// The pointer of an unused capsule of this form, which is marked as used.
+/// Returns the pointer of an unused capsule of this form, and marks the capsule as used.
 fn take<M: Named>(capsule: &Bound<'_, PyAny>) -> PyResult<Option<NonNull<M>>> {
     // SAFETY: attached, with a live object; a capsule that is valid under the name has a pointer of this kind, and
     // names are static.
@@ -113,39 +114,39 @@ fn take<M: Named>(capsule: &Bound<'_, PyAny>) -> PyResult<Option<NonNull<M>>> {
     }
 }
 
-/// Refuses what Arrow has no array for: one element without an axis.
+/// Refuses 0-dimensional arrays, which Arrow lacks.
 pub fn check_axes(py: Python<'_>, ndim: usize) -> PyResult<()> {
     match ndim {
         0 => Err(exchange(
             py,
             "needs_axis",
-            "an Arrow array has one axis at least, and this is a 0-d array: .reshape(1) gives it one",
+            "Arrow arrays need at least one axis, but this is a 0-d array: call .reshape(1) first",
         )),
         _ => Ok(()),
     }
 }
 
-/// The struct in a capsule that somebody lends; `None` where it holds none.
+/// Returns the struct in a capsule that its owner keeps; `None` if it holds no such struct.
 pub fn borrow_schema<'a>(capsule: &'a Bound<'_, PyCapsule>) -> Option<&'a ArrowSchema> {
     let pointer = capsule.pointer_checked(Some(c"arrow_schema")).ok()?;
     // SAFETY: a capsule of this name holds such a struct, which lives as long as the capsule.
     let schema: &ArrowSchema = unsafe { pointer.cast().as_ref() };
-    // One that was moved out has no format.
+    // A moved-out struct has no format.
     (!schema.format().is_empty()).then_some(schema)
 }
 
-/// The type in a capsule.
+/// Wraps the type in a capsule.
 #[inline]
 pub fn arrow_schema(py: Python<'_>, schema: ArrowSchema) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, KeepsException::new(schema), c"arrow_schema")
 }
 
-/// A stream in a capsule.
+/// Wraps a stream in a capsule.
 pub fn arrow_stream(py: Python<'_>, stream: ArrowArrayStream) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, KeepsException::new(stream), c"arrow_array_stream")
 }
 
-/// The type and the memory, in a capsule each.
+/// Wraps the type and the memory in two capsules.
 #[inline]
 pub fn arrow_array(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Other libraries, each imported when a tensor is handed to it. None of them copies.
+//! Export to other libraries, each imported on first use. None of these exports copies.
 
 use crate::export::exchange_table::ExchangeTable;
 use crate::layout::tensor::Tensor;
@@ -11,24 +11,24 @@ use zarrow_array::fork::OnceCell;
 use zarrow_array::{HOST_ALIGNMENT, Number, SharedTensor, export};
 use zarrow_dlpack::DLDataTypeCode;
 
-/// A `torch.Tensor` of the same memory.
+/// Returns a `torch.Tensor` of the same memory.
 pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     let (py, shared) = (tensor.py(), tensor.get().shared());
     if shared.is_read_only() {
-        // PyTorch takes read-only memory, and writes to it.
-        let message = "this memory is read-only, and PyTorch has no read-only tensors: call .copy() first";
+        // PyTorch accepts read-only memory, and writes to it.
+        let message = "PyTorch has no read-only tensors, but this memory is read-only: call .copy() first";
         return Err(exchange(py, "read_only", message));
     }
     if shared.strides().iter().any(|stride| *stride < 0) {
         return Err(exchange(
             py,
             "needs_copy",
-            "the strides are negative, which PyTorch does not take: call .copy() first",
+            "PyTorch does not support negative strides: call .copy() first",
         ));
     }
     let lent = export::dlpack::versioned(shared).raise(py)?;
-    // Where PyTorch's C function does not know a type it never lets go of the memory, so that the small numbers, some
-    // of which it has, take the other way.
+    // If PyTorch's C function does not know a type, it never releases the memory. It knows some of the small types,
+    // so all of these take the other path.
     let dtype = lent.tensor().dtype;
     let is_small = dtype.bits < 8 || dtype.code.0 > DLDataTypeCode::BOOL.0;
     match torch_table(py)?.filter(|_| !is_small) {
@@ -37,7 +37,7 @@ pub fn torch<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// The C functions of `torch.Tensor`, which PyTorch has from 2.10 on.
+/// Returns the C functions of `torch.Tensor`, available from PyTorch 2.10 on.
 fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
     static TABLE: OnceCell<Option<ExchangeTable>> = OnceCell::new();
     let table =
@@ -45,7 +45,7 @@ fn torch_table(py: Python<'_>) -> PyResult<Option<ExchangeTable>> {
     Ok(*table)
 }
 
-/// A `jax.Array` of the same memory.
+/// Returns a `jax.Array` of the same memory.
 pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     let (py, shared) = (tensor.py(), tensor.get().shared());
     let jax = import(py, "jax")?;
@@ -66,7 +66,7 @@ pub fn jax<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     import(py, "jax.dlpack")?.call_method1("from_dlpack", (tensor,))
 }
 
-/// What of the tensor's memory JAX refuses, or copies without a word.
+/// Returns the property of the memory that JAX refuses, or silently copies.
 fn copied_by_jax(shared: &SharedTensor) -> Option<&'static str> {
     if !shared.pointer().as_ptr().addr().is_multiple_of(HOST_ALIGNMENT) && shared.size() > 0 {
         return Some("memory that is not aligned to 64 bytes");

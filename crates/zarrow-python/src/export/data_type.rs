@@ -1,4 +1,4 @@
-//! Data types as Python has them: NumPy's dtypes, and what stands for one.
+//! Data types in Python: NumPy's dtypes and their equivalents.
 
 use crate::export::numpy;
 use crate::python::error::{Raise, unsupported};
@@ -10,12 +10,12 @@ use zarrow::metadata::parse_data_type;
 use zarrow_array::import::element::Element;
 use zarrow_array::{DataType, Field, Number, Struct};
 
-/// What the elements of a `numpy.dtype` are; `None` where no fixed-size type here is like it.
+/// Returns the element type of a `numpy.dtype`; `None` if there is no equivalent fixed-size type.
 pub fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<Option<Element>> {
     of_numpy_at(dtype, 0)
 }
 
-/// As [`of_numpy`], `depth` structures deep.
+/// Like [`of_numpy`], at nesting level `depth`.
 fn of_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
     check_depth(depth)?;
     let code: String = dtype.getattr("str")?.extract()?;
@@ -27,7 +27,7 @@ fn of_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Elemen
     if !dtype.getattr("names")?.is_none() {
         return structure(dtype, depth);
     }
-    // The types of ml_dtypes say no more than their size by their code.
+    // The type code of ml_dtypes types only contains their size.
     let name: String = dtype.getattr("name")?.extract()?;
     let number = Number::ALL.iter().find(|number| number.names().ml_dtypes == Some(&name));
     if let Some(number) = number {
@@ -36,7 +36,7 @@ fn of_numpy_at(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Elemen
     Ok(element.filter(|_| name.starts_with("void")))
 }
 
-/// The structure of a `numpy.dtype` with fields; `None` where a field is nothing here, or lies over another.
+/// Returns the structure of a `numpy.dtype` with fields; `None` if a field has no equivalent, or overlaps another.
 fn structure(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>> {
     let names: Vec<String> = dtype.getattr("names")?.extract()?;
     let described = dtype.getattr("fields")?;
@@ -56,18 +56,18 @@ fn structure(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<Option<Element>
     Ok(structure.ok().map(|structure| Element { dtype: DataType::Struct(structure), is_swapped }))
 }
 
-/// The type that an argument `dtype=` asks for: a name of Zarr's or NumPy's, or whatever NumPy makes a dtype of.
+/// Parses an argument `dtype=`: a Zarr or NumPy name, or any argument of `numpy.dtype`.
 pub fn requested(object: &Bound<'_, PyAny>) -> PyResult<DataType> {
     match named(object)? {
         Element { is_swapped: true, dtype } => Err(PyValueError::new_err(format!(
-            "dtype {dtype} of the other byte order: arrays in memory have the machine's"
+            "dtype {dtype} is not native-endian: call .newbyteorder('=') on it"
         ))),
         Element { dtype, .. } => Ok(dtype),
     }
 }
 
-/// The type that elements are to be stored as: as [`requested`] has it, and also in the other byte order, as a dict or a
-/// name of Zarr version 3, and as `optional[...]` of any name.
+/// Parses the type of stored elements: like [`requested`], and also non-native-endian, as a dict or a name of Zarr
+/// version 3, and as `optional[...]` of any name.
 pub fn stored(object: &Bound<'_, PyAny>) -> PyResult<Element> {
     let py = object.py();
     if let Ok(dict) = object.cast::<PyDict>() {
@@ -87,7 +87,7 @@ pub fn stored(object: &Bound<'_, PyAny>) -> PyResult<Element> {
     Ok(Element { dtype, is_swapped })
 }
 
-/// Refuses a type that is nested deeper than any is.
+/// Refuses a type that exceeds the maximum nesting depth.
 fn check_depth(depth: usize) -> PyResult<()> {
     if depth > DataType::MAX_DEPTH {
         let message = format!("a data type is nested at most {} levels deep", DataType::MAX_DEPTH);
@@ -101,7 +101,7 @@ fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
     let native = |dtype: DataType| Ok(Element { dtype, is_swapped: false });
     let name = match object.cast::<PyString>() {
         Ok(name) => name.to_str()?.to_owned(),
-        // PyTorch's types say their name by their text only.
+        // PyTorch's types only show their name in their text form.
         Err(_) => object.str()?.to_str()?.strip_prefix("torch.").unwrap_or_default().to_owned(),
     };
     match name.as_str() {
@@ -119,7 +119,7 @@ fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
         }
         let shown = object.repr().map(|text| text.to_string()).unwrap_or_else(|_| "not shown".into());
         let message = format!(
-            "dtype is {shown}, expected what numpy.dtype takes (\"float32\", \"f4\", numpy.int64), a name of Zarr's \
+            "dtype is {shown}, expected an argument of numpy.dtype (\"float32\", \"f4\", numpy.int64), a Zarr name \
              (\"bfloat16\", \"optional[int32]\"), str or bytes"
         );
         let refused = PyTypeError::new_err(message);
@@ -127,7 +127,7 @@ fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
         refused
     })?;
     match dtype.getattr("str")?.cast::<PyString>()?.to_str()? {
-        // `str`, `bytes`, and NumPy's own strings, of any length.
+        // `str`, `bytes`, and NumPy's variable-length strings.
         "<U0" | ">U0" => return native(DataType::String),
         "|S0" => return native(DataType::Bytes),
         code if code.contains('T') => return native(DataType::String),
@@ -136,12 +136,12 @@ fn named(object: &Bound<'_, PyAny>) -> PyResult<Element> {
     of_numpy(&dtype)?.ok_or_else(|| unknown(&dtype))
 }
 
-/// Refuses a dtype that has no counterpart.
+/// Returns the error for a dtype without an equivalent.
 pub fn unknown(dtype: &Bound<'_, PyAny>) -> PyErr {
     unsupported(dtype.py(), format!("NumPy dtype {dtype}, which has no Zarr data type"))
 }
 
-/// The letter of NumPy's for the kind of the elements of an object that has a dtype.
+/// Returns NumPy's kind letter of an object with a dtype.
 pub fn kind(object: &Bound<'_, PyAny>) -> PyResult<char> {
     object.getattr("dtype")?.getattr("kind")?.extract()
 }

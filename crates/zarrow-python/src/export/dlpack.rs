@@ -1,4 +1,4 @@
-//! The method `__dlpack__`: a tensor lent in a capsule.
+//! The method `__dlpack__`: export of a tensor in a capsule.
 //!
 //! Source: array API, `__dlpack__`.
 
@@ -52,7 +52,7 @@ impl FastMethod<4> for Dlpack {
             let device = DLDevice::new(device_type, device_id);
             if device != DLDevice::CPU {
                 let message = format!(
-                    "the memory is on the CPU, not on {device}: copy it there with the library of that device"
+                    "the memory is on the CPU, not on {device}: copy it there with a library for that device"
                 );
                 return Err(exchange(py, "device", message));
             }
@@ -71,12 +71,12 @@ impl FastMethod<4> for Dlpack {
     }
 }
 
-/// The first of the two numbers of a version.
+/// Returns the major version of a version tuple.
 fn major(version: Borrowed<'_, '_, PyAny>) -> PyResult<u32> {
     let version = version.cast::<PyTuple>()?;
     match version.len() {
         2 => version.get_borrowed_item(0)?.extract(),
-        // The tuple's own words for it.
+        // This raises Python's own error for a malformed tuple.
         _ => version.extract::<(u32, u32)>().map(|(major, _)| major),
     }
 }

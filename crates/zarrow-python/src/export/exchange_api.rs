@@ -1,10 +1,10 @@
-//! Our own DLPack C exchange API: how a library that calls C functions takes tensors without Python in between.
+//! Our DLPack C exchange API: libraries that call C functions take tensors without calling Python.
 //!
-//! 1. The class `Tensor` has the table in a capsule, as `__dlpack_c_exchange_api__`. It is final: what is of the class
-//!    is a tensor of ours, and what is not is refused.
-//! 2. A tensor is lent with its owner, or described for the time of a call: then nothing is allocated, since extents and
-//!    strides lie in the tensor as DLPack has them.
-//! 3. A description cannot say that memory is read-only. Such memory is lent, and never described.
+//! 1. The class `Tensor` has the table in a capsule, as `__dlpack_c_exchange_api__`. The class is final: instances
+//!    are our tensors, and other objects are refused.
+//! 2. A tensor is exported with its owner, or described for the duration of a call. A description needs no
+//!    allocation, since the tensor stores shape and strides in DLPack's form.
+//! 3. A description cannot mark memory as read-only. Such memory is exported, but never described.
 //!
 //! Source: the DLPack 1.3 header, `DLPackExchangeAPI`.
 
@@ -35,24 +35,24 @@ static TABLE: DLPackExchangeAPI = DLPackExchangeAPI {
     current_work_stream: Some(work_stream),
 };
 
-/// The table in its capsule.
+/// Returns the table in its capsule.
 pub fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: attached; the table lives as long as the process, and nobody writes to it.
+    // SAFETY: attached; the table lives as long as the process, and is never written to.
     unsafe {
         let table = (&raw const TABLE).cast_mut().cast();
         Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(table, NAME.as_ptr(), None))
     }
 }
 
-/// What the C functions return.
+/// Converts to the return value of the C functions.
 fn status(done: Option<()>) -> c_int {
     if done.is_some() { 0 } else { -1 }
 }
 
-/// The tensor that `object` is.
+/// Casts `object` to a tensor.
 ///
 /// # Safety
-/// `object` is null or lives for `'a`.
+/// `object` must be null or live for `'a`.
 unsafe fn tensor<'a>(py: Python<'a>, object: *mut c_void) -> PyResult<Borrowed<'a, 'a, Tensor>> {
     // SAFETY: by this function's contract.
     let object = unsafe { Borrowed::from_ptr_or_opt(py, object.cast()) };
@@ -61,7 +61,7 @@ unsafe fn tensor<'a>(py: Python<'a>, object: *mut c_void) -> PyResult<Borrowed<'
 }
 
 unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int {
-    // SAFETY: DLPack asks that this is called attached, with an object that lives and a place to write to.
+    // SAFETY: DLPack requires an attached caller, a live object and a writable place.
     unsafe {
         status(c_entry::enter(|py| {
             let lent = dlpack::versioned(tensor(py, object)?.get().shared()).raise(py)?;
@@ -72,7 +72,7 @@ unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVer
 }
 
 unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
-    // SAFETY: as for `lend`. What is described lives as long as the object, whose tensor never changes.
+    // SAFETY: as for `lend`. The described tensor lives as long as the object, and never changes.
     unsafe {
         status(c_entry::enter(|py| {
             out.write(dlpack::described(tensor(py, object)?.get().shared()).raise(py)?);
@@ -82,8 +82,8 @@ unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int 
 }
 
 unsafe extern "C" fn take(lent: *mut DLManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
-    // SAFETY: DLPack asks that this is called attached, with a managed tensor whose deleter is ours to call from now
-    // on, and a place to write to.
+    // SAFETY: DLPack requires an attached caller, a managed tensor with a deleter that only we may call from now
+    // on, and a writable place.
     unsafe {
         status(c_entry::enter(|py| {
             let refused = |error: zarrow_dlpack::Error| exchange(py, "dlpack", error.to_string());
@@ -102,31 +102,31 @@ unsafe extern "C" fn allocate(
     error_ctx: *mut c_void,
     set_error: Option<DLPackSetError>,
 ) -> c_int {
-    // SAFETY: DLPack asks that the prototype is a tensor, of which only the data need not be there.
+    // SAFETY: DLPack requires the prototype to be a tensor; only its data may be missing.
     let made = catch_unwind(|| unsafe { prototype.as_ref() }.map(|prototype| unsafe { empty(prototype) }));
     let (kind, message) = match made {
         Ok(Some(Ok(tensor))) => {
-            // SAFETY: the caller gives a place to write to.
+            // SAFETY: the caller passes a writable place.
             unsafe { out.write(tensor.into_raw().as_ptr()) };
             return 0;
         }
         Ok(Some(Err(error @ zarrow_array::Error::OutOfMemory { .. }))) => (c"MemoryError", error.to_string()),
         Ok(Some(Err(error))) => (c"BufferError", error.to_string()),
         Ok(None) => (c"ValueError", "no prototype was given".into()),
-        Err(_) => (c"RuntimeError", "zarrow panicked: its standard error says where".into()),
+        Err(_) => (c"RuntimeError", "zarrow panicked: see its standard error".into()),
     };
     if let Some(set_error) = set_error {
         let message = CString::new(message).unwrap_or_default();
-        // SAFETY: the caller gives the function together with its context; both strings live during the call.
+        // SAFETY: the caller passes the function together with its context; both strings live during the call.
         unsafe { set_error(error_ctx, kind.as_ptr(), message.as_ptr()) };
     }
     -1
 }
 
-/// A new tensor like `prototype`, whose elements have no values yet.
+/// Allocates an uninitialized tensor like `prototype`.
 ///
 /// # Safety
-/// The prototype's shape is null or has as many extents as it says.
+/// The prototype's shape must be null or have `ndim` extents.
 unsafe fn empty(prototype: &DLTensor) -> zarrow_array::Result<Owned<DLManagedTensorVersioned>> {
     let shape = match usize::try_from(prototype.ndim) {
         Ok(ndim) if ndim > 0 && !prototype.shape.is_null() => {
@@ -134,13 +134,13 @@ unsafe fn empty(prototype: &DLTensor) -> zarrow_array::Result<Owned<DLManagedTen
             unsafe { std::slice::from_raw_parts(prototype.shape, ndim) }
         }
         Ok(0) => &[],
-        _ => return Err(zarrow_array::Error::BadView("a prototype without a shape".into())),
+        _ => return Err(zarrow_array::Error::BadView("the prototype has no shape".into())),
     };
     dlpack::empty(prototype.device, prototype.dtype, shape)
 }
 
 unsafe extern "C" fn work_stream(_device_type: i32, _device_id: i32, out: *mut *mut c_void) -> c_int {
-    // SAFETY: DLPack asks for a place to write to. Memory of the CPU has no streams.
+    // SAFETY: DLPack requires a writable place. CPU memory has no streams.
     unsafe { out.write(null_mut()) };
     0
 }

@@ -1,8 +1,8 @@
-//! The DLPack C exchange API of other libraries' types: a tensor becomes their Python object without a capsule.
+//! The DLPack C exchange API of other libraries: converts a tensor to their Python object without a capsule.
 //!
 //! 1. The type, not the object, has the table, as `__dlpack_c_exchange_api__`, in a capsule.
-//! 2. The table may be of a newer version than ours; then it names older ones, one of which may be readable.
-//! 3. None of its functions waits for a stream, which memory of the CPU has not.
+//! 2. The table may have a newer version than ours; then it links to older ones, one of which may be readable.
+//! 3. None of its functions waits for a stream; CPU memory has no streams.
 //!
 //! Source: the DLPack 1.3 header, `DLPackExchangeAPI`.
 
@@ -15,7 +15,7 @@ use std::ffi::CStr;
 use std::ptr::{NonNull, null_mut};
 use zarrow_dlpack::{DLManagedTensorVersioned, DLPackExchangeAPI, Owned};
 
-/// The name of the capsule that has a table.
+/// Name of a capsule with a table.
 pub const NAME: &CStr = c"dlpack_exchange_api";
 
 /// The table of a type.
@@ -23,13 +23,14 @@ pub const NAME: &CStr = c"dlpack_exchange_api";
 pub struct ExchangeTable(&'static DLPackExchangeAPI);
 
 impl ExchangeTable {
-    /// The table of `class`, where it has one that can be read.
+    /// Returns the table of `class`, if it has a readable one.
     pub fn of(class: &Bound<'_, PyType>) -> PyResult<Option<ExchangeTable>> {
         // Step 1.
         let Some(capsule) = class.getattr_opt(name!(class.py(), "__dlpack_c_exchange_api__"))? else {
             return Ok(None);
         };
-        // SAFETY: attached, with a live object. A capsule of this name has a table that lives as long as the process.
+        // SAFETY: attached, with a live object. A capsule of this name has a table that lives as long as the
+        // process.
         unsafe {
             if ffi::PyCapsule_IsValid(capsule.as_ptr(), NAME.as_ptr()) != 1 {
                 return Ok(None);
@@ -40,18 +41,18 @@ impl ExchangeTable {
         }
     }
 
-    /// The tensor that `object`, which is of the table's very class, lends. Nothing is copied.
+    /// Exports the tensor of `object`, an exact instance of the table's class. Nothing is copied.
     pub fn lent(self, object: &Bound<'_, PyAny>) -> PyResult<NonNull<DLManagedTensorVersioned>> {
         let lend = self.0.managed_tensor_from_py_object_no_sync.ok_or_else(missing)?;
         let mut tensor = null_mut();
-        // SAFETY: attached, with a live object of the class that the table is of.
+        // SAFETY: attached, with a live object of the table's class.
         match unsafe { lend(object.as_ptr().cast(), &mut tensor) } {
             0 => NonNull::new(tensor).ok_or_else(missing),
             _ => Err(PyErr::fetch(object.py())),
         }
     }
 
-    /// An object of the table's class that has the memory of `tensor`. Nothing is copied.
+    /// Creates an object of the table's class from `tensor`. Nothing is copied.
     pub fn object(
         self,
         py: Python<'_>,
@@ -59,7 +60,7 @@ impl ExchangeTable {
     ) -> PyResult<Bound<'_, PyAny>> {
         let take = self.0.managed_tensor_to_py_object_no_sync.ok_or_else(missing)?;
         let mut object = null_mut();
-        // SAFETY: attached. The function takes over the tensor, also where it fails, and gives a new reference.
+        // SAFETY: attached. The function takes over the tensor, also if it fails, and returns a new reference.
         unsafe {
             match take(tensor.into_raw().as_ptr(), &mut object) {
                 0 => Bound::from_owned_ptr_or_err(py, object.cast()),

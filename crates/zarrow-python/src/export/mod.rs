@@ -1,4 +1,4 @@
-//! How what we hold is shown to others: each protocol in a file.
+//! Export protocols, one file each.
 
 pub mod array_interface;
 pub mod arrow;

@@ -1,4 +1,4 @@
-//! NumPy's types and views, by NumPy's own Python functions. It is imported when it is first needed.
+//! NumPy's types and views, through its Python functions. NumPy is imported on first use.
 
 use crate::export::numpy_api;
 use crate::layout::tensor::Tensor;
@@ -11,13 +11,13 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use zarrow_array::fork::OnceCell;
 use zarrow_array::{DataType, Field, Number, SharedTensor, Struct};
 
-/// The module `numpy`.
+/// Returns the module `numpy`.
 pub fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static NUMPY: OnceCell<Py<PyModule>> = OnceCell::new();
     Ok(made_once(&NUMPY, || import(py, "numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// A class of NumPy's, found once.
+/// Returns a class of NumPy, looked up once.
 fn class<'py>(
     py: Python<'py>,
     found: &'static OnceCell<Py<PyType>>,
@@ -27,29 +27,29 @@ fn class<'py>(
     Ok(made_once(found, find)?.bind(py))
 }
 
-/// The class `numpy.ndarray`.
+/// Returns the class `numpy.ndarray`.
 fn array_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: OnceCell<Py<PyType>> = OnceCell::new();
     class(py, &CLASS, "ndarray")
 }
 
-/// Whether `object` is a `numpy.ndarray`, and of no class derived from it.
+/// Returns whether `object` is exactly a `numpy.ndarray`, not a subclass.
 pub fn is_exact_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.is_exact_instance(array_class(object.py())?))
 }
 
-/// Whether `object` is a `numpy.ndarray`.
+/// Returns whether `object` is a `numpy.ndarray`.
 pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.is_instance(array_class(object.py())?)
 }
 
-/// Whether `object` is one of NumPy's scalars.
+/// Returns whether `object` is a NumPy scalar.
 pub fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     static CLASS: OnceCell<Py<PyType>> = OnceCell::new();
     object.is_instance(class(object.py(), &CLASS, "generic")?)
 }
 
-/// The `numpy.dtype` of the elements: `StringDType` for strings, `object` for bytes of any length.
+/// Returns the `numpy.dtype` of the elements: `StringDType` for strings, `object` for variable-length bytes.
 pub fn dtype<'py>(py: Python<'py>, data_type: &DataType) -> PyResult<Bound<'py, PyAny>> {
     match data_type.without_optional() {
         DataType::Number(number) => number_dtype(py, *number),
@@ -60,15 +60,15 @@ pub fn dtype<'py>(py: Python<'py>, data_type: &DataType) -> PyResult<Bound<'py, 
     }
 }
 
-/// `numpy.dtype(description)`.
+/// Returns `numpy.dtype(description)`.
 fn make_dtype<'py>(py: Python<'py>, description: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyAny>> {
     module(py)?.getattr("dtype")?.call1((description,))
 }
 
-/// The `numpy.dtype` of a number, made once.
+/// Returns the `numpy.dtype` of a number, created once.
 ///
-/// Numbers that NumPy has no type for have that of `ml_dtypes`; a complex number that has none there either is a
-/// structure of `real` and `imag`.
+/// Numbers without a NumPy type use `ml_dtypes`; complex numbers missing there too are a structure of `real` and
+/// `imag`.
 fn number_dtype(py: Python<'_>, number: Number) -> PyResult<Bound<'_, PyAny>> {
     static MADE: [OnceCell<Py<PyAny>>; Number::ALL.len()] = [const { OnceCell::new() }; Number::ALL.len()];
     let made = made_once(&MADE[number as usize], || {
@@ -87,17 +87,16 @@ fn number_dtype(py: Python<'_>, number: Number) -> PyResult<Bound<'_, PyAny>> {
     Ok(made.bind(py).clone())
 }
 
-/// A type of `ml_dtypes`.
+/// Returns a type of `ml_dtypes`.
 fn ml_dtype<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let missing = |error: PyErr| {
-        let message =
-            format!("NumPy has no {name}, ml_dtypes has: pip install 'zarrow[ml-dtypes]' ({error})");
+        let message = format!("{name} needs ml_dtypes: pip install 'zarrow[ml-dtypes]' ({error})");
         PyImportError::new_err(message)
     };
     import(py, "ml_dtypes").and_then(|module| module.getattr(name)).map_err(missing)
 }
 
-/// The `numpy.dtype` of a structure, its fields at their offsets.
+/// Returns the `numpy.dtype` of a structure, with fields at their offsets.
 fn struct_dtype<'py>(py: Python<'py>, structure: &Struct) -> PyResult<Bound<'py, PyAny>> {
     let format = |field: &Field| {
         let item = dtype(py, &field.data_type)?;
@@ -115,13 +114,13 @@ fn struct_dtype<'py>(py: Python<'py>, structure: &Struct) -> PyResult<Bound<'py,
     make_dtype(py, description)
 }
 
-/// A view of the tensor's memory, which keeps the tensor alive as its base.
+/// Returns a view of the tensor's memory; its base keeps the tensor alive.
 pub fn view<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     let shared = tensor.get().shared();
     numpy_api::array(tensor.as_any(), shared, dtype(tensor.py(), shared.dtype())?)
 }
 
-/// What `__array__` returns: `array` itself, or a copy where `dtype` or `copy` ask for one.
+/// Returns `array` itself, or a copy if the arguments `dtype` or `copy` of `__array__` require one.
 pub fn as_asked<'py>(
     array: Bound<'py, PyAny>,
     dtype: Option<Bound<'py, PyAny>>,
@@ -146,12 +145,12 @@ pub fn as_asked<'py>(
     }
 }
 
-/// The value of a tensor without axes, as a NumPy scalar.
+/// Returns the value of a 0-dimensional tensor as a NumPy scalar.
 pub fn scalar<'py>(py: Python<'py>, shared: SharedTensor) -> PyResult<Bound<'py, PyAny>> {
     view(&Tensor::create(py, shared)?)?.get_item(())
 }
 
-/// What `__array__` returns where it always copies: a new array, or an error where `copy` forbids that.
+/// Returns a new array from an `__array__` that always copies, or an error if `copy` forbids that.
 pub fn new_array<'py>(
     py: Python<'py>,
     dtype: Option<Bound<'py, PyAny>>,
@@ -159,7 +158,11 @@ pub fn new_array<'py>(
     make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if copy == Some(false) {
-        return Err(exchange(py, "needs_copy", "this becomes a new NumPy array, which copy=False forbids"));
+        return Err(exchange(
+            py,
+            "needs_copy",
+            "converting this to NumPy needs a copy, which copy=False forbids",
+        ));
     }
     as_asked(make()?, dtype, None)
 }

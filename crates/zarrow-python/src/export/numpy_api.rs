@@ -1,6 +1,6 @@
-//! NumPy's C functions, from the table that NumPy gives to every extension.
+//! NumPy's C functions, from the table that NumPy exports to extensions.
 //!
-//! The table is a capsule, taken once. Places in it are fixed for as long as NumPy's ABI is the one of NumPy 2.
+//! The table is in a capsule and is fetched once. Its slots are fixed within the ABI of NumPy 2.
 //!
 //! Source: NumPy's `__multiarray_api.h`; NumPy C API, "Array API".
 
@@ -37,24 +37,25 @@ type SetBaseObject = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject
 #[derive(Clone, Copy)]
 pub struct NumpyApi(*const *const c_void);
 
-// SAFETY: NumPy does not write to the table after it was made.
+// SAFETY: NumPy does not write to the table after its creation.
 unsafe impl Send for NumpyApi {}
 // SAFETY: as above.
 unsafe impl Sync for NumpyApi {}
 
 impl NumpyApi {
-    /// The table; NumPy is imported where it was not yet.
+    /// Returns the table, importing NumPy if necessary.
     pub fn get(py: Python<'_>) -> PyResult<NumpyApi> {
         static TABLE: OnceCell<NumpyApi> = OnceCell::new();
         made_once(&TABLE, || {
             let capsule = import(py, "numpy._core._multiarray_umath")?.getattr("_ARRAY_API")?;
-            // SAFETY: attached, with a live object; what is no capsule without a name gives null and an exception.
+            // SAFETY: attached, with a live object; for anything but an unnamed capsule this returns null and sets
+            // an exception.
             let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
             if table.is_null() {
                 return Err(PyErr::fetch(py));
             }
             let table = NumpyApi(table.cast());
-            // SAFETY: the function at this place tells the ABI in every version of NumPy.
+            // SAFETY: the function in this slot returns the ABI in every version of NumPy.
             match unsafe { table.function::<0, GetVersion>()() } {
                 ABI => Ok(table),
                 other => Err(PyImportError::new_err(format!("NumPy has ABI {other:#x}, not {ABI:#x}"))),
@@ -63,20 +64,20 @@ impl NumpyApi {
         .copied()
     }
 
-    /// The function at a place.
+    /// Returns the function in a slot.
     ///
     /// # Safety
-    /// `F` is the type of the function that NumPy 2 has there.
+    /// `F` must be the type of NumPy 2's function in this slot.
     pub unsafe fn function<const PLACE: usize, F: Copy>(self) -> F {
         const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
-        // SAFETY: the table has the place, by the caller's word, and holds a function's address there.
+        // SAFETY: the table has the slot, by the caller's contract, and holds a function's address there.
         unsafe { transmute_copy(&*self.0.add(PLACE)) }
     }
 }
 
-/// A NumPy array over the memory of `tensor`, which `owner` keeps alive. Nothing is copied.
+/// Creates a NumPy array over the memory of `tensor`, kept alive by `owner`. Nothing is copied.
 ///
-/// `dtype` is a `numpy.dtype` of the elements, of the tensor's item size.
+/// `dtype` is a `numpy.dtype` for the elements, of the tensor's item size.
 pub fn array<'py>(
     owner: &Bound<'py, PyAny>,
     tensor: &SharedTensor,
@@ -86,18 +87,16 @@ pub fn array<'py>(
     let api = NumpyApi::get(py)?;
     let ndim = tensor.shape().len();
     if ndim > MAX_NDIM {
-        return Err(PyValueError::new_err(format!(
-            "NumPy has arrays of {MAX_NDIM} axes at most, not of {ndim}"
-        )));
+        return Err(PyValueError::new_err(format!("NumPy arrays have at most {MAX_NDIM} axes, not {ndim}")));
     }
     let mut strides = [const { MaybeUninit::<ffi::Py_ssize_t>::uninit() }; MAX_NDIM];
     for (place, stride) in strides.iter_mut().zip(tensor.strides()) {
         place.write(*stride as ffi::Py_ssize_t * tensor.item_size() as ffi::Py_ssize_t);
     }
-    // SAFETY: these are the types of NumPy 2 at these places. Extents are `i64`, which is NumPy's own type on machines
-    // of 64 bits, and as many as strides; they describe memory inside the tensor's (each constructor of
-    // `SharedTensor` checked that), which lives as long as `owner`, of which the array takes a reference. The dtype's
-    // reference, and that of the owner, are taken over also where the call fails.
+    // SAFETY: these are the types of NumPy 2 in these slots. Extents are `i64`, which is NumPy's own type on 64-bit
+    // machines, and there are as many strides as extents; they describe memory inside the tensor's (each
+    // constructor of `SharedTensor` checked that), which lives as long as `owner`, and the array holds a reference
+    // to `owner`. The call steals the references to the dtype and the owner, also if it fails.
     unsafe {
         let class = *api.0.add(2);
         let made = api.function::<94, NewFromDescr>()(
@@ -119,4 +118,4 @@ pub fn array<'py>(
 }
 
 #[cfg(not(target_pointer_width = "64"))]
-compile_error!("extents are handed to NumPy as they are, which takes a machine of 64 bits");
+compile_error!("extents are passed to NumPy as `i64`, which requires a 64-bit machine");

@@ -1,13 +1,14 @@
-//! Strings into a NumPy `StringDType` array and out of one, by NumPy's C functions and not by way of Python strings.
+//! Conversion of strings to and from NumPy `StringDType` arrays, through NumPy's C functions instead of Python
+//! strings.
 //!
-//! 1. NumPy makes an array of empty strings, of a dtype of its own: each such dtype has an allocator.
-//! 2. While the allocator is held (it is a lock, so that no Python code runs meanwhile) each element is packed: NumPy
-//!    copies its bytes.
-//! 3. The other way each element is loaded while the allocator is held, and its bytes are copied: they may move as soon as
-//!    it is released. Elements of one array may lie at any distance from each other.
-//! 4. An element that is missing is the text that the dtype has for it, where that is text.
+//! 1. NumPy creates an array of empty strings with a new dtype: each such dtype has its own allocator.
+//! 2. While the allocator is held (it is a lock, so no Python code may run), each element is packed: NumPy copies
+//!    its bytes.
+//! 3. In the other direction each element is loaded while the allocator is held, and its bytes are copied: they may
+//!    move once it is released. An array may have any strides.
+//! 4. A missing element is loaded as the dtype's missing value, if that is text.
 //!
-//! Source: NumPy C API, "Numpy Static String API", since 2.0; the places in the table are fixed.
+//! Source: NumPy C API, "Numpy Static String API", since 2.0; the slots of the table are fixed.
 
 use crate::export::numpy;
 use crate::export::numpy_api::NumpyApi;
@@ -19,7 +20,7 @@ use std::ffi::{c_char, c_int, c_void};
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{DataType, Variable, shape};
 
-/// Bytes of one packed string, as NumPy's ABI has it on machines of 64 bits.
+/// Bytes of one packed string in NumPy's ABI on 64-bit machines.
 const PACKED_NBYTES: usize = 16;
 
 type Acquire = unsafe extern "C" fn(*const c_void) -> *mut c_void;
@@ -27,14 +28,14 @@ type Pack = unsafe extern "C" fn(*mut c_void, *mut c_void, *const c_char, usize)
 type Load = unsafe extern "C" fn(*mut c_void, *const c_void, *mut Loaded) -> c_int;
 type Release = unsafe extern "C" fn(*mut c_void);
 
-/// `npy_static_string`: where the bytes of an element lie, as long as the allocator is held.
+/// `npy_static_string`: location of an element's bytes, valid while the allocator is held.
 #[repr(C)]
 struct Loaded {
     nbytes: usize,
     bytes: *const u8,
 }
 
-/// A new one-dimensional `StringDType` array of the elements. The bytes are copied, once.
+/// Creates a one-dimensional `StringDType` array of the elements. The bytes are copied once.
 pub fn strings<'py>(py: Python<'py>, variable: &Variable) -> PyResult<Bound<'py, PyAny>> {
     let dtype = numpy::dtype(py, &DataType::String)?;
     let array = numpy::module(py)?.call_method1("empty", (variable.size(), dtype))?;
@@ -44,16 +45,17 @@ pub fn strings<'py>(py: Python<'py>, variable: &Variable) -> PyResult<Bound<'py,
     let api = NumpyApi::get(py)?;
     let dtype = dtype.as_ptr().addr();
     let packed = py.detach(|| {
-        // SAFETY: the array is new and alive (`array` holds it), of as many packed strings as there are elements, its
-        // dtype is its own, and nobody else knows of it. No Python code runs while the allocator is held. The types
-        // are those of NumPy 2 at these places.
+        // SAFETY: the array is new and alive (`array` holds it), has as many packed strings as there are elements,
+        // has its own dtype, and is not shared yet. No Python code runs while the allocator is held. The types are
+        // those of NumPy 2 in these slots.
         unsafe {
             let (pack, release) = (api.function::<314, Pack>(), api.function::<318, Release>());
             let allocator = api.function::<316, Acquire>()(std::ptr::with_exposed_provenance(dtype));
             let place = std::ptr::with_exposed_provenance_mut::<u8>(data);
-            // Nothing may panic before the release: NumPy would wait for the allocator to free the array.
+            // Nothing may panic before the release: otherwise NumPy would deadlock on the allocator when it frees
+            // the array.
             let packed = (0..variable.size()).all(|index| {
-                // Offsets that another library changed after all may lead nowhere.
+                // Offsets may be invalid if another library has changed them.
                 let bytes = variable.element(index).unwrap_or_default();
                 let place = place.add(index * PACKED_NBYTES).cast::<c_void>();
                 pack(allocator, place, bytes.as_ptr().cast(), bytes.len()) == 0
@@ -65,19 +67,19 @@ pub fn strings<'py>(py: Python<'py>, variable: &Variable) -> PyResult<Bound<'py,
     if packed { Ok(array) } else { Err(PyMemoryError::new_err("NumPy could not allocate the strings")) }
 }
 
-/// The elements of an array of strings, copied.
+/// The copied elements of a string array.
 #[derive(Debug, Default)]
 pub struct Strings {
-    /// Where each ends, as an `i64`; the first is where they begin.
+    /// End of each element as an `i64`, preceded by 0.
     pub offsets: Vec<u8>,
-    /// The bytes of all.
+    /// Bytes of all elements.
     pub data: Vec<u8>,
-    /// 1 where one is missing; empty where none is.
+    /// 1 for missing elements; empty if no element is missing.
     pub missing: Vec<u8>,
 }
 
 impl Strings {
-    /// Room for `count` elements.
+    /// Reserves room for `count` elements.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -88,7 +90,7 @@ impl Strings {
         Ok(strings)
     }
 
-    /// Adds an element; without bytes it is missing, the one at `index` of `count`.
+    /// Appends element `index` of `count`; `None` is a missing element.
     ///
     /// # Errors
     /// [`zarrow_array::Error::OutOfMemory`].
@@ -106,7 +108,7 @@ impl Strings {
     }
 }
 
-/// The elements of a `StringDType` array, in the C order of its axes (steps 3 and 4).
+/// Copies the elements of a `StringDType` array, in C order of its axes (steps 3 and 4).
 pub fn load(array: &Bound<'_, PyAny>) -> PyResult<Strings> {
     let py = array.py();
     let dtype = array.getattr("dtype")?;
@@ -125,14 +127,15 @@ pub fn load(array: &Bound<'_, PyAny>) -> PyResult<Strings> {
     let dtype = dtype.as_ptr().addr();
     let loaded = py.detach(|| {
         let (mut position, mut offset) = (vec![0u64; extents.len()], 0isize);
-        // SAFETY: the array is alive (`array` holds it), and NumPy says that its packed strings lie there, so far apart.
-        // Nobody writes to strings of an allocator that is held, and no Python code runs meanwhile. The types are those
-        // of NumPy 2 at these places.
+        // SAFETY: the array is alive (`array` holds it), and NumPy reports that its packed strings are at these
+        // addresses and strides. Strings are not written to while their allocator is held, and no Python code runs
+        // then. The types are those of NumPy 2 in these slots.
         unsafe {
             let (load, release) = (api.function::<313, Load>(), api.function::<318, Release>());
             let allocator = api.function::<316, Acquire>()(std::ptr::with_exposed_provenance(dtype));
             let start = std::ptr::with_exposed_provenance::<u8>(data);
-            // Nothing may panic before the release: NumPy would wait for the allocator to free the array.
+            // Nothing may panic before the release: otherwise NumPy would deadlock on the allocator when it frees
+            // the array.
             let mut add_all = || -> zarrow_array::Result<bool> {
                 for index in 0..count {
                     let mut view = Loaded { nbytes: 0, bytes: std::ptr::null() };
@@ -159,7 +162,7 @@ pub fn load(array: &Bound<'_, PyAny>) -> PyResult<Strings> {
     }
 }
 
-/// Goes on to the next element in C order: gives how many bytes away it is.
+/// Advances to the next element in C order; returns the distance in bytes.
 fn next(position: &mut [u64], extents: &[u64], strides: &[isize]) -> isize {
     let mut step = 0isize;
     for ((position, extent), stride) in position.iter_mut().zip(extents).zip(strides).rev() {
@@ -174,12 +177,12 @@ fn next(position: &mut [u64], extents: &[u64], strides: &[isize]) -> isize {
     step
 }
 
-/// Refuses a NumPy whose strings are packed otherwise.
+/// Refuses a NumPy with another size of packed strings.
 fn check_item_size(dtype: &Bound<'_, PyAny>) -> PyResult<()> {
     match dtype.getattr("itemsize")?.extract::<usize>()? {
         PACKED_NBYTES => Ok(()),
         other => Err(PyImportError::new_err(format!(
-            "NumPy packs strings into {other} bytes, expected {PACKED_NBYTES}: zarrow knows NumPy 2"
+            "NumPy packs strings into {other} bytes, expected {PACKED_NBYTES}: zarrow supports NumPy 2"
         ))),
     }
 }

@@ -1,7 +1,6 @@
-//! Arrow's C data interface, from the side of the one who asks: arrays and streams, which are moved out of their
-//! capsules.
+//! Consumer side of Arrow's C data interface: arrays and streams are moved out of their capsules.
 //!
-//! A stream is read while Python may run: its producer may be on another thread.
+//! Streams are read with the GIL released: the producer may be on another thread.
 //!
 //! Source: Arrow PyCapsule interface.
 
@@ -15,7 +14,7 @@ use std::ptr::NonNull;
 use zarrow_array::Error;
 use zarrow_array::import::{Imported, arrow};
 
-/// What an object has that speaks Arrow's interface.
+/// Result of asking an object for Arrow data.
 pub enum Found {
     /// An array.
     Array(Imported),
@@ -23,8 +22,8 @@ pub enum Found {
     OtherType(PyErr),
 }
 
-/// The array of an object with `__arrow_c_array__` or `__arrow_c_stream__`, or of their capsules; `None` where
-/// `object` is none. What can only be copied is an error, unless it `may_copy`.
+/// Imports an object with `__arrow_c_array__` or `__arrow_c_stream__`, or their capsules; `None` for other objects.
+/// If a copy is needed, `may_copy` must allow it.
 pub fn array(object: &Bound<'_, PyAny>, may_copy: bool) -> PyResult<Option<Found>> {
     if let Some(method) = object.getattr_opt("__arrow_c_array__")? {
         return of_pair(&gil::call(&method, &PyTuple::empty(method.py()))?, may_copy).map(Some);
@@ -48,7 +47,7 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// What is moved out of a capsule of this name; an error where the capsule is another, or holds nothing any more.
+/// Moves the struct out of a capsule of this name; an error if the capsule is another one, or was consumed.
 fn taken<T>(
     capsule: &Bound<'_, PyAny>,
     name: &'static CStr,
@@ -57,11 +56,11 @@ fn taken<T>(
     let py = capsule.py();
     let wrong = || {
         let name = name.to_string_lossy();
-        exchange(py, "arrow", format!("expected a capsule {name:?} that was not consumed before"))
+        exchange(py, "arrow", format!("expected an unconsumed capsule named {name:?}"))
     };
     let capsule = capsule.cast::<PyCapsule>().map_err(|_| wrong())?;
     let place: NonNull<T> = capsule.pointer_checked(Some(name)).map_err(|_| wrong())?.cast();
-    // SAFETY: a capsule of this name holds such a struct, which other threads take in such a section too.
+    // SAFETY: a capsule of this name holds such a struct, and other threads take it in such a critical section too.
     with_critical_section(capsule, || unsafe { take(place.as_ptr()) }).ok_or_else(wrong)
 }
 
@@ -92,15 +91,19 @@ fn found(py: Python<'_>, read: zarrow_array::Result<Imported>) -> PyResult<Found
     }
 }
 
-/// The message for an Arrow type that an array cannot hold: what to type instead.
+/// Returns the message for an unsupported Arrow type, with the alternative.
 fn unknown(format: &str) -> String {
     match format.trim_matches('"') {
-        "+s" => "a table, or an Arrow struct, has several columns, and an array has one: zarrow.save(store, table) \
-                 stores each column as an array, or hand over one column"
-            .into(),
-        "+l" | "+L" | "+vl" | "+vL" => "Arrow lists may differ in length, and the rows of an array may not: use a \
-                                        fixed-size list, or hand over the flat values"
-            .into(),
+        "+s" => {
+            "tables and Arrow structs have several columns, but an array has one: zarrow.save(store, table) \
+                 stores each column as an array, or pass a single column"
+                .into()
+        }
+        "+l" | "+L" | "+vl" | "+vL" => {
+            "Arrow lists may differ in length, but the rows of an array may not: use a \
+                                        fixed-size list, or pass the flat values"
+                .into()
+        }
         other => format!("Zarr arrays have no type for the Arrow type {other:?}"),
     }
 }

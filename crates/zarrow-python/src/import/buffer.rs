@@ -1,8 +1,8 @@
-//! The buffer protocol, from the side of the one who asks.
+//! Consumer side of the buffer protocol.
 //!
-//! 1. A view of any strides is asked for, with its format; the object may refuse, as NumPy's dates do.
-//! 2. The format says what an element is, or nothing that is known here.
-//! 3. What it says of its memory is checked.
+//! 1. A strided view with its format is requested; the object may refuse, as NumPy does for dates.
+//! 2. The format decides the element type; unknown formats are left to other protocols.
+//! 3. The view's description is checked.
 //!
 //! Source: PEP 3118 and "Buffer Protocol" of the C API.
 
@@ -18,20 +18,20 @@ use std::sync::Arc;
 use zarrow_array::import::element::Element;
 use zarrow_array::{Error, ForeignMemory, ForeignStrides, SharedBytes, SharedTensor};
 
-/// The most axes of a buffer, as in C Python.
+/// Maximum number of axes of a buffer, as in CPython.
 const MAX_NDIM: usize = 64;
 
-// What a buffer says of its axes is read as it lies.
+// Shape and strides of a buffer are read as `i64` slices.
 const _: () = assert!(size_of::<ffi::Py_ssize_t>() == size_of::<i64>());
 
-/// Whether `object` has a buffer that is memory: text has one too, which is a value.
+/// Returns whether `object` has a buffer that is memory: that of text or bytes counts as a value.
 pub fn is_lent(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: attached, with a live object.
     let has_buffer = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
     has_buffer && !object.is_instance_of::<PyBytes>() && !object.is_instance_of::<PyString>()
 }
 
-/// The memory of `object`, which is lent; `None` where it refuses, or where its elements have no type here.
+/// Returns the memory of `object`; `None` if it refuses, or if its element type is not supported.
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     let view = match BufferView::new(object, ffi::PyBUF_RECORDS_RO) {
         Ok(view) => view,
@@ -41,7 +41,7 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     of_view(object.py(), view)
 }
 
-/// Whether an object said that it has no buffer of this kind.
+/// Returns whether an object refused to export such a buffer.
 fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyBufferError>(py)
         || error.is_instance_of::<PyValueError>(py)
@@ -53,7 +53,7 @@ fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
     let buffer = view.get();
     let format = match buffer.format.is_null() {
         true => b"B",
-        // SAFETY: a format is a string of C that lives as long as the view.
+        // SAFETY: a format is a C string that lives as long as the view.
         false => unsafe { CStr::from_ptr(buffer.format) }.to_bytes(),
     };
     let element = usize::try_from(buffer.itemsize).ok().and_then(|size| Element::of_format(format, size));
@@ -63,16 +63,16 @@ fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
     }
     let ndim = usize::try_from(buffer.ndim).ok().filter(|ndim| *ndim <= MAX_NDIM);
     let ndim = ndim.ok_or_else(|| {
-        PyBufferError::new_err(format!("expected a buffer of 0 to 64 axes, got {}", buffer.ndim))
+        PyBufferError::new_err(format!("expected a buffer with 0 to 64 axes, got {}", buffer.ndim))
     })?;
-    // SAFETY: a shape and strides that are not null have `ndim` numbers, and live as long as the view.
+    // SAFETY: a non-null shape and non-null strides have `ndim` numbers, and live as long as the view.
     let axes = |axes: *mut ffi::Py_ssize_t| unsafe {
         (!axes.is_null()).then(|| std::slice::from_raw_parts(axes.cast_const().cast::<i64>(), ndim))
     };
     let line = [buffer.len as i64 / buffer.itemsize as i64];
     let shape = match axes(buffer.shape) {
         Some(shape) => shape,
-        // Without extents there is one axis, or none.
+        // Without a shape there is at most one axis.
         None => &line[..ndim.min(1)],
     };
     let strides = axes(buffer.strides).map_or(ForeignStrides::COrder, ForeignStrides::Bytes);
@@ -81,19 +81,19 @@ fn of_view(py: Python<'_>, view: Arc<BufferView>) -> PyResult<Option<Lent>> {
         Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
         memory => {
             let memory = memory.raise(py)?;
-            // SAFETY: the object keeps the memory of its view, as it described it, until it is released, and allows
-            // writing unless it says otherwise.
+            // SAFETY: the object keeps the memory of its view, as described, until the view is released, and allows
+            // writing unless the view is read-only.
             let tensor = unsafe { SharedTensor::from_foreign(memory, view.clone()) };
             Ok(Some(Lent::Shared(tensor)))
         }
     }
 }
 
-/// The bytes of an object whose buffer is contiguous.
+/// Returns the bytes of an object with a contiguous buffer.
 pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     let view = BufferView::new(object, ffi::PyBUF_SIMPLE)?;
     let (pointer, length) = (view.get().buf.cast_const().cast(), view.get().len.max(0) as usize);
-    // SAFETY: the object keeps the bytes of its view until it is released. A program that writes to them meanwhile
-    // is seen as with NumPy: some bytes old, some new.
+    // SAFETY: the object keeps the bytes of its view until the view is released. If a program writes to them
+    // concurrently, readers see a mixture of old and new bytes, as with NumPy.
     unsafe { SharedBytes::from_foreign(view, pointer, length) }.raise(object.py())
 }

@@ -1,11 +1,11 @@
-//! DLPack, from the side of the one who asks.
+//! Consumer side of DLPack.
 //!
-//! 1. A capsule is taken as it is.
-//! 2. An object whose type has a table of C functions lends its tensor by it. Where that fails, `__dlpack__` knows
-//!    better why.
-//! 3. `__dlpack__` is asked for the newest version that is read here, and a producer of before DLPack 1.0, which
-//!    knows no versions, once more without one.
-//! 4. A tensor of PyTorch's has more to say than DLPack can (see `torch`).
+//! 1. A capsule is taken directly.
+//! 2. If the object's type has a table of C functions, that exports the tensor. If it fails, `__dlpack__` is
+//!    called, because its error is better.
+//! 3. `__dlpack__` is asked for the newest supported version. A producer before DLPack 1.0, which does not accept a
+//!    version, is asked again without one.
+//! 4. PyTorch's tensors have properties that DLPack cannot express (see `torch`).
 //!
 //! Source: array API, `from_dlpack`; DLPack 1.3.
 
@@ -23,12 +23,12 @@ use zarrow_array::fork::OnceCell;
 use zarrow_array::import::dlpack;
 use zarrow_dlpack::{DLDataTypeCode, DLManagedTensorVersioned, DLPackVersion, Foreign, IS_COPIED};
 
-/// The tensor that `object` lends; `None` where it speaks no DLPack.
+/// Returns the tensor exported by `object`; `None` if it does not support DLPack.
 pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<SharedTensor>> {
     by_producer(object, Producer::of(object)?, copy)
 }
 
-/// The tensor that `object` of this producer lends.
+/// Returns the tensor exported by `object` of this producer.
 pub fn by_producer(
     object: &Bound<'_, PyAny>,
     producer: Producer,
@@ -58,11 +58,11 @@ pub fn by_producer(
     let tensor = match consumed {
         Consumed::Versioned(foreign) => {
             if copy == Some(false) && foreign.flags() & IS_COPIED != 0 {
-                return Err(exchange(py, "needs_copy", "the producer had to copy, which copy=False forbids"));
+                return Err(exchange(py, "needs_copy", "the producer made a copy, which copy=False forbids"));
             }
             dlpack::versioned(foreign)
         }
-        // PyTorch's memory may always be written to, which its capsules of before 2.9 cannot say.
+        // PyTorch's memory is always writable, but its capsules before 2.9 cannot express this.
         Consumed::Legacy(foreign) => dlpack::legacy(foreign, lazy.is_some()),
     };
     tensor.raise(py).map(Some)
@@ -75,12 +75,12 @@ fn by_table(
     lazy: Option<Lazy>,
 ) -> PyResult<Option<Foreign<DLManagedTensorVersioned>>> {
     let Some(lent) = table.lent(object).attempt(object.py())? else { return Ok(None) };
-    // SAFETY: the table gave the tensor to us alone.
+    // SAFETY: the table exported the tensor to us alone.
     let Ok(foreign) = (unsafe { Foreign::from_raw(lent) }) else { return Ok(None) };
     if let Some(lazy) = lazy {
         let code = foreign.dtype().code;
         lazy.check(object, code == DLDataTypeCode::COMPLEX)?;
-        // `__dlpack__` refuses tensors that PyTorch differentiates, and says what to do. Integers never are.
+        // `__dlpack__` refuses tensors that require gradients, with advice. Integers never require gradients.
         let is_integer = matches!(code, DLDataTypeCode::INT | DLDataTypeCode::UINT | DLDataTypeCode::BOOL);
         if !is_integer && torch::requires_grad(object)? {
             return Ok(None);

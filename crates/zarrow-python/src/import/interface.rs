@@ -1,6 +1,6 @@
-//! NumPy's `__array_interface__`, from the side of the one who asks.
+//! Consumer side of NumPy's `__array_interface__`.
 //!
-//! The memory is kept by the object that described it: the dictionary itself owns nothing.
+//! The object that described its memory keeps it alive: the dictionary itself owns nothing.
 //!
 //! Source: NumPy, "The array interface protocol", version 3.
 
@@ -15,14 +15,14 @@ use pyo3::types::{PyDict, PyTuple};
 use zarrow_array::import::element::Element;
 use zarrow_array::{DataType, Error, ForeignMemory, ForeignStrides, SharedTensor};
 
-/// The memory that `object` describes; `None` where it describes none, or elements that have no type here.
+/// Returns the memory described by `object`; `None` without a description, or for unsupported elements.
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     let Some(interface) = object.getattr_opt("__array_interface__")? else { return Ok(None) };
     let interface = interface.cast::<PyDict>()?;
     let typestr: String = require(interface, "typestr")?.extract()?;
     let element = match Element::of_type_string(&typestr) {
-        // NumPy writes structures, and types that it does not know, as bytes without a meaning: the array's own dtype
-        // knows better, or the interface's `descr`.
+        // NumPy describes structures, and types without a code, as raw bytes: the array's own dtype, or the
+        // interface's `descr`, is more precise.
         Some(Element { dtype: DataType::RawBytes { length }, .. }) => match object.getattr_opt("dtype")? {
             Some(dtype) => data_type::of_numpy(&dtype)?,
             None => structure(interface, &typestr, length)?,
@@ -35,7 +35,8 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     }
 }
 
-/// The element of `length` bytes whose fields `descr` names; plain bytes where it names none, or others.
+/// Returns the structured type described by `descr` for elements of `length` bytes; raw bytes if `descr` does not
+/// match.
 fn structure(interface: &Bound<'_, PyDict>, typestr: &str, length: u32) -> PyResult<Option<Element>> {
     let py = interface.py();
     let plain = Element::of_type_string(typestr);
@@ -52,7 +53,7 @@ fn structure(interface: &Bound<'_, PyDict>, typestr: &str, length: u32) -> PyRes
     }
 }
 
-/// The memory of a `numpy.ndarray`; `None` where its type is none that memory is lent of.
+/// Returns the memory of a `numpy.ndarray`; `None` if its type cannot be shared.
 pub fn of_numpy(array: &Bound<'_, PyAny>) -> PyResult<Option<Lent>> {
     let Some(element) = data_type::of_numpy(&array.getattr("dtype")?)? else { return Ok(None) };
     let interface = array.getattr("__array_interface__")?;
@@ -74,10 +75,10 @@ fn describe(
         return Err(exchange(
             py,
             "masked",
-            "the mask of this __array_interface__ would be lost: give the data and the mask by themselves",
+            "importing this __array_interface__ would drop its mask: pass the data and the mask separately",
         ));
     }
-    // A buffer in place of an address is left to NumPy, which reads it.
+    // A buffer instead of an address is left to NumPy.
     let data = require(interface, "data")?;
     let Ok(data) = data.cast::<PyTuple>() else { return Ok(None) };
     let (address, read_only): (usize, bool) = data.extract()?;
@@ -93,8 +94,8 @@ fn describe(
         Err(Error::UnevenStride { .. }) => Ok(Some(Lent::Odd(Odd::Strides))),
         memory => {
             let memory = memory.raise(py)?;
-            // SAFETY: the object keeps the memory that it described while it lives, and allows writing unless it says
-            // otherwise: the protocol asks that of it.
+            // SAFETY: the protocol requires the object to keep the memory alive, and to allow writing unless
+            // flagged read-only.
             let tensor = unsafe { SharedTensor::from_foreign(memory, Held::new(object)) };
             Ok(Some(Lent::Shared(tensor)))
         }

@@ -1,6 +1,6 @@
-//! Arrays of `numpy.ma`: data and mask, both in their own memory where that can be.
+//! Arrays of `numpy.ma`: data and mask, each shared if possible.
 //!
-//! The mask has the meaning that it has here, True where an element is missing.
+//! Their masks have the same meaning as ours: True for missing elements.
 
 use super::producer::Family;
 use super::{needs_copy, of_numpy};
@@ -11,18 +11,19 @@ use pyo3::prelude::*;
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, Mask, MaskedVariable, SharedBytes};
 
-/// The masked layout of a `numpy.ma.MaskedArray`.
+/// Returns the masked layout of a `numpy.ma.MaskedArray`.
 pub fn array(masked: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
     parts(&masked.getattr("data")?, &masked.getattr("mask")?, copy)
 }
 
-/// The masked layout of `data` with `mask`, which is `numpy.ma.nomask` where nothing is missing.
+/// Returns the masked layout of `data` and `mask`, or the plain layout if the mask is `numpy.ma.nomask`.
 fn parts(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Imported> {
     let py = data.py();
     let data = of_numpy(data, Family::NumpyArray, copy)?;
     let bytes = bytes(mask, data.size(), copy)?;
     if bytes.len() != data.size() {
-        let message = format!("the mask has {} bytes, the data have {} elements", bytes.len(), data.size());
+        let message =
+            format!("the mask has {} bytes, but the data has {} elements", bytes.len(), data.size());
         return Err(exchange(py, "masked", message));
     }
     Ok(match data {
@@ -30,7 +31,7 @@ fn parts(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -
         Imported::Variable(variable) => {
             Imported::MaskedVariable(MaskedVariable::new(variable, Mask::shared(bytes)).raise(py)?)
         }
-        // An element is missing where it is None, and where the mask says so.
+        // An element is missing if it is None or masked.
         Imported::MaskedVariable(masked) => {
             let mut joined = Buffer::copy_of(masked.mask().missing()).raise(py)?;
             joined.iter_mut().zip(bytes.iter()).for_each(|(missing, more)| *missing |= more);
@@ -41,7 +42,7 @@ fn parts(data: &Bound<'_, PyAny>, mask: &Bound<'_, PyAny>, copy: Option<bool>) -
     })
 }
 
-/// One byte an element, for `size` elements.
+/// Returns one byte per element, for `size` elements.
 fn bytes(mask: &Bound<'_, PyAny>, size: usize, copy: Option<bool>) -> PyResult<SharedBytes> {
     let py = mask.py();
     if !numpy::is_array(mask)? {
@@ -49,19 +50,20 @@ fn bytes(mask: &Bound<'_, PyAny>, size: usize, copy: Option<bool>) -> PyResult<S
     }
     let of_fields = !mask.getattr("dtype")?.getattr("names")?.is_none();
     if of_fields && copy == Some(false) {
-        return Err(needs_copy(py, "a mask of the fields of a structure"));
+        return Err(needs_copy(py, "a mask with a structured dtype"));
     }
     let mask = &if of_fields { of_elements(mask)? } else { mask.clone() };
     if mask.getattr("flags")?.getattr("c_contiguous")?.is_truthy()? {
         return buffer::bytes(mask);
     }
     if copy == Some(false) {
-        return Err(needs_copy(py, "a mask whose elements are not side by side"));
+        return Err(needs_copy(py, "a non-contiguous mask"));
     }
     buffer::bytes(&mask.call_method0("copy")?)
 }
 
-/// The mask of whole elements from that of each field of a structure: all fields of an element are missing, or none.
+/// Converts a mask per field of a structure to one per element: the fields of an element must be all missing or all
+/// present.
 fn of_elements<'py>(mask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = mask.py();
     let numpy = numpy::module(py)?;
@@ -70,7 +72,7 @@ fn of_elements<'py>(mask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let fields = fields.call_method1("reshape", ([shape, vec![-1]].concat(),))?;
     let (all, any) = (fields.call_method1("all", (-1,))?, fields.call_method1("any", (-1,))?);
     if !numpy.call_method1("array_equal", (&all, any))?.is_truthy()? {
-        return Err(unsupported(py, "a mask of single fields of a structure"));
+        return Err(unsupported(py, "a mask of some fields of a structured element"));
     }
     Ok(all)
 }

@@ -1,16 +1,16 @@
-//! Arrays of other libraries as the four layouts: the one way in, for `asarray` and its kin, for `out=` and for
-//! what is written.
+//! Import of other libraries' arrays to the four layouts: for `asarray` and related functions, for `out=` and for
+//! values to write.
 //!
-//! Each protocol is asked in turn, and the first that can say what the array is gives its memory:
+//! The protocols are tried in order, and the first that can describe the array gives its memory:
 //!
-//! 1. Arrays of ours are taken as they are.
-//! 2. The buffer protocol, which is the fastest; NumPy's arrays of types that it cannot name say their address.
+//! 1. Our own arrays are used directly.
+//! 2. The buffer protocol, which is the fastest; NumPy arrays of types without a buffer format give their address.
 //! 3. DLPack by the type's table of C functions.
-//! 4. Arrow, which alone has missing elements, text and times. What is a table to Arrow may be an array to NumPy: it is
-//!    asked for by `__array__` then.
+//! 4. Arrow, the only protocol with missing elements, text and times. If Arrow describes a table, the object may
+//!    still be an array to NumPy: then `__array__` is tried.
 //! 5. DLPack by capsule, then `__array_interface__`.
-//! 6. What pyarrow can make an array of by `__arrow_array__`, as pandas' own arrays, which may have missing elements; then
-//!    what NumPy can, by `__array__` or from Python's own objects.
+//! 6. Conversion by pyarrow through `__arrow_array__`, for pandas' own arrays, which may have missing elements;
+//!    then conversion by NumPy, through `__array__` or from Python objects.
 
 mod arrow;
 mod buffer;
@@ -42,29 +42,29 @@ use pyo3::types::PyDict;
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, SharedTensor, shape};
 
-/// Memory that a protocol lends.
+/// Memory shared by a protocol.
 enum Lent {
-    /// A tensor of it.
+    /// A tensor over the memory.
     Shared(SharedTensor),
-    /// It lies so that no tensor is like it, and only a copy can be had.
+    /// Memory in a form that no tensor supports; it must be copied.
     Odd(Odd),
 }
 
-/// Why no tensor is like some memory.
+/// Reason why a tensor cannot share some memory.
 #[derive(Clone, Copy)]
 enum Odd {
-    /// The byte order is not the machine's.
+    /// The memory is not native-endian.
     ByteOrder,
-    /// The elements are not a whole number of elements apart.
+    /// The strides are not multiples of the element size.
     Strides,
 }
 
 impl Odd {
-    /// What is said where nothing may be copied.
+    /// Returns the error if copies are forbidden.
     fn refusal(self, py: Python<'_>) -> PyErr {
         match self {
             Odd::ByteOrder => byte_order(py),
-            Odd::Strides => needs_copy(py, "elements whose distance is not a whole number of elements"),
+            Odd::Strides => needs_copy(py, "memory with strides that are not multiples of the element size"),
         }
     }
 }
@@ -149,7 +149,7 @@ fn no_interface(object: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{kind} has no __array_interface__ with the address of its memory"))
 }
 
-/// The memory that `object` lends as a tensor: nothing is copied, and nothing made.
+/// Returns the memory of `object` as a tensor, without copying or converting anything.
 pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     let found = match ours(object) {
         Some(array) => Some(array),
@@ -159,7 +159,7 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     match found {
         Some(Imported::Tensor(tensor)) => Ok(tensor),
         Some(_) => Err(PyTypeError::new_err(format!(
-            "{kind} has a mask or text, expected plain memory: zarrow.asarray(x) takes both"
+            "{kind} has a mask or text, expected plain memory: use zarrow.asarray(x)"
         ))),
         None => Err(PyTypeError::new_err(format!(
             "{kind} exposes no buffer, DLPack, array-interface or Arrow memory"
@@ -167,9 +167,9 @@ pub fn tensor(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     }
 }
 
-/// Any array as one of the four layouts; for Python's own objects, of the type that is `expected`.
+/// Imports any array to one of the four layouts. Python objects are converted to the `expected` type.
 ///
-/// The type is not checked otherwise. `copy` is that of `asarray`.
+/// The type of other arrays is not checked. `copy` has the meaning of `asarray`'s argument.
 pub fn array<'py>(
     object: &Bound<'py, PyAny>,
     expected: Option<&DataType>,
@@ -182,7 +182,7 @@ pub fn array<'py>(
     }
 }
 
-/// As [`array`], of other libraries.
+/// Like [`array`], for objects of other libraries.
 fn theirs(object: &Bound<'_, PyAny>, expected: Option<&DataType>, copy: Option<bool>) -> PyResult<Imported> {
     let producer = Producer::of(object)?;
     match lent(object, producer, copy)? {
@@ -226,13 +226,14 @@ fn lent(object: &Bound<'_, PyAny>, producer: Producer, copy: Option<bool>) -> Py
     }
 }
 
-/// Whether an object has axes that its Arrow array has not: an image has rows of pixels in the one, and pixels in the
-/// other.
+/// Returns whether an object has dimensions that its Arrow form would drop: an image has rows of pixels in NumPy,
+/// but only pixels in Arrow.
 fn has_more_axes(object: &Bound<'_, PyAny>, producer: Producer) -> PyResult<bool> {
     Ok(matches!(producer.family, Family::Other) && object.hasattr("__array_interface__")?)
 }
 
-/// A table, or an array with axes that Arrow calls one, as NumPy makes an array of it; `error` where that has no one type.
+/// Converts a table, or an array that Arrow describes as a table, by NumPy; returns `error` if NumPy finds no
+/// common type.
 fn of_table(object: &Bound<'_, PyAny>, error: PyErr, copy: Option<bool>) -> PyResult<Imported> {
     let py = object.py();
     if !object.hasattr("__array__")? {
@@ -241,7 +242,7 @@ fn of_table(object: &Bound<'_, PyAny>, error: PyErr, copy: Option<bool>) -> PyRe
     let arguments = PyDict::new(py);
     arguments.set_item("copy", copy)?;
     let made = numpy::module(py)?.getattr("asarray")?.call((object,), Some(&arguments)).attempt(py)?;
-    // NumPy makes the fields of a column of structures an axis more.
+    // NumPy turns the fields of a structured column into an additional axis.
     let has_its_axes = |array: &Bound<'_, PyAny>| match object.getattr_opt("shape")? {
         Some(shape) => shape.eq(array.getattr("shape")?),
         None => Ok(true),
@@ -254,7 +255,7 @@ fn of_table(object: &Bound<'_, PyAny>, error: PyErr, copy: Option<bool>) -> PyRe
     }
 }
 
-/// A NumPy array in its own memory, unless that lies oddly and `copy` allows one.
+/// Imports a NumPy array in its own memory. If the memory form is unsupported, copies it if `copy` allows that.
 fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyResult<Imported> {
     let py = array.py();
     if let Family::NumpyMasked = family {
@@ -265,7 +266,7 @@ fn of_numpy(array: &Bound<'_, PyAny>, family: Family, copy: Option<bool>) -> PyR
         None => match interface::of_numpy(array)? {
             Some(lent) => lent,
             None if copy == Some(false) => {
-                return Err(needs_copy(py, "objects and text, which NumPy cannot lend,"));
+                return Err(needs_copy(py, "NumPy arrays of objects or text"));
             }
             None => match nulls::masked(array, None)? {
                 Some(masked) => return Ok(masked),
@@ -290,7 +291,7 @@ fn made(
     let py = object.py();
     let is_scalar = matches!(producer.family, Family::NumpyScalar);
     let shows_memory = || -> PyResult<bool> {
-        // NumPy may know what the elements of a buffer are, those of structures for one.
+        // NumPy may know a buffer's element type, for example that of structures.
         Ok(buffer::is_lent(object)
             || object.hasattr("__array__")?
             || object.hasattr("__array_interface__")?)
@@ -301,7 +302,7 @@ fn made(
         }
         return text::from_python(object, expected);
     }
-    // NumPy's form of an array of pandas' own has floats for integers where one is missing.
+    // The NumPy form of pandas' integer arrays has floats if an element is missing.
     if matches!(producer.family, Family::Other) && object.hasattr("__arrow_array__")? && copy != Some(false) {
         let arrow = import(py, "pyarrow")?.call_method1("array", (object,))?;
         return theirs(&arrow, expected, copy);
@@ -312,7 +313,7 @@ fn made(
     of_numpy(&array, Producer::of(&array)?.family, copy)
 }
 
-/// A copy, by NumPy, of an array that lies oddly: native byte order, C order, memory of ours.
+/// Copies an array of an unsupported memory form by NumPy: native-endian, C order, in our memory.
 fn turned(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     let py = object.py();
     let numpy = numpy::module(py)?;
@@ -330,10 +331,10 @@ fn turned(object: &Bound<'_, PyAny>) -> PyResult<SharedTensor> {
     Ok(target.get().shared().clone())
 }
 
-/// The same elements in memory of their own.
+/// Copies the elements to our own memory.
 fn copied(py: Python<'_>, array: Imported) -> PyResult<Imported> {
-    // SAFETY: no face of the crate writes during the call; a program that writes through another library meanwhile
-    // copies a mixture of old and new bytes, as with NumPy.
+    // SAFETY: no other API of the crate writes during the call; a program that concurrently writes through another
+    // library copies a mixture of old and new bytes, as with NumPy.
     py.detach(|| unsafe { array.copy() }).raise(py)
 }
 
@@ -341,7 +342,7 @@ fn needs_copy(py: Python<'_>, what: &str) -> PyErr {
     exchange(py, "needs_copy", format!("{what} cannot be shared: zarrow.asarray(x) copies"))
 }
 
-/// What all functions of one protocol end with.
+/// Finishes the functions for a single protocol.
 fn finish<'py>(
     py: Python<'py>,
     array: Imported,
@@ -380,7 +381,7 @@ fn ours(object: &Bound<'_, PyAny>) -> Option<Imported> {
     Some(Imported::MaskedVariable(masked.get().inner().clone()))
 }
 
-/// The Python object over the memory. Nothing is copied.
+/// Creates the Python object of the memory. Nothing is copied.
 fn wrap(py: Python<'_>, array: Imported) -> PyResult<Bound<'_, PyAny>> {
     introduce(py)?;
     Ok(match array {

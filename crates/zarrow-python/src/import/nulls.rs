@@ -1,7 +1,7 @@
-//! Numbers, times and structures in lists and arrays of Python objects, of which some are None.
+//! Numbers, times and structures with None in lists and arrays of Python objects.
 //!
-//! What is there has the type that it has without None. Some element of it, zero where there is none, lies where one is
-//! missing.
+//! The other elements get the type that they would have without None. Missing elements are filled with one of them,
+//! or with zero if there is no other element.
 
 use super::{array, text};
 use crate::export::data_type;
@@ -12,8 +12,8 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, Mask};
 
-/// The masked layout of `object`, of the `expected` type where one is; `None` where no element of it is None, or where it
-/// has text, and no type is expected.
+/// Returns the masked layout of `object`, with the `expected` type if given; `None` if no element is None, or if
+/// there is text and no expected type.
 pub fn masked(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<Option<Imported>> {
     let py = object.py();
     let is_objects = numpy::is_array(object)? && data_type::kind(object)? == 'O';
@@ -52,7 +52,7 @@ pub fn masked(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResul
             elements.set_item(at, &present)?;
         }
     }
-    // One by one, since elements may be tuples, the values of structures.
+    // One by one, since elements may be tuples (values of structures).
     let filled = numpy.call_method1("empty", (elements.len(), "O"))?;
     for (at, element) in elements.iter().enumerate() {
         filled.set_item(at, element)?;
@@ -71,7 +71,7 @@ fn joined(
         (Imported::Tensor(tensor), _) if tensor.size() == missing.len() => {
             Ok(Some(Imported::MaskedTensor(tensor, Mask::new(vec![missing]).raise(py)?)))
         }
-        // Elements that became something else fit no mask of theirs: text for one.
+        // Elements of an unexpected type, such as text, do not match the mask.
         (other, Some(expected)) => Err(data_type_mismatch(py, expected, other.dtype())),
         _ => Ok(None),
     }

@@ -1,7 +1,7 @@
-//! What keeps memory of Python objects alive, for as long as any thread holds a view of it.
+//! Owners that keep the memory of Python objects alive while any thread holds a view of it.
 //!
-//! Letting go of a Python object may run any code, and needs the thread to be attached: it attaches itself, since
-//! the last view may be dropped by another library's thread. After the interpreter's end there is nothing to let go.
+//! Releasing a Python object may run arbitrary code, and needs an attached thread. The owners attach themselves,
+//! since a thread of another library may drop the last view. After the interpreter has ended, objects are leaked.
 
 use crate::python::gil;
 use pyo3::ffi;
@@ -10,7 +10,7 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// An object whose life is that of its memory.
+/// An object that keeps its memory alive.
 pub struct Held(Option<Py<PyAny>>);
 
 impl Held {
@@ -30,24 +30,25 @@ impl Drop for Held {
 /// A view by the buffer protocol, released once.
 pub struct BufferView(UnsafeCell<ffi::Py_buffer>);
 
-// SAFETY: the view is filled before it is shared, only read from then on, and released with its last holder, attached.
+// SAFETY: the view is filled before it is shared, only read from then on, and released with its last holder,
+// attached.
 unsafe impl Send for BufferView {}
 // SAFETY: as above.
 unsafe impl Sync for BufferView {}
 
 impl BufferView {
-    /// The view of `object` that `flags` ask for. The object's own refusal is an error.
+    /// Requests a view of `object` with `flags`. If the object refuses, returns its error.
     pub fn new(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Arc<BufferView>> {
-        // The view may point into itself, so that it is filled where it stays.
+        // Filled in place, since the view may point into itself.
         let view = Arc::new(BufferView(UnsafeCell::new(ffi::Py_buffer::new())));
-        // SAFETY: attached, with a live object; nobody else knows of the view yet.
+        // SAFETY: attached, with a live object; the view is not shared yet.
         let refused = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), view.0.get(), flags) } != 0;
         if refused { Err(PyErr::fetch(object.py())) } else { Ok(view) }
     }
 
-    /// What the object said.
+    /// Returns the filled view.
     pub fn get(&self) -> &ffi::Py_buffer {
-        // SAFETY: nothing writes to the view until it is dropped.
+        // SAFETY: the view is not written to until it is dropped.
         unsafe { &*self.0.get() }
     }
 }
@@ -55,8 +56,8 @@ impl BufferView {
 impl Drop for BufferView {
     fn drop(&mut self) {
         let view = self.0.get();
-        // SAFETY: attached; a view is released once, and one that was refused has no object, which makes it a call
-        // without effect.
+        // SAFETY: attached; a view is released once, and releasing a refused view, which has no object, has no
+        // effect.
         gil::with(|_| unsafe { ffi::PyBuffer_Release(view) });
     }
 }

@@ -1,7 +1,7 @@
-//! What is known of the type of a producer, found once: to look up an attribute of a type that is not there, or to ask
-//! whether it is derived from another, costs as much as an import.
+//! Cached facts about the types of producers. Looking up a missing attribute of a type, or checking for a base
+//! class, costs as much as an import.
 //!
-//! A few types are kept, with a reference to each, so that none of them makes place for another at its address.
+//! The cache holds references to a few types, so that no other type can reuse their addresses.
 
 use super::torch::Lazy;
 use crate::export::exchange_table::ExchangeTable;
@@ -10,38 +10,38 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use zarrow_array::fork::CacheMutex;
 
-/// How many types are kept.
+/// Maximum number of cached types.
 const MAX_KNOWN: usize = 16;
 
-/// Whose a type is.
+/// Family of a type.
 #[derive(Clone, Copy)]
 pub enum Family {
-    /// `numpy.ndarray`, or derived from it.
+    /// `numpy.ndarray` or a subclass.
     NumpyArray,
-    /// `numpy.ma.MaskedArray`, or derived from it.
+    /// `numpy.ma.MaskedArray` or a subclass.
     NumpyMasked,
-    /// A scalar of NumPy's, which is a value and no memory.
+    /// A NumPy scalar: a value, not memory.
     NumpyScalar,
-    /// `torch.Tensor`, or derived from it.
+    /// `torch.Tensor` or a subclass.
     Torch(Lazy),
-    /// Any other.
+    /// Any other type.
     Other,
 }
 
-/// What matters of a type.
+/// Facts about a type.
 #[derive(Clone, Copy)]
 pub struct Producer {
-    /// Whose it is.
+    /// Family of the type.
     pub family: Family,
-    /// Its table of C functions for DLPack, where it has one of its own: that of a base class is for objects of that
-    /// class alone.
+    /// Its own table of C functions for DLPack. A base class's table is not inherited: it is only valid for exact
+    /// instances of that class.
     pub table: Option<ExchangeTable>,
 }
 
 static KNOWN: CacheMutex<Vec<(Py<PyType>, Producer)>> = CacheMutex::new(Vec::new());
 
 impl Producer {
-    /// What is known of the type of `object`.
+    /// Returns the facts about the type of `object`.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Producer> {
         let class = object.get_type();
         if let Some(known) = KNOWN.try_lock()
@@ -62,12 +62,12 @@ impl Producer {
 }
 
 impl Family {
-    /// The family of `class`, that of `object`. A library that is not imported has no objects.
+    /// Returns the family of `class`, the type of `object`. A library that is not imported has no objects.
     fn of(object: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Family> {
         let modules = class.py().import("sys")?.getattr(name!(class.py(), "modules"))?;
         let modules = modules.cast::<PyDict>()?;
         let is_of = |module: &str, name: &str| -> PyResult<bool> {
-            // While it is imported, or where its import is forbidden, a module lacks what it has.
+            // During a module's import, or if its import is blocked, attributes are missing.
             let module = modules.get_item(module)?;
             match module.map(|module| module.getattr_opt(name)).transpose()?.flatten() {
                 Some(base) => class.is_subclass(&base),

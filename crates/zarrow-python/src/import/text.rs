@@ -1,4 +1,4 @@
-//! Python's own objects: numbers and sequences of them by NumPy, text and bytes into offsets and bytes.
+//! Conversion of Python objects: numbers and sequences by NumPy, text and bytes to offsets and data.
 
 use super::producer::Family;
 use super::{copied, nulls, of_numpy};
@@ -12,10 +12,10 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use zarrow_array::import::Imported;
 use zarrow_array::{Buffer, DataType, HOST_ALIGNMENT, Mask, MaskedVariable, Variable};
 
-/// Refuses an object with elements of its own kind at every depth, such as a table that is indexed by rows: NumPy would look
-/// for numbers in it for ever.
+/// Refuses an object that contains elements of its own type at every depth, such as a table with row indexing:
+/// NumPy would recurse into it forever.
 fn refuse_endless(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    /// More dimensions than an array of NumPy may have.
+    /// More than NumPy's maximum number of dimensions.
     const DEPTH: usize = 65;
     let is_sequence = |object: &Bound<'_, PyAny>| -> PyResult<bool> {
         let is_known = object.is_instance_of::<PyList>()
@@ -37,16 +37,16 @@ fn refuse_endless(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyTypeError::new_err(no_array(object)?))
 }
 
-/// An array of what `object` holds: a scalar, or a sequence of anything that NumPy knows.
+/// Converts `object`, a scalar or a sequence of anything that NumPy supports.
 ///
-/// Numbers become those of the `expected` type where no kind of number is lost: a float does not become an integer.
+/// Numbers are converted to the `expected` type if the kind of number is kept: a float does not become an integer.
 pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<Imported> {
     let py = object.py();
     refuse_endless(object)?;
     let asarray = numpy::module(py)?.getattr("asarray")?;
     let mut array = match expected.is_some_and(DataType::is_variable) {
         true => objects(object)?,
-        // Tuples in tuples have no shape, and are structures where these are expected.
+        // Nested tuples have no common shape, and are structures if those are expected.
         false => match asarray.call1((object,)) {
             Err(error) if !matches!(expected, Some(DataType::Struct(_))) => return Err(error),
             array => match array.attempt(py)? {
@@ -60,11 +60,11 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         && "iu".contains(self::kind_of(&numpy::dtype(py, expected)?)?)
         && are_integers(object)?
     {
-        // NumPy makes floats of integers below and above 2^63 together; of the type they may all be.
+        // NumPy converts mixed integers below and above 2^63 to floats; they may all fit the expected type.
         array = asarray.call1((object, numpy::dtype(py, expected)?))?;
     }
     let kind = kind(&array)?;
-    // An integer of more than 64 bits is a number where a type is given, and Python's dates are what NumPy makes of them.
+    // An integer of more than 64 bits is a number if a type is expected, and NumPy converts Python's dates.
     let is_known = is_text(object)
         || (expected.is_some() && object.is_instance_of::<PyInt>())
         || matches!(expected, Some(DataType::DateTime64 { .. } | DataType::TimeDelta64 { .. }));
@@ -79,14 +79,13 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         let wanted = self::kind_of(&dtype)?;
         let loses = match (rank(kind), rank(wanted)) {
             (Some(found), Some(wanted)) => found > wanted && array.getattr("size")?.extract::<usize>()? > 0,
-            // NumPy would make their ticks numbers, and the numbers of one unit dates of another.
+            // NumPy would convert their ticks to numbers, and the numbers of one unit to dates of another.
             _ => matches!(kind, 'M' | 'm') && kind != wanted,
         };
         if !loses {
             let options = PyDict::new(py);
             options.set_item("dtype", dtype)?;
-            // Python's own numbers are refused where the type has no such number; NumPy's would be cut off. The tuples
-            // of structures stay tuples.
+            // NumPy refuses Python numbers out of range, but wraps its own. Tuples of structures stay tuples.
             let is_number = rank(self::kind(&array)?).is_some() && !matches!(expected, DataType::Struct(_));
             let object = if is_number { array.call_method0("tolist")? } else { object.clone() };
             let made = asarray.call((&object,), Some(&options))?;
@@ -95,7 +94,7 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
                 true if "iu".contains(kind) && expected.as_number().is_some() => {
                     return Err(PyOverflowError::new_err(format!("{array} is out of range for {expected}")));
                 }
-                // What it is by itself is not what was expected.
+                // The type found differs from the expected one.
                 true => {}
             }
         }
@@ -109,7 +108,7 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
         return self::array(&array, expected.filter(|expected| expected.is_variable()));
     }
     match of_numpy(&array, Family::NumpyArray, None)? {
-        // NumPy's memory is new, and would be as good as ours if other libraries could share it.
+        // NumPy's new memory may not be aligned for other libraries.
         Imported::Tensor(tensor) if !tensor.pointer().as_ptr().addr().is_multiple_of(HOST_ALIGNMENT) => {
             copied(py, Imported::Tensor(tensor))
         }
@@ -117,16 +116,15 @@ pub fn from_python(object: &Bound<'_, PyAny>, expected: Option<&DataType>) -> Py
     }
 }
 
-/// Whether all that a sequence holds, at any depth, are Python's own integers.
+/// Returns whether a nested sequence only contains Python integers.
 fn are_integers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let elements = objects(object)?.call_method0("ravel")?.call_method0("tolist")?;
     let elements = elements.cast::<PyList>()?;
     Ok(elements.iter().all(|element| element.is_instance_of::<PyInt>()))
 }
 
-/// Whether elements are others in the type that NumPy has `made` of them: text and times that were cut off, integers that
-/// do not fit, numbers that became text. Floats are rounded, which is no such change. `found` is what NumPy makes of the
-/// object by itself.
+/// Returns whether `made`, NumPy's conversion to a type, changed elements: truncated text and times, integers out
+/// of range, numbers converted to text. Rounded floats do not count. `found` is NumPy's conversion without a type.
 pub fn is_changed(
     object: &Bound<'_, PyAny>,
     found: &Bound<'_, PyAny>,
@@ -147,7 +145,7 @@ pub fn is_changed(
     {
         return Ok(true);
     }
-    // The small numbers of `ml_dtypes` are of NumPy's kind V too.
+    // The small integers of `ml_dtypes` have NumPy's kind V too.
     let is_small = wanted == 'V' && (name.starts_with("int") || name.starts_with("uint"));
     if !("biuUSMm".contains(wanted) || is_raw || is_small) {
         return Ok(false);
@@ -155,12 +153,12 @@ pub fn is_changed(
     let numpy = numpy::module(found.py())?;
     let is_time = "Mm".contains(wanted);
     let found = match is_time && "USO".contains(kind) {
-        // In the unit that they are written in.
+        // In their own unit.
         true => numpy.call_method1("asarray", (found, format!("{wanted}8")))?,
         false => found.clone(),
     };
     let made = match is_raw {
-        // NumPy casts raw bytes to no type.
+        // NumPy cannot cast raw bytes.
         true => &made.call_method1("view", (format!("S{}", dtype.getattr("itemsize")?),))?,
         false => made,
     };
@@ -170,7 +168,7 @@ pub fn is_changed(
     Ok(!numpy.getattr("array_equal")?.call((back, found), Some(&options))?.extract::<bool>()?)
 }
 
-/// As [`is_changed`], of structures: one value for all fields, or tuples with one for each.
+/// Like [`is_changed`], for structures: one value for all fields, or tuples with one value per field.
 fn is_record_changed(
     object: &Bound<'_, PyAny>,
     found: &Bound<'_, PyAny>,
@@ -181,7 +179,7 @@ fn is_record_changed(
         made.getattr("dtype")?.getattr("names")?.try_iter()?.collect::<PyResult<_>>()?;
     let own = found.getattr("dtype")?.getattr("names")?;
     if !own.is_none() {
-        // A structure already: NumPy takes its fields in their order.
+        // Already structured: NumPy matches the fields in order.
         let own: Vec<Bound<'_, PyAny>> = own.try_iter()?.collect::<PyResult<_>>()?;
         let mut fields = names.iter().zip(&own).map(|(name, own)| {
             let found = found.get_item(own)?;
@@ -204,19 +202,15 @@ fn is_record_changed(
     fields.try_fold(false, |any, field| Ok(any || field?))
 }
 
-/// What to type for an object that is no array.
+/// Returns the message for an object that is not an array, with advice.
 fn no_array(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let kind = object.get_type().fully_qualified_name()?.to_string();
     let hint = match () {
-        () if object.hasattr("toarray")? => "type .toarray() first, which makes a dense array",
-        () if object.is_instance_of::<PyDict>() => {
-            "type zarrow.save(store, **arrays) to store arrays by their names"
-        }
-        () if object.hasattr("to_dataarray")? || object.hasattr("data_vars")? => {
-            "hand over one of its variables"
-        }
-        () if object.hasattr("__iter__")? => "type list(values) first",
-        () => "hand over an array, a number, text, or a list of these",
+        () if object.hasattr("toarray")? => "call .toarray() first for a dense array",
+        () if object.is_instance_of::<PyDict>() => "use zarrow.save(store, **arrays) to store arrays by name",
+        () if object.hasattr("to_dataarray")? || object.hasattr("data_vars")? => "pass one of its variables",
+        () if object.hasattr("__iter__")? => "pass list(values)",
+        () => "pass an array, a number, text, or a list of these",
     };
     Ok(format!("{kind} is not an array and exposes no memory: {hint}"))
 }
@@ -237,7 +231,7 @@ fn kind_of(dtype: &Bound<'_, PyAny>) -> PyResult<char> {
     dtype.getattr("kind")?.extract()
 }
 
-/// The text or the bytes of a NumPy array of objects or of `StringDType`, copied; None is a missing element.
+/// Copies the text or bytes of a NumPy array of objects or `StringDType`; None is a missing element.
 pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<Imported> {
     let py = array.py();
     let dtype = array.getattr("dtype")?;
@@ -253,7 +247,7 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
         'O' => of_objects(array, expected)?,
         _ => return Err(data_type::unknown(&dtype)),
     };
-    // A vector is aligned only to its elements, which here are bytes.
+    // A vector is only aligned for its elements, here bytes.
     let offsets = Buffer::copy_of(&strings.offsets).raise(py)?;
     let variable = Variable::new(offsets, Buffer::from(strings.data), shape, dtype).raise(py)?;
     if strings.missing.is_empty() {
@@ -263,7 +257,7 @@ pub fn array(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<
     Ok(Imported::MaskedVariable(MaskedVariable::new(variable, mask).raise(py)?))
 }
 
-/// The elements of an array of objects, and what they are: all text or all bytes.
+/// Copies the elements of an array of objects, and returns their common type: text or bytes.
 fn of_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult<(Strings, DataType)> {
     let py = array.py();
     let elements = array.call_method0("ravel")?.call_method0("tolist")?;
@@ -281,8 +275,8 @@ fn of_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult
             _ => {
                 let kind = element.get_type().name()?;
                 let message = format!(
-                    "element {index} of an array of Python objects is of type {kind}, expected text, bytes or None: \
-                     convert the values to one NumPy dtype, as numpy.asarray(values, dtype) does"
+                    "element {index} of an array of Python objects has type {kind}, expected text, bytes or None: \
+                     convert the values to one NumPy dtype by numpy.asarray(values, dtype)"
                 );
                 return Err(PyTypeError::new_err(message));
             }
@@ -292,7 +286,7 @@ fn of_objects(array: &Bound<'_, PyAny>, expected: Option<&DataType>) -> PyResult
         }
         if *kind.get_or_insert(found.clone()) != found {
             return Err(PyTypeError::new_err(format!(
-                "element {index} is {found}, the ones before it are not: expected one type for all"
+                "element {index} is {found}, unlike the elements before it: use one type for all elements"
             )));
         }
         strings.push(Some(bytes), index, elements.len()).raise(py)?;

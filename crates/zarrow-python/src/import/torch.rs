@@ -1,8 +1,8 @@
-//! What must be known of PyTorch's tensors before their memory is taken.
+//! Checks of PyTorch's tensors before their memory is shared.
 //!
-//! A tensor may be the negative or the conjugate of its memory. DLPack cannot say so, PyTorch's C functions do not
-//! look, and its `__dlpack__` does not look at negatives. So they are asked, by the C functions behind the methods:
-//! the calls by Python's rules would cost as much as the rest of the import.
+//! A tensor may be the negative or the conjugate of its memory. DLPack cannot express this, PyTorch's C functions
+//! do not check it, and its `__dlpack__` does not check for negatives. So the tensors are asked through the C
+//! functions behind their methods: calls by Python's rules would cost as much as the rest of the import.
 
 use crate::python::error::exchange;
 use crate::python::made_once::name;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
 use std::ptr::null_mut;
 
-/// How to ask a tensor whether it is something else than its memory.
+/// How to ask a tensor whether its elements differ from its memory.
 #[derive(Clone, Copy)]
 pub struct Lazy {
     is_negative: Option<ffi::PyCFunction>,
@@ -19,15 +19,15 @@ pub struct Lazy {
 }
 
 impl Lazy {
-    /// How the tensors of the class of `tensor` are asked.
+    /// Looks up the C functions for the class of `tensor`.
     pub fn of(tensor: &Bound<'_, PyAny>) -> PyResult<Lazy> {
         let function = |method: &str| -> PyResult<Option<ffi::PyCFunction>> {
             let method = tensor.getattr(method)?;
             if !method.is_instance_of::<PyCFunction>() {
                 return Ok(None);
             }
-            // SAFETY: attached, with a live object of this very class. A function that is bound to another object is
-            // none of the tensor's methods, and would take it for one of its own class.
+            // SAFETY: attached, with a live object of this very class. A function bound to another object is not a
+            // method of the tensor, and would treat the tensor as an instance of another class.
             unsafe {
                 let takes_nothing = ffi::PyCFunction_GetFlags(method.as_ptr()) == ffi::METH_NOARGS;
                 let is_its_own = ffi::PyCFunction_GetSelf(method.as_ptr()) == tensor.as_ptr();
@@ -37,7 +37,7 @@ impl Lazy {
         Ok(Lazy { is_negative: function("is_neg")?, is_conjugate: function("is_conj")? })
     }
 
-    /// Refuses a tensor whose elements are not those in its memory; only complex ones can be conjugates.
+    /// Refuses a tensor with elements that differ from its memory; only complex tensors can be conjugates.
     pub fn check(self, tensor: &Bound<'_, PyAny>, is_complex: bool) -> PyResult<()> {
         let py = tensor.py();
         let resolve = if ask(tensor, self.is_negative, name!(py, "is_neg"))? {
@@ -47,12 +47,12 @@ impl Lazy {
         } else {
             return Ok(());
         };
-        let message = format!("the memory does not hold what the tensor shows: call .{resolve}() first");
+        let message = format!("the tensor's memory differs from its values: call .{resolve}() first");
         Err(exchange(py, "needs_copy", message))
     }
 }
 
-/// Asks by the C function, where the method has one.
+/// Calls the C function, if the method has one.
 fn ask<'py>(
     tensor: &Bound<'py, PyAny>,
     function: Option<ffi::PyCFunction>,
@@ -68,7 +68,7 @@ fn ask<'py>(
     answer.is_truthy()
 }
 
-/// Whether PyTorch differentiates what is done with `tensor`.
+/// Returns whether PyTorch computes gradients for `tensor`.
 pub fn requires_grad(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     tensor.getattr(name!(tensor.py(), "requires_grad"))?.is_truthy()
 }

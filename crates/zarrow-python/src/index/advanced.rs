@@ -1,12 +1,12 @@
-//! Index arrays and masks of Python as selections.
+//! Conversion of Python's index arrays and masks to selections.
 //!
-//! 1. Each item of an index that is no basic one becomes a NumPy array: of integers, or a mask of bools.
-//! 2. [`Indexing::Orthogonal`]: each axis by itself, as `numpy.ix_`; arrays have one axis.
-//! 3. [`Indexing::Vectorized`]: arrays are broadcast to one shape and taken together, as NumPy does; a mask is the
-//!    positions where it is true. One mask of the array's own shape is taken as it is.
-//! 4. [`Indexing::Plain`], brackets without a word: what 2 and 3 have the same answer to, and what zarr-python answers. One
-//!    array of one axis is orthogonal, integers and arrays for every axis are points; what is left could be meant both
-//!    ways, and is refused.
+//! 1. Each index item that is not basic becomes a NumPy array: of integers, or a mask of bools.
+//! 2. [`Indexing::Orthogonal`]: each axis is indexed separately, as by `numpy.ix_`; arrays have one axis.
+//! 3. [`Indexing::Vectorized`]: arrays are broadcast together, as in NumPy; a mask counts as the positions of its
+//!    true elements. A single mask with the array's own shape is used directly.
+//! 4. [`Indexing::Plain`], plain brackets: cases where 2 and 3 agree, and cases that zarr-python supports. A single
+//!    array of one axis is orthogonal, integers and arrays for every axis are points; all others are ambiguous and
+//!    refused.
 //!
 //! Source: NumPy, "Advanced indexing"; zarr-python, `zarr.core.indexing`.
 
@@ -21,16 +21,16 @@ use pyo3::types::PyTuple;
 use zarrow::{Array, AxisIndex, Index, Selection};
 use zarrow_array::allocation;
 
-/// How the arrays of an index go together.
+/// How to combine the arrays of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indexing {
-    /// As brackets say.
+    /// As for plain brackets.
     Plain,
     /// Only basic indices.
     Basic,
-    /// Each axis by itself.
+    /// Each axis separately.
     Orthogonal,
-    /// Position by position.
+    /// Point by point.
     Vectorized,
     /// Chunks of the grid.
     Block,
@@ -45,7 +45,7 @@ enum Item<'py> {
     Mask(Bound<'py, PyAny>, Vec<u64>),
 }
 
-/// What one axis is asked for, in memory of ours.
+/// Index of one axis, in our memory.
 enum Owned {
     Basic(Index),
     List(Vec<i64>),
@@ -62,7 +62,7 @@ impl Owned {
     }
 }
 
-/// The selection of `array` that `index` asks for.
+/// Returns the selection of `array` for `index`.
 pub fn selection(array: &Array, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<Selection> {
     let selection = match kind {
         Indexing::Block => match indices(index)? {
@@ -74,7 +74,7 @@ pub fn selection(array: &Array, index: &Bound<'_, PyAny>, kind: Indexing) -> PyR
     selection.map_err(|error| error.in_array(array.store().name(), array.path())).raise(index.py())
 }
 
-/// The selection of an array of `shape`, which has no chunks to be asked for.
+/// Returns the selection for an array of `shape`, without block indexing.
 pub fn of_shape(
     shape: &[u64],
     index: &Bound<'_, PyAny>,
@@ -90,7 +90,7 @@ pub fn of_shape(
 fn only_basic(index: &Bound<'_, PyAny>) -> PyErr {
     indexing(
         index.py(),
-        "expected integers, slices and ... as indices here; oindex and vindex take lists and masks",
+        "expected integers, slices and ... as indices here: use oindex or vindex for lists and masks",
     )
 }
 
@@ -126,7 +126,7 @@ fn plain(py: Python<'_>, shape: &[u64], items: &[Item<'_>]) -> PyResult<zarrow::
     } else if arrays == 1 || (items.len() == shape.len() && items.iter().all(is_point)) {
         vectorized(py, shape, items)
     } else {
-        let message = "arrays of several axes can be meant in two ways: say .oindex[...] for all their combinations, or \
+        let message = "indexing with several arrays is ambiguous: use .oindex[...] for all their combinations, or \
                        .vindex[...] to take them together, position by position";
         Err(indexing(py, message))
     }
@@ -138,10 +138,7 @@ fn orthogonal(py: Python<'_>, shape: &[u64], items: &[Item<'_>]) -> PyResult<zar
         Item::Basic(index) => Ok(Owned::Basic(*index)),
         Item::Positions(array, own) if own.len() == 1 => Ok(Owned::List(integers(array)?)),
         Item::Mask(array, own) if own.len() == 1 => Ok(Owned::Mask(bools(array)?)),
-        _ => Err(indexing(
-            py,
-            "expected an index array of one axis for each axis; vindex takes arrays of several",
-        )),
+        _ => Err(indexing(py, "expected 1-D index arrays: use vindex for arrays of several axes")),
     });
     let owned = owned.collect::<PyResult<Vec<_>>>()?;
     Ok(Selection::orthogonal(shape, &owned.iter().map(Owned::index).collect::<Vec<_>>()))
@@ -156,7 +153,7 @@ fn vectorized(py: Python<'_>, shape: &[u64], items: &[Item<'_>]) -> PyResult<zar
     };
     let given: usize = items.iter().map(width).sum();
     let mut axis = 0usize;
-    // Basic indices, and the number of an array.
+    // Basic indices, and indices into `arrays`.
     let mut places: Vec<Result<Index, usize>> = Vec::new();
     let mut arrays: Vec<Bound<'_, PyAny>> = Vec::new();
     for item in items {
@@ -169,7 +166,7 @@ fn vectorized(py: Python<'_>, shape: &[u64], items: &[Item<'_>]) -> PyResult<zar
             Item::Mask(mask, own) => {
                 if shape.get(axis..axis + own.len()) != Some(own) {
                     let message = format!(
-                        "the mask has shape {own:?}, which does not fit axis {axis} of an array of shape {shape:?}"
+                        "the mask has shape {own:?}, which does not match axis {axis} of an array of shape {shape:?}"
                     );
                     return Err(indexing(py, message));
                 }
@@ -215,7 +212,8 @@ impl<'py> Item<'py> {
         let refused = || {
             let kind = item.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
             if item.is_instance_of::<DeviceTensor>() {
-                let message = "positions and masks come from the CPU, and these are on a GPU: type .cpu()";
+                let message =
+                    "index arrays and masks must be on the CPU, but these are on a GPU: call .cpu()";
                 return indexing(py, message.to_owned());
             }
             let message = "expected integers, slices, ... and arrays of integers or bools as indices";
@@ -226,7 +224,7 @@ impl<'py> Item<'py> {
         let kind: char = array.getattr(name!(py, "dtype"))?.getattr(name!(py, "kind"))?.extract()?;
         let shape: Vec<u64> = array.getattr(name!(py, "shape"))?.extract()?;
         match (kind, &shape[..]) {
-            // A mask that counts no axis would add one.
+            // A 0-dimensional mask would insert an axis.
             ('b', []) => Err(refused()),
             ('b', _) => Ok(Item::Mask(array, shape)),
             ('i' | 'u', []) => match index_of(&array.call_method0(name!(py, "item"))?)? {
@@ -234,20 +232,20 @@ impl<'py> Item<'py> {
                 None => Err(refused()),
             },
             ('i' | 'u', _) => Ok(Item::Positions(array, shape)),
-            // What NumPy makes of an empty list.
+            // NumPy converts an empty list to floats.
             ('f', [0]) if !item.hasattr(name!(py, "dtype"))? => Ok(Item::Positions(array, shape)),
             _ => Err(refused()),
         }
     }
 }
 
-/// The integers of an array, in C order.
+/// Returns the integers of an array, in C order.
 fn integers(array: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let py = array.py();
     let numpy = numpy::module(py)?;
     let dtype = array.getattr(name!(py, "dtype"))?;
     let is_large = dtype.getattr(name!(py, "str"))?.extract::<String>()?.ends_with("u8");
-    // What is checked is a copy: others may write to the array meanwhile.
+    // The check works on a copy, because other threads may write to the array.
     let array = if is_large { &array.call_method0(name!(py, "copy"))? } else { array };
     if is_large && array.call_method1(name!(py, "__gt__"), (i64::MAX,))?.call_method0("any")?.is_truthy()? {
         return Err(indexing(py, "an index is out of bounds"));
@@ -256,7 +254,7 @@ fn integers(array: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     elements(&array, 0i64)
 }
 
-/// A copy of the elements of a contiguous array.
+/// Copies the elements of a contiguous array.
 fn elements<T: pyo3::buffer::Element + Clone>(array: &Bound<'_, PyAny>, zero: T) -> PyResult<Vec<T>> {
     let py = array.py();
     let buffer = PyBuffer::<T>::get(array)?;
@@ -265,7 +263,7 @@ fn elements<T: pyo3::buffer::Element + Clone>(array: &Bound<'_, PyAny>, zero: T)
     Ok(elements)
 }
 
-/// The bools of an array, in C order.
+/// Returns the bools of an array, in C order.
 fn bools(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     let py = array.py();
     let array = numpy::module(py)?.call_method1(name!(py, "ascontiguousarray"), (array,))?;

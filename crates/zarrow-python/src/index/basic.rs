@@ -1,6 +1,6 @@
-//! Basic indices of Python as selections: integers, slices, `...` and, for views of memory, `None`.
+//! Conversion of Python's basic indices to selections: integers, slices, `...` and, for views of memory, `None`.
 //!
-//! Source: NumPy, "Basic indexing". Index arrays and masks are for [`advanced`](crate::index::advanced).
+//! Source: NumPy, "Basic indexing". [`advanced`](crate::index::advanced) converts index arrays and masks.
 
 use crate::python::error::{Attempt, Raise, indexing};
 use crate::python::importing::import;
@@ -14,15 +14,15 @@ use zarrow_array::IndexStep;
 /// One item of an index.
 #[derive(Clone, Copy)]
 enum Part {
-    /// None.
+    /// None, a new axis.
     New,
     Basic(Index),
-    /// An array, or nothing that is an index.
+    /// An array, or an invalid index.
     Other,
 }
 
 impl Part {
-    /// The index of a stored array's axis.
+    /// Returns the index of a stored array's axis.
     fn basic(self) -> Option<Index> {
         match self {
             Part::Basic(index) => Some(index),
@@ -31,12 +31,12 @@ impl Part {
     }
 }
 
-/// The part of a decoded array that an index takes which is more than one element of it, or no basic index.
+/// Returns the part of a decoded array for an index that is not a single element or not basic.
 pub fn part_of<'py>(array: &Bound<'py, PyAny>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     import(array.py(), "zarrow.indexing")?.call_method1("part", (array, index))
 }
 
-/// The indices for a stored array; `None` where one is no basic index.
+/// Returns the indices for a stored array; `None` if one is not basic.
 pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
         Part::Basic(index) => Ok(Some(index)),
@@ -52,12 +52,12 @@ pub fn indices(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Index>>> {
     }
 }
 
-/// The index of one axis; `None` where it is no basic index.
+/// Returns the index of one axis; `None` if it is not basic.
 pub fn index_of(item: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
     Ok(indices(item)?.and_then(|indices| indices.first().copied()))
 }
 
-/// The view that a basic index takes of memory of `shape`; `None` for other indices.
+/// Returns the view of memory of `shape` for a basic index; `None` for other indices.
 pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<IndexStep>>> {
     let Some(parts) = parts(index)? else { return Ok(None) };
     let indices: Vec<Index> = parts.iter().copied().filter_map(Part::basic).collect();
@@ -69,7 +69,7 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<Ind
         AxisSelection::Even { start, step, count, .. } => {
             Some(IndexStep::Range { start: *start as i64, step: *step, count: *count as i64 })
         }
-        // Basic indices give neither lists nor points.
+        // Basic indices contain neither lists nor points.
         _ => None,
     });
     let mut steps = Vec::with_capacity(shape.len() + parts.len());
@@ -84,7 +84,7 @@ pub fn steps(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Option<Vec<Ind
     Ok(Some(steps))
 }
 
-/// The position of one element in C order, where `index` has an integer for every axis of `shape`; else `None`.
+/// Returns the position of a single element in C order, if `index` has an integer for every axis of `shape`.
 pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Option<usize>> {
     let Some(indices) =
         parts(index)?.and_then(|parts| parts.into_iter().map(Part::basic).collect::<Option<Vec<_>>>())
@@ -102,7 +102,7 @@ pub fn position(index: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Option<usiz
     Ok(Some(position as usize))
 }
 
-/// One part for each item of the index; `None` where one is an array.
+/// Parses each item of the index; `None` if one is an array.
 fn parts(index: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Part>>> {
     let of = |item: &Bound<'_, PyAny>| match part(item)? {
         Part::Other => Ok(None),
@@ -136,12 +136,12 @@ fn part(item: &Bound<'_, PyAny>) -> PyResult<Part> {
     }
 }
 
-/// The bounds of a slice; those that are None or beyond every array become the largest or smallest integers, which
-/// clip to the same positions.
+/// Returns a slice. Bounds that are None or out of range become the largest or smallest integers, which clip to the
+/// same positions.
 fn slice(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     let py = item.py();
     let (mut start, mut stop, mut step) = (0isize, 0isize, 0isize);
-    // SAFETY: attached, `item` is a slice (the caller asked), and the results are locals.
+    // SAFETY: attached, `item` is a slice (the caller checked), and the results are locals.
     if unsafe { ffi::PySlice_Unpack(item.as_ptr(), &mut start, &mut stop, &mut step) } == 0 {
         let (start, stop, step) = (start as i64, stop as i64, step as i64);
         return Ok(Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) });

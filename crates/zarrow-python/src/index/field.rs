@@ -1,5 +1,4 @@
-//! Strings in an index: the fields of structures that are read or written, of which the rest of the index says the
-//! elements.
+//! Strings in an index: fields of structured elements to read or write. The rest of the index selects the elements.
 //!
 //! Source: zarr-python, `zarr.core.indexing.pop_fields`; NumPy, "Structured arrays", for lists of names.
 
@@ -13,16 +12,16 @@ use zarrow::{
 };
 use zarrow_array::{DataType, DecodedArray, SharedTensor};
 
-/// What of each element is read or written.
+/// Part of each element to read or write.
 pub enum ElementPart {
-    /// All of it.
+    /// The whole element.
     Whole(Arc<Array>),
-    /// One field, or several.
+    /// One or several fields.
     Field(Box<ArrayField>),
 }
 
 impl ElementPart {
-    /// What `index` asks for of the elements of `array`, and the index without that.
+    /// Splits `index` into the part of each element of `array`, and the index of elements.
     pub fn of<'py>(
         array: Arc<Array>,
         index: &Bound<'py, PyAny>,
@@ -44,7 +43,7 @@ impl ElementPart {
         Ok((ElementPart::Field(Box::new(field.raise(py)?)), PyTuple::new(py, rest)?.into_any()))
     }
 
-    /// Their type.
+    /// Returns the type of the part.
     pub fn data_type(&self) -> &DataType {
         match self {
             ElementPart::Whole(array) => array.data_type(),
@@ -52,7 +51,7 @@ impl ElementPart {
         }
     }
 
-    /// The metadata of an array of such elements.
+    /// Returns the metadata of an array of such elements.
     pub fn metadata(&self) -> &ArrayMetadata {
         match self {
             ElementPart::Whole(array) => array.metadata(),
@@ -60,7 +59,7 @@ impl ElementPart {
         }
     }
 
-    /// As [`Array::read_with`].
+    /// See [`Array::read_with`].
     pub fn read(
         &self,
         selection: &Selection,
@@ -75,10 +74,10 @@ impl ElementPart {
         }
     }
 
-    /// As [`Array::read_strided`].
+    /// See [`Array::read_strided`].
     ///
     /// # Safety
-    /// As [`Array::read_strided`].
+    /// See [`Array::read_strided`].
     pub unsafe fn read_strided(
         &self,
         selection: &Selection,
@@ -94,7 +93,7 @@ impl ElementPart {
         }
     }
 
-    /// As [`Array::read_column_major`].
+    /// See [`Array::read_column_major`].
     pub fn read_column_major(
         &self,
         selection: &Selection,
@@ -106,13 +105,13 @@ impl ElementPart {
         }
     }
 
-    /// Whether they decode to a tensor: no element is missing, and all are of one size.
+    /// Returns whether the part decodes to a tensor: fixed-size elements, none missing.
     pub fn is_tensor(&self) -> bool {
         let data_type = self.data_type();
         !matches!(data_type, DataType::Optional(_)) && data_type.item_size().is_some()
     }
 
-    /// Whether elements are stored in Fortran's order.
+    /// Returns whether elements are stored in Fortran order.
     pub fn is_stored_column_major(&self) -> bool {
         match self {
             ElementPart::Whole(array) => array.is_stored_column_major(),
@@ -120,7 +119,7 @@ impl ElementPart {
         }
     }
 
-    /// As [`Array::write_with`].
+    /// See [`Array::write_with`].
     pub fn write(
         &self,
         selection: &Selection,
@@ -134,7 +133,7 @@ impl ElementPart {
     }
 }
 
-/// Whether an item of an index names a field, or several.
+/// Returns whether an index item names one or several fields.
 fn is_name(item: &Bound<'_, PyAny>) -> bool {
     let of_list =
         || item.cast::<PyList>().is_ok_and(|list| list.get_item(0).is_ok_and(|item| is_text(&item)));
@@ -145,12 +144,10 @@ fn is_text(item: &Bound<'_, PyAny>) -> bool {
     item.is_instance_of::<PyString>()
 }
 
-/// The names of an item that names fields.
+/// Returns the field names of an index item.
 fn of_item(item: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     match item.cast::<PyString>() {
         Ok(name) => Ok(vec![name.to_str()?.to_owned()]),
-        Err(_) => {
-            item.extract().map_err(|_| indexing(item.py(), "expected names of fields in the list, as str"))
-        }
+        Err(_) => item.extract().map_err(|_| indexing(item.py(), "expected a list of field names (str)")),
     }
 }

@@ -1,4 +1,4 @@
-//! What may stand between the brackets of `array[...]`, as the selections of the engine.
+//! Conversion of Python indices (`array[...]`) to the engine's selections.
 
 pub mod advanced;
 pub mod basic;

@@ -1,7 +1,7 @@
-//! The class `ArrowStream`: rows of an array or of a group, which Arrow libraries read when they want them.
+//! The class `ArrowStream`: rows of an array or of a group that Arrow libraries read on demand.
 //!
-//! It holds no rows: each time that a library asks, it gets a stream of its own, which reads a batch at a time on the
-//! library's thread, without the GIL of ours.
+//! It holds no rows: each export is a new stream, which reads a batch at a time on the consumer's thread, without
+//! our GIL.
 
 use crate::export::{arrow, capsule};
 use crate::python::error::Raise;
@@ -22,12 +22,12 @@ pub struct ArrowStream {
     table: Table,
 }
 
-/// The type of a table's batches in a capsule.
+/// Returns the type of a table's batches in a capsule.
 pub fn schema<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyCapsule>> {
     capsule::arrow_schema(py, table.schema().raise(py)?.into_c())
 }
 
-/// A stream of a table in a capsule, in the form that `requested` asks for where that can be had.
+/// Returns a stream of a table in a capsule, in the `requested` form if possible.
 pub fn stream<'py>(
     py: Python<'py>,
     table: Table,
@@ -37,14 +37,14 @@ pub fn stream<'py>(
         Some(schema) => table.requested(schema),
         None => table,
     };
-    // What is wrong with a type is told here, with a class and a kind; a stream has texts only.
+    // Type errors are raised here, with a class and a kind; a stream only has error texts.
     table.schema().raise(py)?;
     let batches = Arc::new(table).batches(interrupt::of_this_thread());
     capsule::arrow_stream(py, ArrowArrayStream::new(Box::new(WithoutGil(batches))))
 }
 
-/// Batches that are read without the GIL, whichever library asks for them: codecs that are written in Python need it on
-/// other threads.
+/// Reads batches without the GIL on any consumer's thread, because codecs written in Python need it on other
+/// threads.
 struct WithoutGil<S>(S);
 
 impl<S: BatchSource> BatchSource for WithoutGil<S> {
@@ -58,20 +58,20 @@ impl<S: BatchSource> BatchSource for WithoutGil<S> {
 }
 
 impl ArrowStream {
-    /// The rows of `table` that `rows` asks for.
+    /// Selects `rows` of `table`.
     pub fn new(table: Table, rows: Option<Bound<'_, PySlice>>) -> PyResult<ArrowStream> {
         let Some(rows) = rows else { return Ok(ArrowStream { table }) };
         let range = rows.indices(isize::try_from(table.rows().end).unwrap_or(isize::MAX))?;
         if range.step != 1 {
             return Err(PyValueError::new_err(
-                "expected rows as a slice without a step, such as slice(0, 100)",
+                "expected rows to be a slice without a step, such as slice(0, 100)",
             ));
         }
         let (start, stop) = (range.start.unsigned_abs() as u64, range.stop.unsigned_abs() as u64);
         Ok(ArrowStream { table: table.with_rows(start..stop) })
     }
 
-    /// Has a library read the stream, by one function for a table and another for the rows of one array.
+    /// Passes the stream to a function of a library: one for a table, another for the rows of one array.
     fn read_by<'py>(
         &self,
         library: &str,
@@ -80,7 +80,7 @@ impl ArrowStream {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = stream.py();
         let function = if self.table.is_struct() { table } else { rows };
-        // Where Ctrl-C ended the stream, it is that which is raised, and not the library's error of the stream's end.
+        // If Ctrl-C ended the stream, raises that instead of the library's error.
         import(py, library)?.call_method1(function, (stream,)).map_err(|error| match py.check_signals() {
             Ok(()) => error,
             Err(interruption) => interruption,

@@ -1,4 +1,4 @@
-//! The class `Categorical`: values that are few different ones, as codes and categories.
+//! The class `Categorical`: values with few categories, as codes and categories.
 
 use crate::export::arrow::Capsules;
 use crate::export::capsule;
@@ -20,7 +20,7 @@ pub struct Categorical {
 }
 
 impl Categorical {
-    /// The Python object over codes and categories. Nothing is copied.
+    /// Creates the Python object of codes and categories. Nothing is copied.
     pub fn create(
         py: Python<'_>,
         codes: SharedTensor,
@@ -32,7 +32,7 @@ impl Categorical {
         Bound::new(py, Categorical { codes, categories, ordered })
     }
 
-    /// A Categorical over the Python objects of its parts.
+    /// Creates a Categorical from the Python objects of its parts.
     pub fn of_parts(codes: Py<Tensor>, categories: Py<DecodedArray>, ordered: bool) -> Categorical {
         Categorical { codes, categories, ordered }
     }
@@ -44,7 +44,7 @@ impl Categorical {
         Ok((schema.into_c(), arrow::dictionary_memory(codes, values).raise(py)?.into_c()))
     }
 
-    /// What `function` of the Python module beside this class makes of codes and categories.
+    /// Calls `function` of `zarrow.categorical` with codes and categories.
     fn decoded<'py>(&self, py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
         let parts = (self.codes.bind(py), self.categories.bind(py));
         import(py, "zarrow.categorical")?.call_method1(function, parts)
@@ -113,7 +113,7 @@ impl Categorical {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Capsules<'py>> {
-        // The interface lets a producer answer with what it has.
+        // A requested schema is only a preference; this producer ignores it.
         let _ = requested_schema;
         capsule::arrow_array(py, self.pair(py)?)
     }

@@ -1,7 +1,7 @@
-//! Libraries that look an argument's type up in a table of their own, to which the layouts are added.
+//! Registration of the layouts in other libraries' tables of types.
 //!
-//! Such a library may be imported after zarrow. Each read and import therefore looks whether modules have come since the
-//! last one, until the layouts are in its table; `zarrow.consumers` adds them.
+//! Such a library may be imported after zarrow. So each read and import checks whether new modules were imported,
+//! until the layouts are registered by `zarrow.consumers`.
 
 use crate::python::importing::import;
 use crate::python::made_once::{made_once, name};
@@ -10,10 +10,10 @@ use pyo3::types::{PyDict, PyString};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use zarrow_array::fork::OnceCell;
 
-/// Adds the layouts to the tables of the libraries that are there by now.
+/// Registers the layouts with the libraries imported so far.
 pub fn introduce(py: Python<'_>) -> PyResult<()> {
     static MODULES: OnceCell<Py<PyDict>> = OnceCell::new();
-    /// How many modules there were when they were looked through; 0 for looking again.
+    /// Number of modules at the last check; 0 forces another check.
     static SEEN: AtomicUsize = AtomicUsize::new(0);
     static COLLATE: AtomicBool = AtomicBool::new(false);
     static PYTREE: AtomicBool = AtomicBool::new(false);
@@ -31,8 +31,8 @@ pub fn introduce(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Calls `adder` of `zarrow.consumers` if `module` is imported, until it says that the layouts are added. Returns whether
-/// there is nothing to do before other modules come: not while `module` is being imported.
+/// Calls `adder` of `zarrow.consumers` if `module` is imported, until the layouts are registered. Returns whether
+/// to wait for new modules before the next check: not while `module` is being imported.
 fn add_once(
     is_added: &AtomicBool,
     modules: &Bound<'_, PyDict>,

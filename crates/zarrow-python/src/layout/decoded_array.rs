@@ -1,4 +1,4 @@
-//! What the four layouts have in common, as their base class.
+//! The base class of the four layouts.
 
 use crate::export::arrow::{self, ArrowChoice, Wish};
 use crate::export::numpy;
@@ -28,24 +28,24 @@ pub struct DecodedArray {
 }
 
 impl DecodedArray {
-    /// The common part of a layout; `nbytes` counts all of its buffers.
+    /// Creates the base of a layout; `nbytes` counts all of its buffers.
     pub fn new(shape: impl Into<Axes<u64>>, dtype: &DataType, nbytes: usize) -> DecodedArray {
         DecodedArray { shape: shape.into(), dtype: dtype.clone(), nbytes }
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the shape.
     pub fn extents(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The text of the array, under a head line.
+    /// Returns the text form: a header line and the values.
     pub fn text(&self, class: &str, values: &str) -> String {
         let (shape, bytes) = (tuple(&self.shape), nbytes(self.nbytes as u64));
         let dtype = self.dtype.to_string();
         format!("<zarrow.{class} {shape} {} on cpu, {bytes}>\n{values}", visible(&dtype))
     }
 
-    /// The HTML of the array, with its values.
+    /// Returns the HTML form.
     pub fn html(&self, class: &str, values: &str) -> String {
         Summary::new(format!("zarrow.{class}"))
             .row("shape", tuple(&self.shape))
@@ -55,18 +55,18 @@ impl DecodedArray {
             .html(values)
     }
 
-    /// Refuses an export of a masked layout that would lose its mask.
+    /// Returns the error for exports that would drop the mask.
     pub fn refuse_unmasked(py: Python<'_>, protocol: &str) -> PyErr {
         let message = format!(
-            "{protocol} would drop the mask of this array: type .numpy() for an array of numpy.ma, which shares this \
-             memory, .filled(value) for one without missing elements, or hand over .data and .mask; .arrow() keeps \
+            "{protocol} would drop the mask of this array: call .numpy() for a numpy.ma array, which shares this \
+             memory, .filled(value) for one without missing elements, or pass .data and .mask; .arrow() keeps \
              the mask too"
         );
         exchange(py, "masked", message)
     }
 }
 
-/// The Python object of one of the four layouts. Nothing is copied.
+/// Creates the Python object of one of the four layouts. Nothing is copied.
 pub fn wrap(py: Python<'_>, decoded: zarrow_array::DecodedArray) -> PyResult<Bound<'_, PyAny>> {
     use zarrow_array::DecodedArray as Decoded;
     introduce(py)?;
@@ -78,7 +78,7 @@ pub fn wrap(py: Python<'_>, decoded: zarrow_array::DecodedArray) -> PyResult<Bou
     })
 }
 
-/// Gives `to_numpy` and the like as the very methods `numpy` and the like.
+/// Adds aliases such as `to_numpy` for the methods `numpy` and so on.
 pub fn add_aliases(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for class in ["DecodedArray", "Tensor", "Variable", "MaskedTensor", "MaskedVariable"] {
         let class = module.getattr(class)?;
@@ -200,7 +200,7 @@ impl DecodedArray {
 
     #[doc = help!("DecodedArray.__deepcopy__")]
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        // What was copied before is remembered by the caller.
+        // The caller keeps the memo of copied objects.
         let _ = memo;
         Self::__copy__(slf)
     }

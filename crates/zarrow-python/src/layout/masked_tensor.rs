@@ -1,4 +1,4 @@
-//! The class `MaskedTensor`: a tensor some of whose elements are missing.
+//! The class `MaskedTensor`: a tensor with missing elements.
 
 use crate::export::numpy;
 use crate::index::basic;
@@ -21,18 +21,18 @@ pub struct MaskedTensor {
 }
 
 impl MaskedTensor {
-    /// The elements and which of them are missing.
+    /// Returns the elements and the mask.
     pub fn parts(&self) -> (&SharedTensor, &Mask) {
         (&self.data, &self.mask)
     }
 
-    /// The Python object over `masked`. Nothing is copied.
+    /// Creates the Python object of `masked`. Nothing is copied.
     pub fn create(py: Python<'_>, masked: zarrow_array::MaskedTensor) -> PyResult<Bound<'_, MaskedTensor>> {
         let (data, mask) = masked.into_parts();
         MaskedTensor::of_parts(py, data.into_shared().raise(py)?, mask)
     }
 
-    /// The Python object over `data` and a `mask` of as many elements. Nothing is copied.
+    /// Creates the Python object of `data` and a `mask` of the same length. Nothing is copied.
     pub fn of_parts(py: Python<'_>, data: SharedTensor, mask: Mask) -> PyResult<Bound<'_, MaskedTensor>> {
         let shape: Box<[u64]> = data.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(&shape[..], data.dtype(), data.nbytes() + mask.missing().len());
@@ -77,7 +77,7 @@ impl MaskedTensor {
         arguments.set_item("copy", false)?;
         let class = numpy::module(py)?.getattr("ma")?.getattr("MaskedArray")?;
         let data = numpy::view(&self.data(py)?)?;
-        // The class is written in Python.
+        // This class is written in Python.
         gil::call_with(&class, &(data,).into_pyobject(py)?, Some(&arguments))
     }
 

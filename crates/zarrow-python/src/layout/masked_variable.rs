@@ -1,4 +1,4 @@
-//! The class `MaskedVariable`: strings or bytes of any length, some of which are missing.
+//! The class `MaskedVariable`: variable-length strings or bytes with missing elements.
 
 use crate::index::basic;
 use crate::layout::decoded_array::DecodedArray;
@@ -18,12 +18,12 @@ pub struct MaskedVariable {
 }
 
 impl MaskedVariable {
-    /// The memory.
+    /// Returns the memory.
     pub fn inner(&self) -> &zarrow_array::MaskedVariable {
         &self.masked
     }
 
-    /// The Python object over `masked`. Nothing is copied.
+    /// Creates the Python object of `masked`. Nothing is copied.
     pub fn create(
         py: Python<'_>,
         masked: zarrow_array::MaskedVariable,
@@ -34,7 +34,7 @@ impl MaskedVariable {
         Bound::new(py, (MaskedVariable { masked: KeepsException::new(masked) }, base))
     }
 
-    /// Element `index`, `None` where it is missing.
+    /// Returns element `index`; `None` if it is missing.
     fn element<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         if self.masked.mask().missing().get(index).is_some_and(|byte| *byte != 0) {
             return Ok(py.None().into_bound(py));

@@ -1,4 +1,4 @@
-//! The memory of dropped results, which is kept for the next ones.
+//! The cache of freed memory for new results.
 
 use crate::python::error::Raise;
 use pyo3::prelude::*;

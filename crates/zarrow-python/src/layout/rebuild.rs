@@ -1,5 +1,4 @@
-//! Decoded arrays from buffers that came out of a pickle, and the buffers that go into one: what
-//! `zarrow.pickling` needs of memory.
+//! Primitives of `zarrow.pickling`: decoded arrays from unpickled buffers, and the buffers to pickle.
 
 use crate::import;
 use crate::layout::categorical::Categorical;
@@ -13,7 +12,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use zarrow_array::{Buffer, DataType, Mask, Number, SharedBytes, SharedTensor};
 
-/// Make a Variable over two buffers, which are checked, and shared unless the offsets are not aligned.
+/// Make a Variable from two buffers. They are checked, and shared unless the offsets are misaligned.
 #[pyfunction]
 pub fn _variable<'py>(
     offsets: &Bound<'py, PyAny>,
@@ -31,7 +30,7 @@ pub fn _variable<'py>(
     Variable::create(py, variable.raise(py)?)
 }
 
-/// Give an array the mask that the buffers are, one for each level, the outermost first.
+/// Add a mask to an array, from one buffer per level, outermost first.
 #[pyfunction]
 pub fn _masked<'py>(data: &Bound<'py, PyAny>, levels: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let py = data.py();
@@ -40,7 +39,7 @@ pub fn _masked<'py>(data: &Bound<'py, PyAny>, levels: Vec<Bound<'py, PyAny>>) ->
     if let Ok(tensor) = data.cast::<Tensor>() {
         let tensor = tensor.get().shared().clone();
         let shape: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
-        // Refuses a mask of another length.
+        // Checks the length of the mask.
         mask.tensor(&shape).raise(py)?;
         return Ok(MaskedTensor::of_parts(py, tensor, mask)?.into_any());
     }
@@ -49,7 +48,7 @@ pub fn _masked<'py>(data: &Bound<'py, PyAny>, levels: Vec<Bound<'py, PyAny>>) ->
     Ok(MaskedVariable::create(py, masked)?.into_any())
 }
 
-/// Give the mask of each level as a read-only Tensor of bytes, the outermost first.
+/// Return the mask of each level as a read-only Tensor of bytes, outermost first.
 #[pyfunction]
 pub fn _mask_levels<'py>(array: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, Tensor>>> {
     let py = array.py();
@@ -58,7 +57,7 @@ pub fn _mask_levels<'py>(array: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, T
     } else if let Ok(masked) = array.cast::<MaskedVariable>() {
         masked.get().inner().mask()
     } else {
-        return Err(PyTypeError::new_err("an array without a mask"));
+        return Err(PyTypeError::new_err("this array has no mask"));
     };
     let tensor = |level: &SharedBytes| {
         let bytes = SharedTensor::read_only(level, &[level.len() as u64], Number::UInt8.into());
@@ -67,7 +66,7 @@ pub fn _mask_levels<'py>(array: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, T
     mask.levels().iter().map(tensor).collect()
 }
 
-/// Make a Categorical over codes and categories.
+/// Make a Categorical from codes and categories.
 #[pyfunction]
 pub fn _categorical(codes: Py<Tensor>, categories: Py<DecodedArray>, ordered: bool) -> Categorical {
     Categorical::of_parts(codes, categories, ordered)

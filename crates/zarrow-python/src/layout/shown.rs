@@ -1,8 +1,8 @@
-//! The values of arrays as text and as Python's numbers, where the package is missing that knows their type.
+//! The text form of arrays, also of types from packages that are not installed.
 //!
-//! 1. Values are those of the NumPy form.
-//! 2. bfloat16 is the upper half of a float of 32 bits: without `ml_dtypes` NumPy shows these.
-//! 3. Of other types that only `ml_dtypes` has, the text says how to get it.
+//! 1. Values are shown as NumPy shows them.
+//! 2. bfloat16 is the upper half of a 32-bit float: without `ml_dtypes` it is shown as such a float.
+//! 3. For other types of `ml_dtypes`, the text says how to install it.
 
 use crate::export::numpy;
 use crate::layout::decoded_array::DecodedArray;
@@ -14,10 +14,10 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyString};
 use zarrow_array::Number;
 
-/// The values as a NumPy array, masked where some are missing (steps 1 and 2).
+/// Returns the values as a NumPy array, masked if some are missing (steps 1 and 2).
 ///
 /// # Errors
-/// An `ImportError` that says what to install.
+/// An `ImportError` with the package to install.
 pub fn values<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
     let tensor = match array.cast::<MaskedTensor>() {
@@ -39,7 +39,7 @@ pub fn values<'py>(array: &Bound<'py, DecodedArray>) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// A copy of bfloat16 as floats of 32 bits; `None` for every other type.
+/// Copies bfloat16 to 32-bit floats; `None` for every other type.
 fn widened<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = tensor.py();
     let shared = tensor.get().shared();
@@ -52,11 +52,11 @@ fn widened<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, PyAny
     shifted.call_method1("astype", ("u4",))?.call_method1("view", ("f4",)).map(Some)
 }
 
-/// The values as NumPy writes them (step 3).
+/// Formats the values by NumPy (step 3).
 pub fn text(array: &Bound<'_, DecodedArray>) -> PyResult<String> {
     match values(array) {
         Ok(values) => {
-            // NumPy writes them in Python.
+            // NumPy formats them in Python code.
             let py = values.py();
             gil::call(&py.get_type::<PyString>(), &(values,).into_pyobject(py)?)?.extract()
         }
@@ -67,7 +67,7 @@ pub fn text(array: &Bound<'_, DecodedArray>) -> PyResult<String> {
     }
 }
 
-/// Give the values as NumPy writes them.
+/// Format the values by NumPy.
 #[pyfunction]
 pub fn _text(array: &Bound<'_, DecodedArray>) -> PyResult<String> {
     text(array)

@@ -1,4 +1,4 @@
-//! The class `Tensor`: one strided buffer of fixed-size elements, and every protocol that hands it on.
+//! The class `Tensor`: one strided buffer of fixed-size elements, and all of its export protocols.
 
 use crate::export::{array_interface, buffer_protocol, consumer, exchange_api, numpy};
 use crate::index::basic;
@@ -22,27 +22,27 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// The Python object over `shared`. Nothing is copied.
+    /// Creates the Python object of `shared`. Nothing is copied.
     pub fn create(py: Python<'_>, shared: SharedTensor) -> PyResult<Bound<'_, Tensor>> {
         let shape: Axes<u64> = shared.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let base = DecodedArray::new(shape, shared.dtype(), shared.nbytes());
         Bound::new(py, (Tensor { shared: KeepsException::new(shared) }, base))
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn shared(&self) -> &SharedTensor {
         &self.shared
     }
 
-    /// A contiguous copy in memory of its own, made without the GIL.
+    /// Copies the elements to new contiguous memory, without the GIL.
     pub fn copied(&self, py: Python<'_>) -> PyResult<SharedTensor> {
-        // SAFETY: no face of the crate writes during the call; a program that writes through another library
-        // meanwhile copies a mixture of old and new bytes, as with NumPy.
+        // SAFETY: no other API of the crate writes during the call; a program that concurrently writes through
+        // another library copies a mixture of old and new bytes, as with NumPy.
         py.detach(|| unsafe { self.shared.copy() }).raise(py)
     }
 }
 
-/// The integers of `f(*axes)` and `f(axes)`.
+/// Returns the integers passed as `f(*axes)` or `f(axes)`.
 fn axes(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     if arguments.len() == 1
         && let Some(sequence) = arguments.get_item(0)?.extract::<Vec<i64>>().attempt(arguments.py())?
@@ -52,13 +52,13 @@ fn axes(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<i64>> {
     arguments.extract()
 }
 
-/// The one element as a Python object.
+/// Returns the only element as a Python object.
 fn only_item<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
     match tensor.get().shared.size() {
         1 => shown::values(tensor.as_super())?.call_method0("item"),
         size => {
             let message = format!(
-                "a tensor of {size} elements is not a single value: type .item(0) for one of them, .tolist() for \
+                "a tensor of {size} elements is not a single value: use .item(0) for one element, .tolist() for \
                  all, or .any() and .all() to test them"
             );
             Err(PyValueError::new_err(message))
@@ -123,7 +123,7 @@ impl Tensor {
     }
 
     fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // Python would compare the rows, which are equal to nothing.
+        // Python would compare rows, which are never equal to a scalar.
         numpy::view(slf)?.contains(value)
     }
 
@@ -156,7 +156,7 @@ impl Tensor {
         let ndim = self.shared.shape().len();
         let order = match self::axes(axes)? {
             order if order.is_empty() => (0..ndim).rev().collect(),
-            // An axis that wraps to none is none of the tensor's, which `transpose` says.
+            // An axis out of range stays invalid, so that `transpose` reports it.
             order => order
                 .iter()
                 .map(|axis| if *axis < 0 { axis + ndim as i64 } else { *axis } as usize)
@@ -207,7 +207,7 @@ impl Tensor {
         array_interface::describe(py, &self.shared)
     }
 
-    /// DLPack: the C functions of this class, in a capsule.
+    /// The DLPack C functions of this class, in a capsule.
     #[classattr]
     fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         exchange_api::capsule(py)
@@ -220,7 +220,7 @@ impl Tensor {
 
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let owner = slf.clone().into_any();
-        // SAFETY: Python gives a view to be filled, and `owner` is the object that holds the memory.
+        // SAFETY: Python passes a view to fill, and `owner` is the object that holds the memory.
         unsafe { buffer_protocol::fill(owner, &slf.get().shared, view, flags) }
     }
 

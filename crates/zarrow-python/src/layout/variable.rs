@@ -1,4 +1,4 @@
-//! The class `Variable`: strings or bytes of any length, as offsets and bytes.
+//! The class `Variable`: variable-length strings or bytes, as offsets and data.
 
 use crate::export::{numpy, numpy_string};
 use crate::index::basic;
@@ -17,12 +17,12 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// The memory.
+    /// Returns the memory.
     pub fn inner(&self) -> &zarrow_array::Variable {
         &self.variable
     }
 
-    /// The Python object over `variable`. Nothing is copied.
+    /// Creates the Python object of `variable`. Nothing is copied.
     pub fn create(py: Python<'_>, variable: zarrow_array::Variable) -> PyResult<Bound<'_, Variable>> {
         let nbytes = size_of_val(variable.offsets()) + variable.data().len();
         let base = DecodedArray::new(variable.shape(), variable.dtype(), nbytes);
@@ -30,7 +30,7 @@ impl Variable {
     }
 }
 
-/// New `bytes`; a MemoryError where there is no memory for them.
+/// Creates `bytes`; raises MemoryError if the allocation fails.
 pub fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, bytes.len(), |place| {
         place.copy_from_slice(bytes);
@@ -38,7 +38,7 @@ pub fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyByt
     })
 }
 
-/// Element `index` as `str` or `bytes`.
+/// Returns element `index` as `str` or `bytes`.
 pub fn element<'py>(
     py: Python<'py>,
     variable: &zarrow_array::Variable,
@@ -51,8 +51,8 @@ pub fn element<'py>(
     }
 }
 
-/// A new array of the elements, `None` where one is missing: of `StringDType` where all are strings that are
-/// there, else of objects.
+/// Creates an array of the elements, with `None` for missing ones: `StringDType` if all are strings and none is
+/// missing, else objects.
 pub fn to_numpy<'py>(
     py: Python<'py>,
     variable: &zarrow_array::Variable,
@@ -77,7 +77,7 @@ pub fn to_numpy<'py>(
     flat.call_method1("reshape", (variable.shape().to_vec(),))
 }
 
-/// The first elements as text, in C order.
+/// Formats the first elements, in C order.
 pub fn preview(
     py: Python<'_>,
     size: usize,

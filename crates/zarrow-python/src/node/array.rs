@@ -1,4 +1,4 @@
-//! The class `Array`: a stored array, which is read by selections and by chunks.
+//! The class `Array`: a stored array, read by selections and by chunks.
 
 use crate::device::read::{Arguments, Destination};
 use crate::device::write;
@@ -35,9 +35,9 @@ use zarrow::metadata::CodecMetadata;
 use zarrow::{Selection, WriteOptions};
 use zarrow_array::shape::element_count;
 
-/// Operators that an `Array` refuses: its elements have to be read first.
+/// Operators that an `Array` refuses: its elements must be read first.
 //
-// A separate class, so that `help(zarrow.Array)` does not begin with them.
+// A separate class, so that `help(zarrow.Array)` does not begin with these operators.
 #[pyclass(frozen, subclass, name = "_Unread", module = "zarrow")]
 pub struct Unread;
 
@@ -48,12 +48,12 @@ pub struct Array {
 }
 
 impl Array {
-    /// Makes the Python object of `array`.
+    /// Creates the Python object of `array`.
     pub fn create(py: Python<'_>, array: zarrow::Array) -> PyResult<Bound<'_, Array>> {
         Bound::new(py, (Array { array: Current::new(array) }, Unread))
     }
 
-    /// Changes the array, which this object stands for then as it is after it, also where the change fails half-way.
+    /// Changes the array. Afterwards this object has the new state, even if the change failed halfway.
     pub fn change<T: Send>(
         &self,
         py: Python<'_>,
@@ -65,17 +65,17 @@ impl Array {
         result
     }
 
-    /// The array as it is now.
+    /// Returns the current state of the array.
     pub fn inner(&self) -> Arc<zarrow::Array> {
         self.array.get()
     }
 
-    /// The selection that `index` asks for.
+    /// Returns the selection for `index`.
     pub fn selection(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<Selection> {
         advanced::selection(&self.inner(), index, kind)
     }
 
-    /// Reads what `index` asks for, into `out` where there is one.
+    /// Reads the selection for `index`, into `out` if given.
     pub fn read_by<'py>(
         &self,
         index: &Bound<'py, PyAny>,
@@ -90,14 +90,14 @@ impl Array {
         }
     }
 
-    /// What of each element `index` asks for, and which elements.
+    /// Splits `index` into the part of each element, and the selection of elements.
     pub fn asked(&self, index: &Bound<'_, PyAny>, kind: Indexing) -> PyResult<(ElementPart, Selection)> {
         let array = self.inner();
         let (elements, index) = ElementPart::of(Arc::clone(&array), index)?;
         Ok((elements, advanced::selection(&array, &index, kind)?))
     }
 
-    /// Writes `value` to what `index` asks for.
+    /// Writes `value` to the selection for `index`.
     pub fn write_by(
         &self,
         index: &Bound<'_, PyAny>,
@@ -116,7 +116,7 @@ impl Array {
         }
         let input = ArrayInput::new(value, elements.data_type(), casting, Some(elements.metadata()))?;
         interruptible(py, |interrupt| {
-            // SAFETY: that nobody writes to the values meanwhile is what the call asks, as NumPy does.
+            // SAFETY: the caller must not write to the values during the call, as with NumPy.
             let values = unsafe { input.values() }?;
             let options =
                 WriteOptions::default().durability(durability).write_empty_chunks(write_empty_chunks);
@@ -129,14 +129,14 @@ impl Array {
     }
 }
 
-/// Whether `order` asks for Fortran's order: "A" is the order that is stored.
+/// Returns whether `order` means Fortran order; "A" is the stored order.
 fn is_column_major(order: &str, elements: &ElementPart) -> PyResult<bool> {
     match order {
         "C" => Ok(false),
         "F" => Ok(true),
         "A" => Ok(elements.is_tensor() && elements.is_stored_column_major()),
         other => {
-            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (as it is stored)");
+            let text = format!("order is {other:?}, expected \"C\", \"F\" or \"A\" (the stored order)");
             Err(PyValueError::new_err(text))
         }
     }
@@ -153,8 +153,8 @@ fn read_selection<'py>(
     };
     let out = Out::new(&object, elements.data_type(), &selection.shape())?;
     interruptible(py, |interrupt| {
-        // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and keeps it
-        // alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
+        // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it alive.
+        // The caller of `out=` must not use the memory during the call, as with NumPy.
         unsafe { elements.read_strided(selection, out.strided.clone(), interrupt) }
     })?;
     Ok(object)
@@ -226,12 +226,12 @@ impl Array {
         attributes::live(slf.as_any())?.call_method1("put", (attributes,)).map(drop)
     }
 
-    /// The attributes as this object knows them, as a new dict.
+    /// Return this object's state of the attributes, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::of_attributes(py, &self.inner().metadata().attributes)
     }
 
-    /// Change the attributes, and know them as they are stored then.
+    /// Change the attributes, and update this object's state of them.
     fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let change = attributes::change(how, attributes)?;
         self.change(attributes.py(), |array, _| array.change_attributes(&change))
@@ -245,7 +245,7 @@ impl Array {
         names.map(|names| PyTuple::new(py, names)).transpose()
     }
 
-    /// Whether the metadata define a fill value, as version 2 need not.
+    /// Return whether the metadata define a fill value; version 2 may not.
     fn _has_fill_value(&self) -> bool {
         self.inner().metadata().has_fill_value
     }
@@ -292,7 +292,7 @@ impl Array {
         metadata::version(self.inner().metadata().zarr_format)
     }
 
-    /// The codecs as lists of metadata: filters, the serializer, compressors.
+    /// Return the codecs as lists of metadata: filters, the serializer, compressors.
     fn _codec_stages<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let stages = self.inner().codec_stages().raise(py)?;
         let documents = |codecs: &[CodecMetadata]| codecs.iter().map(CodecMetadata::document).collect();
@@ -301,17 +301,17 @@ impl Array {
         all.iter().map(|codecs: &Value| json::value(py, codecs)).collect()
     }
 
-    /// Whether elements are stored in order `F`.
+    /// Return whether elements are stored in order `F`.
     fn _is_column_major(&self) -> bool {
         self.inner().is_column_major()
     }
 
-    /// Whether nothing can be written.
+    /// Return whether the array is read-only.
     fn _is_read_only(&self) -> bool {
         self.inner().is_read_only()
     }
 
-    /// How many chunks are stored, or shards.
+    /// Return the number of stored chunks, or shards.
     fn _stored_chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
         waiting(py, || self.inner().stored_chunk_count())
     }
@@ -337,18 +337,20 @@ impl Array {
         decompress: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if order != "C" && (out.is_some() || mmap || mask.is_some()) {
-            let text = "order= is for new memory without a mask: give it without out, mmap and mask";
+            let text = "order= needs new memory without a mask: pass it without out=, mmap= and mask=";
             return Err(PyValueError::new_err(text));
         }
         if out.is_some() && mmap {
-            return Err(PyValueError::new_err("out= and mmap=True exclude each other: mapped memory is new"));
+            return Err(PyValueError::new_err(
+                "out= and mmap=True exclude each other, because a mapping is new memory",
+            ));
         }
         let index = selection.unwrap_or_else(|| PyEllipsis::get(py).to_owned().into_any());
         let (device, stream) = (device.as_ref(), stream.as_ref());
         let arguments = Arguments { device, out: out.as_ref(), stream, decompress };
         if let Some(place) = Destination::of(&arguments)? {
             if mmap || mask.is_some() || order != "C" {
-                let text = "mmap=, mask= and order= are for the CPU: give device= without them";
+                let text = "mmap=, mask= and order= are not supported on a device: pass device= without them";
                 return Err(PyValueError::new_err(text));
             }
             return self.read_by(&index, Indexing::Plain, None, Some(place));
@@ -361,7 +363,7 @@ impl Array {
         if let Some(mask) = mask {
             if out.is_some() {
                 return Err(PyValueError::new_err(
-                    "out= and mask= exclude each other: a masked result is new",
+                    "out= and mask= exclude each other, because a masked result is new memory",
                 ));
             }
             let missing = missing::values(elements.metadata(), &mask)?;
@@ -535,8 +537,8 @@ impl Array {
         Array::create(py, (*self.inner()).clone())
     }
 
-    /// Whether both are the array at one path of one store.
-    /// Whether both are the array at one path of one store. Elements are not compared: who gives values means them.
+    /// Return whether both are the array at the same path of the same store. Comparing with values is refused,
+    /// since the elements are not compared.
     fn __richcmp__(
         slf: &Bound<'_, Array>,
         other: &Bound<'_, PyAny>,
@@ -552,10 +554,9 @@ impl Array {
             || other.is_instance_of::<PyFloat>()
             || other.is_instance_of::<PyString>()
             || other.is_instance_of::<PyBytes>();
-        // What NumPy knows compares itself with the elements.
+        // Objects with `__array__` compare themselves with the elements.
         if is_value && !other.hasattr("__array__")? {
-            let text =
-                "an Array is in the store, and is compared with none of its values: type array[...] first";
+            let text = "comparing an Array with a value does not compare its elements: read them by array[...] first";
             return Err(PyTypeError::new_err(text));
         }
         Ok(py.NotImplemented())

@@ -1,13 +1,14 @@
-//! The values of a write: any array or scalar as elements of the stored type, in the memory where they lie.
+//! Values to write: any array or scalar, converted to the stored type, without a copy if possible.
 //!
-//! 1. A NumPy array of a type that has a size says where its elements are, in whatever byte order and at whatever distance;
-//!    structures that are not in the machine's order are copied.
-//! 2. NumPy's scalars count as Python's, whose value decides; None and `numpy.ma.masked` are missing elements.
-//! 3. Everything else comes in as `asarray` takes it; what is on a GPU is copied to the host first.
-//! 4. Elements of another type are cast where `casting` allows it, as `zarrow.casting` says. Integers and floats are cast
-//!    on their way into each chunk, what else there is by NumPy before, as a copy.
-//! 5. Where elements are missing, the stored type has to be an optional one, or the attribute `_FillValue` of the array
-//!    names the element that stands for them.
+//! 1. A NumPy array of a fixed-size type is used in place, with any byte order and any strides; non-native-endian
+//!    structures are copied.
+//! 2. NumPy's scalars count as Python's, so that their values are checked; None and `numpy.ma.masked` are missing
+//!    elements.
+//! 3. Everything else is imported as by `asarray`; memory on a GPU is copied to the host first.
+//! 4. Elements of another type are cast if `casting` and `zarrow.casting` allow it. Integers and floats are cast
+//!    while each chunk is written, other types by NumPy beforehand, as a copy.
+//! 5. Missing elements need an optional stored type, or an attribute `_FillValue` of the array with the value to
+//!    store for them.
 
 use crate::device::write::on_host;
 use crate::export::data_type;
@@ -26,20 +27,20 @@ use zarrow::{MissingValues, Result, Values};
 use zarrow_array::import::{Imported, element::Element};
 use zarrow_array::{DataType, SharedTensor};
 
-/// What NumPy calls the casts that may be made.
+/// NumPy's casting rules.
 const CASTINGS: [&str; 5] = ["no", "equiv", "safe", "same_kind", "unsafe"];
 
-/// Which casts are made where nothing else was asked for: those of NumPy's assignment, but for floats to integers.
+/// Default casting rule: that of NumPy's assignment, except for floats to integers.
 pub const CASTING: &str = "same_kind";
 
-/// Elements to be written, and the type that they are to have in the array.
+/// Elements to write, and their type in the array.
 pub struct ArrayInput {
     memory: Memory,
-    /// Where it is another than that of the elements.
+    /// Target type of a cast, if it differs from the type of the elements.
     cast_to: Option<DataType>,
 }
 
-/// Elements, and what keeps their memory alive.
+/// Elements and the owner of their memory.
 enum Memory {
     /// Memory of a NumPy array.
     Foreign(Foreign),
@@ -47,28 +48,28 @@ enum Memory {
     Imported(Imported),
 }
 
-/// Where the elements of a NumPy array lie.
+/// Elements of a NumPy array.
 pub struct Foreign {
     place: StridedMemory,
     element: Element,
     _owner: Py<PyAny>,
 }
 
-/// Elements some bytes apart.
+/// Strided memory.
 struct StridedMemory {
     pointer: *const u8,
     shape: Vec<u64>,
     strides: Vec<isize>,
 }
 
-// SAFETY: a place gives no access by itself; the owner keeps the memory, which any thread may read.
+// SAFETY: the struct itself gives no access to the memory; the owner keeps it, and any thread may read it.
 unsafe impl Send for StridedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for StridedMemory {}
 
 impl ArrayInput {
-    /// `object` as elements of `data_type`, cast as `casting` allows; `metadata` are those of the array, whose attribute
-    /// `_FillValue` or `missing_value` names what is stored for a missing element.
+    /// Converts `object` to elements of `data_type`, cast as `casting` allows. The attribute `_FillValue` or
+    /// `missing_value` in the array's `metadata` is the value stored for missing elements.
     pub fn new(
         object: &Bound<'_, PyAny>,
         data_type: &DataType,
@@ -77,7 +78,7 @@ impl ArrayInput {
     ) -> PyResult<ArrayInput> {
         if !CASTINGS.contains(&casting) {
             let known = CASTINGS.map(|name| format!("{name:?}")).join(", ");
-            return Err(PyValueError::new_err(format!("casting is {casting:?}: expected one of {known}")));
+            return Err(PyValueError::new_err(format!("casting is {casting:?}, expected one of {known}")));
         }
         let own = data_type.without_optional();
         let (py, object) = (object.py(), &on_host(object)?);
@@ -104,10 +105,10 @@ impl ArrayInput {
         Ok(ArrayInput { memory: input.memory.without_useless_mask(is_optional), ..input })
     }
 
-    /// The elements.
+    /// Returns the elements.
     ///
     /// # Safety
-    /// As long as the values are used, nobody writes to the memory of the array that they were made of.
+    /// The source array's memory must not be written to while the values are used.
     pub unsafe fn values(&self) -> Result<Values<'_>> {
         // SAFETY: the caller's contract; the owner keeps the memory.
         let values = unsafe { self.memory.values() }?;
@@ -125,7 +126,7 @@ impl Memory {
             && let Some(element) = data_type::of_numpy(&object.getattr("dtype")?)?
         {
             if element.is_swapped && matches!(element.dtype, DataType::Struct(_)) {
-                // Which of the fields are the other way round NumPy alone knows.
+                // Only NumPy knows which fields are byte-swapped.
                 let native = object.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
                 return Self::of(&object.call_method1("astype", (native,))?, own, is_optional);
             }
@@ -146,23 +147,24 @@ impl Memory {
             }
         }
         if own.is_variable() && numpy::is_array(object)? && data_type::kind(object)? == 'O' {
-            // The type of no object at all is the one that is asked for.
+            // An array without elements takes any type.
             return Ok(Memory::Imported(import::text::array(object, Some(own))?));
         }
         Ok(Memory::Imported(import::array(object, Some(own), None)?))
     }
 
-    /// The elements as `own`, where `casting` allows it (step 4).
+    /// Casts the elements to `own`, if `casting` allows it (step 4).
     fn cast(self, object: &Bound<'_, PyAny>, own: &DataType, casting: &str) -> PyResult<ArrayInput> {
         let py = object.py();
         let refused = || unsafe_cast(py, &self.dtype().to_string(), own, casting);
         let array = self.numpy(object)?;
         let by_length = match own {
-            // Text and bytes of one length are text and bytes of any.
+            // Fixed-length text and bytes convert to variable length.
             DataType::String => matches!(self.dtype(), DataType::FixedLengthUtf32 { .. }),
             DataType::Bytes => matches!(self.dtype(), DataType::NullTerminatedBytes { .. }),
             _ if self.dtype().is_variable() => {
-                // And the other way round, by the length of the longest: the rules refuse to cut it off.
+                // In the other direction the longest element decides the length; the casting rules refuse
+                // truncation.
                 let kind = match (self.dtype(), own) {
                     (DataType::String, DataType::FixedLengthUtf32 { .. }) => "U",
                     (DataType::Bytes, DataType::NullTerminatedBytes { .. }) => "S",
@@ -194,7 +196,7 @@ impl Memory {
             return Ok(ArrayInput { memory: self, cast_to: Some(own.clone()) });
         }
         let cast = array.call_method1("astype", (wanted,))?;
-        // NumPy has one dtype for a complex number that is none of its own and for the structure of its parts.
+        // NumPy has the same dtype for the structure of two parts and for complex numbers that it lacks.
         let memory = match Self::of(&cast, own, false)? {
             Memory::Foreign(foreign) if foreign.element.dtype.item_size() == own.item_size() => {
                 Memory::Foreign(foreign.named(own))
@@ -208,7 +210,7 @@ impl Memory {
         Ok(ArrayInput { memory, cast_to: None })
     }
 
-    /// The elements as a NumPy array, in their memory where that can be; masked where some are missing.
+    /// Returns the elements as a NumPy array, without a copy if possible; masked if some are missing.
     fn numpy<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = object.py();
         match self {
@@ -227,7 +229,7 @@ impl Memory {
         }
     }
 
-    /// Whether the byte order is not the machine's.
+    /// Returns whether the elements are not native-endian.
     fn is_swapped(&self) -> bool {
         matches!(self, Memory::Foreign(foreign) if foreign.element.is_swapped)
     }
@@ -240,7 +242,7 @@ impl Memory {
         }
     }
 
-    /// With an element of type `own` in place of each missing one (step 5).
+    /// Replaces missing elements by an element of type `own` (step 5).
     fn filled(self, py: Python<'_>, fill: &[u8], own: &DataType) -> PyResult<Memory> {
         let filled = match self {
             Memory::Imported(Imported::MaskedTensor(data, mask)) => {
@@ -257,7 +259,7 @@ impl Memory {
         Ok(Memory::Imported(filled))
     }
 
-    /// Without a mask that masks nothing, where the stored type has none.
+    /// Drops a mask without missing elements, unless the stored type is optional.
     fn without_useless_mask(self, is_optional: bool) -> Memory {
         match self {
             Memory::Imported(Imported::MaskedTensor(tensor, _)) if !is_optional => {
@@ -270,10 +272,10 @@ impl Memory {
         }
     }
 
-    /// The elements.
+    /// Returns the elements.
     ///
     /// # Safety
-    /// As long as the values are used, nobody writes to the memory of the array that they were made of.
+    /// The source array's memory must not be written to while the values are used.
     unsafe fn values(&self) -> Result<Values<'_>> {
         // SAFETY: the caller's contract; the owner keeps the memory.
         unsafe {
@@ -295,7 +297,7 @@ impl Memory {
 }
 
 /// # Safety
-/// As [`ArrayInput::values`].
+/// See [`ArrayInput::values`].
 unsafe fn of_tensor(tensor: &SharedTensor) -> Result<Values<'_>> {
     let item_size = tensor.item_size() as isize;
     let place = StridedMemory {
@@ -319,7 +321,7 @@ impl Foreign {
         Ok(Foreign { place, element, _owner: array.clone().unbind() })
     }
 
-    /// The same elements by the name of a type that NumPy has the same dtype for.
+    /// Renames the type to another one with the same NumPy dtype.
     fn named(mut self, dtype: &DataType) -> Foreign {
         self.element.dtype = dtype.clone();
         self
@@ -328,12 +330,12 @@ impl Foreign {
 
 impl StridedMemory {
     /// # Safety
-    /// The elements can be read, and nobody writes to them, as long as the values are used.
+    /// The elements must be readable, and must not be written to while the values are used.
     unsafe fn values<'a>(&self, dtype: &DataType, swapped: bool) -> Result<Values<'a>> {
         let item_size = dtype.item_size().unwrap_or(0);
         let (mut low, mut high) = (0isize, 0isize);
         for (extent, stride) in self.shape.iter().zip(&self.strides) {
-            // An array in memory has no element that an address does not reach.
+            // The offsets of an array in memory fit an address.
             let reach =
                 stride.saturating_mul(isize::try_from(extent.saturating_sub(1)).unwrap_or(isize::MAX));
             (low, high) = (low.saturating_add(reach.min(0)), high.saturating_add(reach.max(0)));
@@ -345,14 +347,14 @@ impl StridedMemory {
     }
 }
 
-/// How a selection is written.
+/// Options of a write.
 #[derive(Clone, Copy)]
 pub struct Writing<'a> {
-    /// That of the array where there is none.
+    /// Overrides the array's durability.
     pub durability: Option<&'a str>,
-    /// Whether chunks of nothing but the fill value are stored.
+    /// Whether to store chunks that only contain the fill value.
     pub write_empty_chunks: bool,
-    /// Which casts are made.
+    /// Allowed casts.
     pub casting: &'a str,
 }
 
@@ -362,18 +364,18 @@ impl Default for Writing<'_> {
     }
 }
 
-/// How Python names each durability.
+/// Python's names of the durabilities.
 const DURABILITIES: [(&str, Durability); 3] =
     [("none", Durability::None), ("file", Durability::File), ("full", Durability::Full)];
 
-/// The durability that `name` names.
+/// Parses a durability.
 pub fn durability(name: &str) -> PyResult<Durability> {
     DURABILITIES.iter().find(|(own, _)| *own == name).map(|(_, durability)| *durability).ok_or_else(|| {
         PyValueError::new_err(format!("durability is {name:?}, expected \"none\", \"file\" or \"full\""))
     })
 }
 
-/// The name of a durability.
+/// Returns the name of a durability.
 pub fn durability_name(durability: Durability) -> Option<&'static str> {
     DURABILITIES.iter().find(|(_, own)| *own == durability).map(|(name, _)| *name)
 }

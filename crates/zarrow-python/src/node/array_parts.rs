@@ -1,7 +1,7 @@
-//! Elements of a new array that Python hands over part by part.
+//! Elements of a new array that Python provides in parts.
 //!
-//! 1. The engine runs without the GIL. It takes the GIL to ask for the next part, and writes it without.
-//! 2. An exception of the source ends the creation. It is kept, and raised once the engine has cleaned up.
+//! 1. The engine runs without the GIL. It takes the GIL to get the next part, and writes the part without it.
+//! 2. An exception of the source aborts the creation. It is stored, and raised once the engine has cleaned up.
 
 use crate::index::advanced::{self, Indexing};
 use crate::node::array_input::{self, ArrayInput};
@@ -11,7 +11,8 @@ use zarrow::metadata::{ArrayMetadata, ChunkGrid};
 use zarrow::{ErrorKind, Result, Selection, Values};
 use zarrow_array::fork::OnceCell;
 
-/// A function of Python that yields pairs of an index and its elements, in whole chunks of the shape that it gets.
+/// A Python function that receives a block shape and yields pairs of an index and its elements, aligned to these
+/// blocks.
 pub struct ArrayParts {
     source: Py<PyAny>,
     metadata: ArrayMetadata,
@@ -19,16 +20,16 @@ pub struct ArrayParts {
 }
 
 impl ArrayParts {
-    /// Parts of an array that is described by `metadata`.
+    /// Creates parts for an array with `metadata`.
     pub fn new(source: &Bound<'_, PyAny>, metadata: ArrayMetadata) -> ArrayParts {
         ArrayParts { source: source.clone().unbind(), metadata, raised: OnceCell::new() }
     }
 
-    /// Puts all parts.
+    /// Writes all parts.
     pub fn put_all(&self, put: &mut dyn FnMut(&Selection, &Values<'_>) -> Result<()>) -> Result<()> {
         let parts = self.kept(Python::attach(|py| self.start(py)))?;
         let mut last: Option<ArrayInput> = None;
-        // Step 1. The memory of a part is freed before the next is read.
+        // Step 1. The memory of a part is freed before the next one is read.
         loop {
             let next = Python::attach(|py| {
                 drop(last.take());
@@ -42,7 +43,7 @@ impl ArrayParts {
         }
     }
 
-    /// The exception of the source (step 2).
+    /// Returns the exception of the source (step 2).
     pub fn raised(&self, py: Python<'_>) -> Option<PyErr> {
         self.raised.get().map(|error| error.clone_ref(py))
     }

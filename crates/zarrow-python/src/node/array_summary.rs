@@ -1,4 +1,4 @@
-//! What an array says about itself: shape, axes, type, fill value, chunks, codecs, attributes, stored and decoded size.
+//! The summary of an array: shape, axes, type, fill value, chunks, codecs, attributes, stored and decoded size.
 
 use crate::node::metadata::fill_value;
 use crate::python::interrupt::waiting;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use zarrow::StoredChunks;
 use zarrow::metadata::CodecMetadata;
 
-/// More chunks are not looked for in the store: each takes a look.
+/// Maximum number of chunks to look for in the store: each needs a lookup.
 const MOST_CHUNKS: u64 = 1000;
 
-/// The summary of `array`; asks the store for its chunks, and for the size of what is stored, where they are not many.
+/// Returns the summary of `array`. If there are few chunks, asks the store for them and for their size.
 pub fn summary(py: Python<'_>, array: &zarrow::Array) -> PyResult<Summary> {
     let metadata = array.metadata();
     let fill = fill(py, array);
@@ -32,7 +32,7 @@ pub fn summary(py: Python<'_>, array: &zarrow::Array) -> PyResult<Summary> {
         (Some(Ok(stored)), _) => nbytes(stored),
         (Some(Err(error)), _) => format!("unknown: {error}"),
         (None, Ok(chunks)) if chunks.count <= MOST_CHUNKS => "unknown: this store lists nothing".to_owned(),
-        (None, _) => "not counted: nbytes_stored looks at every chunk".to_owned(),
+        (None, _) => "not counted: use .nbytes_stored, which visits every chunk".to_owned(),
     };
     let shape =
         |shape: Option<Vec<u64>>| shape.map_or_else(|| "of many shapes".to_owned(), |shape| tuple(&shape));
@@ -58,7 +58,7 @@ pub fn summary(py: Python<'_>, array: &zarrow::Array) -> PyResult<Summary> {
     Ok(summary.row("stored", stored).row("decoded", decoded))
 }
 
-/// The fill value as Python shows it; as the metadata have it, where Python has no such type.
+/// Returns the fill value's repr, or its form in the metadata if Python lacks the type.
 fn fill(py: Python<'_>, array: &zarrow::Array) -> String {
     let metadata = array.metadata();
     let shown =
@@ -72,7 +72,7 @@ fn fill(py: Python<'_>, array: &zarrow::Array) -> String {
     })
 }
 
-/// The name of a codec, with those inside a shard.
+/// Returns the name of a codec, including those inside a shard.
 fn codec(codec: &CodecMetadata) -> String {
     described(&codec.name, &codec.configuration)
 }

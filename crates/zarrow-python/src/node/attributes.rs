@@ -1,4 +1,4 @@
-//! Attributes of arrays and groups: what Python changes is written at once.
+//! Attributes of arrays and groups: changes from Python are written at once.
 
 use crate::python::importing::import;
 use crate::python::json;
@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zarrow::AttributeChange;
 
-/// The live mapping of `node`, a `zarrow.attributes.Attributes`.
+/// Returns the live mapping of `node`, a `zarrow.attributes.Attributes`.
 pub fn live<'py>(node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     import(node.py(), "zarrow.attributes")?.getattr("Attributes")?.call1((node,))
 }
 
-/// The change that `zarrow.attributes` asks for: which of "replace", "update" and "remove", and the attributes.
+/// Parses a change from `zarrow.attributes`: "replace", "update" or "remove", and the attributes.
 pub fn change(how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<AttributeChange> {
     let attributes = json::attributes(attributes)?;
     match how {

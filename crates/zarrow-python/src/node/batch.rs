@@ -1,4 +1,4 @@
-//! Many selections in one read.
+//! Several selections in one read.
 
 use crate::device::read::{Arguments, Destination};
 use crate::index::advanced::Indexing;
@@ -16,7 +16,7 @@ use zarrow::{Batch, Selection};
 use zarrow_array::DecodedArray;
 use zarrow_array::allocation::{self, Grow};
 
-/// The array that an item reads from, and how its index is meant.
+/// Returns the array of an item, and its kind of indexing.
 fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
     if let Ok(array) = item.cast::<Array>() {
         return Ok((array.get(), Indexing::Plain));
@@ -24,7 +24,7 @@ fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
     let Ok(indexer) = item.cast::<Indexer>() else {
         let found = item.get_type().name()?;
         let message = format!(
-            "read_many() takes a list of (array, selection), or of arrays, where an array is a zarrow.Array or its \
+            "read_many() takes a list of (array, selection) or of arrays; an array is a zarrow.Array or its \
              oindex, vindex or blocks; found {found}"
         );
         return Err(PyTypeError::new_err(message));
@@ -33,7 +33,7 @@ fn source<'a>(item: &'a Bound<'_, PyAny>) -> PyResult<(&'a Array, Indexing)> {
     Ok((array.get(), kind))
 }
 
-/// All of each array, each in memory of its own: a list.
+/// Read all of each array, to separate memory: a list.
 #[pyfunction]
 pub fn _read_each<'py>(py: Python<'py>, arrays: Vec<Bound<'py, Array>>) -> PyResult<Bound<'py, PyList>> {
     let owned = arrays.iter().map(|array| array.get().inner());
@@ -46,7 +46,7 @@ pub fn _read_each<'py>(py: Python<'py>, arrays: Vec<Bound<'py, Array>>) -> PyRes
     list(py, decoded)
 }
 
-/// A list of what was read.
+/// Returns a list of the results.
 fn list(py: Python<'_>, decoded: Vec<DecodedArray>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for array in decoded {
@@ -72,7 +72,7 @@ pub fn read_many<'py>(
     let mut owned: Vec<(Arc<zarrow::Array>, Selection)> = Vec::new();
     for item in items.try_iter()? {
         let item = item?;
-        // An array by itself is all of it.
+        // An array without a selection means the whole array.
         let (item, index) = match item.cast::<PyTuple>() {
             Ok(_) => item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>()?,
             Err(_) => (item, PyEllipsis::get(py).to_owned().into_any()),

@@ -1,4 +1,4 @@
-//! Stores in the cloud as Python names them: by URL, with fsspec's `storage_options`.
+//! Cloud stores: by URL, with fsspec's `storage_options`.
 
 use crate::node::{remote_zip, zip_url};
 use crate::python::argument::dict;
@@ -25,7 +25,7 @@ impl CloudStore {
         Ok(CloudStore { store: Arc::new(RemoteAdapter::new(Arc::new(store))) })
     }
 
-    /// The Python side of `store`, or of the archive that it is; `None` where it is another.
+    /// Returns the Python object of `store`, or of the archive in it; `None` for other stores.
     pub fn over(store: &Arc<dyn Store>) -> Option<CloudStore> {
         if beneath(&**store).is_some() {
             return Some(CloudStore { store: Arc::clone(store) });
@@ -35,12 +35,12 @@ impl CloudStore {
         Some(CloudStore { store: Arc::new(RemoteAdapter::new(Arc::new(store))) })
     }
 
-    /// The engine's side.
+    /// Returns the engine's store.
     pub fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
     }
 
-    /// The store that a URL names; `None` where it names none in the cloud.
+    /// Opens the store named by a URL; `None` if it is not a cloud URL.
     pub fn of_url(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn Store>>> {
         let Some(url) = object.extract::<&str>().ok().filter(|text| is_cloud_url(text)) else {
             return Ok(None);
@@ -49,7 +49,7 @@ impl CloudStore {
     }
 }
 
-/// The store in the cloud that a store waits for.
+/// Returns the cloud store that a store wraps.
 pub fn beneath(store: &dyn Store) -> Option<&zarrow_cloud::CloudStore> {
     let remote: &dyn RemoteStore = store.remote()?;
     (remote as &dyn Any).downcast_ref()
@@ -109,7 +109,7 @@ impl CloudStore {
     }
 }
 
-/// The options with paths as text, which JSON has no word for.
+/// Converts paths in the options to text, for JSON.
 fn plain<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     let copy = PyDict::new(options.py());
     for (name, value) in options {
@@ -119,7 +119,7 @@ fn plain<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     Ok(copy)
 }
 
-/// The store that `store` names, with options where there are any.
+/// Return the store named by `store`, with options if there are any.
 #[pyfunction]
 pub fn _with_options<'py>(
     store: &Bound<'py, PyAny>,
@@ -136,7 +136,7 @@ pub fn _with_options<'py>(
         }
         _ if options.is_empty() => Ok(store.clone()),
         _ => Err(PyValueError::new_err(
-            "storage_options are for the URL of a store in the cloud, such as \"s3://bucket/data.zarr\": leave them \
+            "storage_options need the URL of a cloud store, such as \"s3://bucket/data.zarr\": leave them \
              out, or give such a URL",
         )),
     }

@@ -1,10 +1,11 @@
-//! Codecs that are written in Python: `zarrow.codecs.register`.
+//! Codecs written in Python: `zarrow.codecs.register`.
 //!
-//! 1. `zarrow.codecs` makes of what the user gave an object with `decode(bytes)` and `encode(bytes, dtype, shape)`, which
-//!    give bytes. It is made when an array is opened, and called from the threads of the pool with the GIL.
-//! 2. A codec gets copies: it may keep what it got, and no memory of ours is lent to it.
-//! 3. What it raised becomes the cause of a `CodecError`; Ctrl-C, `SystemExit` and `MemoryError` are raised as they are.
-//! 4. Where the GIL was let go by another library PyO3 does not know it: so [`gil::with`] takes it.
+//! 1. `zarrow.codecs` wraps the user's codec in an object with `decode(bytes)` and `encode(bytes, dtype, shape)`,
+//!    which return bytes. The object is created when an array is opened, and called from pool threads with the GIL.
+//! 2. A codec gets copies: it may keep its input, and never borrows our memory.
+//! 3. Its exceptions become the cause of a `CodecError`; Ctrl-C, `SystemExit` and `MemoryError` are raised
+//!    unchanged.
+//! 4. PyO3 does not notice if another library has released the GIL, so [`gil::with`] takes it.
 
 use crate::export::numpy;
 use crate::layout::variable::bytes_of;
@@ -18,7 +19,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use std::sync::Arc;
 use zarrow::codec::{ChunkDescription, Codec, CodecFailure, CodecKind, DecodedBytes, register};
 
-/// Register what makes a codec of a configuration under a name, from what `zarrow.codecs` has put in order.
+/// Register the factory of a codec under a name, as normalized by `zarrow.codecs`.
 #[pyfunction]
 pub fn _register_codec(py: Python<'_>, name: &str, kind: &str, make: Py<PyAny>) -> PyResult<()> {
     let kind = match kind {
@@ -39,7 +40,7 @@ pub fn _register_codec(py: Python<'_>, name: &str, kind: &str, make: Py<PyAny>) 
     registered.raise(py)
 }
 
-/// A codec, as it was configured (step 1).
+/// A configured codec (step 1).
 #[derive(Debug)]
 struct PythonCodec(KeptObject);
 
@@ -73,7 +74,7 @@ impl Codec for PythonCodec {
     }
 }
 
-/// Runs Python code for a codec; its exception is kept as it is (step 3).
+/// Runs Python code for a codec, keeping its exception (step 3).
 fn with_gil<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, CodecFailure> {
     let result = gil::with(|py| work(py).map_err(PythonFailure::new));
     match result {

@@ -1,4 +1,4 @@
-//! Creating arrays and groups: what `zarrow.creation` has put in order becomes a description, and then a node.
+//! Creation of arrays and groups from descriptions normalized by `zarrow.creation`.
 
 use crate::export::data_type;
 use crate::node::array::Array;
@@ -19,7 +19,7 @@ use zarrow::metadata::{ArrayMetadata, Attributes, ChunkKeyEncoding, CodecMetadat
 use zarrow::{ArrayBuilder, Existing, OpenOptions, Selection, Values, WriteOptions, ZarrFormat};
 use zarrow_array::DataType;
 
-/// Create an array in a store or a group, from what `zarrow.creation` has put in order.
+/// Create an array in a store or a group, from arguments normalized by `zarrow.creation`.
 #[pyfunction]
 #[pyo3(signature = (target, path, dtype, fill_value, description, *, data, parts, overwrite, durability))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords")]
@@ -35,7 +35,7 @@ pub fn _create_array<'py>(
     durability: &str,
 ) -> PyResult<Bound<'py, Array>> {
     let py = target.py();
-    // Attributes may say more than JSON does.
+    // Attributes are not limited to strict JSON.
     let description = description.copy()?;
     let attributes = description.call_method1("pop", ("attributes", py.None()))?;
     let attributes = match attributes.cast::<PyDict>() {
@@ -84,7 +84,7 @@ pub fn _create_array<'py>(
     created.and_then(|array| Array::create(py, array))
 }
 
-/// Creates an array from the parts of its elements.
+/// Creates an array from parts.
 fn created_from<'py>(
     target: &Bound<'py, PyAny>,
     path: &str,
@@ -116,12 +116,12 @@ fn created_from<'py>(
     }
 }
 
-/// Tell the shape of data as elements of a type.
+/// Return the shape of data as elements of a type.
 #[pyfunction]
 pub fn _shape_as<'py>(data: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     let py = data.py();
     let input = ArrayInput::new(data, &data_type::stored(dtype)?.dtype, array_input::CASTING, None)?;
-    // SAFETY: of these values nothing is read but their shape.
+    // SAFETY: only the shape of these values is read.
     let values = unsafe { input.values() }.raise(py)?;
     PyTuple::new(py, values.shape())
 }
@@ -154,12 +154,12 @@ pub fn _create_group<'py>(
     created.map(Group::new)
 }
 
-/// What becomes of what is there.
+/// Returns what to do with an existing node.
 pub fn existing(overwrite: bool) -> Existing {
     if overwrite { Existing::Erase } else { Existing::Refuse }
 }
 
-/// The version of the format that a number stands for.
+/// Returns the format with a version number.
 pub fn format(version: u64) -> PyResult<ZarrFormat> {
     match version {
         2 => Ok(ZarrFormat::V2),
@@ -168,7 +168,7 @@ pub fn format(version: u64) -> PyResult<ZarrFormat> {
     }
 }
 
-/// The description; a key that is not there leaves what is usual.
+/// Returns the builder for a description; missing keys mean defaults.
 fn builder(
     dtype: &Bound<'_, PyAny>,
     fill: &Bound<'_, PyAny>,
@@ -227,7 +227,7 @@ fn builder(
             Value::Null => Ok(None),
             Value::String(name) => Ok(Some(name.clone())),
             other => Err(PyValueError::new_err(format!(
-                "dimension_names has {other}, expected a str or None for each axis"
+                "dimension_names contains {other}, expected a str or None for each axis"
             ))),
         };
         builder = builder.dimension_names(names.iter().map(name).collect::<PyResult<Vec<_>>>()?);

@@ -1,9 +1,9 @@
-//! Reads and writes that an event loop awaits: the engine works, and calls back when it has ended.
+//! Reads and writes awaited by an event loop: the engine works, and calls back when it is done.
 //!
-//! 1. `_read_detached` and `_write_detached` begin and return a handle at once. No thread waits while a remote store answers.
-//! 2. When the read has ended, whichever way, the callback is called with what it gave and with its error, one of which is
-//!    `None`, by a thread of the engine that has the GIL then. Nothing writes to the memory of `out` any more.
-//! 3. Where the interpreter has ended meanwhile nobody is told, and what Python owned is left.
+//! 1. `_read_detached` and `_write_detached` return a handle at once. No thread waits while a remote store answers.
+//! 2. When the operation ends, an engine thread with the GIL calls the callback with the result and the error; one
+//!    of them is `None`. By then, the memory of `out` is not written to any more.
+//! 3. If the interpreter has ended by then, the callback is not called, and Python objects are leaked.
 
 use crate::index::advanced::Indexing;
 use crate::index::field::ElementPart;
@@ -19,19 +19,19 @@ use std::sync::Arc;
 use zarrow::{Detached, ValueSource, Values, WriteOptions};
 use zarrow_array::DecodedArray;
 
-/// A read or a write under way.
+/// A read or a write in progress.
 #[pyclass(frozen, name = "_Detached", module = "zarrow")]
 pub struct DetachedRead(pub Detached);
 
 #[pymethods]
 impl DetachedRead {
-    /// Stop it soon; it ends as interrupted, unless it has ended.
+    /// Request cancellation; unless it is done already, it soon ends as interrupted.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.0.cancel());
     }
 }
 
-/// What a read into memory of Python's keeps alive; it goes with the GIL.
+/// Owners of a read's Python memory; dropped with the GIL.
 struct Keeper(Option<(Out, Py<PyAny>)>);
 
 impl Drop for Keeper {
@@ -44,7 +44,7 @@ impl Drop for Keeper {
     }
 }
 
-/// Calls `told` with the result of a read, or with its error (step 2).
+/// Calls `told` with the result or the error of a read (step 2).
 fn tell(told: Py<PyAny>, result: zarrow::Result<Option<DecodedArray>>) {
     tell_with(told, result, |py, decoded| match decoded {
         Some(decoded) => wrap(py, decoded),
@@ -52,7 +52,7 @@ fn tell(told: Py<PyAny>, result: zarrow::Result<Option<DecodedArray>>) {
     });
 }
 
-/// Calls `told` with the object that `object` makes of a result, or with the error (step 2).
+/// Calls `told` with the error, or with the result converted by `object` (step 2).
 pub fn tell_with<T>(
     told: Py<PyAny>,
     result: zarrow::Result<T>,
@@ -75,7 +75,7 @@ pub fn tell_with<T>(
     std::mem::forget(left);
 }
 
-/// Begin to read a selection of an array, and call `told` with what it gives and the error.
+/// Begin to read a selection of an array; `told` is called with the result and the error.
 #[pyfunction]
 #[pyo3(signature = (array, selection, out, mask, told))]
 pub fn _read_detached(
@@ -94,8 +94,8 @@ pub fn _read_detached(
         let done = |read: zarrow::Result<()>| tell(told, read.map(|()| None));
         let read = match elements {
             ElementPart::Whole(array) => py.detach(|| {
-                // SAFETY: `Out` checked that the memory is writable and that elements have places of their own, and
-                // keeps it alive. That nobody else uses it meanwhile is what `out=` asks of the caller, as NumPy does.
+                // SAFETY: `Out` checked that the memory is writable and that elements do not overlap, and keeps it
+                // alive. The caller of `out=` must not use the memory during the read, as with NumPy.
                 unsafe { array.read_strided_detached(selection, strided, keeper, done) }
             }),
             ElementPart::Field(_) => Detached::spawn(
@@ -121,7 +121,7 @@ pub fn _read_detached(
     read.raise(py).map(DetachedRead)
 }
 
-/// Values of Python's that a write reads; they go with the GIL.
+/// Python values that a write reads; dropped with the GIL.
 struct HeldValues(Option<ArrayInput>);
 
 impl ValueSource for HeldValues {
@@ -143,8 +143,8 @@ impl Drop for HeldValues {
     }
 }
 
-/// Begin to write to a selection of an array of a remote store, and call `told` with `None` and the error; `None` where a thread has to
-/// do it.
+/// Begin to write to a selection of an array in a remote store; `told` is called with `None` and the error. Return
+/// `None` if the write needs a thread.
 #[pyfunction]
 #[pyo3(signature = (array, selection, value, told, *, durability = None, write_empty_chunks = false,
                     casting = "same_kind"))]

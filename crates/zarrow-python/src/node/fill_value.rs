@@ -1,4 +1,4 @@
-//! Fill values as users give them.
+//! Fill values passed by users.
 
 use crate::export::numpy;
 use crate::python::error::Raise;
@@ -8,10 +8,10 @@ use pyo3::types::{PyBytes, PyString};
 use zarrow::metadata::FillValue;
 use zarrow_array::{DataType, allocation};
 
-/// `value` as an element of `data_type`; None is what is usual: a missing element, NaT of times, else zero.
+/// Converts `value` to an element of `data_type`. None means the default: a missing element, NaT for times, else
+/// zero.
 ///
-/// NumPy says what the bytes of a value are. A number that the type cannot hold is refused, but for the digits that a
-/// floating-point number loses.
+/// NumPy converts the value to bytes. A number out of range is refused; only floating-point rounding is allowed.
 pub fn of(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<FillValue> {
     if value.is_none() {
         return Ok(FillValue::open(data_type));
@@ -38,7 +38,7 @@ fn refusal(value: &Bound<'_, PyAny>, data_type: &DataType) -> String {
     format!("fill_value is {shown}, expected a value of type {data_type}")
 }
 
-/// A copy of the bytes that `object` holds.
+/// Copies the bytes of `object`.
 pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     match object.cast::<PyBytes>() {
         Ok(bytes) => allocation::copied(bytes.as_bytes()).raise(object.py()),
@@ -46,14 +46,14 @@ pub fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     }
 }
 
-/// The bytes of one element.
+/// Returns the bytes of one element.
 fn item(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<Vec<u8>> {
     let py = value.py();
     let numpy = numpy::module(py)?;
     let dtype = numpy::dtype(py, data_type)?;
     let refused = || PyValueError::new_err(refusal(value, data_type));
     let array = numpy.call_method1("array", (value, &dtype)).map_err(|error| {
-        // NumPy's own words do not say which argument they are about.
+        // NumPy's message does not name the argument.
         let message = refusal(value, data_type);
         match () {
             () if error.is_instance_of::<PyOverflowError>(py) => PyOverflowError::new_err(message),
@@ -65,7 +65,7 @@ fn item(value: &Bound<'_, PyAny>, data_type: &DataType) -> PyResult<Vec<u8>> {
     let kind: char = dtype.getattr("kind")?.extract()?;
     let is_exact = match kind {
         'b' | 'i' | 'u' => array.eq(value)?,
-        // NumPy cuts what is too long.
+        // NumPy truncates longer text.
         'S' | 'U' => array.call_method0("item")?.eq(value)? || value.hasattr("dtype")? && array.eq(value)?,
         _ => true,
     };

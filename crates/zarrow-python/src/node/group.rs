@@ -1,4 +1,4 @@
-//! The class `Group`: a folder of arrays and groups, by name.
+//! The class `Group`: a folder of named arrays and groups.
 
 use crate::export::arrow;
 use crate::index::advanced::{self, Indexing};
@@ -38,28 +38,30 @@ pub struct Group {
     visited: Visited,
 }
 
-/// The names of a table's columns: one, or a list of them.
+/// Parses the names of a table's columns: one name, or a list.
 fn column_names(columns: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     if let Ok(name) = columns.extract::<String>() {
         return Ok(vec![name]);
     }
     columns.extract::<Vec<String>>().map_err(|_| {
         let found = columns.get_type();
-        PyTypeError::new_err(format!("columns are names of arrays, as [\"id\", \"height\"]; found {found}"))
+        PyTypeError::new_err(format!(
+            "expected columns to be names of arrays, such as [\"id\", \"height\"], got {found}"
+        ))
     })
 }
 
-/// A name, and the array or group that it names.
+/// Returns a pair of a name and its member.
 fn named(name: String, member: Bound<'_, PyAny>) -> (String, Bound<'_, PyAny>) {
     (name, member)
 }
 
-/// As [`Group::items`], of these children.
+/// Like [`Group::items`], for these children.
 pub fn items_of(py: Python<'_>, children: Members) -> PyResult<Bound<'_, PyList>> {
     members_of(py, children, |_| true, named)
 }
 
-/// A list of what `of` makes of each of these that is wanted, as [`Group::members`] says.
+/// Returns a list with the result of `of` for each wanted child, see [`Group::members`].
 fn members_of<'py, T: IntoPyObject<'py>>(
     py: Python<'py>,
     children: Members,
@@ -78,12 +80,12 @@ fn members_of<'py, T: IntoPyObject<'py>>(
 }
 
 impl Group {
-    /// The Python side of `group`.
+    /// Creates the Python object of `group`.
     pub fn new(group: zarrow::Group) -> Group {
         Group { group: Current::new(group), visited: Visited::default() }
     }
 
-    /// Changes the group, which this object stands for then as it is after it.
+    /// Changes the group. Afterwards this object has the new state.
     pub fn change<T: Send>(
         &self,
         py: Python<'_>,
@@ -95,12 +97,12 @@ impl Group {
         result
     }
 
-    /// The group as it is now.
+    /// Returns the current state of the group.
     pub fn inner(&self) -> Arc<zarrow::Group> {
         self.group.get()
     }
 
-    /// The group as it is after all changes that this process has made to consolidated metadata.
+    /// Returns the group with all changes that this process has made to consolidated metadata.
     fn latest(&self, py: Python<'_>) -> PyResult<Arc<zarrow::Group>> {
         let group = self.inner();
         match waiting(py, || group.changed())? {
@@ -112,8 +114,8 @@ impl Group {
         }
     }
 
-    /// A list of what `of` makes of each member that is wanted, with its name. One that cannot be opened is left out, and
-    /// a warning says why.
+    /// Returns a list with the result of `of` for each wanted member and its name. Members that cannot be opened
+    /// are skipped with a warning.
     fn members<'py, T: IntoPyObject<'py>>(
         &self,
         py: Python<'py>,
@@ -149,7 +151,7 @@ impl Group {
         waiting(py, || tree::render(&group, depth))
     }
 
-    /// The members; where they cannot be listed, why.
+    /// Draws the members, or the reason why they cannot be listed.
     fn members_drawn(&self, py: Python<'_>) -> PyResult<String> {
         let group = self.latest(py)?;
         waiting(py, || match tree::render_members(&group) {
@@ -195,7 +197,7 @@ impl Group {
         #[pyo3(from_py_with = flag)] overwrite: bool,
     ) -> PyResult<Group> {
         let attributes = match attributes {
-            // Any mapping becomes a dict.
+            // Any mapping is converted to a dict.
             Some(given) => {
                 json::attributes(slf.py().get_type::<PyDict>().call1((given,))?.cast::<PyDict>()?)?
             }
@@ -219,7 +221,7 @@ impl Group {
                 .change(py, |group, _| group.create_group(path, Attributes::default(), existing(overwrite)))
             {
                 Ok(group) => return Ok(Bound::new(py, Group::new(group))?.into_any()),
-                // Another has created it since.
+                // It was created concurrently.
                 Err(_) if !overwrite && slf.get().has(py, path)? => {}
                 Err(error) => return Err(error),
             }
@@ -254,7 +256,7 @@ impl Group {
         if self.has(py, &path)? { self.member(py, &path).map(Some) } else { Ok(default) }
     }
 
-    /// The names that a notebook offers between brackets.
+    /// Return the names that a notebook completes between brackets.
     fn _ipython_key_completions_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keys(py)
     }
@@ -270,7 +272,7 @@ impl Group {
         Group::new((*self.inner()).clone())
     }
 
-    /// Whether both are the group at one path of one store.
+    /// Return whether both are the group at the same path of the same store.
     fn __richcmp__(slf: &Bound<'_, Group>, other: &Bound<'_, Group>, operation: CompareOp) -> Py<PyAny> {
         let (group, other) = (slf.get().inner(), other.get().inner());
         let own = Origin::new(group.store(), group.path());
@@ -285,7 +287,7 @@ impl Group {
     }
 
     fn __contains__(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // As in a dict, a key of another type is simply not in the group.
+        // As in a dict, a key of another type is simply missing.
         path.extract::<NodePath>().map_or(Ok(false), |path| self.has(py, &path))
     }
 
@@ -386,22 +388,22 @@ impl Group {
         attributes::live(slf.as_any())?.call_method1("put", (attributes,)).map(drop)
     }
 
-    /// The attributes as this object knows them, as a new dict.
+    /// Return this object's state of the attributes, as a new dict.
     fn _attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::of_attributes(py, self.latest(py)?.attributes())
     }
 
-    /// Whether nothing can be written.
+    /// Return whether the group is read-only.
     fn _is_read_only(&self) -> bool {
         self.inner().store().writer().is_none()
     }
 
-    /// Whether answers of the store take long.
+    /// Return whether the store is remote.
     fn _is_remote(&self) -> bool {
         self.inner().store().remote().is_some()
     }
 
-    /// Change the attributes, and know them as they are stored then.
+    /// Change the attributes, and update this object's state of them.
     fn _change_attributes(&self, how: &str, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let change = attributes::change(how, attributes)?;
         self.change(attributes.py(), |group, _| group.change_attributes(&change))
@@ -446,7 +448,7 @@ impl Group {
     }
 }
 
-/// What to type for a group that `read` does not take, by the encoding that AnnData gave it.
+/// Returns the message for a group that `read` does not accept, depending on its AnnData encoding.
 fn not_an_array(group: &zarrow::Group) -> ErrorKind {
     let attributes = group.attributes();
     let encoding = attributes.get("encoding-type").and_then(serde_json::Value::as_str);

@@ -1,22 +1,22 @@
-//! A loop over the names of a group.
+//! Iteration over the names of a group.
 //!
 //! 1. The loop begins with one listing, which reads the documents of all members.
-//! 2. While the body of the loop runs for a name, `group[name]` gives the member as the listing read it, once, without another
-//!    request. So `for name in group: group[name]` sees what `group.items()` sees.
-//! 3. Everything else reads the documents again: another name, the same name a second time, a name after the loop, and any name
-//!    after this process has changed a document.
+//! 2. While the loop body runs for a name, `group[name]` returns the member from the listing once, without another
+//!    request. So `for name in group: group[name]` sees the same state as `group.items()`.
+//! 3. Everything else reads the documents again: another name, the same name a second time, a name after the loop,
+//!    and any name after this process has changed a document.
 
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zarrow::{Members, Node};
 use zarrow_array::fork::Mutex;
 
-/// The member that a loop visits now, until somebody takes it.
+/// The member that a loop currently visits, until it is taken.
 #[derive(Clone, Default)]
 pub struct Visited(Arc<Mutex<Option<(String, Node)>>>);
 
 impl Visited {
-    /// Returns the member of this name, if a loop visits it now.
+    /// Returns the member of this name, if a loop currently visits it.
     pub fn take(&self, name: &str) -> Option<Node> {
         let mut visited = self.0.lock();
         let taken = visited.take_if(|(visited, _)| visited == name);
@@ -30,7 +30,7 @@ impl Visited {
     }
 }
 
-/// The iterator over a group.
+/// Iterator over the names of a group.
 #[pyclass(frozen, name = "_GroupIterator", module = "zarrow")]
 pub struct GroupIterator {
     members: Mutex<std::vec::IntoIter<(String, zarrow::Result<Node>)>>,

@@ -1,4 +1,4 @@
-//! The class `Indexer`: an array whose index arrays go together in one way, `oindex`, `vindex` and `blocks`.
+//! The class `Indexer`: an array with one kind of indexing, `oindex`, `vindex` or `blocks`.
 
 use crate::device::read::{Arguments, Destination};
 use crate::index::advanced::Indexing;
@@ -18,17 +18,17 @@ pub struct Indexer {
 }
 
 impl Indexer {
-    /// The indexer of this kind of `array`.
+    /// Creates the indexer of this kind for `array`.
     pub fn new(array: &Bound<'_, Array>, kind: Indexing) -> Indexer {
         Indexer { array: array.clone().unbind(), kind }
     }
 
-    /// The array, and how it is indexed.
+    /// Returns the array and its kind of indexing.
     pub fn of(&self) -> (&Py<Array>, Indexing) {
         (&self.array, self.kind)
     }
 
-    /// What an Array calls it.
+    /// Returns the name of the attribute of an Array.
     fn name(&self) -> &'static str {
         match self.kind {
             Indexing::Orthogonal => "oindex",

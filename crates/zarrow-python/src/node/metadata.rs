@@ -1,4 +1,4 @@
-//! Metadata of the engine as Python objects.
+//! Conversion of metadata to Python objects.
 
 use crate::export::numpy;
 use crate::python::error::Raise;
@@ -7,7 +7,7 @@ use pyo3::types::PyString;
 use zarrow::metadata::{FillValue, ZarrFormat};
 use zarrow_array::{Buffer, DataType, Tensor};
 
-/// The number of a format version.
+/// Returns the number of a format version.
 pub fn version(format: ZarrFormat) -> u8 {
     match format {
         ZarrFormat::V2 => 2,
@@ -15,7 +15,7 @@ pub fn version(format: ZarrFormat) -> u8 {
     }
 }
 
-/// A fill value of `data_type`: a NumPy scalar, `str`, `bytes`, or `None` for a missing one.
+/// Converts a fill value of `data_type` to a NumPy scalar, `str`, `bytes`, or `None` for a missing element.
 pub fn fill_value<'py>(
     py: Python<'py>,
     value: &FillValue,

@@ -1,4 +1,4 @@
-//! The argument `mask`: which values mean that an element is missing.
+//! The argument `mask`: values that mark missing elements.
 
 use crate::export::numpy;
 use crate::node::fill_value;
@@ -12,7 +12,7 @@ use zarrow::metadata::ArrayMetadata;
 use zarrow_array::allocation::{self, Grow};
 use zarrow_array::{DataType, Number};
 
-/// The values that `mask` stands for: `"cf"`, `"fill"`, a value, or a list or NumPy array of values.
+/// Parses `mask`: `"cf"`, `"fill"`, a value, or a list or NumPy array of values.
 pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<MissingValues> {
     let py = mask.py();
     let given = match mask.extract::<&str>() {
@@ -36,7 +36,7 @@ pub fn values(metadata: &ArrayMetadata, mask: &Bound<'_, PyAny>) -> PyResult<Mis
     given.raise(py)
 }
 
-/// The choice that `mask` makes for every array by itself: `"cf"`, `"fill"` or nothing.
+/// Parses a `mask` that applies to several arrays: `"cf"`, `"fill"` or None.
 pub fn choice(mask: Option<&str>) -> PyResult<Option<MaskChoice>> {
     match mask {
         None => Ok(None),
@@ -48,7 +48,7 @@ pub fn choice(mask: Option<&str>) -> PyResult<Option<MaskChoice>> {
     }
 }
 
-/// The bytes of an element that is `value`, as they lie in memory.
+/// Returns the in-memory bytes of an element with this `value`.
 fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
     let py = value.py();
     let refused = |wanted: &str| {
@@ -68,7 +68,7 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
             Ok(_) => return fill_value::bytes(value),
             Err(_) => return refused("bytes"),
         },
-        // NumPy would read a number from it.
+        // NumPy would parse it as a number.
         DataType::Number(_) if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() => {
             return refused("'cf', 'fill' or a value");
         }
@@ -78,7 +78,7 @@ fn bytes(value: &Bound<'_, PyAny>, element: &DataType) -> PyResult<Vec<u8>> {
         .getattr("array")?
         .call1((PyList::new(py, [value])?, numpy::dtype(py, element)?))?;
     let kind: String = made.getattr("dtype")?.getattr("kind")?.extract()?;
-    // Floats are rounded to those of the type; what else NumPy changes would be another value.
+    // Floats are rounded to the type; any other change by NumPy would give another value.
     let exact = "biuUS".contains(&kind);
     if exact && !made.call_method0("item")?.eq(value)? {
         return Err(PyValueError::new_err(format!("mask is {value}, expected a value of type {element}")));

@@ -1,4 +1,4 @@
-//! Paths of nodes as Python gives them.
+//! Paths of nodes passed from Python.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyInt, PyList, PyTuple};
 use std::ops::Deref;
 
-/// The path of an array or a group in a store; anything but a str is refused with what to give instead.
+/// The path of an array or a group in a store. Anything but a str is refused with advice.
 pub struct NodePath(PyBackedStr);
 
 impl Deref for NodePath {
@@ -26,10 +26,10 @@ impl<'py> FromPyObject<'_, 'py> for NodePath {
         }
         let instead = match () {
             () if object.is_instance_of::<PyList>() => {
-                ": several arrays are read by group.to_arrow([\"a\", \"b\"])"
+                ": use group.to_arrow([\"a\", \"b\"]) to read several arrays"
             }
             () if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyInt>() => {
-                ": a shape goes by name, as shape=(3,), and an index behind an array, as group[\"rain\"][0]"
+                ": pass a shape by keyword, as shape=(3,), and index the array, as group[\"rain\"][0]"
             }
             () => "",
         };

@@ -1,4 +1,4 @@
-//! Where a path or URL becomes an array or a group, and how many threads read it.
+//! Opening of paths and URLs, and the number of threads.
 
 use crate::node::array::Array;
 use crate::node::detached::{DetachedRead, tell_with};
@@ -83,8 +83,8 @@ pub fn open<'py>(
     of_format(opened, zarr_format).and_then(|opened| node(py, opened))
 }
 
-/// Begins to open a node as `open` does, and calls `told` with it or with the error. Returns None, and begins nothing, where
-/// that needs a thread: for a local store, an archive, or another mode than "r" and "r+".
+/// Begin to open a node as `open` does; `told` is called with the node or the error. Return None, without
+/// beginning, if this needs a thread: for a local store, an archive, or a mode other than "r" and "r+".
 #[pyfunction]
 #[pyo3(signature = (store, path, told, *, mode = "r+", zarr_format = None, storage_options = None, cache_bytes = 0,
                     limits = None, durability = "none", **options))]
@@ -149,7 +149,7 @@ fn expect_format(store: &dyn Store, path: &str, zarr_format: Option<ZarrFormat>)
     }
 }
 
-/// The node, if it is of the version that the caller asked for.
+/// Returns the node, if it has the version that the caller asked for.
 fn of_format(opened: Node, zarr_format: Option<ZarrFormat>) -> PyResult<Node> {
     let found = match &opened {
         Node::Array(array) => array.metadata().zarr_format,
@@ -157,14 +157,13 @@ fn of_format(opened: Node, zarr_format: Option<ZarrFormat>) -> PyResult<Node> {
     };
     if let Some(asked) = zarr_format.filter(|asked| *asked != found) {
         let (asked, found) = (metadata::version(asked), metadata::version(found));
-        let message =
-            format!("version {found} of Zarr is stored there, not version {asked}: leave zarr_format out");
+        let message = format!("the stored node has zarr_format {found}, not {asked}: leave zarr_format out");
         return Err(PyValueError::new_err(message));
     }
     Ok(opened)
 }
 
-/// Opens to read, and gives what is directly below a group as pairs of name and node, None below an array.
+/// Open for reading, and return the children of a group as pairs of name and node; None for an array.
 #[pyfunction]
 pub fn _open_members<'py>(
     store: &Bound<'py, PyAny>,
@@ -186,20 +185,20 @@ pub fn _open_members<'py>(
     Ok((node(py, opened)?, members))
 }
 
-/// Where other libraries have the mode, the path of a node is here.
+/// In other libraries the second argument is the mode; here it is the path of a node.
 fn with_mode_named(error: zarrow::Error, path: &str) -> zarrow::Error {
     match error.kind() {
         ErrorKind::NotFound if MODES.contains(&path) => error.with_hint(format!(
-            "no array or group has the path {path:?}; the mode goes by its name, mode={path:?}"
+            "no array or group has the path {path:?}; to set the mode, pass mode={path:?}"
         )),
         _ => error,
     }
 }
 
-/// What other libraries call the ways to open a store: all but the last are taken.
+/// Open modes of other libraries; all but the last are supported.
 const MODES: [&str; 7] = ["r", "r+", "a", "w", "w-", "x", "rb"];
 
-/// The limits that a `zarrow.DecodeLimits` sets; None leaves one as it is.
+/// Returns the limits set by a `zarrow.DecodeLimits`; None means the default.
 fn decode_limits(limits: &Bound<'_, PyAny>) -> PyResult<DecodeLimits> {
     let get = |name: &str| match limits.getattr(name) {
         Ok(limit) => limit.extract::<Option<u64>>(),
@@ -229,7 +228,7 @@ pub fn set_num_threads(count: i64) -> PyResult<()> {
     Ok(())
 }
 
-/// Warns of a number of threads in the environment that is none.
+/// Warns about an invalid number of threads in the environment.
 pub fn check_environment(py: Python<'_>) -> PyResult<()> {
     const NAME: &str = "ZARROW_NUM_THREADS";
     let Some(value) = std::env::var_os(NAME) else { return Ok(()) };
@@ -248,7 +247,7 @@ pub fn num_threads() -> usize {
     zarrow::num_threads()
 }
 
-/// The Python object of a node.
+/// Returns the Python object of a node.
 pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
     Ok(match node {
         Node::Array(array) => {
@@ -259,7 +258,7 @@ pub fn node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Warns of a null fill value in version 3, which leaves missing chunks undefined.
+/// Warns about a null fill value in version 3, which leaves missing chunks undefined.
 fn warn_of_null_fill(py: Python<'_>, array: &zarrow::Array) -> PyResult<()> {
     let metadata = array.metadata();
     if metadata.has_fill_value || metadata.zarr_format == ZarrFormat::V2 {

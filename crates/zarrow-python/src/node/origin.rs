@@ -1,8 +1,8 @@
-//! Where an Array or a Group comes from: what it is pickled as, and what it is compared by.
+//! Origin of an Array or a Group, for pickling and comparison.
 //!
-//! It is pickled as the arguments of `zarrow.open` that give it again: a folder or a zip archive by its absolute path, a
-//! store or an archive in the cloud by its URL and options, a store in memory with all of its values, a store of Python's by
-//! itself. Two are the same where they have one path in one store, however each was opened.
+//! It is pickled as arguments of `zarrow.open`: a folder or a zip archive by its absolute path, a cloud store or an
+//! archive in it by its URL and options, a memory store with all of its values, a Python store as itself. Two nodes
+//! are equal if they have the same path in the same store, however they were opened.
 
 use crate::node::array_input;
 use crate::node::cloud_store::{self, CloudStore};
@@ -20,29 +20,29 @@ use std::sync::Arc;
 use zarrow::store::{FilesystemStore, ReadOnlyStore, Store, ZipStore};
 use zarrow::{DecodeLimits, OpenOptions};
 
-/// A node's place in its store.
+/// A node's path in its store.
 #[derive(PartialEq, Eq, Hash)]
 pub struct Origin<'a> {
     store: Identity<'a>,
     path: &'a str,
 }
 
-/// What tells one store from another.
+/// Identity of a store.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity<'a> {
     Folder(&'a Path),
-    /// The URL of a store in the cloud, and its options as JSON.
+    /// URL of a cloud store, and its options as JSON.
     Cloud(Cow<'a, str>, String),
     /// A folder in a zip archive.
     Archive(&'a Path, &'a str),
-    /// The address of the object that a store of Python's is, kept by whoever compares.
+    /// Address of a Python store's object; the code that compares keeps it alive.
     Object(usize),
-    /// The address of a store that is kept in memory by whoever compares.
+    /// Address of a memory store; the code that compares keeps it alive.
     Memory(usize),
 }
 
 impl<'a> Origin<'a> {
-    /// The origin of the node at `path` of `store`.
+    /// Creates the origin of the node at `path` of `store`.
     pub fn new(store: &'a Arc<dyn Store>, path: &'a str) -> Origin<'a> {
         let store = beneath(store);
         let any = as_any(store);
@@ -61,7 +61,7 @@ impl<'a> Origin<'a> {
         Origin { store, path }
     }
 
-    /// What Python's `==` and `!=` give of two; they have no order.
+    /// Returns the result of Python's `==` or `!=`; there is no order.
     pub fn compare(&self, py: Python<'_>, other: &Origin<'_>, operation: CompareOp) -> Py<PyAny> {
         let holds = match operation {
             CompareOp::Eq => self == other,
@@ -72,10 +72,10 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// What makes an object anew when it is unpickled: a function, and its arguments.
+/// A reduced object for pickling: a function and its arguments.
 pub type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
 
-/// What makes the node anew.
+/// Returns the function and arguments that recreate the node.
 pub fn reduce<'py>(
     py: Python<'py>,
     store: &Arc<dyn Store>,
@@ -103,7 +103,7 @@ pub fn reduce<'py>(
     Ok((import(py, "zarrow.pickling")?.getattr("load_node")?, arguments))
 }
 
-/// The `zarrow.DecodeLimits` of these limits; None where they are the usual ones.
+/// Returns the `zarrow.DecodeLimits` of these limits; None for the defaults.
 fn limits<'py>(py: Python<'py>, limits: &DecodeLimits) -> PyResult<Option<Bound<'py, PyAny>>> {
     if *limits == DecodeLimits::default() {
         return Ok(None);
@@ -118,7 +118,7 @@ fn limits<'py>(py: Python<'py>, limits: &DecodeLimits) -> PyResult<Option<Bound<
     import(py, "zarrow.limits")?.getattr("DecodeLimits")?.call((), Some(&set.into_py_dict(py)?)).map(Some)
 }
 
-/// The store that a store which is only read is of.
+/// Returns the store inside read-only wrappers.
 fn beneath(store: &Arc<dyn Store>) -> &Arc<dyn Store> {
     as_any(store).downcast_ref::<ReadOnlyStore>().map_or(store, |store| beneath(store.inner()))
 }

@@ -1,6 +1,6 @@
-//! Memory of another library's array, to be filled: `out=`.
+//! The argument `out=`: another library's array to fill.
 //!
-//! Shape and type must be those of the result, the memory writable, and each element's own.
+//! Its shape and type must be those of the result; its memory must be writable, without overlapping elements.
 
 use crate::export::{data_type, numpy};
 use crate::import;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use zarrow::Strided;
 use zarrow_array::{DataType, SharedTensor};
 
-/// Where to write, and what keeps that memory alive while it is written.
+/// Target memory and its owner.
 pub struct Out {
     /// The memory.
     pub strided: Strided,
@@ -18,7 +18,7 @@ pub struct Out {
 }
 
 impl Out {
-    /// The memory of `object`, for a result of this type and shape.
+    /// Returns the memory of `object`, for a result of this type and shape.
     pub fn new(object: &Bound<'_, PyAny>, dtype: &DataType, shape: &[u64]) -> PyResult<Out> {
         let py = object.py();
         if dtype.item_size().is_none() || matches!(dtype, DataType::Optional(_)) {
@@ -26,28 +26,28 @@ impl Out {
         }
         let tensor = import::tensor(object).map_err(|error| named(py, error, object))?;
         if tensor.is_read_only() {
-            return Err(exchange(py, "read_only", "out is read-only, or does not say that it is writable"));
+            return Err(exchange(py, "read_only", "out is read-only, or does not declare itself writable"));
         }
         if tensor.dtype() != dtype && !is_same_to_numpy(py, tensor.dtype(), dtype)? {
             let message = format!(
-                "out is of {}, expected {dtype}, which the array is of: read without out=, and call .astype()",
+                "out has type {}, but the array has type {dtype}: read without out=, and call .astype()",
                 tensor.dtype()
             );
             return Err(data_type_error(py, message));
         }
         let extents: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         if extents != shape {
-            let message = format!("out has shape {extents:?}, expected that of the selection, {shape:?}");
+            let message = format!("out has shape {extents:?}, but the selection has shape {shape:?}");
             return Err(PyValueError::new_err(message));
         }
         Ok(Out { strided: strided(&tensor)?, _tensor: tensor })
     }
 }
 
-/// What is wrong with memory that is no tensor, with the name of the argument.
+/// Adds the name of the argument to the error of unsuitable memory.
 fn named(py: Python<'_>, error: PyErr, object: &Bound<'_, PyAny>) -> PyErr {
     if !error.get_type(py).is(py.get_type::<PyTypeError>()) {
-        // One of ours, which says store and kind.
+        // One of our exceptions, with store and kind.
         return match error.value(py).call_method1("add_note", ("while processing 'out'",)) {
             Ok(_) => error,
             Err(other) => other,
@@ -55,13 +55,13 @@ fn named(py: Python<'_>, error: PyErr, object: &Bound<'_, PyAny>) -> PyErr {
     }
     let kind = object.get_type();
     let message = format!(
-        "out is {kind}, expected an array whose memory can be written: of NumPy, PyTorch, or anything that exposes a \
+        "out is {kind}, expected an array with writable memory: from NumPy, PyTorch, or anything that exposes a \
          buffer, DLPack or __array_interface__"
     );
     PyTypeError::new_err(message)
 }
 
-/// Whether `found` is the structure that NumPy has for `dtype`, a complex number that neither NumPy nor `ml_dtypes` knows.
+/// Returns whether `found` is NumPy's structure for a complex number `dtype` unknown to NumPy and `ml_dtypes`.
 fn is_same_to_numpy(py: Python<'_>, found: &DataType, dtype: &DataType) -> PyResult<bool> {
     if !matches!((found, dtype), (DataType::Struct(_), DataType::Number(_))) {
         return Ok(false);
@@ -70,10 +70,12 @@ fn is_same_to_numpy(py: Python<'_>, found: &DataType, dtype: &DataType) -> PyRes
     Ok(element.is_some_and(|element| element.dtype == *found))
 }
 
-/// The elements, which must not overlap, from the lowest address on.
+/// Returns the elements, which must not overlap, from the lowest address on.
 fn strided(tensor: &SharedTensor) -> PyResult<Strided> {
     let overlap = || {
-        PyValueError::new_err("elements of out overlap, as in a broadcast view: each needs memory of its own")
+        PyValueError::new_err(
+            "elements of out overlap, as in a broadcast view: pass an array without overlap",
+        )
     };
     let item_size = tensor.item_size() as isize;
     let strides: Option<Vec<isize>> =
@@ -92,7 +94,7 @@ fn strided(tensor: &SharedTensor) -> PyResult<Strided> {
     axes.sort_by_key(|(stride, _)| stride.unsigned_abs());
     let (mut low, mut span) = (0isize, item_size);
     for (stride, gaps) in axes {
-        // Each axis steps over all that the axes before it reach.
+        // Each axis must step over the whole span of the faster axes.
         if (stride.unsigned_abs() as isize) < span {
             return Err(overlap());
         }

@@ -1,7 +1,7 @@
-//! Zip archives in the cloud as Python names them: by a URL whose path ends in `.zip`.
+//! Zip archives in cloud stores: URLs with a path ending in `.zip`.
 //!
-//! 1. The archive is one value of the store in the cloud that its folder is. Where there is no such value, the URL names a
-//!    store like any other.
+//! 1. The archive is a value of the cloud store of its folder. If there is no such value, the URL names an ordinary
+//!    store.
 //! 2. It is pickled and compared by its URL and the options of its store.
 
 use crate::node::cloud_store::beneath;
@@ -13,10 +13,10 @@ use zarrow::store::remote::{RemoteAdapter, RemoteStore};
 use zarrow::store::{RemoteZip, Store};
 use zarrow_cloud::{CloudStore, StorageOptions};
 
-/// The archive that the URL of `store` names, or `store` (step 1).
+/// Returns the archive at the URL of `store`, or `store` itself (step 1).
 ///
 /// # Errors
-/// As [`RemoteZip::open`].
+/// See [`RemoteZip::open`].
 pub fn open(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
     let Some((archive, key)) = archive_of(&*store)? else { return Ok(store) };
     match RemoteZip::open(Arc::new(archive), &key) {
@@ -26,10 +26,10 @@ pub fn open(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
     }
 }
 
-/// The store for a node that is to be made: archives are only read.
+/// Returns the store for a new node; archives are read-only.
 ///
 /// # Errors
-/// As [`open`], and [`ErrorKind::Unsupported`] where there is no archive.
+/// See [`open`]; [`ErrorKind::Unsupported`] if the URL names an archive.
 pub fn create(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
     if archive_of(&*store)?.is_none() {
         return Ok(store);
@@ -38,17 +38,18 @@ pub fn create(store: Arc<dyn Store>) -> zarrow::Result<Arc<dyn Store>> {
     if beneath(&*archive).is_none() {
         return Ok(archive);
     }
-    let error = zarrow::Error::from(ErrorKind::Unsupported("zip archives are read, and not written".into()));
+    let error = zarrow::Error::from(ErrorKind::Unsupported("zip archives are read-only".into()));
     let hint = "write a folder, pack it by shutil.make_archive(name, \"zip\", folder), and upload it";
     Err(error.in_array(archive.name(), "").with_hint(hint))
 }
 
-/// Whether the URL of `store` has the name of an archive.
+/// Returns whether the URL of `store` is named like an archive.
 pub fn is_archive(store: &dyn Store) -> bool {
     beneath(store).is_some_and(|cloud| split(cloud.url()).is_some())
 }
 
-/// The store of the folder that an archive is in, and its key there, where the URL of `store` is named so.
+/// Returns the store of an archive's folder and the archive's key in it, if the URL of `store` is named like an
+/// archive.
 fn archive_of(store: &dyn Store) -> zarrow::Result<Option<(CloudStore, String)>> {
     let Some(cloud) = beneath(store) else { return Ok(None) };
     let Some((folder, key)) = split(cloud.url()) else { return Ok(None) };
@@ -56,7 +57,7 @@ fn archive_of(store: &dyn Store) -> zarrow::Result<Option<(CloudStore, String)>>
     Ok(Some((folder.with_policy(cloud.transport_policy()), key)))
 }
 
-/// The URL and the options of an archive in the cloud (step 2).
+/// Returns the URL and the options of an archive in a cloud store (step 2).
 pub fn source(store: &dyn Store) -> Option<(String, StorageOptions)> {
     let remote: &dyn RemoteStore = store.remote()?;
     let (folder, key) = (remote as &dyn Any).downcast_ref::<RemoteZip>()?.archive();
@@ -64,24 +65,24 @@ pub fn source(store: &dyn Store) -> Option<(String, StorageOptions)> {
     Some((joined(folder.url(), key), folder.options().clone()))
 }
 
-/// The URL of the folder that an archive is in, and the archive's name; `None` for a URL that is not named so.
+/// Splits a URL into the archive's folder and name; `None` for other names.
 fn split(url: &str) -> Option<(String, String)> {
     let (path, query) = parts(url);
     let (folder, key) = path.rsplit_once('/')?;
     let is_archive =
         Path::new(key).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
-    // A bucket may be called so, or a host.
+    // A bucket or a host may have such a name.
     (is_archive && folder.split_once("://")?.1.contains(|c: char| c != '/'))
         .then(|| (format!("{folder}/{query}"), key.to_owned()))
 }
 
-/// The URL of an archive in a folder: what [`split`] takes apart.
+/// Returns the URL of an archive in a folder, the inverse of [`split`].
 fn joined(folder: &str, key: &str) -> String {
     let (path, query) = parts(folder);
     format!("{}/{key}{query}", path.trim_end_matches('/'))
 }
 
-/// A URL without its query, and the query with its sign. Only URLs of web servers have one.
+/// Splits off the query of a URL, including `?`. Only http URLs have one.
 fn parts(url: &str) -> (&str, &str) {
     let is_web = url.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     url.split_at(if is_web { url.find('?').unwrap_or(url.len()) } else { url.len() })

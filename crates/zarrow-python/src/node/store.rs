@@ -1,4 +1,4 @@
-//! Stores as Python names them: a folder, a URL, or a store object.
+//! Stores passed from Python: a folder, a URL, or a store object.
 
 use crate::node::cloud_store::CloudStore;
 use crate::node::remote_zip;
@@ -21,16 +21,16 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// The Python side of `store`, which has to be one in memory.
+    /// Returns the Python object of `store`, which must be a memory store.
     pub fn over(store: &Arc<dyn Store>) -> PyResult<MemoryStore> {
         let store: Arc<dyn Any + Send + Sync> = Arc::clone(store) as Arc<dyn Any + Send + Sync>;
         match store.downcast() {
             Ok(store) => Ok(MemoryStore { store }),
-            Err(_) => Err(PyTypeError::new_err("only folders and stores in memory can be pickled")),
+            Err(_) => Err(PyTypeError::new_err("only folders and memory stores can be pickled")),
         }
     }
 
-    /// The keys below `prefix`, and their bytes.
+    /// Collects the keys below `prefix` and their bytes.
     fn collect<'py>(&self, py: Python<'py>, prefix: &str, dict: &Bound<'py, PyDict>) -> PyResult<()> {
         for name in self.store.list(prefix).raise(py)? {
             let key = join(prefix, &name);
@@ -80,20 +80,20 @@ impl MemoryStore {
     }
 }
 
-/// A store that is named, but need not exist.
+/// A named store; it may not exist yet.
 pub enum StoreLocation {
     /// A folder, or a zip archive.
     Folder(PathBuf),
     /// A zip archive, or a folder in it.
     Archive(ZipUrl),
-    /// A store that is there.
+    /// An existing store.
     Store(Arc<dyn Store>),
-    /// One of these that must not be written to.
+    /// A location that must not be written to.
     ReadOnly(Box<StoreLocation>),
 }
 
 impl StoreLocation {
-    /// What `object` names.
+    /// Parses `object`.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
         if let Ok(memory) = object.cast::<MemoryStore>() {
             return Ok(StoreLocation::Store(Arc::clone(&memory.get().store) as Arc<dyn Store>));
@@ -119,7 +119,7 @@ impl StoreLocation {
         }
     }
 
-    /// What an object that is no path names: a store of another library, or a mapping.
+    /// Resolves an object that is not a path: a store of another library, or a mapping.
     fn of_object(object: &Bound<'_, PyAny>) -> PyResult<StoreLocation> {
         let resolve = import(object.py(), "zarrow.store_objects")?.getattr("resolve")?;
         let Some((found, is_read_only)) =
@@ -134,7 +134,7 @@ impl StoreLocation {
         Ok(if is_read_only { StoreLocation::ReadOnly(Box::new(location)) } else { location })
     }
 
-    /// The store, which has to be there.
+    /// Opens an existing store.
     pub fn open(self) -> zarrow::Result<Arc<dyn Store>> {
         match self {
             StoreLocation::Folder(folder) => open_path(folder),
@@ -144,7 +144,7 @@ impl StoreLocation {
         }
     }
 
-    /// Returns the store if it answers by completion. An archive does not: opening it reads its directory.
+    /// Returns the store if it is asynchronous. An archive is not: opening it reads its directory.
     pub fn into_remote(self) -> Option<Arc<dyn Store>> {
         match self {
             StoreLocation::Store(store) => {
@@ -157,7 +157,7 @@ impl StoreLocation {
         }
     }
 
-    /// The store, which is made where it is not there, for a node at `path`.
+    /// Opens the store for a node at `path`, creating it if necessary.
     pub fn create(self, path: &str) -> zarrow::Result<Arc<dyn Store>> {
         match self {
             StoreLocation::Folder(folder) if zip_url::is_named_so(&folder) && !folder.is_dir() => {
@@ -165,7 +165,7 @@ impl StoreLocation {
             }
             StoreLocation::Archive(archive) => archive.create(),
             StoreLocation::Folder(folder) => {
-                // A path that is refused makes no folder.
+                // A refused path must not create a folder.
                 zarrow::new_path(path)
                     .map_err(|error| error.in_array(&folder.display().to_string(), path))?;
                 Ok(Arc::new(FilesystemStore::create(folder)?))
@@ -176,7 +176,7 @@ impl StoreLocation {
     }
 }
 
-/// The error of what is no store.
+/// Returns the error for an object that is not a store.
 fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
     let found = store.get_type();
     let found = found.fully_qualified_name().map_or_else(|_| String::from("?"), |name| name.to_string());
@@ -187,7 +187,7 @@ fn unknown(store: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// The path that an object is.
+/// Returns the path of an object.
 fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     let path: PathBuf = object.extract().attempt(object.py())?.ok_or_else(|| unknown(object))?;
     if !object.is_instance_of::<PyString>()
@@ -201,7 +201,7 @@ fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     Ok(path)
 }
 
-/// The URL that a path was before pathlib took one of two slashes away.
+/// Returns the original URL of a path, if pathlib removed one of its two slashes.
 fn url_of_path(path: &Path) -> Option<String> {
     let (scheme, rest) = path.to_str()?.split_once(":/")?;
     let url = format!("{scheme}://{}", rest.trim_start_matches('/'));
@@ -209,7 +209,7 @@ fn url_of_path(path: &Path) -> Option<String> {
     (is_url && !path.exists()).then_some(url)
 }
 
-/// The folder that a text names: a path, or a `file://` URL.
+/// Returns the folder named by a path or a `file://` URL.
 fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     let py = store.py();
     let Some((scheme, rest)) = store.extract::<&str>().ok().and_then(|text| text.split_once("://")) else {
@@ -218,7 +218,7 @@ fn folder(store: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     path_of_url(py, scheme, rest)
 }
 
-/// The path that a `file://` URL names.
+/// Returns the path of a `file://` URL.
 pub fn path_of_url(py: Python<'_>, scheme: &str, rest: &str) -> PyResult<PathBuf> {
     if !scheme.eq_ignore_ascii_case("file") {
         let message = format!(

@@ -1,4 +1,4 @@
-//! A hierarchy as a drawing.
+//! Drawing of a hierarchy.
 
 use crate::python::summary::{Summary, tuple};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zarrow::{Array, Group, Node, open_with, visible};
 use zarrow_array::allocation::no_memory;
 
-/// How deep a drawing goes where nothing is said: links that lead back up would never end.
+/// Default depth limit: links to a parent would never end.
 const DEEPEST: usize = 64;
 
 #[doc = help!("Tree")]
@@ -17,7 +17,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree of a finished drawing.
+    /// Wraps a finished drawing.
     pub fn new(drawing: String) -> Tree {
         Tree { drawing }
     }
@@ -34,14 +34,14 @@ impl Tree {
     }
 }
 
-/// Draws what is below `group`, down to `depth` levels.
+/// Draws the descendants of `group`, down to `depth` levels.
 pub fn render(group: &Group, depth: Option<usize>) -> zarrow::Result<String> {
     let mut drawing = format!("/{}", visible(group.path()));
     draw(group, "", depth.unwrap_or(DEEPEST).min(DEEPEST), usize::MAX, &mut drawing)?;
     Ok(drawing)
 }
 
-/// Draws the members of `group`, where these are many only the first.
+/// Draws the members of `group`, at most the first hundred.
 pub fn render_members(group: &Group) -> zarrow::Result<String> {
     const MOST: usize = 100;
     let mut drawing = format!("/{}", visible(group.path()));
@@ -72,7 +72,7 @@ fn draw(group: &Group, indent: &str, depth: usize, most: usize, drawing: &mut St
                     add(drawing, &format!(", by consolidated metadata: {}", visible(&fault)))?;
                 }
             }
-            // One broken node does not hide the others.
+            // A broken node must not hide the others.
             Err(error) => {
                 let reason = error.kind().to_string();
                 add(drawing, &format!(" cannot be opened: {}", visible(&reason)))?;
@@ -83,15 +83,15 @@ fn draw(group: &Group, indent: &str, depth: usize, most: usize, drawing: &mut St
     Ok(())
 }
 
-/// Tells what is wrong with an array's own document where the group knows the array by its consolidated metadata. A remote store
-/// is not asked: that would take a request per array.
+/// Returns the fault of an array's own document, if the group opened the array from consolidated metadata. Remote
+/// stores are not checked, since that would take a request per array.
 fn fault_of_document(group: &Group, array: &Array) -> Option<String> {
     if !group.is_consolidated() || group.store().remote().is_some() {
         return None;
     }
     match open_with(Arc::clone(group.store()), array.path(), group.options()) {
         Ok(Node::Array(_)) => None,
-        Ok(Node::Group(_)) => Some("its own document is that of a group".to_owned()),
+        Ok(Node::Group(_)) => Some("its own document describes a group".to_owned()),
         Err(error) => Some(format!("its own document cannot be opened: {}", error.kind())),
     }
 }

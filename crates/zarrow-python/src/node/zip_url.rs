@@ -1,7 +1,7 @@
-//! Zip archives as Python names them: `zip://` URLs, and the `ZipStore` of zarr-python.
+//! Zip archives: `zip://` URLs, and zarr-python's `ZipStore`.
 //!
-//! `zip://data.zip` is all of an archive, `zip://data.zip::folder` a folder in it. `zip://folder::data.zip`, the order of
-//! fsspec, means the same where the last part is named `.zip`. (A path to an archive needs no URL.)
+//! `zip://data.zip` is a whole archive, `zip://data.zip::folder` a folder in it. fsspec's order,
+//! `zip://folder::data.zip`, means the same if the last part ends in `.zip`. (A path to an archive needs no URL.)
 
 use crate::node::store::path_of_url;
 use crate::python::error::Attempt;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 use zarrow::ErrorKind;
 use zarrow::store::{Store, ZipStore};
 
-/// An archive, and a folder in it.
+/// An archive and a folder in it.
 pub struct ZipUrl {
     archive: PathBuf,
     folder: String,
 }
 
 impl ZipUrl {
-    /// All of an archive.
+    /// Returns a whole archive.
     pub fn of_archive(archive: PathBuf) -> ZipUrl {
         ZipUrl { archive, folder: String::new() }
     }
 
-    /// What `object` names; `None` where it is no archive, or a path to one.
+    /// Parses `object`; `None` if it is not an archive, or if it is a path to one.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
         let Ok(text) = object.extract::<&str>() else { return ZipUrl::of_zip_store(object) };
         match text.split_once("://") {
@@ -49,7 +49,7 @@ impl ZipUrl {
         Ok(ZipUrl { archive, folder: folder.to_owned() })
     }
 
-    /// The archive that a store of zarr-python is of.
+    /// Returns the archive of a zarr-python store.
     fn of_zip_store(object: &Bound<'_, PyAny>) -> PyResult<Option<ZipUrl>> {
         let class = object.get_type();
         if !class.name().is_ok_and(|name| name == "ZipStore")
@@ -61,23 +61,23 @@ impl ZipUrl {
         Ok(path.map(ZipUrl::of_archive))
     }
 
-    /// The store, which has to be there.
+    /// Opens an existing archive.
     ///
     /// # Errors
-    /// As [`ZipStore::open`].
+    /// See [`ZipStore::open`].
     pub fn open(self) -> zarrow::Result<Arc<dyn Store>> {
         Ok(Arc::new(ZipStore::open(&self.archive)?.below(&self.folder)?))
     }
 
-    /// The store for a node that is to be made where there is none: archives are only read.
+    /// Refuses to create a node in an archive; archives are read-only.
     ///
     /// # Errors
-    /// As [`ZipStore::open`], and [`ErrorKind::Unsupported`] where there is no archive.
+    /// See [`ZipStore::open`]; [`ErrorKind::Unsupported`] if the archive is missing.
     pub fn create(self) -> zarrow::Result<Arc<dyn Store>> {
         let place = self.archive.display().to_string();
         self.open().map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
-                let text = "zip archives are read, and not written";
+                let text = "zip archives are read-only";
                 let hint = format!(
                     "write a folder, and pack it by shutil.make_archive({:?}, \"zip\", folder)",
                     place.strip_suffix(".zip").unwrap_or(&place)
@@ -90,11 +90,11 @@ impl ZipUrl {
     }
 }
 
-/// The URL of the archive in the cloud that a `zip://` URL names, such as `zip://https://host/data.zip`; `None` for anything
+/// Returns the URL of a cloud archive in a `zip://` URL, such as `zip://https://host/data.zip`; `None` for anything
 /// else.
 ///
 /// # Errors
-/// A folder in the archive, which is the path of a node, and an archive that is not named `.zip`.
+/// Refuses a folder in the archive, which is the path of a node, and an archive not named `.zip`.
 pub fn remote_archive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Ok(text) = object.extract::<&str>() else { return Ok(None) };
     let Some((scheme, rest)) = text.split_once("://") else { return Ok(None) };
@@ -110,15 +110,15 @@ pub fn remote_archive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<
     match (&folders[..], is_named_so) {
         ([], true) => Ok(Some(PyString::new(object.py(), url).into_any())),
         ([folder], true) => Err(PyValueError::new_err(format!(
-            "a folder in an archive in the cloud is the path of a node: open({url:?}, {folder:?})"
+            "pass the folder in a cloud archive as the path of the node: open({url:?}, {folder:?})"
         ))),
         _ => Err(PyValueError::new_err(format!(
-            "an archive in the cloud is named by its URL, which ends in .zip: open(\"https://host/data.zip\"), got {text:?}"
+            "expected the URL of a cloud archive, ending in .zip, such as open(\"https://host/data.zip\"), got {text:?}"
         ))),
     }
 }
 
-/// Whether a path has the name of an archive.
+/// Returns whether a path is named like an archive.
 pub fn is_named_so(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"))
 }

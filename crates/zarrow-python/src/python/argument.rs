@@ -1,11 +1,11 @@
-//! Arguments that are refused in Python's words; PyO3 adds the name of the parameter as a note.
+//! Refusal of arguments with Python's wording; PyO3 adds the name of the parameter as a note.
 
 use crate::python::error::indexing;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns the flag that an argument is: `#[pyo3(from_py_with = flag)]`.
+/// Parses a flag: `#[pyo3(from_py_with = flag)]`.
 pub fn flag(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     match object.extract() {
         Ok(flag) => Ok(flag),
@@ -13,12 +13,12 @@ pub fn flag(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// Returns the dict that an argument is.
+/// Casts an argument to a dict.
 pub fn dict<'a, 'py>(object: &'a Bound<'py, PyAny>, name: &str) -> PyResult<&'a Bound<'py, PyDict>> {
     object.cast::<PyDict>().map_err(|_| refused(object, &format!("a dict as {name}")))
 }
 
-/// Returns the number of an axis, which may be counted from the end.
+/// Returns the index of an axis, which may be counted from the end.
 pub fn axis_to_append(py: Python<'_>, axis: isize, ndim: usize) -> PyResult<usize> {
     if ndim == 0 {
         return Err(indexing(py, "an array of shape () has no axis to append along"));

@@ -1,8 +1,8 @@
-//! Calls in threads that another thread stops: what an event loop runs beside it, and cancels.
+//! Calls on worker threads that another thread can cancel, for event loops.
 //!
-//! 1. `_Cancellation.run` calls a function, and notes on its thread that this cancellation is asked by the work of the
-//!    engine that the function does, beside signals.
-//! 2. `_Cancellation.cancel`, from any thread, stops that work soon: it ends as interrupted.
+//! 1. `_Cancellation.run` calls a function, and registers this cancellation on its thread: the engine checks it in
+//!    addition to signals.
+//! 2. `_Cancellation.cancel`, from any thread, soon stops that work: it ends as interrupted.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -11,20 +11,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
-    /// The cancellations of the calls that this thread is in, the innermost one last.
+    /// Cancellations of the calls on this thread, innermost last.
     static OF_THREAD: RefCell<Vec<Arc<AtomicBool>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether a call that this thread is in was cancelled.
+/// Returns whether a call on this thread was cancelled.
 pub fn is_cancelled() -> bool {
     OF_THREAD.with_borrow(|all| all.iter().any(|flag| flag.load(Ordering::Relaxed)))
 }
 
-/// Stops calls that run under it.
+/// Cancels the calls that run under it.
 #[pyclass(frozen, name = "_Cancellation", module = "zarrow")]
 pub struct Cancellation(Arc<AtomicBool>);
 
-/// Forgets the innermost cancellation, where the call unwinds too.
+/// Removes the innermost cancellation, also when the call unwinds.
 struct Innermost;
 
 impl Drop for Innermost {
@@ -40,7 +40,7 @@ impl Cancellation {
         Cancellation(Arc::default())
     }
 
-    /// Call `function` so that `cancel` stops its work; after `cancel` raise an error instead.
+    /// Call `function` so that `cancel` stops its work; raise an error if already cancelled.
     fn run<'py>(&self, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if self.0.load(Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err("the call was cancelled before it began"));
@@ -50,7 +50,7 @@ impl Cancellation {
         function.call0()
     }
 
-    /// Stop the work of calls under it soon.
+    /// Stop the work of calls under this cancellation soon.
     fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

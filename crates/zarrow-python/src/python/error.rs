@@ -1,6 +1,6 @@
-//! Errors of the crates below as the exceptions of `zarrow.errors`.
+//! Conversion of the crates' errors to the exceptions of `zarrow.errors`.
 //!
-//! The classes are written in Python, so that they pickle and each derives from the builtin that people catch.
+//! The classes are written in Python, so that they can be pickled, and each derives from a builtin exception.
 
 use crate::python::failure::PythonFailure;
 use crate::python::gil;
@@ -11,9 +11,9 @@ use pyo3::types::{PyDict, PyTuple};
 use zarrow::{Context, ErrorKind, visible};
 use zarrow_array::DataType;
 
-/// A result whose error becomes a Python exception.
+/// A result with an error that can become a Python exception.
 pub trait Raise<T> {
-    /// The value, or the exception that says the same as the error.
+    /// Returns the value, or raises the equivalent exception.
     fn raise(self, py: Python<'_>) -> PyResult<T>;
 }
 
@@ -62,7 +62,7 @@ impl<T> Raise<T> for zarrow_array::Result<T> {
             };
             let hint = match kind {
                 "needs_copy" => ": call .copy() first",
-                "device" => ": type .cpu() first, or zarrow.gpu.asarray(x) for a tensor on a GPU",
+                "device" => ": call .cpu() first, or zarrow.gpu.asarray(x) for a tensor on a GPU",
                 _ => "",
             };
             exception(py, class, kind, format!("{error}{hint}"), &Context::default())
@@ -95,10 +95,10 @@ impl<T> Raise<T> for zarrow_cuda::Result<T> {
     }
 }
 
-/// An attempt to take a Python object for something, which calls methods of the object's own.
+/// An attempt to interpret a Python object, which calls the object's own methods.
 pub trait Attempt<T> {
-    /// The result; `None` where any ordinary exception says that the object is something else. Ctrl-C, `SystemExit` and
-    /// `MemoryError` are raised as they are.
+    /// Returns the result; `None` if an ordinary exception shows that the object is something else. Ctrl-C,
+    /// `SystemExit` and `MemoryError` are raised unchanged.
     fn attempt(self, py: Python<'_>) -> PyResult<Option<T>>;
 }
 
@@ -116,71 +116,69 @@ impl<T> Attempt<T> for PyResult<T> {
     }
 }
 
-/// An array that cannot go where it was asked to go: a `BufferError`, and a `ValueError` too.
+/// Returns an error of exchanging an array: a `BufferError` and `ValueError`.
 pub fn exchange(py: Python<'_>, kind: &str, message: impl Into<String>) -> PyErr {
     exception(py, "ExchangeError", kind, message.into(), &Context::default())
 }
 
-/// An array of another data type than was asked for: an `ExchangeError`, and a `TypeError` too.
+/// Returns the error of an unexpected data type: an `ExchangeError` and `TypeError`.
 pub fn data_type_mismatch(py: Python<'_>, expected: &DataType, found: &DataType) -> PyErr {
-    let message =
-        format!("the data are {found}, expected {expected}: cast them first, since nothing is cast here");
+    let message = format!("the data has type {found}, expected {expected}: cast it first");
     data_type_error(py, message)
 }
 
-/// As [`data_type_mismatch`], in words of the caller's.
+/// Like [`data_type_mismatch`], with the caller's message.
 pub fn data_type_error(py: Python<'_>, message: String) -> PyErr {
     exception(py, "DataTypeError", "data_type", message, &Context::default())
 }
 
-/// Values that could change on their way to the stored type: the same error.
+/// Returns the error of a cast that could change values, of the same class.
 pub fn unsafe_cast(py: Python<'_>, found: &str, wanted: &DataType, casting: &str) -> PyErr {
     let message = format!(
-        "cannot write {found} values to an array of {wanted} with casting={casting:?}: convert them first, as \
-         values.astype() does, or type array.write(selection, values, casting=\"unsafe\")"
+        "cannot write {found} values to an array of {wanted} with casting={casting:?}: convert them first by \
+         values.astype(), or call array.write(selection, values, casting=\"unsafe\")"
     );
     exception(py, "DataTypeError", "data_type", message, &Context::default())
 }
 
-/// Elements that are missing where the stored type has no such elements: the same error.
+/// Returns the error of missing elements for a type that is not optional, of the same class.
 pub fn no_missing(py: Python<'_>, wanted: &DataType) -> PyErr {
     let message = format!(
-        "cannot write missing values (None, or masked) to an array of {wanted}: fill them first, as values.filled(0) \
-         does, or create the array with dtype=\"optional[{wanted}]\" or with missing=\"fill\""
+        "cannot write missing values (None, or masked) to an array of {wanted}: fill them first by values.filled(0), \
+         or create the array with dtype=\"optional[{wanted}]\" or with missing=\"fill\""
     );
     exception(py, "DataTypeError", "data_type", message, &Context::default())
 }
 
-/// Elements in the byte order that the machine does not have, where they may not be copied: the same error.
+/// Returns the error of non-native-endian elements that must not be copied, of the same class.
 pub fn byte_order(py: Python<'_>) -> PyErr {
-    let message =
-        "the elements have the other byte order, and cannot be shared: zarrow.asarray(x) copies them";
+    let message = "the elements are not native-endian and cannot be shared: copy them by zarrow.asarray(x)";
     exception(py, "DataTypeError", "data_type", message.into(), &Context::default())
 }
 
-/// Warns of the line that called.
+/// Warns, attributed to the calling line.
 pub fn warning(py: Python<'_>, message: &str) -> PyResult<()> {
     let class = import(py, "zarrow.errors")?.getattr("ZarrowWarning")?;
     import(py, "warnings")?.call_method1("warn", (message, class)).map(drop)
 }
 
-/// An index that cannot be used: an `IndexError`.
+/// Returns the error of an invalid index: an `IndexError`.
 pub fn indexing(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "IndexingError", "index", message.into(), &Context::default())
 }
 
-/// An array where a group was asked for, or the other way round: a `TypeError`.
+/// Returns the error of an array in place of a group, or the reverse: a `TypeError`.
 pub fn node_type(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "NodeTypeError", "wrong_node", message.into(), &Context::default())
 }
 
-/// Something valid that is not there: a `NotImplementedError`.
+/// Returns the error of valid but unsupported data: a `NotImplementedError`.
 pub fn unsupported(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "UnsupportedError", "unsupported", message.into(), &Context::default())
 }
 
-/// What Python knows besides: what is at a place without a node, and which package has a codec. Where it knows nothing, or
-/// fails to look, the error is told without.
+/// Returns advice that only Python can give: what exists at a path without a node, or the package of a codec.
+/// Returns nothing if the lookup fails.
 fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
     let found = match (kind, &context.store, &context.path) {
         (ErrorKind::NotFound, Some(store), Some(path)) if path.is_empty() => import(py, "zarrow.not_found")
@@ -189,7 +187,7 @@ fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
             import(py, "zarrow.codecs").and_then(|module| module.call_method1("_whereabouts", (name,)))
         }
         (ErrorKind::Exists("an array" | "a group" | "a node"), ..) => {
-            let hint = "create_array(..., overwrite=True) replaces it, with all that is below it; del group[\"name\"] \
+            let hint = "create_array(..., overwrite=True) replaces it and all of its descendants; del group[\"name\"] \
                         erases it";
             return Some(hint.to_owned());
         }
@@ -201,12 +199,12 @@ fn hint(py: Python<'_>, kind: &ErrorKind, context: &Context) -> Option<String> {
     found.and_then(|hint| hint.extract()).ok()
 }
 
-/// What helps who writes to a store that is only read.
+/// Returns advice for writing to a read-only store.
 fn how_to_write(store: &str) -> &'static str {
     if store.to_ascii_lowercase().ends_with(".zip") || store.starts_with("zip://") {
-        "zip archives are read, and not written: write a folder, and pack it"
+        "zip archives are read-only: write a folder, and pack it"
     } else if store.starts_with("http") {
-        "web servers take no writes: write a folder or a bucket"
+        "web servers are read-only: write a folder or a bucket"
     } else {
         "open it with mode=\"r+\" to write"
     }
@@ -245,7 +243,7 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         ErrorKind::Array(zarrow_array::Error::NoSuchType { .. } | zarrow_array::Error::NeedsCopy { .. }) => {
             "ExchangeError"
         }
-        // What a chunk holds does not make an array of its type: offsets that run backwards, broken UTF-8.
+        // The contents of a chunk are invalid for its type: decreasing offsets, broken UTF-8.
         ErrorKind::Array(_) => "CodecError",
         ErrorKind::Shape(_) => "ShapeError",
         ErrorKind::Unsupported(_) => "UnsupportedError",

@@ -1,4 +1,4 @@
-//! What code of Python's raised while the engine called it: the cause of the error that the engine gives.
+//! Exceptions of Python code called by the engine, as causes of the engine's errors.
 
 use crate::python::gil;
 use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyPermissionError, PyTimeoutError};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::fmt;
 use std::io;
 
-/// An exception. It is dropped with the GIL.
+/// An exception, dropped with the GIL.
 #[derive(Debug)]
 pub struct PythonFailure {
     error: Option<PyErr>,
@@ -14,13 +14,13 @@ pub struct PythonFailure {
 }
 
 impl PythonFailure {
-    /// What `error` says.
+    /// Stores `error` and its text.
     pub fn new(error: PyErr) -> PythonFailure {
         let text = error.to_string();
         PythonFailure { error: Some(error), text }
     }
 
-    /// As an error of a store.
+    /// Converts the failure to a store's error.
     pub fn into_io(self, py: Python<'_>) -> io::Error {
         let is = |class: &Bound<'_, pyo3::types::PyType>| {
             self.error.as_ref().is_some_and(|error| error.is_instance(py, class))
@@ -37,7 +37,8 @@ impl PythonFailure {
         io::Error::new(kind, self)
     }
 
-    /// What an `OSError` says of a disk; a file that is missing is an error of the store's, and no missing node.
+    /// Returns the disk's error kind from an `OSError`. A missing file is an error of the store, not a missing
+    /// node.
     fn os_error_kind(&self, py: Python<'_>) -> io::ErrorKind {
         let code =
             self.error.as_ref().and_then(|error| error.value(py).getattr("errno").ok()?.extract().ok());
@@ -47,8 +48,8 @@ impl PythonFailure {
         }
     }
 
-    /// The exception that says the same as the failure: `raised`, caused by what the code raised; or that itself, where no
-    /// error but the end of the work was meant (Ctrl-C, `SystemExit`), and `MemoryError`.
+    /// Returns the exception to raise: `raised` with the original exception as its cause. `MemoryError` and
+    /// exceptions that end the program (Ctrl-C, `SystemExit`) are raised unchanged.
     pub fn cause(&self, py: Python<'_>, raised: PyErr) -> PyErr {
         let Some(cause) = self.error.as_ref().map(|error| error.clone_ref(py)) else { return raised };
         if !cause.is_instance_of::<PyException>(py) || cause.is_instance_of::<PyMemoryError>(py) {

@@ -1,12 +1,12 @@
-//! Methods that find their arguments in as few steps as a function of C does.
+//! Methods that parse their arguments as fast as a C function.
 //!
-//! 1. Python passes the values in a row, and the names of the last ones in a tuple (`METH_FASTCALL`).
-//! 2. Names in a program are interned, and so are ours: one comparison of addresses finds the parameter. Only a
-//!    name that is none of ours by its address is compared by its text.
-//! 3. Every parameter may be left out, and None is the same as leaving it out.
+//! 1. Python passes the values in an array, and the names of the last values in a tuple (`METH_FASTCALL`).
+//! 2. Names in a program are interned, and so are ours: comparing addresses finds the parameter. Only names without
+//!    a match are compared as text.
+//! 3. Every parameter is optional, and None means the same as omitting it.
 //!
-//! PyO3 compares texts for each name, and collects what it found before it converts it, which costs as much as the
-//! whole of `__dlpack__`.
+//! PyO3 compares the text of each name, and collects the arguments before it converts them, which costs as much as
+//! all of `__dlpack__`.
 //!
 //! Source: Python C API, "Common Object Structures", `METH_FASTCALL | METH_KEYWORDS`.
 
@@ -21,36 +21,36 @@ use std::ffi::CStr;
 use std::ptr::null_mut;
 use zarrow_array::fork::OnceCell;
 
-/// The values of a method's parameters, in their order.
+/// Values of a method's parameters, in order.
 pub type Values<'a, 'py, const N: usize> = [Option<Borrowed<'a, 'py, PyAny>>; N];
 
-/// The names of a method's parameters as Python has them.
+/// Interned names of a method's parameters.
 pub type Names<const N: usize> = OnceCell<[Py<PyString>; N]>;
 
-/// A method of `N` parameters, none of which is needed.
+/// A method with `N` optional parameters.
 pub trait FastMethod<const N: usize>: 'static {
-    /// The class that has it.
+    /// Class of the method.
     type Class: PyClass;
-    /// Its name.
+    /// Name of the method.
     const NAME: &'static CStr;
-    /// Its signature as Python's `inspect` reads it, its docstring, and a NUL.
+    /// Signature for Python's `inspect`, docstring, and a NUL.
     const DOC: &'static str;
-    /// The parameters, those first that may be given without their name.
+    /// Names of the parameters, positional ones first.
     const PARAMETERS: [&'static str; N];
-    /// How many may be given without their name.
+    /// Number of positional parameters.
     const POSITIONAL: usize;
 
-    /// Where its parameters' names are kept.
+    /// Returns the cell with the interned names.
     fn names() -> &'static Names<N>;
 
-    /// What it answers.
+    /// Runs the method.
     fn answer<'py>(
         object: &Bound<'py, Self::Class>,
         values: Values<'_, 'py, N>,
     ) -> PyResult<Bound<'py, PyAny>>;
 }
 
-/// Gives the method to its class.
+/// Adds the method to its class.
 pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
     made_once(M::names(), || Ok(M::PARAMETERS.map(|name| PyString::intern(py, name).unbind())))?;
     let doc = CStr::from_bytes_with_nul(M::DOC.as_bytes())
@@ -61,8 +61,8 @@ pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: doc.as_ptr(),
     }));
-    // SAFETY: attached, with a class that lives for ever, as the definition does, whose function has the form that
-    // the flags say.
+    // SAFETY: attached, with a class and a definition that are never freed; the function has the form declared by
+    // the flags.
     let method = unsafe {
         let made = ffi::PyDescr_NewMethod(M::Class::type_object_raw(py), definition);
         Bound::from_owned_ptr_or_err(py, made)?
@@ -70,10 +70,11 @@ pub fn add<M: FastMethod<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
     py.get_type::<M::Class>().setattr(PyString::from_bytes(py, M::NAME.to_bytes())?, method)
 }
 
-/// What Python calls.
+/// The C function of a method.
 ///
 /// # Safety
-/// As of a method with `METH_FASTCALL | METH_KEYWORDS` of `M::Class`, as which only [`add`] names it.
+/// The caller must follow the rules for a `METH_FASTCALL | METH_KEYWORDS` method of `M::Class`; only [`add`]
+/// registers it, as such a method.
 unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
     object: *mut ffi::PyObject,
     values: *const *mut ffi::PyObject,
@@ -81,8 +82,8 @@ unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: Python calls methods attached, on an object of their class (it checked that), which lives during the
-    // call as the values and the names do. The names are a tuple or null; each has a value behind the `count` without
-    // one; where there is no value there may be no address.
+    // call, as do the values and the names. The names are null or a tuple; each name has a value after the first
+    // `count` values; if there are no values the address may be null.
     let result = unsafe {
         c_entry::enter(|py| {
             let names = Borrowed::from_ptr_or_opt(py, names).map(|names| names.cast_unchecked::<PyTuple>());
@@ -98,7 +99,7 @@ unsafe extern "C" fn call<M: FastMethod<N>, const N: usize>(
     result.map_or(null_mut(), Bound::into_ptr)
 }
 
-/// Puts each value to its parameter.
+/// Assigns each value to its parameter.
 fn place<'a, 'py, M: FastMethod<N>, const N: usize>(
     values: &[Borrowed<'a, 'py, PyAny>],
     count: usize,

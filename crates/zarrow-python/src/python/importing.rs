@@ -1,10 +1,11 @@
-//! Modules that are imported when they are first needed, and forks, which must not come in between.
+//! Lazy imports of modules, protected from concurrent forks.
 //!
-//! 1. Python locks a module while a thread imports it. A child that is forked just then has the lock and not the thread: its
-//!    own import of that module would never end. Whoever uses zarrow does not see that it imports NumPy, and when.
-//! 2. So whoever imports counts himself, and `os.fork` waits until nobody else does. Meanwhile nobody begins to.
-//! 3. A module may fork while it is imported, and a thread may wait for a module that another, which forks, imports by
-//!    itself. Of the first, its own thread's imports are not waited for, and the wait ends after some time in any case.
+//! 1. Python locks a module while a thread imports it. A child forked at that moment has the lock but not the
+//!    thread: its own import of the module would never end. Users of zarrow cannot know when it imports NumPy.
+//! 2. So every importing thread is counted, and `os.fork` waits until no other thread imports. New imports wait for
+//!    the fork.
+//! 3. A module may fork during its import, and a thread may wait for a module imported by another thread that
+//!    forks. So a thread's own imports are not waited for, and the wait always has a time limit.
 
 use pyo3::exceptions::PyModuleNotFoundError;
 use pyo3::prelude::*;
@@ -13,22 +14,22 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Imports under way, and forks that wait for them. Both change with the GIL held.
+/// Imports in progress, and forks that wait for them. Both only change with the GIL held.
 static IMPORTS: AtomicUsize = AtomicUsize::new(0);
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The imports of this thread.
+    /// Imports in progress on this thread.
     static OWN: Cell<usize> = const { Cell::new(0) };
 
     /// Whether this thread is about to fork.
     static FORKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How long to wait, in a case that would else not end (step 3): longer than large modules take.
+/// Time limit of a wait that could otherwise never end (step 3): longer than the import of large modules.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An import under way.
+/// Guard of an import in progress.
 struct Importing;
 
 impl Importing {
@@ -49,7 +50,7 @@ impl Drop for Importing {
     }
 }
 
-/// Waits without the GIL, and comes back with it.
+/// Waits without the GIL, and takes it again.
 fn wait_while(py: Python<'_>, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while is_so() && start.elapsed() < PATIENCE {
@@ -57,17 +58,17 @@ fn wait_while(py: Python<'_>, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The module of that name. Every import of a module that may not be there yet is here.
+/// Imports a module. All imports of modules that may not be loaded yet go through this function.
 pub fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
     let _importing = Importing::begin(py);
     py.import(name).map_err(|error| with_command(py, name, error).unwrap_or_else(|error| error))
 }
 
-/// Libraries that are handed arrays, and the extra that installs each.
+/// Libraries that arrays are exported to, and the extra that installs each.
 const EXTRAS: [(&str, &str); 4] =
     [("torch", "torch"), ("jax", "jax"), ("pyarrow", "arrow"), ("polars", "polars")];
 
-/// The error of importing the module, with the command that installs it where it is not installed.
+/// Adds the install command to the import error of a missing package.
 fn with_command(py: Python<'_>, name: &str, error: PyErr) -> PyResult<PyErr> {
     let package = name.split('.').next().unwrap_or(name);
     let Some((_, extra)) = EXTRAS.iter().find(|(known, _)| *known == package) else { return Ok(error) };
@@ -82,7 +83,7 @@ fn with_command(py: Python<'_>, name: &str, error: PyErr) -> PyResult<PyErr> {
     Ok(PyErr::from_value(py.get_type::<PyModuleNotFoundError>().call((message,), Some(&arguments))?))
 }
 
-/// As [`import`], for what of zarrow is written in Python.
+/// Import a module, for zarrow's Python code; see [`import`].
 #[pyfunction]
 pub fn _import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
     import(py, name)
@@ -108,7 +109,7 @@ fn after_fork_in_child() {
     IMPORTS.store(OWN.get(), Ordering::SeqCst);
 }
 
-/// Has `os.fork` do so from now on (step 2).
+/// Registers the handlers with `os.fork` (step 2).
 pub fn watch_forks(py: Python<'_>) -> PyResult<()> {
     let handlers = PyDict::new(py);
     handlers.set_item("before", wrap_pyfunction!(before_fork, py)?)?;

@@ -1,11 +1,11 @@
 //! Long work without the GIL that Ctrl-C can stop.
 //!
-//! 1. The work runs detached from the interpreter, and asks now and then whether to stop.
-//! 2. To answer, the calling thread attaches again and lets Python's signal handlers run, a few times a second:
-//!    each time costs the GIL.
-//! 3. What a handler raised, usually `KeyboardInterrupt`, is raised in the end, whatever the work returned.
-//! 4. Handlers run on the main thread alone. Others have no reason to attach, and might do so when the interpreter is gone:
-//!    a daemon thread may outlive it.
+//! 1. The work runs detached from the interpreter, and checks from time to time whether to stop.
+//! 2. For this check, the calling thread attaches again and runs Python's signal handlers, a few times a second:
+//!    each check needs the GIL.
+//! 3. An exception of a handler, usually `KeyboardInterrupt`, is raised at the end, whatever the work returned.
+//! 4. Handlers only run on the main thread. Other threads must not attach for this, since a daemon thread may
+//!    outlive the interpreter.
 
 use crate::python::cancellation;
 use crate::python::error::{Raise, warning};
@@ -21,10 +21,10 @@ use zarrow::store::remote::interrupted_by;
 use zarrow::with_warnings;
 use zarrow_array::fork::{OnceCell, generation};
 
-/// The main thread of the process that imported the module.
+/// Main thread of the process that imported the module.
 static MAIN: OnceCell<(u64, ThreadId)> = OnceCell::new();
 
-/// Notes which thread is the main one; called on the thread that imports the module.
+/// Records the main thread; called on the thread that imports the module.
 pub fn note_main_thread(py: Python<'_>) -> PyResult<()> {
     let threading = import(py, "threading")?;
     if threading.call_method0("main_thread")?.is(threading.call_method0("current_thread")?) {
@@ -33,8 +33,7 @@ pub fn note_main_thread(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Lets Python's signal handlers run, where they can on this thread (step 4). In a forked child any thread may be the main
-/// one.
+/// Runs Python's signal handlers, if this thread can (step 4). In a forked child any thread may be the main thread.
 fn check_signals() -> PyResult<()> {
     let is_other = MAIN
         .get()
@@ -42,7 +41,7 @@ fn check_signals() -> PyResult<()> {
     if is_other { Ok(()) } else { Python::attach(|py| py.check_signals()) }
 }
 
-/// Runs `work` without the GIL; what it is given says whether to stop, and is called on this thread only.
+/// Runs `work` without the GIL. Its argument returns whether to stop, and must be called on this thread.
 pub fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
@@ -50,7 +49,7 @@ pub fn interruptible<T: Send>(
     interruptible_with(py, work)
 }
 
-/// As [`interruptible`], for work with errors of its own.
+/// Like [`interruptible`], for other error types.
 pub fn interruptible_with<T: Send, E: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, E> + Send,
@@ -60,7 +59,7 @@ where
 {
     let (result, raised) = py.detach(|| {
         let raised = Cell::new(None);
-        // The engine asks a few times a second, and not at all in short work.
+        // The engine checks a few times a second, and never during short work.
         let interrupt = || match check_signals() {
             Ok(()) => cancellation::is_cancelled(),
             Err(error) => {
@@ -77,13 +76,12 @@ where
     }
 }
 
-/// Runs `work` without the GIL, in which this thread may wait for a store that is far away: as long as it waits it looks for
-/// Ctrl-C.
+/// Runs `work` without the GIL; it may wait for a remote store, and checks for Ctrl-C while it waits.
 pub fn waiting<T: Send>(py: Python<'_>, work: impl FnOnce() -> zarrow::Result<T> + Send) -> PyResult<T> {
     changing(py, |_| work())
 }
 
-/// Runs `work` as [`interruptible`] and [`waiting`] do, and raises the warnings of its changes in Python.
+/// Runs `work` like [`interruptible`] and [`waiting`], and raises the warnings of its changes in Python.
 pub fn changing<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> zarrow::Result<T> + Send,
@@ -110,11 +108,11 @@ pub fn changing<T: Send>(
     Ok(result)
 }
 
-/// Whether to stop, for work that another library starts later, from whichever thread and with or without the GIL.
+/// Returns a check for work that another library starts later, on any thread and with or without the GIL.
 ///
-/// Only the thread that this is called on is asked for signals: it may take the GIL, since it either has it or lets it
-/// go, where another thread could wait for one that waits for it. The library that called knows
-/// nothing of Python's exceptions, and raises its own; an interruption is raised after it, as soon as Python goes on.
+/// Only the thread that calls this function checks for signals: it may take the GIL, since it either holds it or
+/// has released it, while another thread could deadlock. The calling library does not know Python's exceptions, and
+/// raises its own; an interrupt is raised after it, as soon as Python continues.
 pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
     let own = std::thread::current().id();
     Box::new(move || {
@@ -124,7 +122,7 @@ pub fn of_this_thread() -> Box<dyn Fn() -> bool + Send> {
         let stop = gil::with(|py| match py.check_signals() {
             Ok(()) => false,
             Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
-                // SAFETY: the function may be called at any time: it sets a flag, as a signal would.
+                // SAFETY: this function may be called at any time: it sets a flag, like a signal.
                 unsafe { ffi::PyErr_SetInterrupt() };
                 true
             }

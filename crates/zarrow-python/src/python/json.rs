@@ -1,7 +1,7 @@
-//! JSON of the metadata as Python objects, and the other way round.
+//! Conversion between the metadata's JSON and Python objects.
 //!
-//! Attributes go by their text, as Python's own `json` writes and reads it: with NaN and infinities, integers of any size
-//! and halves of surrogate pairs. All else that describes an array is JSON and no more.
+//! Attributes are exchanged as the text that Python's own `json` writes and reads: with NaN and infinities,
+//! integers of any size and lone surrogates. All other metadata of an array is strict JSON.
 
 use crate::python::error::Raise;
 use crate::python::importing::import;
@@ -12,15 +12,15 @@ use serde_json::{Map, Number, Value};
 use zarrow::metadata::{Attributes, MetadataLimits};
 use zarrow_array::allocation::Grow;
 
-/// Deeper than anything that metadata hold: a list may hold itself.
+/// More than the nesting of any metadata; a list may contain itself.
 const MAX_DEPTH: usize = 100;
 
-/// A new dict of the object.
+/// Converts the object to a new dict.
 pub fn object<'py>(py: Python<'py>, object: &Map<String, Value>) -> PyResult<Bound<'py, PyAny>> {
     loads(py, &text(py, object)?)
 }
 
-/// The value as a Python object.
+/// Converts the value to a Python object.
 pub fn value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::String(text) => Ok(PyString::from_bytes(py, text.as_bytes())?.into_any()),
@@ -32,7 +32,7 @@ fn text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<Vec<u8>> {
     zarrow::metadata::json_text(value).map_err(zarrow::Error::from).raise(py)
 }
 
-/// A new dict of the attributes.
+/// Converts the attributes to a new dict.
 pub fn of_attributes<'py>(py: Python<'py>, attributes: &Attributes) -> PyResult<Bound<'py, PyAny>> {
     loads(py, attributes.text().as_bytes())
 }
@@ -42,13 +42,13 @@ fn loads<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     import(py, "json")?.call_method1("loads", (text,))
 }
 
-/// The attributes that `dict` stands for: None, numbers, text, lists, tuples, dicts, and what NumPy has of these.
+/// Converts `dict` to attributes: None, numbers, text, lists, tuples, dicts, and NumPy's equivalents.
 ///
 /// Refuses values that Python's `json` refuses too, and keys other than strings.
 pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
     let mut writer = Writer { text: Vec::new(), is_plain: false };
     writer.dict(dict, 0)?;
-    // What may be stored is for the store to say, which has its own limits.
+    // The store applies its own limits when it stores the attributes.
     let limits = MetadataLimits::default().max_metadata_nbytes(u64::MAX);
     let attributes =
         Attributes::parse(&writer.text, &limits).map_err(zarrow::Error::from).raise(dict.py())?;
@@ -56,9 +56,9 @@ pub fn attributes(dict: &Bound<'_, PyDict>) -> PyResult<Attributes> {
     Ok(attributes)
 }
 
-/// The JSON object that `dict` stands for, as [`attributes`].
+/// Converts `dict` to a JSON object, like [`attributes`].
 ///
-/// What JSON cannot say is refused: NaN and infinity, integers beyond 64 bits, halves of surrogate pairs.
+/// Refuses values outside strict JSON: NaN and infinity, integers beyond 64 bits, lone surrogates.
 pub fn map(dict: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
     let mut writer = Writer { text: Vec::new(), is_plain: true };
     writer.dict(dict, 0)?;
@@ -68,7 +68,7 @@ pub fn map(dict: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
 /// Writes Python objects as JSON.
 struct Writer {
     text: Vec<u8>,
-    /// Whether it is JSON and no more.
+    /// Whether to write strict JSON.
     is_plain: bool,
 }
 
@@ -100,7 +100,7 @@ impl Writer {
         } else if let Ok(items) = object.cast::<PyTuple>() {
             self.list(object.py(), items.iter(), depth)?;
         } else if object.hasattr("dtype")? && object.hasattr("tolist")? {
-            // A scalar or an array of NumPy's, as Python has it.
+            // A NumPy scalar or array, converted to Python objects.
             self.any(&object.call_method0("tolist")?, depth + 1)?;
         } else {
             return Err(PyTypeError::new_err(format!(
@@ -111,7 +111,7 @@ impl Writer {
         Ok(())
     }
 
-    /// An int, or an object of a class of its own that is one, such as an enumeration's.
+    /// Writes an int, or an instance of a subclass such as an enumeration.
     fn integer(&mut self, value: &Bound<'_, PyInt>) -> PyResult<()> {
         let py = value.py();
         let digits = py.get_type::<PyInt>().call_method1("__repr__", (value,))?;
@@ -140,7 +140,7 @@ impl Writer {
                 let quoted = self::text(py, &text)?;
                 self.text.try_append(&quoted).raise(py)
             }
-            // Half of a surrogate pair, which Python's own `json` escapes.
+            // A lone surrogate, which Python's own `json` escapes.
             Err(error) if !self.is_plain && error.is_instance_of::<PyUnicodeEncodeError>(py) => {
                 let escaped = import(py, "json")?.call_method1("dumps", (text.str()?,))?;
                 self.push(py, escaped.extract::<&str>()?)

@@ -1,13 +1,13 @@
-//! Python objects that are made once and kept.
+//! Python objects that are created once and kept.
 //!
-//! PyO3's own cell counts as being filled while the value is made. A process that another thread forks just then finds it
-//! so for ever, and its first use of the cell would never end. Here every thread that comes before the value is there makes
-//! one, and the first one stays.
+//! PyO3's own cell is locked while the value is created. In a process forked by another thread at that moment it
+//! stays locked, and the first use of the cell would never end. Here every thread that finds the cell empty creates
+//! a value, and the first one is kept.
 
 use pyo3::prelude::*;
 use zarrow_array::fork::OnceCell;
 
-/// The value of the cell, which `make` gives where there is none yet.
+/// Returns the value of the cell, calling `make` if it is empty.
 pub fn made_once<T>(cell: &OnceCell<T>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
     match cell.get() {
         Some(value) => Ok(value),
@@ -15,7 +15,7 @@ pub fn made_once<T>(cell: &OnceCell<T>, make: impl FnOnce() -> PyResult<T>) -> P
     }
 }
 
-/// A name as Python has it, made once.
+/// An interned Python name, created once.
 macro_rules! name {
     ($py:expr, $text:literal) => {{
         static NAME: zarrow_array::fork::OnceCell<pyo3::Py<pyo3::types::PyString>> =

@@ -1,4 +1,4 @@
-//! What Python's own interface asks of every class: the GIL, errors, interruption, and calls that are cheap.
+//! Support for all classes: the GIL, errors, interruption, and fast calls.
 
 #[macro_use]
 pub mod help;

@@ -1,4 +1,4 @@
-//! What an object says about itself, as text and as HTML.
+//! The summary of an object, as text and as HTML.
 
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -6,31 +6,31 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use zarrow::visible;
 
-/// Give text with escapes for what a terminal would obey and not show.
+/// Return text with terminal control characters escaped.
 #[pyfunction]
 pub fn _visible(text: &str) -> String {
     visible(text).into_owned()
 }
 
-/// A title, and what there is to know below it.
+/// A title and rows of facts.
 pub struct Summary {
     title: String,
     rows: Vec<(&'static str, String)>,
 }
 
 impl Summary {
-    /// A summary without rows.
+    /// Creates a summary without rows.
     pub fn new(title: impl Into<String>) -> Summary {
         Summary { title: title.into(), rows: Vec::new() }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn row(mut self, name: &'static str, value: impl Into<String>) -> Summary {
         self.rows.push((name, value.into()));
         self
     }
 
-    /// The title, and a line for each row.
+    /// Returns the title, and a line for each row.
     pub fn text(&self) -> String {
         let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let mut text = visible(&self.title).into_owned();
@@ -41,7 +41,7 @@ impl Summary {
         text
     }
 
-    /// A table, and under it `body` as it stands.
+    /// Returns a table, followed by the preformatted `body`.
     pub fn html(&self, body: &str) -> String {
         let mut html = String::from("<div>");
         if !self.title.is_empty() {
@@ -60,7 +60,7 @@ impl Summary {
     }
 }
 
-/// A shape as Python writes a tuple.
+/// Formats a shape as a Python tuple.
 pub fn tuple(extents: &[u64]) -> String {
     match extents {
         [extent] => format!("({extent},)"),
@@ -71,7 +71,7 @@ pub fn tuple(extents: &[u64]) -> String {
     }
 }
 
-/// A number of bytes for people: three digits or four, in powers of 1024.
+/// Formats a number of bytes with three or four digits, in powers of 1024.
 pub fn nbytes(nbytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let (mut value, mut unit) = (nbytes as f64, "B");
@@ -89,7 +89,7 @@ pub fn nbytes(nbytes: u64) -> String {
     }
 }
 
-/// The attributes in one line: as many as a line takes, and how many more there are.
+/// Formats the attributes in one line: as many as fit, and the number of others.
 pub fn attributes(attributes: &Map<String, Value>) -> String {
     const LINE: usize = 100;
     const ONE: usize = 40;
@@ -105,7 +105,7 @@ pub fn attributes(attributes: &Map<String, Value>) -> String {
     line
 }
 
-/// The text, cut where it is longer than `most` characters.
+/// Truncates the text to `most` characters.
 fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         None => text.into(),
@@ -113,7 +113,7 @@ fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Text from a store may hold anything, and a notebook would run it.
+/// Text from a store may contain anything, and a notebook would run it.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,17 +1,17 @@
-//! Values whose drop calls a driver that may wait for a thread which waits for the GIL.
+//! Values with a drop that calls a driver, which may wait for a thread that waits for the GIL.
 //!
-//! CUDA runs functions of the host in threads of its own, and calls of the driver may wait for these. A function that is
-//! Python's waits for the GIL there.
+//! CUDA runs host functions on its own threads, and driver calls may wait for these. A Python function there waits
+//! for the GIL.
 
 use crate::python::gil;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-/// A value of an object of Python's, dropped without the GIL.
+/// A value in a Python object, dropped without the GIL.
 pub struct WithoutGil<T>(ManuallyDrop<T>);
 
 impl<T> WithoutGil<T> {
-    /// `value`, which is dropped without the GIL.
+    /// Wraps `value`; it is dropped without the GIL.
     pub fn new(value: T) -> WithoutGil<T> {
         WithoutGil(ManuallyDrop::new(value))
     }

@@ -1,11 +1,11 @@
-//! Stores that are objects of Python's, as remote stores of the engine.
+//! Stores written in Python, as remote stores of the engine.
 //!
-//! 1. `zarrow.store_objects` makes an *asker* of a store that no engine of ours reads: an object that says how the store is
-//!    asked (`name`, `has_conditions`, ...), and takes requests.
-//! 2. A request is put in a queue, without the GIL, and taken from it by a thread of Python's (`queue`), which hands it to the
-//!    asker. Whoever answers it calls a method of the request (`request`).
-//! 3. What the store raised is the cause of the error that is told.
-//! 4. A forked child asks anew, by a thread of its own, unless the asker says that its store cannot be used there.
+//! 1. `zarrow.store_objects` wraps a store without native support in an *asker*: an object that describes the store
+//!    (`name`, `has_conditions`, ...), and takes requests.
+//! 2. A request is put in a queue, without the GIL. A Python thread takes it from the queue (`queue`) and passes it
+//!    to the asker. The answer is given by a method of the request (`request`).
+//! 3. Exceptions of the store become the cause of the reported error.
+//! 4. A forked child uses a new thread, unless the asker says that its store cannot be used there.
 
 pub mod queue;
 pub mod reference;
@@ -31,10 +31,10 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A store that is asked in Python.
+/// A store written in Python.
 pub struct PythonStore {
     asker: Arc<KeptObject>,
-    /// What the user gave, which pickles.
+    /// Object passed by the user, for pickling.
     source: KeptObject,
     name: String,
     policy: FetchPolicy,
@@ -47,14 +47,14 @@ pub struct PythonStore {
 }
 
 impl PythonStore {
-    /// The store that `asker` asks (step 1).
+    /// Creates the store of `asker` (step 1).
     pub fn of_asker(asker: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
         queue::begin(asker.py())?;
         let get = |name: &str| asker.getattr(name);
         let policy = FetchPolicy {
             requests: get("requests")?.extract()?,
             has_suffix: get("has_suffix")?.extract()?,
-            // Some raise instead.
+            // Some stores raise an error instead.
             cuts_ranges: false,
             ..FetchPolicy::default()
         };
@@ -72,17 +72,17 @@ impl PythonStore {
         Ok(Arc::new(RemoteAdapter::new(Arc::new(store))))
     }
 
-    /// The object that the user gave as the store.
+    /// Returns the object that the user passed as the store.
     pub fn source<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.source.bind(py).cloned()
     }
 
-    /// What tells the object that the user gave from others.
+    /// Returns the address of the user's object, as its identity.
     pub fn address(&self) -> usize {
         self.source.address()
     }
 
-    /// Puts a request (step 2).
+    /// Submits a request (step 2).
     fn ask(&self, asked: Asked, teller: Teller) -> RequestHandle {
         let request = request::of_store(self, asked, teller);
         let (slot, number) = (Arc::clone(&request.slot), request.number);
@@ -111,14 +111,14 @@ impl PythonStore {
     }
 }
 
-/// The error of step 4.
+/// Returns the error of step 4.
 fn forked() -> zarrow::Error {
-    let text = "this store object was opened before the process was forked, and its library does not work in a child";
+    let text = "this store object was opened before a fork, and its library does not work in the child";
     zarrow::Error::from(ErrorKind::Unsupported(text.into()))
         .with_hint("start workers by \"spawn\" or \"forkserver\", or open the store in the worker")
 }
 
-/// The store of Python's that a store waits for.
+/// Returns the Python store that a store wraps.
 pub fn beneath(store: &dyn Store) -> Option<&PythonStore> {
     let remote: &dyn RemoteStore = store.remote()?;
     (remote as &dyn Any).downcast_ref()
@@ -154,7 +154,7 @@ impl RemoteStore for PythonStore {
 
 impl RemoteWriter for PythonStore {
     fn tells_versions(&self) -> bool {
-        // A digest of all bytes, which only who changes a value asks for.
+        // Versions are digests of all bytes, only computed for a change.
         false
     }
 

@@ -1,10 +1,10 @@
-//! The requests to stores of Python that wait for the thread which asks them.
+//! Queue of requests to Python stores, served by one Python thread.
 //!
-//! 1. Whoever puts a request here holds no GIL and waits for nobody: a byte in a socket wakes the thread.
-//! 2. The thread is Python's own (`zarrow.store_objects.event_loop`). It is started at the first store that is opened, with
-//!    the GIL; in a forked child at the first request, by a thread that takes the GIL when it can have it.
-//! 3. A thread that cannot be started, or that has ended, takes its queue with it. The next request tries again.
-//! 4. A forked child makes a new queue. It never answers receivers of the parent's queue.
+//! 1. Submitting a request needs no GIL and never waits: a byte in a socket wakes the thread.
+//! 2. The thread is a Python thread (`zarrow.store_objects.event_loop`). It is started when the first store is
+//!    opened, with the GIL; in a forked child at the first request, by a thread that waits for the GIL.
+//! 3. If the thread cannot be started, or has ended, its queue is dropped. The next request tries again.
+//! 4. A forked child creates a new queue. It never answers receivers of the parent's queue.
 
 use super::request::StoreRequest;
 use crate::python::gil;
@@ -17,11 +17,11 @@ use std::sync::Arc;
 use zarrow_array::fork::{Mutex, generation};
 use zarrow_array::thread;
 
-/// What the thread has to do.
+/// Work for the thread.
 #[derive(Default)]
 struct Waiting {
     requests: Vec<StoreRequest>,
-    /// Numbers of requests that nobody wants any more.
+    /// Numbers of cancelled requests.
     cancelled: Vec<u64>,
     /// Whether the thread could not be started.
     is_dead: bool,
@@ -38,7 +38,7 @@ pub struct Queue {
 static QUEUE: Mutex<Option<Arc<Queue>>> = Mutex::new(None);
 
 impl Queue {
-    /// The queue of this process, and whether it was made for this call, whose caller starts its thread then.
+    /// Returns the queue of this process, and whether it is new: then the caller must start its thread.
     fn of_process() -> io::Result<(Arc<Queue>, bool)> {
         let own = generation();
         let known =
@@ -66,7 +66,8 @@ impl Queue {
         import(py, "zarrow.store_objects.event_loop")?.call_method1("start", (queue,)).map(drop)
     }
 
-    /// Returns the waiting requests, and fails later ones; the next request makes another queue. Dropping a request fails it.
+    /// Returns the waiting requests, and fails later ones; the next request creates another queue. Dropping a
+    /// request fails it.
     fn end(self: &Arc<Queue>) -> Vec<StoreRequest> {
         let dead = Waiting { is_dead: true, ..Waiting::default() };
         let left = std::mem::replace(&mut *self.waiting.lock(), dead).requests;
@@ -85,12 +86,12 @@ impl Queue {
         }
         drop(waiting);
         if sleeps {
-            // A socket that is full wakes the thread too.
+            // A full socket wakes the thread too.
             let _ = (&self.wake).write(&[0]);
         }
     }
 
-    /// Notes that nobody wants the request with this number any more.
+    /// Cancels the request with this number.
     pub fn cancel(&self, number: u64) {
         if self.generation == generation() {
             self.push(|waiting| waiting.cancelled.push(number));
@@ -98,7 +99,7 @@ impl Queue {
     }
 }
 
-/// Sees to it that the thread runs, for a store that is opened.
+/// Starts the thread, for a store that is being opened.
 pub fn begin(py: Python<'_>) -> PyResult<()> {
     match Queue::of_process()? {
         (queue, true) => queue.start(py).inspect_err(|_| drop(queue.end())),
@@ -106,7 +107,7 @@ pub fn begin(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// Puts a request, which is told where it cannot be.
+/// Submits a request; on failure, the request gets the error.
 pub fn submit(request: StoreRequest) -> io::Result<Arc<Queue>> {
     let (queue, is_new) = Queue::of_process()?;
     queue.push(|waiting| waiting.requests.push(request));
@@ -129,26 +130,26 @@ pub fn submit(request: StoreRequest) -> io::Result<Arc<Queue>> {
     Ok(queue)
 }
 
-/// The queue as its thread sees it.
+/// The queue, as its thread uses it.
 #[pyclass(frozen, name = "_StoreQueue", module = "zarrow")]
 pub struct StoreQueue(Arc<Queue>);
 
 #[pymethods]
 impl StoreQueue {
-    /// Give the file that can be read when something waits.
+    /// Return the file descriptor that becomes readable when there is work.
     fn fileno(&self) -> RawFd {
         self.0.woken.as_raw_fd()
     }
 
-    /// Fail what waits: the thread has ended. The next request starts another one, with another queue.
+    /// Fail the waiting requests: the thread has ended. The next request starts another one, with another queue.
     fn end(&self, py: Python<'_>) {
         py.detach(|| drop(self.0.end()));
     }
 
-    /// Take the requests that wait, and the numbers of those that nobody wants any more.
+    /// Take the waiting requests, and the numbers of cancelled ones.
     fn take(&self) -> (Vec<StoreRequest>, Vec<u64>) {
         let mut bytes = [0; 64];
-        // Read first: whoever puts something after this wakes the thread again.
+        // Read first: a request submitted after this wakes the thread again.
         while matches!((&self.0.woken).read(&mut bytes), Ok(64)) {}
         let mut waiting = self.0.waiting.lock();
         (std::mem::take(&mut waiting.requests), std::mem::take(&mut waiting.cancelled))

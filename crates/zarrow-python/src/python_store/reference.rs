@@ -1,8 +1,8 @@
-//! Requests that are answered by a part of a value in another store: what a reference of a manifest stands for.
+//! Requests answered by a part of a value in another store: references of a manifest.
 //!
-//! 1. The bytes that are asked for are shifted to where they lie in the other value, and never leave the part.
-//! 2. The other store answers, without Python, and what it answers is shifted back.
-//! 3. A reference to a value that is not there, or is shorter, is an error: nothing says that the chunk is empty.
+//! 1. The requested range is shifted to its place in the other value, and is clipped to the part.
+//! 2. The other store answers, without Python, and its answer is shifted back.
+//! 3. A reference to a missing or shorter value is an error: it does not mean that the chunk is empty.
 
 use super::request::{Asked, Slot, StoreRequest, Teller};
 use crate::node::store::StoreLocation;
@@ -16,7 +16,7 @@ use zarrow::store::remote::{Head, Outcome, Receiver, Request, Span};
 use zarrow::store::{Store, check_key};
 use zarrow::{ErrorKind, Result};
 
-/// A store that references lead to.
+/// The target store of references.
 #[pyclass(frozen, name = "_ReferenceTarget", module = "zarrow")]
 pub struct ReferenceTarget(Arc<dyn Store>);
 
@@ -27,11 +27,11 @@ impl ReferenceTarget {
         let store = StoreLocation::of(store)?.open().raise(py)?;
         match store.remote() {
             Some(_) => Ok(ReferenceTarget(store)),
-            None => Err(PyTypeError::new_err("references lead to stores that are asked by requests")),
+            None => Err(PyTypeError::new_err("the target of references must be a remote store")),
         }
     }
 
-    /// Answer a request with the part of a value that is `length` bytes long.
+    /// Answer a request with a part of a value, `length` bytes long.
     fn answer(
         &self,
         py: Python<'_>,
@@ -44,11 +44,11 @@ impl ReferenceTarget {
         let end =
             offset.checked_add(length).ok_or_else(|| PyValueError::new_err("a reference is too long"))?;
         let Asked::Get(asked) = &request.asked else {
-            return Err(PyValueError::new_err("only reads are answered so"));
+            return Err(PyValueError::new_err("only reads can be answered by a reference"));
         };
         let range = within(&asked.span, length);
         let start = range.start;
-        // Step 1: no further than the part's end.
+        // Step 1: clip to the part's end.
         let shifted = offset.saturating_add(range.start).min(end)..offset.saturating_add(range.end).min(end);
         let (slot, expected) = (&request.slot, shifted.end - shifted.start);
         let inner = Request::new(key, Span::Range(shifted))
@@ -63,7 +63,7 @@ impl ReferenceTarget {
     }
 }
 
-/// The bytes of a value of `length` bytes that a span means.
+/// Returns the byte range of a span in a value of `length` bytes.
 fn within(span: &Span, length: u64) -> Range<u64> {
     match span {
         Span::Whole => 0..length,
@@ -75,11 +75,11 @@ fn within(span: &Span, length: u64) -> Range<u64> {
     }
 }
 
-/// Takes what the other store answers (step 2).
+/// Receiver of the other store's answer (step 2).
 struct Part {
     receiver: Option<Box<dyn Receiver>>,
     offset: u64,
-    /// Where in the part the bytes begin that were asked for.
+    /// Offset of the requested bytes within the part.
     start: u64,
     length: u64,
     expected: u64,
@@ -104,9 +104,9 @@ impl Receiver for Part {
         let error = |text: &str| ErrorKind::Io(io::Error::other(text)).into();
         receiver.done(match result {
             // Step 3.
-            Ok(Outcome::Missing) => Err(error("a reference leads to an object that is not there")),
+            Ok(Outcome::Missing) => Err(error("a reference points to a missing object")),
             Ok(Outcome::Complete) if self.came != self.expected => {
-                Err(error("a reference leads beyond the end of an object"))
+                Err(error("a reference points beyond the end of an object"))
             }
             other => other,
         });
@@ -114,7 +114,7 @@ impl Receiver for Part {
 }
 
 impl Slot {
-    /// Stops another request where this one is stopped.
+    /// Cancels another request when this one is cancelled.
     fn follow(&self, handle: zarrow::store::remote::RequestHandle) {
         *self.followed.lock() = Some(handle);
     }

@@ -1,9 +1,9 @@
-//! One request to a store of Python, with the methods by which it is answered.
+//! A request to a Python store, with the methods that answer it.
 //!
-//! 1. A request is answered once, from any thread: the first answer counts, and what comes after it does nothing. One that
-//!    is cancelled is answered by that.
-//! 2. Bytes are handed over with the GIL let go, from where they lie if nobody can write there, else from a copy.
-//! 3. A request that is dropped without an answer is an error.
+//! 1. A request is answered once, from any thread: the first answer counts, and later ones have no effect.
+//!    Cancelling counts as an answer.
+//! 2. Bytes are delivered without the GIL; they are copied first if the buffer is writable.
+//! 3. Dropping an unanswered request is an error.
 
 use super::PythonStore;
 use crate::python::failure::PythonFailure;
@@ -23,7 +23,7 @@ use zarrow::store::remote::{
 };
 use zarrow_array::fork::{Mutex, generation};
 
-/// What is asked.
+/// The operation.
 pub enum Asked {
     Get(Request),
     List { prefix: String, recursive: bool },
@@ -31,7 +31,7 @@ pub enum Asked {
     Delete(Vec<String>),
 }
 
-/// Who is told.
+/// The receiver of the answer.
 pub enum Teller {
     Get(Box<dyn Receiver>),
     List(OnDone<Listing>),
@@ -49,7 +49,7 @@ impl Teller {
         }
     }
 
-    /// The error of a store that failed in what it was asked.
+    /// Returns the error of a store that failed in this operation.
     fn error(&self, error: io::Error) -> zarrow::Error {
         match self {
             Teller::Get(_) | Teller::List(_) => ErrorKind::Io(error).into(),
@@ -58,10 +58,10 @@ impl Teller {
     }
 }
 
-/// Who is told, until he was (step 1).
+/// The receiver, until it gets the answer (step 1).
 pub struct Slot {
     teller: Mutex<Option<Teller>>,
-    /// A request to another store that answers this one.
+    /// Request to another store that answers this one.
     pub(super) followed: Mutex<Option<RequestHandle>>,
     generation: u64,
 }
@@ -79,14 +79,14 @@ impl Slot {
         self.teller.lock().take()
     }
 
-    /// Tells an error.
+    /// Reports an error.
     pub fn fail(&self, error: zarrow::Error) {
         if let Some(teller) = self.take() {
             teller.fail(error);
         }
     }
 
-    /// Tells an error of the store's, where it has not answered.
+    /// Reports an error of the store, unless already answered.
     pub fn fail_io(&self, error: io::Error) {
         if let Some(teller) = self.take() {
             let error = teller.error(error);
@@ -94,7 +94,7 @@ impl Slot {
         }
     }
 
-    /// Tells that it was stopped; false where it was answered before.
+    /// Reports that the request was stopped; returns false if it was answered before.
     pub fn stop(&self) -> bool {
         match self.take() {
             Some(Teller::Get(receiver)) => receiver.done(Ok(Outcome::Stopped)),
@@ -113,17 +113,17 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let Some(teller) = self.take() else { return };
         if self.generation != generation() {
-            // The receiver is of the parent, and is never told here.
+            // The receiver belongs to the parent, and is never called here.
             std::mem::forget(teller);
             return;
         }
         // Step 3.
-        let error = teller.error(io::Error::other("the store gave no answer"));
+        let error = teller.error(io::Error::other("the store did not answer"));
         teller.fail(error);
     }
 }
 
-/// A request, as the asker sees it.
+/// A request, as the asker uses it.
 #[pyclass(frozen, name = "_StoreRequest", module = "zarrow")]
 pub struct StoreRequest {
     pub asker: Arc<KeptObject>,
@@ -133,13 +133,14 @@ pub struct StoreRequest {
 }
 
 impl StoreRequest {
-    /// Hands over the bytes of `head` and ends.
+    /// Delivers the bytes of `head` and ends the request.
     fn deliver(&self, py: Python<'_>, head: Head, bytes: &[u8]) {
         let slot = &self.slot;
         py.detach(|| {
             let Some(teller) = slot.take() else { return };
             let Teller::Get(mut receiver) = teller else {
-                return teller.fail(ErrorKind::Internal("bytes are no answer to this request".into()).into());
+                return teller
+                    .fail(ErrorKind::Internal("bytes are not a valid answer to this request".into()).into());
             };
             let goes_on = receiver.head(&head).is_continue()
                 && (bytes.is_empty() || receiver.frame(bytes) == ControlFlow::Continue(()));
@@ -150,19 +151,21 @@ impl StoreRequest {
     fn end(&self, py: Python<'_>, outcome: Outcome) {
         py.detach(|| match self.slot.take() {
             Some(Teller::Get(receiver)) => receiver.done(Ok(outcome)),
-            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            Some(teller) => {
+                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
+            }
             None => {}
         });
     }
 
-    /// The error of bytes that are not those that were asked for.
+    /// Returns an error unless the answer has the requested bytes.
     fn check(&self, start: u64, found: u64) -> PyResult<()> {
         let Asked::Get(Request { span, .. }) = &self.asked else { return Ok(()) };
         let asked = match span {
             Span::Whole => return Ok(()),
             Span::Range(range) if range.start != start => {
                 return Err(PyValueError::new_err(format!(
-                    "the store answered from byte {start} on, asked for from byte {}",
+                    "the store answered from byte {start}, but the request begins at byte {}",
                     range.start
                 )));
             }
@@ -171,7 +174,7 @@ impl StoreRequest {
         };
         if found > asked {
             return Err(PyValueError::new_err(format!(
-                "the store answered with {found} bytes, asked for {asked}"
+                "the store answered with {found} bytes, but the request was for {asked}"
             )));
         }
         Ok(())
@@ -180,19 +183,19 @@ impl StoreRequest {
 
 #[pymethods]
 impl StoreRequest {
-    /// The object that asks the store.
+    /// Object that serves the request.
     #[getter]
     fn asker<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.asker.bind(py).cloned()
     }
 
-    /// What tells the request from others.
+    /// Unique number of the request.
     #[getter]
     fn number(&self) -> u64 {
         self.number
     }
 
-    /// "get", "measure" (the size and the version alone), "list", "put" or "delete".
+    /// "get", "measure" (size and version only), "list", "put" or "delete".
     #[getter]
     fn kind(&self) -> &'static str {
         match &self.asked {
@@ -204,7 +207,7 @@ impl StoreRequest {
         }
     }
 
-    /// The key of the value, or the prefix of a listing.
+    /// Key of the value, or prefix of a listing.
     #[getter]
     fn key(&self) -> &str {
         match &self.asked {
@@ -215,7 +218,7 @@ impl StoreRequest {
         }
     }
 
-    /// The first and the last but one byte; None for all bytes, and for the last ones.
+    /// Start and end of the byte range; None for all bytes, and for a suffix.
     #[getter]
     fn range(&self) -> Option<(u64, u64)> {
         match &self.asked {
@@ -224,7 +227,7 @@ impl StoreRequest {
         }
     }
 
-    /// How many bytes before the end; None where it is not asked so.
+    /// Length of the suffix in bytes; None for other requests.
     #[getter]
     fn suffix(&self) -> Option<u64> {
         match &self.asked {
@@ -233,7 +236,7 @@ impl StoreRequest {
         }
     }
 
-    /// The version that has to be there.
+    /// Version that the value must have.
     #[getter]
     fn if_version(&self) -> Option<&str> {
         match &self.asked {
@@ -243,19 +246,19 @@ impl StoreRequest {
         }
     }
 
-    /// Whether nothing may be there.
+    /// Whether the value must be missing.
     #[getter]
     fn if_absent(&self) -> bool {
         matches!(&self.asked, Asked::Put { condition: Condition::IfAbsent, .. })
     }
 
-    /// Whether all values below the prefix are asked for.
+    /// Whether to list all values below the prefix.
     #[getter]
     fn recursive(&self) -> bool {
         matches!(&self.asked, Asked::List { recursive: true, .. })
     }
 
-    /// The value to be put.
+    /// Value to put.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match &self.asked {
@@ -267,11 +270,11 @@ impl StoreRequest {
                 }
                 Ok(())
             }),
-            _ => Err(PyTypeError::new_err("nothing is put")),
+            _ => Err(PyTypeError::new_err("this is not a put request")),
         }
     }
 
-    /// The keys to be deleted.
+    /// Keys to delete.
     #[getter]
     fn keys(&self) -> Vec<String> {
         match &self.asked {
@@ -280,13 +283,13 @@ impl StoreRequest {
         }
     }
 
-    /// Whether somebody waits for the answer.
+    /// Whether the answer is still wanted.
     #[getter]
     fn is_wanted(&self) -> bool {
         self.slot.teller.lock().is_some()
     }
 
-    /// Answer with bytes from `start` on, of a value of `nbytes` bytes, if known, and of this version.
+    /// Answer with bytes from `start`, of a value with this size and version, if known.
     #[pyo3(signature = (data, start, nbytes = None, version = None))]
     fn found(
         &self,
@@ -311,71 +314,77 @@ impl StoreRequest {
             self.deliver(py, head, &copy);
             return Ok(());
         }
-        // SAFETY: the buffer is contiguous, lives until it is dropped below, and its owner lets nobody write to it.
+        // SAFETY: the buffer is contiguous, lives until it is dropped below, and its owner prevents writes.
         let bytes = unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), buffer.item_count()) };
         self.deliver(py, head, bytes);
         drop(buffer);
         Ok(())
     }
 
-    /// Answer that nothing is there.
+    /// Answer that the value is missing.
     fn missing(&self, py: Python<'_>) {
         self.end(py, Outcome::Missing);
     }
 
-    /// Answer that the value is of another version.
+    /// Answer that the value has another version.
     fn changed(&self, py: Python<'_>) {
         self.end(py, Outcome::Changed);
     }
 
-    /// Answer with what lies below the prefix: keys with their sizes, and prefixes.
+    /// Answer with the entries below the prefix: keys with their sizes, and prefixes.
     fn listed(&self, py: Python<'_>, values: Vec<(String, u64)>, prefixes: Vec<String>) {
-        // Names that are no keys (of files that another program put there) are no part of a store.
+        // Invalid keys (files of other programs) are not part of a store.
         let is_key = |key: &String| check_key(key).is_ok();
         let values = values.into_iter().filter(|(key, _)| is_key(key));
         let values = values.map(|(key, nbytes)| ListedValue { key, nbytes }).collect();
         let listing = Listing { values, prefixes: prefixes.into_iter().filter(is_key).collect() };
         py.detach(|| match self.slot.take() {
             Some(Teller::List(done)) => done(Ok(listing)),
-            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            Some(teller) => {
+                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
+            }
             None => {}
         });
     }
 
-    /// Answer that the value is put, and is of this version, if known; or that the keys are deleted.
+    /// Answer that the value was put, with its version, if known; or that the keys were deleted.
     #[pyo3(signature = (version = None))]
     fn changed_it(&self, py: Python<'_>, version: Option<&str>) {
         let version = version.map(ObjectVersion::new);
         py.detach(|| match self.slot.take() {
             Some(Teller::Put(done)) => done(Ok(Put::Done(version))),
             Some(Teller::Delete(done)) => done(Ok(())),
-            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            Some(teller) => {
+                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
+            }
             None => {}
         });
     }
 
-    /// Answer that the condition did not hold.
+    /// Answer that the condition failed.
     fn conflict(&self, py: Python<'_>) {
         py.detach(|| match self.slot.take() {
             Some(Teller::Put(done)) => done(Ok(Put::Conflict)),
-            Some(teller) => teller.fail(ErrorKind::Internal("no answer to this request".into()).into()),
+            Some(teller) => {
+                teller.fail(ErrorKind::Internal("not a valid answer to this request".into()).into())
+            }
             None => {}
         });
     }
 
-    /// Answer that the store cannot do this.
+    /// Answer that the store does not support this.
     fn unsupported(&self, py: Python<'_>, text: String) {
         py.detach(|| self.slot.fail(ErrorKind::Unsupported(text).into()));
     }
 
-    /// Answer with what the store raised.
+    /// Answer with the store's exception.
     pub(super) fn failed(&self, py: Python<'_>, error: Bound<'_, PyAny>) {
         let error = PythonFailure::new(PyErr::from_value(error)).into_io(py);
         py.detach(|| self.slot.fail_io(error));
     }
 }
 
-/// The requests of one store.
+/// Creates a request to a store.
 pub fn of_store(store: &PythonStore, asked: Asked, teller: Teller) -> StoreRequest {
     StoreRequest {
         asker: Arc::clone(&store.asker),
