@@ -1,4 +1,4 @@
-"""Groups as AnnData writes them, by its format's description: encodings 0.1.0 and 0.2.0."""
+"""Groups in AnnData's format, by its specification: encodings 0.1.0 and 0.2.0."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zarr
 
 
 def array(group: zarr.Group, name: str, values: np.ndarray[Any, Any], chunk: int = 2) -> None:
-    """Write a plain array or one of strings."""
+    """Write a plain array or an array of strings."""
     is_text = values.dtype.kind in "UT"
     dtype = str if is_text else values.dtype
     shape = tuple(max(1, min(chunk, extent)) for extent in values.shape)
@@ -21,7 +21,7 @@ def array(group: zarr.Group, name: str, values: np.ndarray[Any, Any], chunk: int
 
 
 def nullable(group: zarr.Group, name: str, values: np.ndarray[Any, Any], mask: Sequence[bool]) -> None:
-    """Write values of which some are missing."""
+    """Write values with a mask."""
     kinds = {"b": "nullable-boolean", "U": "nullable-string-array", "T": "nullable-string-array"}
     encoding = {
         "encoding-type": kinds.get(values.dtype.kind, "nullable-integer"),

@@ -1,4 +1,4 @@
-"""Memory for `out=` with a canary around and between its elements."""
+"""Memory for `out=` with canary bytes around and between its elements."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ CANARY = 0xA5
 
 
 class Canary:
-    """An array to read into, amid bytes that nobody may touch.
+    """An output array surrounded by canary bytes, which a read must not change.
 
-    `order` says which axis of the array each axis of the memory is, outermost first, and `steps` how many
-    places there are from one element to the next along each axis of the array: negative ones run backwards.
+    `order` maps each axis of the memory, outermost first, to an axis of the array. `steps` is the distance
+    between neighbouring elements along each axis of the array; negative steps run backwards.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Canary:
         self._shape = tuple(shape)
         self._order = tuple(range(len(shape))) if order is None else tuple(order)
         self._steps = (1,) * len(shape) if steps is None else tuple(steps)
-        # One place more than is needed at both ends of each axis.
+        # One spare place at both ends of each axis.
         self._extents = [abs(self._steps[axis]) * self._shape[axis] + 2 for axis in self._order]
         self._guard = max(self.dtype.itemsize, 64)
         length = math.prod(self._extents) * self.dtype.itemsize + 2 * self._guard
@@ -38,7 +38,7 @@ class Canary:
         self.out = self._elements(self._bytes.view(), self.dtype)
 
     def _elements(self, memory: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Look at the elements in `memory`, which is laid out as the canary's is."""
+        """Return a view of the elements in `memory`, which has the canary's layout."""
         inside = memory[self._guard : memory.size - self._guard].view(dtype).reshape(self._extents)
         slices = []
         for axis in self._order:
@@ -49,18 +49,18 @@ class Canary:
         return inside.transpose(np.argsort(self._order)) if self._order else inside
 
     def is_intact(self) -> bool:
-        """Whether every byte that is not an element's is as it was."""
+        """Return whether every byte outside of the elements is unchanged."""
         ours = np.zeros(self._bytes.size, np.uint8)
         self._elements(ours, np.dtype(f"V{self.dtype.itemsize}"))[...] = b"\xff" * self.dtype.itemsize
         return bool((self._bytes[ours == 0] == CANARY).all())
 
     def is_untouched(self) -> bool:
-        """Whether no byte at all was written."""
+        """Return whether no byte was written."""
         return bool((self._bytes == CANARY).all())
 
 
 def layouts(ndim: int) -> dict[str, dict[str, Any]]:
-    """Every way to lie in memory that a read has to tell apart, as arguments of `Canary`."""
+    """Return every memory layout that a read must distinguish, as arguments of `Canary`."""
     found: dict[str, dict[str, Any]] = {
         "c": {},
         "gaps": {"steps": (3,) * ndim},

@@ -1,4 +1,4 @@
-"""Fixtures of several test files, a clean environment, and random cases (`ZARROW_TEST_SEED` draws others)."""
+"""Shared fixtures, a clean environment, and random cases (`ZARROW_TEST_SEED` draws others)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from zarrow import missing
 
 SEED = os.environ.get("ZARROW_TEST_SEED")
 
-# What a test's own settings leave out is taken from these. A test draws its cases by a digest of its source,
-# so that they stay the same, or by the seed.
+# Defaults for the settings of each test. Cases are drawn by a digest of the test's source, so that they stay
+# the same, or by the seed.
 settings.register_profile("zarrow", derandomize=SEED is None, database=None, deadline=None, print_blob=True)
 settings.load_profile("zarrow")
 
 
-# Whichever test stores missing elements first would have the one warning of the process.
+# Without this, the first test that stores missing elements would get the process's only warning.
 missing._has_warned = True
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the seed to Hypothesis before it looks for one, and reset what a test would inherit.
+    """Pass the seed to Hypothesis before it looks for one, and reset inherited state.
 
     - Signals: a script's background jobs ignore SIGINT and SIGQUIT, and so would every child of a test.
-    - Variables that send requests elsewhere than to a test's server, or with other credentials.
+    - Variables that redirect requests away from a test's server, or change credentials.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def example_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the store that the examples in the documentation open as `data.zarr`."""
+    """Write the store `data.zarr` of the documentation's examples."""
     folder = tmp_path_factory.mktemp("example") / "data.zarr"
     root = zarr.open_group(folder, mode="w")
     days, rows, columns = 48, 6, 8
@@ -69,7 +69,7 @@ def example_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Python's web server, without its log."""
+    """Python's web server, without a log."""
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -77,7 +77,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[str]:
-    """Serve the folder `web` of the test, and give the URL."""
+    """Serve the folder `web` of the test, and return the URL."""
     (tmp_path / "web").mkdir()
     handler = functools.partial(QuietHandler, directory=str(tmp_path / "web"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -91,7 +91,7 @@ def web(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def documented_store(request: pytest.FixtureRequest) -> None:
-    """Put the store where the examples run."""
+    """Put the store into the examples' working folder."""
     if request.module.__name__ == "test_docs":
         store, folder = request.getfixturevalue("example_store"), request.getfixturevalue("tmp_path")
         shutil.copytree(store, folder / "data.zarr")

@@ -1,4 +1,4 @@
-"""DLPack capsules made by hand, so that each field says what a test wants, true or not."""
+"""DLPack capsules made by hand: a test sets each field, validly or not."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ _name.restype, _name.argtypes = ctypes.c_char_p, [ctypes.py_object]
 
 
 def name(capsule: Any) -> str:
-    """Tell the name of a capsule."""
+    """Return the name of a capsule."""
     return _name(capsule).decode()
 
 
 class Producer:
-    """Lends `array` by a struct whose fields `lies` replace; counts how often the deleter ran.
+    """Exports `array` by a struct with the fields in `lies` replaced; counts calls of the deleter.
 
-    `called` has the arguments of each call of `__dlpack__`.
+    `called` records the arguments of each call of `__dlpack__`.
     """
 
     def __init__(self, array: np.ndarray, *, legacy: bool = False, flags: int = 0, **lies: Any) -> None:
@@ -125,7 +125,7 @@ class Producer:
 
 
 NAMES: Sequence[bytes] = (b"dltensor_versioned", b"dltensor")
-# What the structs point to, until their deleters run.
+# The memory of the structs, until their deleters run.
 LENT: dict[int, Any] = {}
-# A function of C must not be freed while it runs: none is.
+# A C callback must not be freed while it runs: none is freed.
 DELETERS: list[Any] = []

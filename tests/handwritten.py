@@ -32,7 +32,7 @@ BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 
 
 def numbers(name: str, shape: tuple[int, ...] = (4, 6)) -> np.ndarray[Any, Any]:
-    """Small numbers that their type can hold."""
+    """Return small numbers in the range of the type."""
     count = np.arange(np.prod(shape, dtype=int))
     values = count % 2 if name == "bool" else count % 8 + 1
     return values.astype(np.float32).astype(NUMBERS[name]).reshape(shape)
@@ -80,14 +80,14 @@ def variable(folder: Path, values: Sequence[Any], shape: Sequence[int] | None = 
 def masked_tensor(
     folder: Path, values: np.ndarray[Any, Any], missing: np.ndarray[Any, Any]
 ) -> zarrow.MaskedTensor:
-    """Decode the values, but for those that are missing."""
+    """Decode the values that are not missing."""
     decoded = _optional(folder, values.shape, _name(values), [BYTES], values[~missing].tobytes(), missing)
     assert isinstance(decoded, zarrow.MaskedTensor)
     return decoded
 
 
 def masked_variable(folder: Path, values: Sequence[Any]) -> zarrow.MaskedVariable:
-    """Decode strings or bytes, None where one is missing."""
+    """Decode strings or bytes, None for missing ones."""
     name, codec, _, chunk = _vlen([value for value in values if value is not None])
     missing = np.array([value is None for value in values])
     decoded = _optional(folder, missing.shape, name, [{"name": codec}], chunk, missing)
@@ -100,7 +100,7 @@ def _name(values: np.ndarray[Any, Any]) -> str:
 
 
 def _vlen(values: Sequence[Any]) -> tuple[str, str, str, bytes]:
-    """Name, codec, fill value and chunk: a count, and each element after its length."""
+    """Return name, codec, fill value and chunk: a count, and each element after its length."""
     text = all(isinstance(value, str) for value in values)
     encoded = [value.encode() if isinstance(value, str) else value for value in values]
     chunk = struct.pack("<I", len(encoded)) + b"".join(struct.pack("<I", len(e)) + e for e in encoded)
@@ -110,7 +110,7 @@ def _vlen(values: Sequence[Any]) -> tuple[str, str, str, bytes]:
 def _optional(
     folder: Path, shape: Sequence[int], name: str, codecs: Any, data: bytes, missing: np.ndarray[Any, Any]
 ) -> Any:
-    """Write and read the form of zarrs: two lengths, the validity, and the elements that are there."""
+    """Write and read zarrs' format: two lengths, the validity, and the present elements."""
     validity = (~missing).tobytes()
     chunk = struct.pack("<QQ", len(validity), len(data)) + validity + data
     optional = {

@@ -1,9 +1,9 @@
-"""A kernel that refuses system calls: a filter that lasts until the process ends.
+"""Makes the kernel refuse system calls, by a filter that lasts until the process ends.
 
-1. The process gives up gaining privileges, which the kernel asks for before it takes a filter.
+1. The process gives up gaining privileges, which the kernel requires before it takes a filter.
 2. The filter is a program for each call: load its number, compare, return the error. `odd` refuses only
-   calls whose first argument, a file's number mostly, is odd: so that some of a kind pass.
-3. It holds for every thread of the process and for its children.
+   calls with an odd first argument, usually a file descriptor, so that some calls succeed.
+3. The filter applies to every thread of the process and to its children.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import errno
 import platform
 import struct
 
-# By the name of the call: its numbers on x86-64 and on ARM.
+# Numbers of each call on x86-64 and on ARM.
 NUMBERS = {
     "flock": (73, 32),
     "fstat": (5, 80),
@@ -47,7 +47,7 @@ _SECCOMP = {"x86_64": 317, "aarch64": 277}
 
 
 def refuse(calls: dict[str, int], *, odd: bool = False) -> None:
-    """Make these calls fail with these error numbers from now on, in every thread of this process."""
+    """Make these calls fail with these error numbers, in every thread of this process."""
     machine = platform.machine()
     at = list(_SECCOMP).index(machine)
     program = b""
@@ -78,5 +78,5 @@ def refuse(calls: dict[str, int], *, odd: bool = False) -> None:
 
 
 def _instruction(code: int, value: int, over_if_not: int = 0) -> bytes:
-    """An instruction; a comparison that does not hold jumps over so many."""
+    """Encode an instruction; the jumps count the instructions to skip."""
     return struct.pack("HBBI", code, 0, over_if_not, value)

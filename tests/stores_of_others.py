@@ -1,4 +1,4 @@
-"""Store objects of other libraries for the tests, a tree of arrays for each, and children that read it."""
+"""Store objects of other libraries, a tree of arrays for each, and child processes that read it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NAMES = ["Oslo", "Rome", "Quito"]
 
 
 class OwnStore(zarr.storage.MemoryStore):
-    """A subclass of a user's own, which the engine must not take for its parent."""
+    """A user's subclass, which the engine must not treat as its parent."""
 
 
 class OwnMapping(collections.UserDict[str, bytes]):
-    """A mapping that is no dict."""
+    """A mapping that is not a dict."""
 
 
 def icechunk_session() -> Any:
@@ -42,7 +42,7 @@ def memory_files(name: str) -> Any:
     return fs
 
 
-# Each kind of store, made in a folder.
+# Each kind of store, created in a folder.
 KINDS: dict[str, Callable[[Path], Any]] = {
     "dict": lambda _: {},
     "mapping": lambda _: zarrow.PythonStore(OwnMapping(), sole_writer=True),
@@ -66,12 +66,12 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     ),
     "icechunk": lambda _: icechunk_session(),
 }
-# Those whose library does not work in a forked child.
+# Stores of libraries that do not work in a forked child.
 WITHOUT_FORK = {"icechunk", "obstore-memory", "zarr-obstore"}
 
 
 def fill(store: Any) -> Any:
-    """A group with arrays of each kind."""
+    """Write a group with arrays of each kind."""
     root = zarrow.create_group(store, attributes={"title": "rain"})
     root.create_array("plain", data=VALUES, chunks=(16, 10))
     root.create_array("group/sharded", data=VALUES, chunks=(8, 8), shards=(32, 24), compressors=None)
@@ -99,7 +99,7 @@ def in_child(read: Callable[[], None], pipe: Any) -> None:
 
 
 def run_in_child(start: str, read: Callable[[], None]) -> BaseException | None:
-    """What a child raises that a process starts so."""
+    """Return the exception of `read` in a child process with the start method `start`."""
     context = multiprocessing.get_context(start)
     ours, theirs = context.Pipe()
     child = context.Process(target=in_child, args=(read, theirs))  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""`python tests/stubtest.py`: the stubs say what the compiled module has, by mypy's `stubtest`.
+"""`python tests/stubtest.py` compares the stubs with the compiled module, by mypy's `stubtest`.
 
-Each class has a stub of its own, `_array.pyi` for Array, while at run time all of them are in
-`zarrow._zarrow`. So that `stubtest` finds them, each stub gets a module that has its class.
+Each class has a separate stub, `_array.pyi` for Array, but at run time all classes are in `zarrow._zarrow`.
+So each stub gets a module with its class, where `stubtest` finds it.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""The test suites that other libraries come with, loaded so that their arrays are lent by our Tensor.
+"""Runs the test suites of other libraries with arrays that export a Tensor's memory.
 
-1. A suite is run once more under another name. What it imports passes through us.
-2. NumPy is given to it with `Ours` in place of `ndarray`: an array whose `__dlpack__` is that of a Tensor
-   over its memory.
-3. PyArrow is given to it with what makes arrays wrapped: a `Lender` is like the array, but for its
+1. A suite is imported again under another name, with replacements for some of its imports.
+2. Its NumPy has `Ours` in place of `ndarray`: an array with the `__dlpack__` of a Tensor over the same
+   memory.
+3. Its PyArrow has wrapped constructors: a `Lender` behaves like the array, except for its
    `__dlpack__`.
 """
 
@@ -24,7 +24,7 @@ import zarrow
 
 
 class Ours(np.ndarray):
-    """An array that is lent by a Tensor over its memory."""
+    """An array that exports through a Tensor over its memory."""
 
     def __dlpack__(self, **arguments: Any) -> Any:
         return zarrow.from_numpy(self).__dlpack__(**arguments)
@@ -34,7 +34,7 @@ class Ours(np.ndarray):
 
 
 class Stand(types.ModuleType):
-    """A module that stands in for another: what it does not have is the other's."""
+    """A module that replaces some attributes of another one."""
 
     def __init__(self, other: Any, **own: Any) -> None:
         super().__init__(getattr(other, "__name__", ""))
@@ -46,7 +46,7 @@ class Stand(types.ModuleType):
 
 
 def made_ours(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function of NumPy make an array of ours."""
+    """Make a function of NumPy return `Ours`."""
     return lambda *arguments, **keywords: function(*arguments, **keywords).view(Ours)
 
 
@@ -57,7 +57,7 @@ NUMPY.asarray = NUMPY.array
 
 
 class Lender:
-    """A pyarrow object that is lent by a Tensor over its memory, and otherwise is as it was."""
+    """A pyarrow object that exports through a Tensor over its memory, and is otherwise unchanged."""
 
     def __init__(self, real: Any) -> None:
         self.real = real
@@ -81,7 +81,7 @@ class Lender:
 
 
 def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function of pyarrow take and give lenders."""
+    """Make a function of pyarrow take and return lenders."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         result = function(*map(bare, arguments), **{name: bare(value) for name, value in keywords.items()})
@@ -91,12 +91,12 @@ def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def bare(value: Any) -> Any:
-    """Give what a lender wraps."""
+    """Return the object inside a lender."""
     return value.real if type(value) is Lender else value
 
 
 class Makers(type):
-    """Lets the class methods of a class of pyarrow make lenders."""
+    """Makes the class methods of a pyarrow class return lenders."""
 
     def __getattr__(cls, name: str) -> Any:
         value = getattr(cls.other, name)
@@ -118,8 +118,8 @@ PYARROW = Stand(
         for name in ("Array", "Tensor", "ExtensionArray", "FixedSizeListArray", "FixedShapeTensorArray")
     },
 )
-# pytest wants lists for parameters, and NumPy gives a generator; pyarrow marks what needs NumPy, and warns of
-# capsules without a version.
+# pytest needs lists for parameters, and NumPy gives a generator; pyarrow marks tests that need NumPy, and
+# warns about capsules without a version.
 PYTEST = Stand(
     pytest,
     mark=Stand(
@@ -134,7 +134,7 @@ STANDS = {"numpy": NUMPY, "pyarrow": PYARROW, "pytest": PYTEST}
 
 
 def load(name: str, stands: tuple[str, ...]) -> types.ModuleType:
-    """Run the module of that name anew, with these modules replaced."""
+    """Import the named module again, with these modules replaced."""
     spec = importlib.util.find_spec(name)
     assert spec and spec.loader
     suite = importlib.util.module_from_spec(spec)

@@ -1,8 +1,7 @@
-"""Memory that grows with data is taken by `zarrow_array::allocation`, which says when there is none.
+"""Checks that `zarrow_array::allocation` allocates all memory that grows with data, and so reports failures.
 
-The calls of the standard library end the process then. Where one stands all the same, this file says what
-bounds it. Text and lists that are made in another way (`to_vec`, `format!`, `collect`) are not found by this
-search.
+A failed allocation of the standard library ends the process. This file lists the remaining calls, with the
+bound of each. The search misses other ways to allocate text and lists (`to_vec`, `format!`, `collect`).
 """
 
 import re
@@ -18,7 +17,7 @@ ASKED = "room was made on the line before"
 ITEM = "an element, of DecodeLimits.max_item_nbytes at most"
 TEXT = "a part of a document, which is in memory, of DecodeLimits.max_metadata_nbytes at most"
 
-# How often in a file, and what the bounds are.
+# Number of calls in each file, and their bounds.
 BOUNDED = {
     "zarrow-array/src/allocation.rs": (2, ASKED),
     "zarrow-array/src/layout/strided_copy.rs": (2, AXES),
@@ -30,7 +29,7 @@ BOUNDED = {
     "zarrow/src/codec/array_to_bytes/shard_index.rs": (2, f"{ASKED}; {AXES}"),
     "zarrow/src/codec/array_to_array/transpose.rs": (2, AXES),
     "zarrow/src/exec/open_chunk.rs": (1, "a path"),
-    "zarrow/src/exec/write/shard.rs": (3, "a method of its own, which is fallible"),
+    "zarrow/src/exec/write/shard.rs": (3, "a fallible method with this name"),
     "zarrow/src/hierarchy/resize.rs": (2, AXES),
     "zarrow/src/memory/map.rs": (2, "an item a shard of a few thousand maps; " + AXES),
     "zarrow/src/metadata/base64.rs": (2, TEXT),
@@ -47,7 +46,7 @@ BOUNDED = {
 
 
 def sources() -> dict[str, str]:
-    """Each source file of the engine without its tests."""
+    """Return each source file of the engine without its tests."""
     found = {}
     for crate in ("zarrow", "zarrow-array"):
         for path in (ROOT / crate / "src").rglob("*.rs"):

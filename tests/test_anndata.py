@@ -1,4 +1,4 @@
-"""Groups that stand for an array or a table, as AnnData writes them."""
+"""Groups that represent an array or a table in AnnData's format."""
 
 from __future__ import annotations
 

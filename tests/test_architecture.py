@@ -132,7 +132,7 @@ def test_every_rust_file_says_what_it_is_for() -> None:
 
 
 def test_every_lock_that_lives_as_long_as_the_process_is_one_that_forks_cannot_hold() -> None:
-    """Clippy forbids the other locks; this finds the ones that its lints miss."""
+    """Clippy forbids the other locks; this finds the locks that its lints miss."""
     kinds = {line.rpartition(" ")[2] for line in architecture.locks()}
     assert {"Mutex", "CacheMutex", "OnceCell"} <= kinds <= {"Mutex", "CacheMutex", "OnceCell", "Names"}
     kinds_of_std = r"sync::(?:Mutex|RwLock|Once\w*|LazyLock|Condvar)"

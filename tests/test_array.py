@@ -1,4 +1,4 @@
-"""The class Array: what the metadata says, and reads by selection and by chunk."""
+"""The class Array: its metadata, and reads by selection and by chunk."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_control_c_stops_a_read(tmp_path):
         array = zarrow.open({str(tmp_path)!r})
         pings = []
         def interrupt():
-            # This thread runs only because the read holds no GIL.
+            # This thread can only run if the read releases the GIL.
             time.sleep(0.2)
             pings.append(1)
             signal.raise_signal(signal.SIGINT)
@@ -250,7 +250,7 @@ def test_an_array_shows_axes_fill_value_missing_chunks_and_attributes(tmp_path):
 
 
 def test_an_array_of_many_chunks_is_shown_without_a_look_at_each(tmp_path):
-    """The folder is not listed: what cannot be listed does not matter."""
+    """Showing the array must not list the folder: the grid has 10¹² chunks."""
     array = zarrow.create_array(tmp_path, shape=(10**15,), chunks=(1000,), dtype="i1", shards=None)
     array[:5] = 1
     shown = repr(array)

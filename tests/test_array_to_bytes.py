@@ -1,4 +1,4 @@
-"""Codecs from array to bytes that are rare: pcodec, and those of zarrs for strings."""
+"""Rare codecs from array to bytes: pcodec, and zarrs' codecs for strings."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import zarrow
 from oracle.libraries import open_zarrs
 from test_filters import BYTES, codec, same, v2, v3
 
-# Of the squares of 0 to 23 modulo 97, by PCodec() of numcodecs 0.17 with pcodec 1.1.
+# The squares of 0 to 23 modulo 97, encoded by PCodec() of numcodecs 0.17 with pcodec 1.1.
 SQUARES = np.arange(24) ** 2 % 97
 PCODEC = {
     "int16": ("70636f210300040604010817000000100000003c80002101c99062c0e800f3420a3ebe6fc8c8a8815900"),
@@ -65,7 +65,7 @@ def test_pcodec_in_version_2_and_files_that_lie(tmp_path: Path) -> None:
     assert same(zarrow.open(folder)[...].numpy(), values)
     zarrow.open(folder)[...] = values
     assert (folder / "0").read_bytes() == chunk
-    # More numbers than there are; a dictionary of 2**25 - 1 words; cut off; more behind; no head.
+    # Too many numbers; a dictionary of 2**25 - 1 words; truncated; trailing bytes; no header.
     more = bytearray(chunk)
     more[10:13] = b"\xff\xff\xff"
     dictionary = chunk[:13] + b"\xf4\xff\xff\xff\x1f" + chunk[18:]

@@ -1,4 +1,4 @@
-"""Decoded arrays to Arrow, in each form; the oracle is what pyarrow makes of the NumPy array itself."""
+"""Decoded arrays to Arrow, in each layout, compared with pyarrow's conversion of the NumPy array."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OPAQUE = [name for name, dtype in handwritten.NUMBERS.items() if dtype.num >= 25
 
 
 def address(array: pa.Array) -> int:
-    """Where the elements are, below all lists and extensions."""
+    """Return the array of elements, below all lists and extensions."""
     while array.type.num_buffers != 2 or pa.types.is_fixed_size_list(array.type):
         array = array.storage if isinstance(array, pa.ExtensionArray) else array.flatten()
     return array.buffers()[1].address
 
 
 def sql(query: str, rows: Any) -> list[tuple[Any, ...]]:
-    """Ask DuckDB about `rows`."""
+    """Query `rows` with DuckDB."""
     with duckdb.connect() as connection:
         return connection.register("rows", rows).sql(query).fetchall()
 

@@ -1,4 +1,4 @@
-"""Arrays and groups as Arrow streams: what comes, when it is read, and who takes it."""
+"""Arrays and groups as Arrow streams: contents, time of reading, consumers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def group(folder: Path) -> zarrow.Group:
 
 
 def expected(columns: list[str], rows: slice = slice(None)) -> pa.Table:
-    """What pyarrow makes of the NumPy arrays."""
+    """Return pyarrow's conversion of the NumPy arrays."""
     made = {}
     for name in columns:
         values = COLUMNS[name][rows]
@@ -69,7 +69,7 @@ def expected(columns: list[str], rows: slice = slice(None)) -> pa.Table:
 
 
 def sql(query: str, **tables: Any) -> list[tuple[Any, ...]]:
-    """Ask DuckDB, whose queries see the caller's variables; here they are registered."""
+    """Query DuckDB, which sees the caller's variables; here they are registered."""
     with duckdb.connect() as connection:
         for name, table in tables.items():
             connection.register(name, table)
@@ -198,7 +198,7 @@ def run(program: str) -> str:
 
 @pytest.fixture
 def large(tmp_path) -> Path:
-    """A table of 800 MB, of which nothing is stored."""
+    """A table of 800 MB without stored chunks."""
     root = zarr.create_group(tmp_path)
     for name in ("x", "y"):
         root.create_array(name, shape=(50_000_000,), chunks=(100_000,), dtype="f8", fill_value=1.0)

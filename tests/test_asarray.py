@@ -1,4 +1,4 @@
-"""`asarray` and its kin: the memory of any producer, shared both ways, as it is."""
+"""`asarray` and similar functions: share the memory of any producer in both directions, unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from handwritten import NUMBERS, numbers
 
 
 class OnlyInterface:
-    """A library that knows `__array_interface__` alone."""
+    """A library that supports only `__array_interface__`."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -33,7 +33,7 @@ class OnlyInterface:
 
 
 class OnlyArray:
-    """A library that knows `__array__` alone."""
+    """A library that supports only `__array__`."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -43,7 +43,7 @@ class OnlyArray:
 
 
 class OnlyDLPack:
-    """A library that knows DLPack alone."""
+    """A library that supports only DLPack."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -56,7 +56,7 @@ class OnlyDLPack:
 
 
 class Subclass(np.ndarray):
-    """An array of a class of somebody else's."""
+    """A foreign subclass of ndarray."""
 
 
 PRODUCERS = {
@@ -75,7 +75,7 @@ SLICES = st.slices(7).filter(lambda part: part.step is None or abs(part.step) < 
 
 @st.composite
 def sources(draw):
-    """An array of any type, extents, strides and offset, in memory that belongs to another."""
+    """Draw an array of any type, extents, strides and offset, in memory with another owner."""
     shape = draw(st.lists(st.integers(0, 7), max_size=4))
     dtype = np.dtype(draw(st.sampled_from(TYPES)))
     whole = np.arange(7 ** len(shape)).astype(dtype).reshape((7,) * len(shape))
@@ -148,7 +148,7 @@ def test_one_address_whoever_lends(tmp_path):
         tensor.numpy()[2] = 5
         assert lender[2] == 5
     with pytest.raises(BufferError):
-        text.append(4)  # its memory is lent
+        text.append(4)  # a view of its memory is exported
     constant = zarrow.asarray(memoryview(b"abc"))
     assert constant.readonly and constant.tolist() == [97, 98, 99]
     file = np.memmap(tmp_path / "file", "f4", "w+", shape=(4,))
@@ -232,7 +232,7 @@ def test_masks_are_shared():
     assert zarrow.asarray(sliced).tolist() == sliced.tolist()
     with pytest.raises(zarrow.ExchangeError, match="non-contiguous mask"):
         zarrow.from_numpy(sliced)
-    # A byte of a bool that is neither 0 nor 1 is true to NumPy.
+    # NumPy treats every nonzero byte of a bool as true.
     odd = np.ma.MaskedArray(np.arange(3), np.array([0, 255, 2], "u1").view(bool))
     assert zarrow.asarray(odd).arrow().to_pylist() == [0, None, None]
 
@@ -349,7 +349,7 @@ def test_many_threads_take_and_let_go():
 
 
 def test_a_deleter_in_python_leaves_the_exception_that_is_under_way():
-    """What a failed call was given is freed while its exception is set."""
+    """The arguments of a failed call are freed while its exception is set."""
     producer = Producer(np.arange(5.0))
     for take in (zarrow.asarray, zarrow.from_dlpack, lambda lent: zarrow.asarray(lent)[1:]):
         with pytest.raises(TypeError, match="at most 2 arguments"):

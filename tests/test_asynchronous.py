@@ -1,4 +1,4 @@
-"""Reads and writes that an event loop awaits: the same values, at once, cancelled, on any loop."""
+"""Reads and writes in an event loop: the same values, concurrent, cancelled, on any loop."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_uvloop(array: zarrow.Array, values: np.ndarray) -> None:
 
 
 class SlowCodec:
-    """A codec that waits until it is let go, so that a read is under way for as long as a test likes."""
+    """A codec that blocks until released, so that a test controls how long a read is under way."""
 
     codec_id = "test.slow-for-await"
     begun = threading.Event()
@@ -251,7 +251,7 @@ def test_a_loop_that_is_closed_meanwhile(array: zarrow.Array) -> None:
 
 
 def test_a_read_that_ends_while_the_interpreter_does(tmp_path: Any) -> None:
-    """Who is told of it lets the GIL go, and never gets it back."""
+    """The callback releases the GIL, and never gets it back."""
     code = """
         import sys, threading, time
         import zarrow

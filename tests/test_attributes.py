@@ -1,4 +1,4 @@
-"""Attributes: a mapping that stores what is changed, and nothing else."""
+"""Attributes: a mapping that stores exactly its changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ import zarrow
 
 @pytest.fixture(params=[(2, False), (2, True), (3, False), (3, True)], ids=str)
 def store(request, tmp_path):
-    """A hierarchy of zarr-python's, of both versions, consolidated or not."""
+    """Write a hierarchy with zarr-python, of both versions, consolidated or not."""
     zarr_format, consolidated = request.param
     root = zarr.open_group(tmp_path, mode="w", zarr_format=zarr_format, attributes={"title": "rain"})
     root.create_array("model/grid", shape=(2, 2), dtype="f4", attributes={"units": "K", "nan": float("nan")})
@@ -166,14 +166,14 @@ def test_attributes_that_could_not_be_read_again_are_refused(tmp_path, zarr_form
     with pytest.raises(ValueError, match="size"):
         group.attrs.update(large)
     assert zarrow.open(tmp_path).attrs == {} and not (tmp_path / "no.zarr" / "zarr.json").exists()
-    # The limit of consolidated metadata is none of what stands beside them.
+    # The limit of consolidated metadata does not apply to the rest of the document.
     group.consolidate_metadata()
     with pytest.raises(ValueError, match="size"):
         group.attrs.update(large)
     assert zarrow.open(tmp_path).attrs == {}
 
 
-# What Python's `json` writes and JSON does not have: zarr-python's attributes hold it.
+# Python's extensions of JSON: zarr-python's attributes contain them.
 OF_PYTHON = {
     "nan": math.nan,
     "infinite": [math.inf, -math.inf, {"deep": math.nan}],
@@ -186,14 +186,14 @@ OF_PYTHON = {
 
 
 def equal(found: object, expected: object) -> bool:
-    """Tell whether they are equal to the last digit, NaN too."""
+    """Return whether the values are equal to the last digit, including NaN."""
     return repr(found) == repr(expected)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("consolidated", [False, True])
 def test_what_python_writes_comes_back(tmp_path, zarr_format, consolidated):
-    """Of zarr-python's store, through every edit, and to zarr-python again."""
+    """From zarr-python's store, through every edit, and back to zarr-python."""
     root = zarr.open_group(tmp_path, mode="w", zarr_format=zarr_format, attributes=OF_PYTHON)
     root.create_array("x", shape=(2,), dtype="i4", attributes=OF_PYTHON)
     if consolidated:
@@ -231,7 +231,7 @@ def test_what_python_has_is_stored_as_it_stores_it(tmp_path, zarr_format):
 
 
 def test_every_byte_of_other_keys_stays(tmp_path):
-    """Spellings of numbers and escapes too, which no value keeps."""
+    """Also spellings of numbers and escapes that values lose."""
     others = (
         '"a": 1.0e+00,\n "b" : [NaN, 1E400,-Infinity] , "\\u0063\\ud800": "\\ud83d\\ude00\\udfff", "d": 1e-0'
     )
@@ -247,7 +247,7 @@ def test_every_byte_of_other_keys_stays(tmp_path):
     assert equal(dict(group.attrs), json.loads(f"{{{others}}}"))
 
 
-# Two halves of a pair that follow each other are one character to JSON.
+# JSON reads two consecutive halves of a pair as one character.
 TEXT = st.text(st.characters(exclude_categories=()), max_size=6).map(
     lambda text: json.loads(json.dumps(text))
 )
@@ -261,7 +261,7 @@ JSON = st.recursive(
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.dictionaries(TEXT, JSON, max_size=4), st.data())
 def test_attributes_are_what_a_dict_is(attributes, data):
-    """Any JSON of Python's, created, changed and read: as a dict has it."""
+    """Any JSON from Python, created, changed and read: the result equals the dict."""
     store = zarrow.MemoryStore()
     group = zarrow.create_group(store, attributes=attributes, zarr_format=data.draw(st.sampled_from([2, 3])))
     expected = dict(attributes)

@@ -1,4 +1,4 @@
-"""`read_many`: one batch of many selections, for which every chunk is fetched and decoded once."""
+"""`read_many`: one batch of many selections fetches and decodes every chunk once."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_no_items(array):
 
 
 def bytes_read(work):
-    """How many bytes the process read from files, and the result."""
+    """Return the number of bytes that the process read from files, and the result."""
 
     def total():
         lines = Path("/proc/self/io").read_text().splitlines()
@@ -107,7 +107,7 @@ def bytes_read(work):
 
 @pytest.mark.parametrize("store", ["zstd", "blosc", "sharded"])
 def test_each_chunk_is_fetched_once(store, tmp_path):
-    """One by one, the crops read every chunk that they share again."""
+    """Read one by one, the crops fetch shared chunks repeatedly."""
     zarr.create_array(tmp_path, shape=SHAPE, dtype="u2", **STORES[store])[:] = VALUES
     array = zarrow.open(tmp_path)
     chunks = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "zarr.json"]
@@ -117,7 +117,7 @@ def test_each_chunk_is_fetched_once(store, tmp_path):
     batch, together = bytes_read(lambda: zarrow.read_many(items))
     _, apart = bytes_read(lambda: [array[selection] for _, selection in items])
     np.testing.assert_array_equal(batch.numpy(), np.stack([VALUES[selection] for _, selection in items]))
-    # A byte behind each chunk is asked for too, and the index of a shard may be read ahead of its chunks.
+    # A read also requests a byte behind each chunk, and may read the index of a shard ahead of its chunks.
     assert 0.9 * stored < together <= 1.01 * stored + 8192, (together, stored)
     assert apart > 5 * together
 

@@ -1,4 +1,4 @@
-"""Blosc beside numcodecs: what either writes the other reads, and it is as small."""
+"""Blosc beside numcodecs: each reads the other's frames, and the sizes are equal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RANDOM = np.random.default_rng(7)
 
 
 def elements(nbytes: int, item_size: int) -> np.ndarray:
-    """Bytes of numbers that grow slowly, with some noise."""
+    """Return bytes of slowly growing numbers with some noise."""
     count = -(-nbytes // item_size)
     numbers = np.zeros((count, item_size), "u1")
     low = min(item_size, 4)
@@ -28,7 +28,7 @@ def elements(nbytes: int, item_size: int) -> np.ndarray:
 
 
 def store_of(nbytes: int, configuration: dict[str, object], **values: bytes) -> zarrow.MemoryStore:
-    """A store with an array of one chunk of bytes."""
+    """Return a store with an array of one chunk of bytes."""
     document = {
         "zarr_format": 3,
         "node_type": "array",

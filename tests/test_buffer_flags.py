@@ -1,4 +1,4 @@
-"""The buffer protocol answers every combination of flags as NumPy does."""
+"""The buffer protocol handles every combination of flags as NumPy does."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 import zarrow
 
-# Every sum of the bits: writable, format, extents, strides, C, Fortran or any order, indirect.
+# Every sum of the flags: writable, format, extents, strides, C, Fortran or any order, indirect.
 BITS = (0x1, 0x4, 0x8, 0x10, 0x20, 0x40, 0x80, 0x100)
-# The bit of indirect by itself is `PyBUF_READ`, which is no request: Python 3.13 refuses it.
+# The indirect flag alone equals `PyBUF_READ`, which is not a request: Python 3.13 refuses it.
 SUMS = (sum(bits) for count in range(len(BITS) + 1) for bits in itertools.combinations(BITS, count))
 FLAGS = [flags for flags in SUMS if flags != 0x100]
 
@@ -42,7 +42,7 @@ GET.argtypes, RELEASE.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_in
 
 
 def answer(producer: Any, flags: int) -> Any:
-    """Ask for a buffer; what it says, or None where it is refused."""
+    """Request a buffer; return its description, or None if refused."""
     memory = ctypes.create_string_buffer(ctypes.sizeof(Buffer))
     try:
         GET(producer, memory, flags)
@@ -114,7 +114,7 @@ def test_hashes_of_several_axes():
 
 
 def test_simple_views_have_no_axis():
-    """A view of `__buffer__(0)` with several axes and no extents killed Python 3.12 and 3.13."""
+    """A view from `__buffer__(0)` with several axes and no extents crashed Python 3.12 and 3.13."""
     tensor = zarrow.asarray(block())
     if hasattr(tensor, "__buffer__"):
         assert bytes(tensor.__buffer__(0)) == block().tobytes()

@@ -1,4 +1,4 @@
-"""Codecs from bytes to bytes, against others who have them, and what they make of the hostile."""
+"""Codecs from bytes to bytes, compared with other libraries, and given hostile input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from oracle.libraries import open_tensorstore, open_zarrs, unspecified
 VALUES = (np.arange(1200, dtype="i4") // 7 * 31 % 1000).reshape(40, 30)
 LZMA1, LZMA2, DELTA, X86 = 0x4000000000000001, 33, 3, 4
 
-# Every codec that there is, by its id and parameters.
+# Every codec, by its id and parameters.
 CODECS: list[dict[str, Any]] = [
     {"id": "zstd", "level": 1},
     {"id": "gzip", "level": 1},
@@ -54,9 +54,9 @@ CODECS: list[dict[str, Any]] = [
     *({"id": id, "location": "end"} for id in ("crc32c", "crc32", "adler32")),
     {"id": "jenkins_lookup3", "initval": 0xDEADBEEF},
 ]
-# Codecs whose bytes leave no choice.
+# Codecs with only one valid encoding.
 EXACT = ("shuffle", "base64", "crc32c", "crc32", "adler32", "fletcher32", "jenkins_lookup3")
-# numcodecs, as zarr-python 3 holds it, has no base64.
+# numcodecs, as bundled with zarr-python 3, lacks base64.
 NOT_IN_ZARR_PYTHON_3 = ("base64",)
 IN_ZARRS = ("zstd", "gzip", "zlib", "blosc", "bz2", "crc32c", "adler32", "fletcher32", "shuffle")
 
@@ -75,7 +75,7 @@ def read_by_zarr_python(folder: Path) -> Any:
 
 
 def codec_of(document: dict[str, Any]) -> list[Any]:
-    """Every codec of a document, at every depth."""
+    """Yield every codec of a document, at every depth."""
     found = []
     for codec in document["codecs"]:
         found.append(codec)
@@ -86,7 +86,7 @@ def codec_of(document: dict[str, Any]) -> list[Any]:
 
 
 def open_by_others(folder: Path, id: str) -> None:
-    """Compare what every library reads that has the codec."""
+    """Compare with every library that has the codec."""
     if id not in NOT_IN_ZARR_PYTHON_3:
         assert np.array_equal(read_by_zarr_python(folder), VALUES)
     names = {codec["name"] for codec in codec_of(json.loads((folder / "zarr.json").read_text()))}
@@ -120,7 +120,7 @@ def test_what_others_write_is_read(codec: dict[str, Any], tmp_path: Path) -> Non
         array = zarr.create_array(
             tmp_path / "2", data=VALUES, chunks=(20, 30), compressors=numcodec(codec), zarr_format=2
         )
-        # As a filter in front of a compressor.
+        # As a filter before a compressor.
         zarr.create_array(
             tmp_path / "filter",
             data=VALUES,
@@ -351,7 +351,7 @@ def test_any_index_of_a_size_that_is_known(
     if "tensorstore" in readers:
         array = open_tensorstore(tmp_path / "own")
         assert np.array_equal(array.read().result(), values)
-        # What TensorStore writes there instead, zarrow reads.
+        # zarrow reads TensorStore's encoding.
         array[5:35].write(values[5:35] + 1).result()
         expected = values.copy()
         expected[5:35] += 1
@@ -434,7 +434,7 @@ def test_codecs_get_the_normal_form_when_a_document_is_edited(edit: str, tmp_pat
 
 
 def xz_with_dictionary(bits: int) -> bytes:
-    """Make an `.xz` file whose header claims a dictionary of 2 or 3 times 2**(bits // 2 + 11)."""
+    """Make an `.xz` file with a dictionary size of 2 or 3 times 2**(bits // 2 + 11) in its header."""
     chunk = bytearray(numcodecs.LZMA(preset=1).encode(RAW))
     size = (chunk[12] + 1) * 4
     header = chunk[12 : 12 + size - 4]
@@ -445,11 +445,11 @@ def xz_with_dictionary(bits: int) -> bytes:
 
 
 def test_a_dictionary_is_no_larger_than_what_is_decoded(tmp_path: Path) -> None:
-    # 64 MiB is what preset 9 says of any chunk, and 4 GiB what nobody needs for 2,400 bytes.
+    # Preset 9 claims 64 MiB for any chunk; 4 GiB is absurd for 2,400 bytes.
     assert stored(tmp_path, xz_with_dictionary(28), {"id": "lzma"})[...].numpy().tobytes() == RAW
     with pytest.raises(zarrow.CodecError, match="more memory"):
         stored(tmp_path, xz_with_dictionary(40), {"id": "lzma"})[...]
-    # In the other formats the size is cut to that of the chunk.
+    # In the other formats the size is limited to the chunk's.
     alone = bytearray(numcodecs.LZMA(format=2).encode(RAW))
     alone[1:5] = b"\xff\xff\xff\xff"
     array = stored(tmp_path, bytes(alone), {"id": "lzma", "format": 2})
@@ -467,7 +467,7 @@ def test_a_bomb_of_lzma_is_an_error(format: int, tmp_path: Path) -> None:
     with pytest.raises(zarrow.ZarrowError, match="lzma"):
         stored(tmp_path, bytes(bomb), {"id": "lzma", "format": format})[...]
     document = json.loads((tmp_path / ".zarray").read_text())
-    # Between two stages nothing says the size but the metadata.
+    # Between two stages only the metadata bound the size.
     document["compressor"] = {"id": "lzma", "format": format}
     document["filters"] = [{"id": "zlib", "level": 1}]
     (tmp_path / ".zarray").write_text(json.dumps(document))

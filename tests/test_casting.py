@@ -1,4 +1,4 @@
-"""Values of another type than the array's: which are written, which are refused, and how they change."""
+"""Values of another type than the array's: written, refused, or converted."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_layout_and_selection_casts_on_the_way(layout: dict[str, Any]) -> 
 
 
 def test_nothing_is_copied_but_a_chunk_a_thread(tmp_path: Path) -> None:
-    """The array of doubles is in the memory of NumPy, which stays as it is while its chunks are cast."""
+    """The doubles are in NumPy's memory, which stays unchanged while their chunks are cast."""
     values = np.arange(60_000.0).reshape(300, 200)
     array = zarrow.create_array(tmp_path, shape=values.shape, dtype="f4", chunks=(64, 64))
     array[:, ::-1] = values
@@ -209,7 +209,7 @@ def test_no_cast_takes_no_other_byte_order() -> None:
 
 @pytest.mark.parametrize("dtype", ["u8", "optional[uint64]"])
 def test_integers_on_both_sides_of_2_to_63_are_integers(dtype: str) -> None:
-    """NumPy makes floats of such a list by itself."""
+    """NumPy converts such a list to floats."""
     array = zarrow.create_array(zarrow.MemoryStore(), shape=3, dtype=dtype)
     array[...] = [2**64 - 1, 3, 2**53 + 1]
     assert array[...].tolist() == [2**64 - 1, 3, 2**53 + 1]

@@ -1,4 +1,4 @@
-"""Changes that meet or fail: handles notice, documents agree, and nothing is left half-way."""
+"""Changes that collide or fail: handles notice, documents agree, and no change is left half-done."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def zarr_format(request: pytest.FixtureRequest) -> Any:
 
 
 def together(*functions: Any) -> list[Any]:
-    """What functions return or raise that are called in threads at once."""
+    """Return the results or exceptions of functions called in concurrent threads."""
     start, results = threading.Barrier(len(functions)), [None] * len(functions)
 
     def call(number: int, function: Any) -> None:
@@ -64,7 +64,7 @@ def test_one_creator_of_a_node_succeeds(store: Any) -> None:
 
 
 def test_an_append_does_not_change_what_took_its_place(store: Any) -> None:
-    """The document of the new array is its own, whichever of both comes last."""
+    """The new array keeps its document, whichever of the two comes last."""
     root, stale = zarrow.open(store, mode="a"), 0
     for _ in range(30):
         root.create_array("a", shape=(1,), dtype="i4", chunks=100, overwrite=True)
@@ -148,7 +148,7 @@ def test_a_consolidated_group_shows_its_members_changes(store: Any, zarr_format:
 
 @pytest.mark.parametrize("path", ["", "x", "deep/x"])
 def test_data_that_cannot_be_stored_leave_what_was_there(tmp_path: Path, path: str) -> None:
-    """An element that does not encode, in the last chunk."""
+    """An element that cannot be encoded, in the last chunk."""
     zarrow.create_array(tmp_path, path, data=["old"])
     new = np.array(["new"] * 5000, object)
 
@@ -182,7 +182,7 @@ INTERRUPTED = """
     values = np.random.default_rng(0).integers(0, 99, (4000, 1 << 12), np.uint8)
 
     def interrupt():
-        # The first chunks are there, wherever they are written.
+        # Wait until the first chunks exist, in any folder.
         while not any(path.endswith("c") for path, *_ in os.walk(sys.argv[1])):
             pass
         os.kill(os.getpid(), signal.SIGINT)
@@ -214,7 +214,7 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, how: str) -> None:
         array.resize((4003, 1 << 12))
         assert (array[...].numpy() == 7).all()
     else:
-        # The signal came when all was done: Python raises then too.
+        # The signal came after the last change: Python raises then too.
         values = np.random.default_rng(0).integers(0, 99, (4000, 1 << 12), np.uint8)
         assert np.array_equal(array[-4000:], values)
         assert array.shape[0] == (4003 if how == "append" else 4000)
@@ -274,7 +274,7 @@ def test_foreign_files_are_never_erased(tmp_path: Path) -> None:
             refused()
         assert raised.value.kind == "foreign"
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    # Beside them there may be an array, which is replaced with all that is in its folder.
+    # An array beside them may be replaced, with everything in its folder.
     zarrow.save(tmp_path, [1])
     assert notes.read_text() == "mine"
     zarrow.create_array(tmp_path, data=[2], overwrite=True)
@@ -359,7 +359,7 @@ KILLED = """
     while True:
         number += 1
         rows = rng.randrange(1, 40)
-        # Elements of one array have one number, of another 7 where they are no more than made room for.
+        # All elements of one array are equal; another array has 7 in space without written rows.
         root["replaced"] = np.full(rows * 1000, rows, "i4")
         root["log"].append(np.full(rows, 1, "i4"))
         root["log"].resize(rng.randrange(0, 60))
@@ -394,7 +394,7 @@ def test_killed_changes_leave_the_old_or_the_new(tmp_path: Path) -> None:
         threading.Event().wait(rng.random() * 0.05)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-        # Copies may be of before: the nodes themselves are looked at.
+        # The consolidated copies may be older, so the nodes are opened directly.
         replaced, log, typed = (zarrow.open(tmp_path, name) for name in ("replaced", "log", "typed"))
         values = replaced[...].numpy()
         assert (values == len(values) // 1000).all(), kill
@@ -404,7 +404,7 @@ def test_killed_changes_leave_the_old_or_the_new(tmp_path: Path) -> None:
         log.resize(size + 100)
         assert (log[size:].numpy() == 7).all(), kill
         log.resize(0)
-    # Another process sweeps what is left beside what it writes.
+    # Another process removes leftovers beside the arrays that it writes.
     sweep = "import sys, zarrow; zarrow.consolidate_metadata(sys.argv[1])['replaced'] = [1]"
     subprocess.run([sys.executable, "-c", sweep, str(tmp_path)], check=True)
     assert not list(tmp_path.glob(".zarrow-*"))

@@ -1,7 +1,7 @@
 """Memory that another thread writes to while it is written from, read into or used as an index.
 
-What is stored is what stood in its place at some moment, every chunk decodes, and the process lives. Each
-case runs in a process of its own, since what fails here kills it.
+Every stored value existed at some moment, every chunk decodes, and the process survives. Each case runs in a
+separate process, since a failure crashes it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CODECS = [
 
 
 def test_source_of_a_write(tmp_path):
-    """A compressor that reads twice what changes wrote out of bounds, or a checksum of other bytes."""
+    """A compressor that reads changing bytes twice wrote out of bounds, or stored a wrong checksum."""
     run(
         """
         source = common.copy()
@@ -85,7 +85,7 @@ def test_source_of_a_write(tmp_path):
 
 
 def test_indices_that_change(tmp_path):
-    """Bounds are those of the positions that are read."""
+    """A read uses the positions that were checked against the bounds."""
     run(
         """
         values = np.arange(10_000, dtype="i4")
@@ -95,7 +95,7 @@ def test_indices_that_change(tmp_path):
             positions = np.zeros(5000, dtype)
             good = np.arange(5000, dtype=dtype)
             bad = np.full(5000, wild, dtype)
-            # Of what is read, each is a position of `good`, or all is refused.
+            # Each read position is one of `good`, or the read is refused.
             with Changing(positions, good, bad):
                 for _ in range(25):
                     for indexer in (array.oindex, array.vindex):
@@ -126,7 +126,7 @@ def test_masks_that_change(tmp_path):
                 found = array[:].numpy()
                 kept = ~np.ma.getmaskarray(found)
                 assert ((found.data == common) | (found.data == rare))[kept].all()
-                # To Arrow by one reading of the mask: as many nulls as the bitmap has.
+                # To Arrow by one reading of the mask: the null count matches the bitmap.
                 arrow = pa.array(zarrow.asarray(masked))
                 bits = np.unpackbits(np.frombuffer(arrow.buffers()[0] or b"", "u1"), bitorder="little")
                 assert arrow.null_count == (SIZE - bits[:SIZE].sum() if len(bits) else 0)
@@ -136,7 +136,7 @@ def test_masks_that_change(tmp_path):
 
 
 def test_strings_that_change(tmp_path):
-    """Text and offsets of Arrow, over memory that is written to after all: what is stored is text."""
+    """Text and offsets of Arrow, in memory that changes after the import: only valid text is stored."""
     run(
         """
         count = 3000
@@ -188,7 +188,7 @@ DECODED = [
 
 
 def test_memory_that_is_read_into(tmp_path):
-    """Decoders that read back what they wrote stay inside it."""
+    """Decoders that read their output again stay inside it."""
     run(
         """
         out = np.zeros(SIZE, "u1")
@@ -211,7 +211,7 @@ def test_memory_that_is_read_into(tmp_path):
 
 
 def test_views_of_arrow_are_gathered():
-    """A view is copied before it is looked at."""
+    """A view is copied before it is inspected."""
     texts = ["a", "twelve bytes", "more than twelve bytes", "é" * 40, ""] * 7
     array = pa.array(texts, pa.string_view())
     assert zarrow.from_arrow(array).tolist() == texts

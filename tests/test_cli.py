@@ -1,4 +1,4 @@
-"""The command, on stores that zarr-python wrote, in a process of its own."""
+"""The command, on stores written by zarr-python, in a separate process."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ sys.exit(status)
 
 
 def test_the_demo_makes_a_world_of_its_own(tmp_path):
-    """As from a wheel in an empty environment, which has NumPy and nothing else."""
+    """As from a wheel in an environment with only NumPy."""
     command = [sys.executable, "-c", WITHOUT_OTHERS, tmp_path / "world"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (finished.returncode, finished.stderr) == (0, "")

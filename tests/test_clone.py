@@ -1,4 +1,4 @@
-"""The suite in a clone with an unusual path, started as a background job by a user with unusual settings."""
+"""Runs the suite in a clone with an unusual path, as a background job of a user with unusual settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # The name of the project, a space, letters beyond ASCII, and more than 200 characters.
 PLACE = Path("a b", "größe", *["deep" * 10] * 5, "zarrow")
-# As `make test` has it.
+# As in `make test`.
 SELECTED = ["-m", "not torch and not stores and not kernels and not gpu"]
-# What depends on paths, signals, users, locales and time zones, and is quick.
+# Quick tests that depend on paths, signals, users, locales and time zones.
 QUICK = [
     "tests/test_architecture.py",
     "tests/test_array.py",
@@ -46,7 +46,7 @@ def link(source: str, target: str) -> None:
 
 @pytest.fixture
 def clone() -> Iterator[Path]:
-    """Clone the working tree, with its environment where `make` would put it.
+    """Clone the working tree, with its environment in the path that `make` would use.
 
     The clone is in this tree's build folder, so that links can be made instead of copies of gigabytes.
     """
@@ -61,7 +61,7 @@ def clone() -> Iterator[Path]:
             link(str(ROOT / file), str(folder / file))
     environment = folder / "build" / "venv"
     shutil.copytree(sys.prefix, environment, symlinks=True, copy_function=link)
-    # The scripts name the interpreter by its path.
+    # The scripts contain the interpreter's path.
     for script in environment.joinpath("bin").iterdir():
         if script.is_file() and not script.is_symlink() and script.read_bytes().startswith(b"#!"):
             _, _, body = script.read_text().partition("\n")

@@ -1,4 +1,4 @@
-"""Stores in the cloud, over servers on the loopback interface: moto as S3, and Python's own web server."""
+"""Stores in the cloud, on servers on the loopback interface: moto as S3, and Python's web server."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def upload(client: Any, bucket: str, prefix: str, folder: Path) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A group with arrays of each kind."""
+    """Write a group with arrays of each kind."""
     folder = tmp_path / "tree.zarr"
     root = zarrow.create_group(folder, attributes={"title": "rain"})
     values = np.arange(60 * 40, dtype="f4").reshape(60, 40)
@@ -216,7 +216,7 @@ def test_options_that_are_wrong_are_refused_and_not_shown(given: dict[str, Any])
 
 
 class Refusing(SimpleHTTPRequestHandler):
-    """Answers each request with what it was sent."""
+    """Answers each request with its own headers."""
 
     def do_GET(self) -> None:
         body = (
@@ -376,7 +376,7 @@ def test_an_archive_is_read_where_it_lies(
         zarrow.create_group(f"s3://{bucket}/new.zip", storage_options=options)
     with pytest.raises(NotFoundError):
         zarrow.open(f"s3://{bucket}/missing.zip", storage_options=options)
-    # A folder may be named so.
+    # Folders may have such names.
     upload(client, bucket, "folder.zip", tree)
     assert zarrow.open(f"s3://{bucket}/folder.zip", storage_options=options).keys() == local.keys()
 
@@ -388,7 +388,7 @@ def test_a_group_whose_members_cannot_be_listed_has_a_repr(serve: Any, tree: Pat
     assert "members unknown" in root._repr_html_()
 
 
-# In a process of its own: this one has the threads of the server and of JAX, which a forked child would miss.
+# In a separate process: this one has the threads of the server and of JAX, which a forked child would lack.
 FORKED = """
     import json, multiprocessing, sys
     from functools import partial
@@ -417,13 +417,13 @@ def test_it_pickles_with_its_options_and_forks(
     again = pickle.loads(pickle.dumps(array))
     assert again == array
     np.testing.assert_array_equal(np.asarray(again[...]), np.asarray(array[...]))
-    # Some Pythons warn of any fork in a process with threads, and reading starts some.
+    # Some Pythons warn about any fork of a process with threads, and reading starts some.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(FORKED)]
     subprocess.run([*command, json.dumps([url, options])], check=True, timeout=120)
 
 
 def test_a_machine_without_credentials_is_not_asked_again_and_again(serve: Any) -> None:
-    """Once for each of the documents that a node may have, and no more."""
+    """One request for each possible document of a node, and no more."""
     asked: list[str] = []
 
     class WithoutCredentials(Refusing):
@@ -441,7 +441,7 @@ def test_a_machine_without_credentials_is_not_asked_again_and_again(serve: Any) 
 
 @pytest.mark.parametrize("when", ["open", "read"])
 def test_control_c_stops_a_request_that_hangs(serve: Any, tree: Path, when: str) -> None:
-    """The server is silent for a minute: who waits for it goes on at once."""
+    """The server is silent for a minute: the waiting read stops at once."""
     hang = threading.Event()
     released = threading.Event()
     is_first = threading.Lock()
@@ -449,7 +449,7 @@ def test_control_c_stops_a_request_that_hangs(serve: Any, tree: Path, when: str)
     class Hanging(Quiet):
         def do_GET(self) -> None:
             if hang.is_set():
-                # One signal, however many requests there are: another would come in what follows.
+                # One signal, for any number of requests: a second one would interrupt later code.
                 if is_first.acquire(blocking=False):
                     threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
                 released.wait(60)
@@ -487,7 +487,7 @@ def _append(url: str, options: dict[str, Any], number: int) -> None:
 
 
 class Odd(Quiet):
-    """Answers that say something else than what was asked."""
+    """Answers with something other than requested."""
 
     odd: dict[str, Any] = {}  # noqa: RUF012
 
@@ -568,7 +568,7 @@ def test_a_creator_that_another_replaced_is_told(bucket: str, options: dict[str,
     def encode(data: bytes) -> bytes:
         encoded.append(1)
         if len(encoded) == 1:
-            # The first array is unfinished. The one that replaces it has the same document.
+            # The first array is unfinished. Its replacement has the same document.
             thread = threading.Thread(target=replace)
             thread.start()
             thread.join()

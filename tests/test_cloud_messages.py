@@ -1,4 +1,4 @@
-"""Servers with endless lists, and servers out of reach."""
+"""Servers with endless lists, and unreachable servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Endless(BaseHTTPRequestHandler):
         if "list-type" in self.path:
             Endless.pages += 1
             names = [f"g/{Endless.pages}/c/{number}" for number in range(20)]
-            # One signal, when the list has begun.
+            # One signal, after the list has begun.
             if Endless.signals:
                 Endless.signals = False
                 threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()

@@ -25,7 +25,7 @@ def flip(data):
 
 
 class Shifted(numcodecs.abc.Codec):
-    """A codec with a parameter, by numcodecs' own base class."""
+    """A codec with a parameter, by numcodecs' base class."""
 
     codec_id = "shifted"
 
@@ -40,7 +40,7 @@ class Shifted(numcodecs.abc.Codec):
 
 
 class Rows(numcodecs.abc.Codec):
-    """A filter: rows in the other order, which takes the shape of a chunk and its type."""
+    """A filter that reverses the rows, given a chunk's shape and type."""
 
     codec_id = "rows"
 
@@ -53,7 +53,7 @@ class Rows(numcodecs.abc.Codec):
 
 
 class Text(numcodecs.abc.Codec):
-    """Numbers as text: bytes of no size that follows from the type."""
+    """Numbers as text: encoded bytes of variable size."""
 
     codec_id = "text"
 
@@ -105,7 +105,7 @@ def test_what_is_encoded_is_read(codecs, zarr_format):
 
 
 def test_arrays_of_zarr_python_with_codecs_of_numcodecs(tmp_path):
-    """What zarr-python wrote with codecs that zarrow does not have, read by the same classes."""
+    """zarr-python wrote these arrays with codecs that zarrow lacks; the same classes read them."""
     numcodecs.register_codec(Shifted)
     numcodecs.register_codec(Rows)
     array = zarr.create_array(
@@ -132,7 +132,7 @@ def array(tmp_path):
 
 @pytest.fixture(autouse=True)
 def failing():
-    """A codec that each test has as it likes: arrays that are open keep theirs."""
+    """A codec that each test redefines: open arrays keep their version."""
     zarrow.codecs.register("failing", decode=bytes, encode=bytes)
     yield
     zarrow.codecs.register("failing", decode=bytes, encode=bytes)
@@ -236,7 +236,7 @@ def test_an_unknown_codec_says_where_it_is(name, told):
 
 
 def test_a_codec_may_read_arrays(array):
-    """Each call reads other arrays of many chunks, on all threads, which have codecs of users too."""
+    """Each call reads other arrays of many chunks, on all threads, also with users' codecs."""
     table = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(5000), chunks=50, compressors="flipped")
     inner = zarrow.create_array(zarrow.MemoryStore(), data=np.arange(50), chunks=5, compressors="flipped")
 
@@ -261,7 +261,7 @@ def test_a_codec_that_needs_itself_is_an_error(array):
 
 @pytest.mark.parametrize("consume", ["pyarrow", "polars"])
 def test_streams_read_without_the_gil(array, consume):
-    """Libraries ask for batches with the GIL or without, and codecs need it on other threads."""
+    """Libraries request batches with or without the GIL, and codecs need it on other threads."""
     library = pytest.importorskip(consume)
     opened = reopened(array, bytes)
     rows = opened.to_arrow(batch_rows=1000)
@@ -328,7 +328,7 @@ INTERRUPTED = """
 
 
 def test_ctrl_c_stops_a_read_whose_codec_is_slow():
-    """A thousand chunks of 0.2 s each take more than a minute, where nothing stops them."""
+    """A thousand chunks of 0.2 s each would take more than a minute without the interrupt."""
     command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (finished.returncode, finished.stdout) == (0, "interrupted (1000,)\n"), finished.stderr
@@ -340,7 +340,7 @@ def test_interruptions_reach_the_main_thread_alone():
 
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path):
-    """A codec that makes more bytes than a read takes back is refused when it writes."""
+    """A codec with more output than a read accepts is refused at the write."""
     for kind in ("bytes_to_bytes", "array_to_bytes"):
         zarrow.codecs.register(
             f"inflated-{kind}",

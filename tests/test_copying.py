@@ -1,4 +1,4 @@
-"""Arrays and groups of a store as values: copies keep what they are."""
+"""Arrays and groups of a store as values: copies keep their properties."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_group_is_copied_with_all_below_it(source: zarrow.Group, tmp_path: Pat
     assert_same(zarrow.open(tmp_path / "named.zarr", "x"), source["model"])
     other = zarrow.create_group(zarrow.MemoryStore())
     other["s"] = source
-    other["s"] = source  # what is there is replaced, array by array
+    other["s"] = source  # existing members are replaced one by one
     assert_same(other["s"], source)
 
 
@@ -80,7 +80,7 @@ def test_an_array_is_copied_as_it_is_stored(source: zarrow.Group, tmp_path: Path
     zarrow.save(tmp_path / "array.zarr", height)
     copy = zarrow.open(tmp_path / "array.zarr")
     assert described(copy) == described(height) and copy[...].equals(height[...])
-    source["model/height"] = height  # to its own place
+    source["model/height"] = height  # to itself
     assert source["model/height"][...].equals(copy[...])
 
 

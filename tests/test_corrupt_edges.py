@@ -1,6 +1,6 @@
 """Chunks and shards at the array's edge that cannot be decoded.
 
-They are replaced by a write of all that is inside the array, and no obstacle for another shape.
+A write of everything inside the array replaces them, and they do not prevent changes of the shape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHAPE = (7, 5)
 OLD = np.arange(1, 36, dtype="i4").reshape(SHAPE)
 NEW = OLD[::-1] * 100
 
-# The options of zarr-python; whatever the chunks, the array's edge lies inside of some.
+# Options for zarr-python; with each, the array's edge is inside of some chunks.
 LAYOUTS: dict[str, dict[str, Any]] = {
     "raw": {"chunks": (4, 3), "compressors": None},
     "zstd": {"chunks": (4, 3), "compressors": ZstdCodec(checksum=True)},
@@ -61,7 +61,7 @@ def chunks(folder: Path) -> list[Path]:
 
 
 def damaged(folder: Path, layout: str, damage: str) -> zarrow.Array:
-    """An array all of whose chunks are damaged."""
+    """Write an array with only damaged chunks."""
     with unspecified():
         zarr.create_array(folder, shape=SHAPE, dtype="i4", **LAYOUTS[layout])[:] = OLD
     for chunk in chunks(folder):
@@ -105,7 +105,7 @@ def test_other_layouts_are_replaced_too(dtype: str, shards: tuple[int, int] | No
 
 
 def test_what_another_has_appended_is_kept_where_it_can_be_decoded(tmp_path: Path) -> None:
-    """Of one inner chunk the bytes are wrong: the others beyond the edge are carried over."""
+    """One inner chunk has wrong bytes; the others beyond the edge are copied."""
     options = {"shards": (8,), "chunks": (2,), "dtype": "i4", "compressors": ["crc32c"], "fill_value": 0}
     array, other = zarrow.create_array(tmp_path, shape=(3,), **options), zarrow.open(tmp_path)
     array[:] = [1, 2, 3]

@@ -1,4 +1,4 @@
-"""Creating arrays: what zarrow writes the others read, and what does not hold together is refused."""
+"""Creating arrays: other libraries read them, and contradictory arguments are refused."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_compressors_as_users_name_them(zarr_format: int, compressors: Any, tmp_
     )
     assert np.array_equal(read_by_zarr_python(tmp_path)[...], values)
     assert np.array_equal(zarrow.open(tmp_path)[...], values)
-    # TensorStore refuses a parameter of zstd that numcodecs writes; it and zarrs, as built, lack rare codecs.
+    # TensorStore refuses a zstd parameter of numcodecs; TensorStore and zarrs, as built, lack rare codecs.
     if any(compressors is codec for codec in NUMCODECS):
         return
     if repr(compressors) != repr(numcodecs.Zstd(level=4)):
@@ -157,7 +157,7 @@ def test_compressed_by_default_with_a_checksum_raw_without(zarr_format: int, tmp
     zarrow.create_array(tmp_path / "a", data=values, zarr_format=zarr_format)
     chunk = tmp_path / "a" / ("0" if zarr_format == 2 else "c/0")
     frame = chunk.read_bytes()
-    # The third bit of the header says that a checksum is at the end (RFC 8878, 3.1.1.1.1).
+    # The third bit of the header announces a checksum at the end (RFC 8878, 3.1.1.1.1).
     assert frame[:4] == b"\x28\xb5\x2f\xfd" and frame[4] & 0b100
     chunk.write_bytes(frame[:-1] + bytes([frame[-1] ^ 1]))
     with pytest.raises(zarrow.CodecError):

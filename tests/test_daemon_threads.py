@@ -1,4 +1,4 @@
-"""Daemon threads that are inside a call when the interpreter ends do not end the process by a signal."""
+"""Daemon threads inside a call at the interpreter's exit do not end the process by a signal."""
 
 from __future__ import annotations
 

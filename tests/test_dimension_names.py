@@ -1,4 +1,4 @@
-"""Dimension names: `dimension_names` of version 3 and `_ARRAY_DIMENSIONS` of version 2 mean the same."""
+"""Dimension names: `dimension_names` of version 3 and `_ARRAY_DIMENSIONS` of version 2 are equivalent."""
 
 from __future__ import annotations
 

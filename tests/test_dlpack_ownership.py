@@ -1,6 +1,6 @@
-"""The deleter of a DLPack tensor runs exactly once, whatever becomes of its capsule.
+"""The deleter of a DLPack tensor runs exactly once, whatever happens to its capsule.
 
-Each test puts a deleter of its own before the one in the managed struct: it counts, and calls the first.
+Each test wraps the deleter of the managed struct: the wrapper counts, and calls the original.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def watch(capsule: Any, called: Callable[[], object]) -> Any:
-    """Give the capsule, whose deleter now calls `called` first."""
+    """Return the capsule, with a deleter that calls `called` first."""
     name = _name(capsule)
     place = ctypes.c_void_p.from_address(_pointer(capsule, name) + OFFSETS[name])
     original = Deleter(place.value)
@@ -49,7 +49,7 @@ def watch(capsule: Any, called: Callable[[], object]) -> Any:
 
 
 class Watched:
-    """A producer that counts how often its tensors are deleted, and on which threads."""
+    """A producer that counts the deletions of its tensors, and records their threads."""
 
     def __init__(self, tensor: Any, legacy: bool = False) -> None:
         self.tensor, self.legacy = tensor, legacy
@@ -136,7 +136,7 @@ def test_an_exception_before_taking(watched):
         unused = capsule(watched)
         raise RuntimeError(repr(unused))
 
-    # The capsule dies while the exception is on its way, and leaves it alone.
+    # The capsule is freed while the exception propagates, and does not change it.
     with pytest.raises(RuntimeError, match="dltensor"):
         fail()
     gc.collect()
@@ -144,7 +144,7 @@ def test_an_exception_before_taking(watched):
 
 
 def test_a_consumer_of_another_major_version_only_deletes(tmp_path):
-    """The version is read before all else: NumPy refuses 2.0, and the capsule deletes once."""
+    """The version is checked first: NumPy refuses 2.0, and the capsule deletes once."""
     watched = Watched(handwritten.tensor(tmp_path, np.arange(3, dtype=np.int8)))
 
     class Newer(Watched):
@@ -186,7 +186,7 @@ def test_threads_take_and_drop_together(watched):
 
 
 def test_arrow_capsules_dropped_and_taken(tmp_path):
-    """An Arrow struct that nobody moved out is released by its capsule, and a moved one by its owner."""
+    """A capsule releases its Arrow struct unless it was moved; then its owner does."""
     import pyarrow as pa
 
     tensor = handwritten.tensor(tmp_path, np.arange(10, dtype=np.int64))
@@ -203,7 +203,7 @@ def test_arrow_capsules_dropped_and_taken(tmp_path):
 
 @pytest.mark.parametrize("kept", ["array", "capsule", "tensor", "cycle", "thread-local"])
 def test_at_interpreter_exit(tmp_path, kept):
-    """What is still alive when the interpreter ends is deleted once, and nothing crashes."""
+    """Objects alive at the interpreter's exit are deleted once, and nothing crashes."""
     handwritten.tensor(tmp_path, np.arange(1 << 20, dtype=np.float32))
     program = f"""
         import functools, os, sys, threading
@@ -211,7 +211,7 @@ def test_at_interpreter_exit(tmp_path, kept):
         import numpy as np, zarrow
         from test_dlpack_ownership import watch
         tensor = zarrow.open({str(tmp_path)!r})[...]
-        # A function would keep this module's names, and so the array, alive for ever: see `watch`.
+        # A function would keep this module's names, and so the array, alive: see `watch`.
         count = functools.partial(os.write, 1, b"deleted\\n")
         class Producer:
             def __dlpack_device__(self): return (1, 0)

@@ -1,6 +1,6 @@
-"""The DLPack tests of NumPy and pyarrow, with our Tensor as the producer (`suites` says how).
+"""The DLPack tests of NumPy and pyarrow, with a Tensor as the producer (see `suites`).
 
-Where a test fails on purpose, `DIFFERENCES` says why; docs/exchange.md has the same list.
+`DIFFERENCES` explains intended failures; docs/exchange.md has the same list.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DIFFERENCES = {
     r"test_dlpack_versioned_roundtrip\[.*array\]": READ_ONLY,
     r"test_dlpack_legacy_capsule_immutable_tensor.*": "it is refused by a BufferError",
     r"test_dlpack_legacy_capsule_copy_not_supported.*": "copy= is supported",
-    r"test_dlpack_not_supported": "what is no tensor is refused before DLPack is asked",
+    r"test_dlpack_not_supported": "arrays that are not tensors are refused before DLPack is called",
 }
 
 _numpy = suites.load("numpy._core.tests.test_dlpack", ("numpy", "pytest"))

@@ -1,4 +1,4 @@
-"""The exceptions: each is also the builtin that people catch, says where it happened, and pickles."""
+"""The exceptions: each is also a builtin exception, names its location, and pickles."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_what_a_user_may_not_read_is_a_permission_error(tmp_path):
 )
 @pytest.mark.parametrize("longer", [1, 500, 100_000])
 def test_a_chunk_that_is_too_long_says_its_own_size(codec, longer):
-    """Not a byte more than was expected, whatever it is."""
+    """Decoding allocates not a byte more than expected."""
     configuration = {} if codec != "blosc" else {"cname": "lz4", "clevel": 5, "shuffle": "noshuffle"}
     if codec == "blosc":
         configuration |= {"typesize": 1, "blocksize": 0}

@@ -1,6 +1,6 @@
-"""The DLPack C exchange API of `Tensor`, called as a C library calls it, and by tvm-ffi.
+"""The DLPack C exchange API of `Tensor`, called as by a C library, and by tvm-ffi.
 
-The functions of the table are called through ctypes with the GIL held, and their structs are laid out as in
+ctypes calls the functions of the table with the GIL held, and their structs are laid out as in
 the DLPack header.
 """
 
@@ -108,7 +108,7 @@ def take(lent: Any) -> Any:
     taken = ctypes.py_object()
     assert TABLE.take(lent, taken) == 0
     value = taken.value
-    # The function gave a reference, and so did looking at it.
+    # The function returned a reference, and so did reading it.
     ctypes.pythonapi.Py_DecRef(taken)
     return value
 
@@ -118,7 +118,7 @@ def axes(tensor: DLTensor) -> tuple[list[int], list[int]]:
 
 
 class Lent:
-    """A managed tensor of our own over a NumPy array, which counts the calls of its deleter."""
+    """A managed tensor over a NumPy array, which counts the calls of its deleter."""
 
     def __init__(self, array: np.ndarray, code: int = 2, flags: int = 0, major: int = 1) -> None:
         self.deleted = 0
@@ -168,7 +168,7 @@ def test_a_description_points_into_the_object(tensor):
     view = tensor[::-2, 1:4].T
     assert axes(describe(view)) == ([3, 2], [1, -12])
     assert describe(view).data == view.numpy().ctypes.data
-    # What is described must be kept by whoever asked.
+    # The caller must keep the described memory alive.
     empty, scalar = tensor[2:2], tensor[1, 1]
     assert describe(empty).data is None and axes(describe(empty))[0] == [0, 6]
     assert describe(scalar).ndim == 0 and not describe(scalar).shape and not describe(scalar).strides

@@ -1,4 +1,4 @@
-"""Fields of structures: read and written by themselves, as NumPy does with a structured array."""
+"""Fields of structures: read and written separately, as NumPy does with a structured array."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def create(folder: Path, values: Values, **options: Any) -> zarrow.Array:
 
 
 def singles(dtype: np.dtype[Any]) -> list[tuple[str, ...]]:
-    """The way to each field, nested ones too, that is no array in each element."""
+    """Return the path of each field that is not a subarray, including nested ones."""
     paths: list[tuple[str, ...]] = []
     for name in dtype.names or ():
         field = dtype[name]
@@ -64,7 +64,7 @@ def at(values: Values, path: tuple[str, ...]) -> Values:
 def test_any_field_is_what_numpy_says(
     dtype: np.dtype[Any], seed: int, compressed: bool, data: st.DataObject, tmp_path_factory: Any
 ) -> None:
-    """Read and written while all else stays, bit for bit, in any byte order, where nothing is stored too."""
+    """Reading and writing one field keeps all other bits, in any byte order, also in missing chunks."""
     rng = np.random.default_rng(seed)
     values = random_values(rng, dtype, (5, 4))
     one = random_values(rng, dtype, ())
@@ -76,7 +76,7 @@ def test_any_field_is_what_numpy_says(
     # Names here have no dots, so that a path is not the name of another field.
     for path in singles(dtype):
         name, selection = ".".join(path), data.draw(any_of(values.shape))
-        # With an ellipsis NumPy gives arrays, and no scalars.
+        # With an ellipsis NumPy returns arrays instead of scalars.
         where = selection if ... in selection else (*selection, ...)
         field = at(values, path)
         assert equal(array[name].numpy(), field)
@@ -144,8 +144,8 @@ def test_every_index_takes_fields(options: dict[str, Any], tmp_path: Path) -> No
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.filterwarnings("ignore")
 def test_with_zarr_python(version: Literal[2, 3], tmp_path: Path) -> None:
-    """It reads the same elements after each write of a field, and its own are read field by field."""
-    # What it writes of big-endian fields in version 3, its metadata do not tell.
+    """zarr-python reads the same elements after each write of a field, and zarrow reads its fields."""
+    # Its version 3 metadata omit the byte order of big-endian fields.
     dtype = POINT if version == 2 else native(POINT)
     values = points().astype(dtype)
     stored = zarr.create_array(tmp_path, shape=SHAPE, chunks=(3, 2), dtype=dtype, zarr_format=version)
@@ -173,7 +173,7 @@ def test_chunks_that_are_not_stored(sharded: bool, tmp_path: Path) -> None:
     expected["x"][:2, :2] = 9
     assert equal(array[...].numpy(), expected)
     assert len([path for path in chunks.rglob("*") if path.is_file()]) == 1
-    array["x", :2] = 1  # that is the fill value once more
+    array["x", :2] = 1  # equal to the fill value again
     assert not any(path.is_file() for path in chunks.rglob("*"))
     array.write(("x", slice(0, 2)), 1, write_empty_chunks=True)
     assert any(path.is_file() for path in chunks.rglob("*"))
@@ -205,7 +205,7 @@ def test_out_mask_and_mmap(tmp_path: Path) -> None:
 
 
 def test_elements_that_may_be_missing(tmp_path: Path) -> None:
-    """The field of what is missing is missing; what it is to write one there, nothing says."""
+    """A field of a missing element is missing; writing one has no defined meaning."""
     fields = [{"name": "a", "data_type": "int16"}, {"name": "b", "data_type": "uint8"}]
     struct = {"name": "struct", "configuration": {"fields": fields}}
     bytes_codec = {"name": "bytes", "configuration": {"endian": "big"}}
@@ -257,7 +257,7 @@ def test_what_is_no_field_is_named(tmp_path: Path) -> None:
     assert (array[["m"]].numpy()["m"] == 5).all()
     with pytest.raises(errors.UnsupportedError, match="each by itself"):
         array[["x", "y"]] = values[["x", "y"]]
-    array[["x", "y", "m"]] = values  # all of them are the elements
+    array[["x", "y", "m"]] = values  # all fields are whole elements
     with pytest.raises(errors.IndexingError):
         array["x", 3]
     with pytest.raises(errors.ShapeError):

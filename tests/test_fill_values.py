@@ -1,4 +1,4 @@
-"""docs/fill-values.md: each cell is read again, by every library that is installed."""
+"""docs/fill-values.md: every installed library reads each cell again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REFUSED, NO_TYPE, OTHER_SHAPE = "refused", "no type", "other shape"
 
 
 def rows() -> Iterator[tuple[int, str, str, dict[str, str]]]:
-    """The version, the data type and the fill value of each row, and what each library reads."""
+    """Yield version, data type and fill value of each row, and each library's result."""
     heading, columns = "", []
     for line in PAGE.read_text().splitlines():
         if line.startswith("## "):
@@ -96,7 +96,7 @@ READERS: dict[str, Callable[[Path, int], Any]] = {
 
 
 def told(element: Any) -> str:
-    """An element as the page writes it."""
+    """Format an element as on the page."""
     if isinstance(element, np.void) and element.dtype.names:
         fields = [told(element[name]) for name in element.dtype.names]
         return f"({fields[0]},)" if len(fields) == 1 else f"({', '.join(fields)})"
@@ -132,7 +132,7 @@ def test_the_page_has_rows():
 @pytest.mark.parametrize("dtype", ["M8[ns]", "M8[D]", "m8[s]"])
 @pytest.mark.parametrize("value", ["NaT", 0])
 def test_nobody_loses_times_under_null(tmp_path, dtype, value):
-    """What one library writes, and perhaps does not store, the other reads."""
+    """One library writes the values, perhaps without storing them; the other reads them."""
     values = np.array([value, value, 5, "NaT" if value == 0 else 0], dtype)
     zarr.create_array(tmp_path / "theirs", shape=4, chunks=2, dtype=dtype, zarr_format=2, fill_value=None)[
         :

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def ordered(code: str, order: str = "<") -> str:
-    """The NumPy type string of `code`, in a byte order where it has one."""
+    """Return the NumPy type string of `code`, with a byte order if the type has one."""
     return ("|" if code.endswith("1") else order) + code
 
 
@@ -69,7 +69,7 @@ def same(actual: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def agrees(folder: Path, array: str, filters: list[Any], values: np.ndarray) -> None:
-    """We read what numcodecs stores as it does, and store what it stores."""
+    """zarrow reads numcodecs' chunks exactly, and stores the same bytes."""
     configuration = [f.get_config() for f in filters]
     encoded = values
     for one in filters:
@@ -82,7 +82,7 @@ def agrees(folder: Path, array: str, filters: list[Any], values: np.ndarray) -> 
     expected = decoded.view(values.dtype).astype(values.dtype.newbyteorder("="))
     read = zarrow.open(folder)[...].numpy()
     assert same(read, expected), (configuration, read, expected)
-    # Over a chunk that is there, since one of nothing but fill values would be erased.
+    # Over an existing chunk, since a chunk of only fill values would be erased.
     zarrow.open(folder)[...] = values
     written = (folder / "0").read_bytes() if (folder / "0").exists() else bytes(encoded.nbytes)
     assert written == encoded.tobytes(), (configuration, np.frombuffer(written, encoded.dtype), encoded)
@@ -116,12 +116,12 @@ def test_delta(decoded: str, order: str, tmp_path: Path) -> None:
         if decoded in INTEGERS and not np.can_cast(stored, decoded, "same_kind"):
             continue
         if stored == "u8" and decoded.startswith("i"):
-            continue  # NumPy sums these as real numbers, and loses what is beyond 53 bits.
+            continue  # NumPy sums these as real numbers, and loses bits beyond 53.
         case = values
         if decoded in INTEGERS and stored in REALS:
             continue
         if decoded in INTEGERS and stored in INTEGERS and np.dtype(stored).itemsize < values.itemsize:
-            values[0] = 1  # NumPy refuses a first number that is too large, and wraps the others around.
+            values[0] = 1  # NumPy refuses a first number that is too large, and wraps the others.
         if decoded in REALS and stored in REALS and np.dtype(stored) < np.dtype(decoded):
             case = (values / 4).astype(values.dtype)
         with np.errstate(all="ignore"):
@@ -130,7 +130,7 @@ def test_delta(decoded: str, order: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("decoded", INTEGERS + REALS)
 def test_fixedscaleoffset(decoded: str, tmp_path: Path) -> None:
-    """Each type with each, parameters with and without a fraction, where every cast is one that C defines."""
+    """All pairs of types, parameters with and without a fraction, if C defines every cast."""
     for stored in INTEGERS + REALS:
         for number, (offset, scale) in enumerate([(3, 2), (2.5, 4.0), (0, 0.25), (1, 1)]):
             if stored in INTEGERS:
@@ -151,7 +151,7 @@ def test_fixedscaleoffset(decoded: str, tmp_path: Path) -> None:
 
 
 def test_fixedscaleoffset_is_computed_in_float64(tmp_path: Path) -> None:
-    """The temperatures of a climate model, packed as everybody packs them."""
+    """Temperatures of a climate model, with the usual packing."""
     one = numcodecs.FixedScaleOffset(offset=273.15, scale=100, dtype="<f8", astype="<i2")
     values = np.array([274.15, 250.01, 301.99, 273.15])
     for version in (2, 3):
@@ -188,7 +188,7 @@ def test_astype(decoded: str, order: str, tmp_path: Path) -> None:
         elif decoded == "b1":
             values = np.arange(41) % 3 == 0
         elif stored in INTEGERS:
-            # What the integer type does not hold is for C to say.
+            # C leaves casts outside the integer's range undefined.
             top = 2.0 ** (8 * np.dtype(stored).itemsize - 2)
             low = 0 if stored.startswith("u") else -top
             values = np.linspace(low, min(top, 60000), 41).clip(-60000).astype(decoded)
@@ -200,14 +200,14 @@ def test_astype(decoded: str, order: str, tmp_path: Path) -> None:
             one = numcodecs.AsType(ordered(stored, order), values.dtype)
             if stored in REALS and decoded in INTEGERS:
                 encoded = one.encode(values)
-                # Rounded up, the largest integers are not of the type any more.
+                # Rounded up, the largest integers are outside the type's range.
                 held = np.isfinite(encoded) & (abs(encoded.astype("f8")) < 2.0 ** (8 * values.itemsize - 2))
                 values = values[held]
             agrees(tmp_path / stored, values.dtype.str, [one], values)
 
 
 def test_doubles_are_rounded_to_halves_once(tmp_path: Path) -> None:
-    """By way of float32 they would be rounded twice."""
+    """Through float32 they would be rounded twice."""
     values = np.array([1 + 2**-11 + 2**-40, 1 + 2**-11 - 2**-40, 2**-25 + 2**-60, 65519.999999, 65520.0])
     with np.errstate(all="ignore"):
         agrees(tmp_path / "a", "<f8", [numcodecs.AsType("<f2", "<f8")], values)
@@ -271,7 +271,7 @@ def test_categories_of_any_length(tmp_path: Path) -> None:
 
 
 V3_FILTERS: dict[str, tuple[str, str, Json, bool]] = {
-    # The type, the codec and its configuration, and whether zarr-python stores what it reads.
+    # Type, codec and configuration, and whether zarr-python stores the same bytes.
     "delta": ("int32", "delta", {"dtype": "<i4", "astype": "<i8"}, True),
     "fixedscaleoffset": (
         "float64",
@@ -319,7 +319,7 @@ def test_v3_filters_and_zarr_python(name: str, sharded: bool, tmp_path: Path) ->
     assert same(ours[::-1, 1:7:2].numpy(), theirs[...][::-1, 1:7:2])
 
 
-# What each chunk of four elements is stored as: zarr-python 3.4.2 with cast-value-rs 0.5.1 stores the same.
+# Stored bytes of each chunk of four elements: zarr-python 3.4.2 with cast-value-rs 0.5.1 stores the same.
 SCALED: list[tuple[str, list[Any], list[float], str]] = [
     (
         "float32",
@@ -451,7 +451,7 @@ def test_filters_of_optional_elements(tmp_path: Path) -> None:
 
 
 def test_new_arrays_with_filters(tmp_path: Path) -> None:
-    """Created by us, and read by zarr-python."""
+    """Created by zarrow, and read by zarr-python."""
     values = np.arange(40, dtype="f8").reshape(5, 8) / 4
     chosen = numcodecs.FixedScaleOffset(0, 4, "<f8", "<i2")
     for version in (2, 3):
@@ -477,7 +477,7 @@ def test_pickles_are_refused_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_chunks_that_lie(tmp_path: Path) -> None:
-    """Wrong sizes and headers end in errors of the codec, whatever the filter."""
+    """Wrong sizes and headers are errors of the codec, with every filter."""
     packed = v2(tmp_path / "bits", "|b1", (12,), [{"id": "packbits"}])
     for chunk in (b"", b"\x05\0\0", b"\x04\0", b"\x04\0\0\0"):
         (packed / "0").write_bytes(chunk)
@@ -488,7 +488,7 @@ def test_chunks_that_lie(tmp_path: Path) -> None:
         (differences / "0").write_bytes(bytes(size))
         with pytest.raises(zarrow.CodecError):
             zarrow.open(differences)[...]
-    # Few labels, each long: what they decode to is limited.
+    # A small chunk of long labels: the decoded size is limited.
     labels = {"id": "categorize", "labels": ["x" * 10**6], "dtype": "|O", "astype": "|u1"}
     bomb = v2(tmp_path / "bomb", "|O", (10**5,), [labels], fill_value="")
     (bomb / "0").write_bytes(b"\1" * 10**5)

@@ -1,4 +1,4 @@
-"""A forked child reads as its parent does, whatever the parent was doing."""
+"""A forked child reads like its parent, whatever the parent was doing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 import zarr
 from zarr.codecs import ZstdCodec
 
-# What every program below begins with. A child that hangs is ended by the alarm, and counted.
+# Start of every program below. An alarm ends a hanging child, which counts as a failure.
 HEAD = """
     import os, signal, sys, threading, time
     import zarrow
 
     plain = zarrow.open(sys.argv[1], "plain")
-    # What is kept between reads has locks too.
+    # Caches have locks too.
     sharded = zarrow.open(sys.argv[1], "sharded", cache_bytes=1 << 19)
     EXPECTED = bytes(range(256)) * 256 * 16
 
@@ -49,7 +49,7 @@ HEAD = """
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Two arrays of 64 chunks of 16 KiB each."""
+    """Write two arrays of 64 chunks of 16 KiB each."""
     folder = tmp_path_factory.mktemp("fork")
     values = np.tile(np.arange(256, dtype=np.uint8), (16, 256))
     for name, shards in {"plain": None, "sharded": (4, 65536)}.items():
@@ -69,7 +69,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def large_store(tmp_path_factory):
-    """A million chunks that are not there: a read that takes a while."""
+    """An array with a million missing chunks: reading it takes a while."""
     folder = tmp_path_factory.mktemp("large")
     zarr.create_array(folder, shape=(100_000_000,), chunks=(100,), dtype="u1", fill_value=3)
     return folder
@@ -106,7 +106,7 @@ def test_two_hundred_forks_while_threads_read(store):
             thread.start()
         statuses = []
         while len(statuses) < 200:
-            # Two at a time, so that children run beside each other too.
+            # Two at a time, so that children also run concurrently.
             statuses += [wait(pid) for pid in [fork(), fork()]]
         going = False
         for thread in threads:
@@ -134,7 +134,7 @@ def test_a_fork_before_the_first_read(store):
 
 
 def test_forks_while_a_thread_does_everything_for_the_first_time(store):
-    """What is found once, such as NumPy's classes, is not half found for ever in the child."""
+    """Lazily initialized state, such as NumPy's classes, is not left half-initialized in the child."""
     program = """
         import numpy as np
         array = zarrow.create_array(sys.argv[1] + "-written", shape=6, dtype="f8", overwrite=True)
@@ -150,7 +150,7 @@ def test_forks_while_a_thread_does_everything_for_the_first_time(store):
             everything()
             os._exit(0)
 
-        # Whenever the thread lets the GIL go, it is forked.
+        # Fork whenever the thread releases the GIL.
         sys.setswitchinterval(1e-6)
         done, pids = [], []
         thread = threading.Thread(target=lambda: done.append(everything()))
@@ -165,15 +165,15 @@ def test_forks_while_a_thread_does_everything_for_the_first_time(store):
 
 
 def test_a_fork_waits_while_another_thread_imports_what_zarrow_needs(store, tmp_path):
-    """Python locks a module that is imported; in a child nobody would ever unlock it."""
-    # In the place of NumPy, so that the import lasts until the fork has begun.
+    """Python locks a module during its import; in a child the lock would never be released."""
+    # Replaces NumPy, so that the import lasts until the fork has begun.
     (tmp_path / "numpy.py").write_text("import __main__; __main__.slow_import()")
     program = """
         sys.path.insert(0, sys.argv[2])
         inside, done = threading.Event(), []
 
         def slow_import():
-            # As long as the fork needs to come to where it waits, and in a child not at all.
+            # Long enough for the fork to reach its wait; not at all in a child.
             inside.set()
             for _ in range(50):
                 time.sleep(0.01)
@@ -185,7 +185,7 @@ def test_a_fork_waits_while_another_thread_imports_what_zarrow_needs(store, tmp_
             try:
                 values.numpy()
             except Exception:
-                # That is no NumPy.
+                # Not NumPy.
                 pass
 
         thread = threading.Thread(target=use)
@@ -210,7 +210,7 @@ INTERRUPTED = """
     def long_read(handler, done):
         '''Read until the signal has come in the middle of a read.'''
         def handle(*_):
-            # Else the next signal would come inside this handler.
+            # Without this the next signal would arrive inside this handler.
             signal.setitimer(signal.ITIMER_REAL, 0)
             handler()
         signal.signal(signal.SIGALRM, handle)
@@ -222,7 +222,7 @@ INTERRUPTED = """
 
 
 def test_a_fork_in_a_signal_handler_during_a_read(store, large_store):
-    """The child reads in the handler, and the parent's read goes on."""
+    """The child reads in the handler, and the parent's read continues."""
     program = """
         def handler():
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -237,7 +237,7 @@ def test_a_fork_in_a_signal_handler_during_a_read(store, large_store):
 
 
 def test_the_childs_copy_of_a_read_fails_and_the_next_one_works(store, large_store):
-    """The threads that did the parent's read are not in the child."""
+    """The child lacks the threads of the parent's read."""
     program = """
         def handler():
             pids.append(os.fork())
@@ -252,7 +252,7 @@ def test_the_childs_copy_of_a_read_fails_and_the_next_one_works(store, large_sto
 
 
 def test_forks_while_threads_read_and_write_a_store_in_memory(store):
-    """No lock is held in a child, whatever the other threads were doing; what they wrote is whole there."""
+    """Children hold no lock, whatever the other threads were doing; values they wrote are whole."""
     program = """
         import threading
         import numpy as np
@@ -266,7 +266,7 @@ def test_forks_while_threads_read_and_write_a_store_in_memory(store):
         going, rounds = True, [0] * 4
 
         def everything(number):
-            # Rows of one number are whole: each is one write.
+            # All elements of a row are equal, because each row is one write.
             group["x"][number * 16 : number * 16 + 16] = np.full((16, 64), rounds[number], "u8")
             rows = group["x"][number * 16 : number * 16 + 16].numpy()
             assert rows.min() == rows.max() == rounds[number]
@@ -280,7 +280,7 @@ def test_forks_while_threads_read_and_write_a_store_in_memory(store):
                 everything(number)
 
         def child():
-            # A generous time for what takes milliseconds: a lock that is held is so for ever.
+            # A generous limit for milliseconds of work: a held lock would never be released.
             signal.alarm(60)
             assert zarrow.open(memory)["x"][:].shape == (64, 64)
             everything(0)

@@ -1,4 +1,4 @@
-"""`from_arrow`: values where they lie, what is null in a mask, chunks joined, whatever the type or slice."""
+"""`from_arrow`: shared values, nulls in a mask, joined chunks, for every type and slice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXT = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_
 
 
 def values(kind: pa.DataType) -> list:
-    """Give some values of the type, none of them null."""
+    """Return some values of the type, without nulls."""
     if pa.types.is_fixed_size_binary(kind):
         return [b"abc", b"\x00\x01\x02", b"xyz", b"\xff\xff\xff", b"   "]
     if kind in TEXT:
@@ -49,7 +49,7 @@ def values(kind: pa.DataType) -> list:
 
 
 def made(kind: pa.DataType, items: list) -> pa.Array:
-    """Make an array of values, of integers where the type counts something."""
+    """Make an array of values; types of counts are made from integers."""
     if kind == pa.bool8():
         return pa.ExtensionArray.from_storage(
             kind, pa.array([None if x is None else int(x) for x in items], "i1")
@@ -60,7 +60,7 @@ def made(kind: pa.DataType, items: list) -> pa.Array:
 
 
 def expected(array: pa.Array) -> list:
-    """Give what the elements are, by pyarrow."""
+    """Return the elements, converted by pyarrow."""
     kind = array.type
     if kind == pa.bool8():
         return [None if x is None else bool(x) for x in array.storage.to_pylist()]
@@ -70,7 +70,7 @@ def expected(array: pa.Array) -> list:
 
 
 def taken(ours) -> list:
-    """Give what the elements are, by us: times as what they count."""
+    """Return the elements, converted by zarrow: times as their counts."""
     if not isinstance(ours, (zarrow.Tensor, zarrow.MaskedTensor)):
         return ours.tolist()
     array = ours.numpy()
@@ -122,9 +122,9 @@ def test_any_chunks(data):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_any_rows(data):
-    """Nested fixed-size lists, where anything at any level may be null, and slices of them.
+    """Nested fixed-size lists, with nulls at any level, and slices of these lists.
 
-    A list that is null is no list of nulls, and nothing here can tell them apart.
+    A null list differs from a list of nulls, and an element mask cannot represent the difference.
     """
     lengths = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
     kind, item = pa.int16(), st.integers(-9, 9) | st.none()
@@ -161,7 +161,7 @@ def test_what_would_lose_its_meaning_is_refused(kind, take):
         assert raised.value.kind == "loses_meaning" and isinstance(raised.value, ValueError)
 
 
-# What comes in, and goes out as the same type or one that says the same.
+# Imported types, and the exported type: the same or an equivalent one.
 ROUND_TRIPS = [
     *((kind, kind) for kind in NUMBERS),
     *((pa.timestamp(unit),) * 2 for unit in ("s", "ms", "us", "ns")),
@@ -216,7 +216,7 @@ def test_tensors():
     for axes in [(0, 2, 3, 1), (0, 3, 1, 2)]:
         rotated = np.arange(120).reshape(5, 2, 3, 4).transpose(axes)
         array = pa.FixedShapeTensorArray.from_numpy_ndarray(rotated)
-        # pyarrow writes such a permutation the other way round than the specification, and reads it wrong.
+        # pyarrow writes the inverse of the specified permutation, and misreads it.
         assert array.to_numpy_ndarray().shape != rotated.shape
         with pytest.raises(zarrow.ExchangeError, match="rotated"):
             zarrow.from_arrow(array)
@@ -324,7 +324,7 @@ def test_broken_text_is_refused():
 
 
 def test_the_producer_lives_as_long_as_its_memory():
-    gc.collect()  # What other tests have left goes now, and not in between.
+    gc.collect()  # free garbage of other tests now, not during the measurement
     before = pa.total_allocated_bytes()
     array = pa.array(np.arange(100_000))
     ours = zarrow.from_arrow(array)[5:10].numpy()

@@ -1,4 +1,4 @@
-"""Groups that are written to: members come and go, consolidated metadata stay true, modes hold."""
+"""Writing to groups: members are added and removed, consolidated metadata stay correct, modes hold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def consolidated_by_zarr_python(folder: Path, zarr_format: int) -> Any:
 
 
 def members(group: Any) -> list[tuple[str, str]]:
-    """Every node below, whoever opened the group."""
+    """Return every node below, however the group was opened."""
     found = []
     for name, member in group.items() if isinstance(group, zarrow.Group) else sorted(group.members()):
         is_group = isinstance(member, zarrow.Group | zarr.Group)

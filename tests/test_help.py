@@ -1,4 +1,4 @@
-"""`help()`, `?` and signatures say at run time what the stubs say to editors."""
+"""`help()`, `?` and signatures match the stubs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from zarrow import _zarrow, array_options
 
 STUBS = Path(zarrow.__file__).parent
 
-# Slots of the C API: Python itself writes their docstrings and signatures.
+# Slots of the C API: Python writes their docstrings and signatures.
 SLOTS = (types.WrapperDescriptorType, types.BuiltinFunctionType)
 
 
 def definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
-    """Each class, and each function that is no overload."""
+    """Yield each class, and each function that is not an overload."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, node
@@ -60,7 +60,7 @@ def is_public(name: str) -> bool:
 @pytest.mark.parametrize(("name", "node"), [pytest.param(*item, id=item[0]) for item in stubbed()])
 def test_docstrings_and_parameters_are_those_of_the_stubs(name: str, node: Any) -> None:
     found = None
-    with contextlib.suppress(AttributeError):  # such as `__buffer__`, which Python 3.11 has no name for
+    with contextlib.suppress(AttributeError):  # such as `__buffer__`, which Python 3.11 does not know
         found = at_run_time(name)
     if found is None or (isinstance(found, SLOTS) and name.endswith("__")):
         assert name.endswith("__"), f"{name} is in the stubs only"
@@ -76,7 +76,7 @@ def test_docstrings_and_parameters_are_those_of_the_stubs(name: str, node: Any) 
 
 
 def stub_signature(node: ast.FunctionDef) -> inspect.Signature:
-    """The signature that Python itself makes of the stub."""
+    """Return the signature that Python derives from the stub."""
     function = ast.FunctionDef(node.name, node.args, [ast.Pass()], [])
     for argument in ast.walk(function.args):
         if isinstance(argument, ast.arg):
@@ -107,7 +107,7 @@ def test_every_public_name_has_help() -> None:
                 for member, value in vars(found).items()
                 if not member.startswith("_")
                 and not inspect.getdoc(value)
-                and not isinstance(value, types.MemberDescriptorType)  # a field, which the class explains
+                and not isinstance(value, types.MemberDescriptorType)  # a field, documented in the class
             ]
     assert bare == []
 

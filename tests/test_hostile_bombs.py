@@ -1,4 +1,4 @@
-"""Few bytes that decompress to many, or claim to: no read takes more memory than its result."""
+"""Small inputs that decompress to many bytes, or claim to: no read allocates more than its result."""
 
 import lzma
 from collections.abc import Callable
@@ -44,14 +44,14 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
 def test_bombs(name: str, tmp_path: Path) -> None:
     codec_name, make = BOMBS[name]
     encoder, chunk = ENCODERS[codec_name], make()
-    # Otherwise it would be refused for its own size.
+    # Otherwise its size would be refused.
     assert len(chunk) < bombs.MIB + bombs.MIB // 8
     # 16 KiB of numbers are expected.
     store = write(tmp_path / "numbers", array_of(encoder), {"c/0": chunk})
     outcome = attempt(store, "a")
     check(outcome, store, "CodecError", "wrong_size", "corrupt", codec=encoder.name, chunk=[0])
     assert outcome.grown < GROWTH, outcome
-    # The metadata say how many strings there are, and nothing of how long they are.
+    # The metadata give the number of strings, but not their lengths.
     metadata = document((4,), (4,), "string", codecs=[{"name": "vlen-utf8"}, encoder.metadata])
     store = write(tmp_path / "strings", metadata, {"c/0": chunk})
     outcome = attempt(store, "a")
@@ -63,7 +63,7 @@ def test_bombs(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("outer", ["gzip", "zstd", "bz2", "blosc-zstd", "crc32c"])
 def test_bombs_in_a_chain(outer: str, tmp_path: Path) -> None:
-    """The stage between two compressors is no larger than what honest ones leave there."""
+    """The output between two compressors is no larger than for valid chunks."""
     encoder = ENCODERS[outer]
     bomb = {"gzip": bombs.gzip_zeros, "zstd": bombs.zstd_zeros, "bz2": bombs.bz2_zeros}
     chunk = bomb[outer](bombs.GIB) if outer in bomb else encoder.encode(bombs.zstd_zeros(bombs.GIB))

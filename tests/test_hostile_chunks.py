@@ -1,4 +1,4 @@
-"""Chunks that are cut, longer, of another size, or changed, with each codec."""
+"""Chunks that are truncated, longer, of another size, or changed, with each codec."""
 
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_chunks_that_are_cut_or_longer(name: str, index: str, tmp_path: Path) ->
 def test_chunks_that_decode_to_another_size(name: str, index: str, tmp_path: Path) -> None:
     encoder = ENCODERS[name]
     decoded = (NUMBERS[:-1], NUMBERS[:-4], NUMBERS[:8192], b"", NUMBERS + b"\0", NUMBERS * 2, NUMBERS * 48)
-    # A checksum knows no sizes: it is the elements that are too few.
+    # A checksum ignores sizes: the number of elements is too small.
     codec_name = "bytes" if name in ("crc32c", "crc32", "adler32", "jenkins_lookup3") else encoder.name
     encoded = map(encoder.encode, decoded)
     check_all(tmp_path, array_of(encoder), encoded, "wrong_size", codec=codec_name, index=index)
@@ -49,7 +49,7 @@ def test_raw_chunks_of_another_size(index: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_chunks_that_are_stored_in_far_more_bytes_than_they_can_need(name: str, tmp_path: Path) -> None:
-    """Files of a terabyte that take no room are not read into memory."""
+    """Sparse files of a terabyte are not read into memory."""
     store = write(tmp_path / "store", array_of(ENCODERS[name]), {"c/0": b""})
     os.truncate(store / "a/c/0", 2**40)
     outcome = attempt(store, "a")

@@ -1,4 +1,4 @@
-"""Chunks in which one bit flipped, or which were cut: an error or elements; exact where guarded."""
+"""Chunks with one flipped bit, or truncated: an error or elements; exact under a checksum."""
 
 import random
 import struct
@@ -69,7 +69,7 @@ MASKED_NUMBERS = document(
     codecs=[optional([BYTES])],
 )
 
-# Metadata, chunk, and whether a checksum guards all of it.
+# Metadata, chunk, and whether a checksum covers the whole chunk.
 CHAINS: dict[str, tuple[dict[str, Any], bytes, bool]] = {
     "bytes": (numbers(), NUMBERS, False),
     **{
@@ -112,7 +112,7 @@ def test_bits_that_flip_and_chunks_that_are_cut(name: str, tmp_path: Path) -> No
 
 
 def test_metadata_in_which_bits_flip(tmp_path: Path) -> None:
-    """What they say then is as good as anything else; the chunks may no longer be what they say."""
+    """Flipped metadata are valid input too; chunks may no longer match them."""
     store = write(tmp_path / "store", SHARDS, {"c/0": shard()})
     _, *results = flip(store, "a", "a/zarr.json", COUNT, seed=2)
     assert len(results) == 2 * COUNT
@@ -124,7 +124,7 @@ def test_metadata_in_which_bits_flip(tmp_path: Path) -> None:
 
 
 def check_errors(store: Path, results: list[dict[str, Any]], kinds: set[str]) -> None:
-    """Each error says what is wrong and where."""
+    """Each error names the problem and the location."""
     for result in results:
         if "error" in result:
             assert result["kind"] in kinds, result

@@ -1,4 +1,4 @@
-"""Producers that lie: typed errors, the deleter run once, and nothing read from where there is nothing."""
+"""Producers with false descriptions: typed errors, one call of the deleter, no read out of bounds."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_is_no_capsule():
 
 
 class Interface:
-    """An array that describes its memory, right or wrong."""
+    """An array with a correct or wrong description of its memory."""
 
     def __init__(self, **lies):
         self.memory = np.arange(24, dtype="f4").reshape(4, 6)
@@ -133,7 +133,7 @@ def test_honest_interfaces():
     assert constant.readonly and constant.tolist() == whole.memory.tolist()
     empty = zarrow.from_numpy(Interface(data=(0, False), shape=(3, 0), strides=None))
     assert empty.shape == (3, 0) and empty.tolist() == [[], [], []]
-    # A stride along an axis that is never stepped along says nothing.
+    # A stride along an axis of extent 0 or 1 has no effect.
     assert zarrow.from_numpy(Interface(shape=(1, 6), strides=(7, 4))).shape == (1, 6)
 
 
@@ -146,7 +146,7 @@ def test_an_interface_names_its_fields():
     for take in (zarrow.asarray, zarrow.from_numpy):
         assert take(Structures()).tolist() == [(1.5, 2), (3.5, 4)]
         assert take(Structures()).numpy().ctypes.data == memory.ctypes.data
-    # Fields of another size than that of an element are no fields of it.
+    # Fields of another total size than the element's are invalid.
     Structures.__array_interface__ |= {"descr": [("a", "<f8"), ("b", "<i8")]}
     assert zarrow.from_numpy(Structures()).dtype == np.dtype("V8")
     Structures.__array_interface__ |= {"descr": [("", "|V8")]}

@@ -1,4 +1,4 @@
-"""Metadata that lie, ask for too much, or make no sense."""
+"""Metadata with false, excessive or contradictory values."""
 
 import json
 import zlib
@@ -80,7 +80,7 @@ def test_metadata_that_are_wrong(name: str, tmp_path: Path) -> None:
 
 
 def deep(levels: int) -> Json:
-    """Shards in shards; each level of them takes five of JSON."""
+    """Nested shards; each level adds five levels of JSON."""
     codecs = [BYTES]
     for _ in range(levels):
         codecs = [sharding((4,), codecs)]
@@ -143,7 +143,7 @@ def test_codecs_that_are_wrong(name: str, tmp_path: Path) -> None:
 
 
 def test_shards_as_deep_as_json_may_be(tmp_path: Path) -> None:
-    # A shard in a shard that has nothing: the outermost says that all is missing.
+    # The outermost index marks all chunks as missing.
     store = write(tmp_path / "deep", deep(20), {"c/0": shard_index((ABSENT, ABSENT))})
     assert attempt(store, "a").value == ["0"] * 8
     text = json.dumps(document(codecs=["CODECS"]))
@@ -156,7 +156,7 @@ def test_shards_as_deep_as_json_may_be(tmp_path: Path) -> None:
 
 
 def test_results_that_are_larger_than_memory(tmp_path: Path) -> None:
-    """Nothing in the metadata is wrong, but the whole does not fit."""
+    """Every value is valid, but the combination does not fit."""
     huge = {
         "one chunk": document((2**32,), (2**32,)),
         "many chunks": document((2**40,), (2**20,)),
@@ -174,7 +174,7 @@ def test_results_that_are_larger_than_memory(tmp_path: Path) -> None:
 
 
 def test_more_chunks_than_can_be_listed(tmp_path: Path) -> None:
-    """100 million elements are 100 MB; a list of their chunks would be gigabytes."""
+    """100 million elements are 100 MB; a list of their chunks would take gigabytes."""
     store = write(tmp_path / "store", document((100_000_000,), (1,), "int8", codecs=[{"name": "bytes"}]))
     outcome = attempt(store, "a", index="slice(None, None, 1000)")
     assert outcome.value == 0, outcome

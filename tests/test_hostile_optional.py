@@ -1,4 +1,4 @@
-"""Elements that may be missing, with headers and masks that lie."""
+"""Optional elements with false headers and masks."""
 
 import struct
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_a_mask_of_other_bytes_than_0_and_1(tmp_path: Path) -> None:
 
 
 def test_elements_that_are_missing_and_huge(tmp_path: Path) -> None:
-    """A mask of 4 KiB, and room for 64 GiB of elements that are not there."""
+    """A mask of 4 KiB, with space for 64 GiB of missing elements."""
     data_type = codec("zarrs.optional", name=f"r{8 * (16 << 20)}")
     metadata = document((4096,), (4096,), data_type, codecs=[optional([{"name": "bytes"}])])
     store = write(tmp_path / "store", metadata, {"c/0": optional_chunk(bytes(4096), b"")})

@@ -1,4 +1,4 @@
-"""Paths, names and files that are not what a store should have: nothing leaves it, and nothing waits."""
+"""Unexpected paths, names and files in a store: no access leaves the store, and none blocks."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Shards whose index lies. The array has two, each of two chunks of 16 bytes."""
+"""Shards with a false index. The array has two, each of two chunks of 16 bytes."""
 
 import os
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_shards_that_are_wrong(index: str, tmp_path: Path) -> None:
 
 
 def test_shards_that_are_odd_and_right(tmp_path: Path) -> None:
-    """Chunks that overlap, or lie in the index, are bytes like others."""
+    """Overlapping chunks, and chunks inside the index, decode like any other bytes."""
     overlapping = write(tmp_path / "overlapping", SHARDED, {"c/0": shard((0, 16), (4, 16))})
     assert attempt(overlapping, "a", index="slice(0, 8)").value == [*"1234", *"2341"]
     missing = write(
@@ -59,7 +59,7 @@ def test_shards_that_are_odd_and_right(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("location", ["start", "end"])
 def test_an_index_larger_than_memory(location: str, tmp_path: Path) -> None:
-    """2^36 chunks of one byte in a shard of a terabyte have an index of a terabyte, which is not there."""
+    """2^36 chunks of one byte in a shard of a terabyte need an index of a terabyte, which is missing."""
     metadata = document(
         (2**20, 2**16),
         (2**20, 2**16),
@@ -72,7 +72,7 @@ def test_an_index_larger_than_memory(location: str, tmp_path: Path) -> None:
 
 
 def test_a_shard_that_is_sparse(tmp_path: Path) -> None:
-    """A file of a terabyte that takes no room holds any index: the read ends for lack of memory."""
+    """A sparse file of a terabyte can hold any index: the read fails for lack of memory."""
     metadata = document(
         (2**20, 2**16), (2**20, 2**16), "int8", codecs=[sharding((1, 1), [{"name": "bytes"}])]
     )

@@ -1,4 +1,4 @@
-"""Strings and bytes whose counts and lengths lie, and text that is none."""
+"""Strings and bytes with false counts and lengths, and invalid text."""
 
 import struct
 from pathlib import Path
@@ -34,13 +34,13 @@ def test_strings_that_are_wrong(data_type: str, codec_name: str, index: str, tmp
     check_all(tmp_path, metadata, WRONG_STRINGS.values(), *kinds, codec=codec_name, index=index)
 
 
-# A byte that is none, a character cut in two, half a surrogate pair, a NUL in two bytes.
+# An invalid byte, a split character, half a surrogate pair, an overlong NUL.
 NOT_UTF8 = [(b"\xff", b""), (b"\xc3", b"\xa9"), (b"\xed\xa0\x80", b""), (b"\xc0\x80", b"")]
 
 
 @pytest.mark.parametrize("index", ["...", "slice(None, None, -1)", "slice(6, 19)", "slice(11, 2, -2)"])
 def test_text_that_is_not_utf_8(index: str, tmp_path: Path) -> None:
-    """The bytes of all elements together may well be text: each by itself must be."""
+    """The concatenated bytes may be valid text: each element must be valid alone."""
     good = vlen(b"one", "zwölf".encode(), b"three", b"")
     for elements in NOT_UTF8:
         bad = vlen(b"one", *elements, b"three")

@@ -1,4 +1,4 @@
-"""What `import zarrow` costs: nothing but zarrow."""
+"""`import zarrow` imports nothing but zarrow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_everything_public_is_named():
 
 
 def test_the_stubs_say_what_the_module_says():
-    """The first sentence of every docstring is the same to an editor and to `help`."""
+    """The first sentence of every docstring is the same in an editor and in `help`."""
     seen = 0
     for node in (node for stub in STUBS for node in ast.parse(stub.read_text()).body):
         named = isinstance(node, ast.ClassDef | ast.FunctionDef) and hasattr(zarrow, node.name)
@@ -51,7 +51,7 @@ def test_the_stubs_say_what_the_module_says():
                 members += [
                     (getattr(members[0][0], member.name), member)
                     for member in node.body
-                    # A slot such as `__getitem__` has Python's own text.
+                    # Slots such as `__getitem__` have Python's text.
                     if isinstance(member, ast.FunctionDef) and member.name not in SLOTS
                 ]
             for member, stub in members:

@@ -1,4 +1,4 @@
-"""Seven faults that imports and exports of DLPack are known to have had elsewhere, and do not have here."""
+"""Seven known faults of other libraries' DLPack imports and exports, which zarrow avoids."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_4_a_byte_offset_is_taken_in_bytes():
     memory = np.arange(9, dtype="u1").view("u1")
     inside = zarrow.from_dlpack(Producer(memory, byte_offset=3, shape=[4]))
     assert inside.tolist() == [3, 4, 5, 6]
-    # No number of elements: it was rounded down, and the values were of another place.
+    # Not a whole number of elements: rounding it down would give values from another offset.
     with pytest.raises(zarrow.ExchangeError, match="aligned"):
         zarrow.from_dlpack(Producer(array, byte_offset=2, shape=[5]))
 

@@ -1,4 +1,4 @@
-"""Lists, masks, points and blocks: read and written as NumPy and zarr-python do."""
+"""Lists, masks, points and blocks: read and written as in NumPy and zarr-python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MANY = settings(deadline=None, database=None, suppress_health_check=[HealthCheck
 
 
 def values_of(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """Different numbers wherever the type has enough of them."""
+    """Return distinct numbers, if the type has enough of them."""
     numbers = np.arange(np.prod(shape, dtype=int)) * 37 % 251
     text = np.strings.multiply("é", numbers % 5) if numbers.size else numbers.astype("U1")
     kind = np.dtypes.StringDType() if dtype is str else dtype
@@ -35,7 +35,7 @@ def values_of(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def write(folder, rng: random.Random, number: int):
-    """Write an array of a random chunking and chain, whose first elements are not stored."""
+    """Write an array with random chunks and codecs; its first elements are missing."""
     shape, dtype = SHAPES[number % len(SHAPES)], DTYPES[number // len(SHAPES) % len(DTYPES)]
     chunks = tuple(rng.randint(1, extent + 1) for extent in shape)
     order = rng.sample(range(len(shape)), len(shape))
@@ -55,7 +55,7 @@ def write(folder, rng: random.Random, number: int):
 
 
 class Arrays(list[Any]):
-    """What a failing test shows in one word."""
+    """Return a one-word description for a failing test."""
 
     def __repr__(self) -> str:
         return "arrays"
@@ -68,7 +68,7 @@ def arrays(tmp_path_factory):
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two NumPy arrays are the same, NaT too."""
+    """Return whether two NumPy arrays are equal, including NaT."""
     return one.shape == other.shape and bool(np.all((one == other) | (one != one)))
 
 
@@ -174,7 +174,7 @@ def test_what_is_written_is_what_numpy_writes(arrays, tmp_path_factory, number, 
             shape = values[places].shape
         except IndexError:
             continue
-        # Repeated positions: the last one stays.
+        # Repeated positions: the last one wins.
         new = (
             values_of(shape, str if values.dtype.kind == "T" else values.dtype)[..., ::-1]
             if shape

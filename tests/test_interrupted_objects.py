@@ -1,4 +1,4 @@
-"""Ctrl-C, and whatever else is no `Exception`, inside a method of a user's object is raised as it is."""
+"""Ctrl-C, and every other non-`Exception`, propagates unchanged from a method of a user's object."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import zarrow
 
 
 class Stop(BaseException):
-    """What a debugger or a test runner raises."""
+    """The exception of a debugger or a test runner."""
 
 
 class Raising:
-    """An object whose every method of the protocols raises."""
+    """An object with protocol methods that all raise."""
 
     def __init__(self, error: type[BaseException]) -> None:
         self.error = error
@@ -28,7 +28,7 @@ class Raising:
 
 
 class Index(Raising):
-    """As an index: NumPy never asks it for its length."""
+    """As an index: NumPy never asks for its length."""
 
     __len__ = __getitem__ = __iter__ = None  # type: ignore[assignment]
     __index__ = Raising.stop

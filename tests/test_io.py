@@ -1,6 +1,6 @@
-"""`zarrow.io`: shared where it says so, copied where it must be, refused where that was asked for.
+"""`zarrow.io`: shared if documented, copied if necessary, refused on request.
 
-The nine faults are those that helpers of these names are known to have elsewhere.
+The nine faults are known in helpers of these names elsewhere.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_fault_5_a_capsule_is_taken(legacy):
     taken = io.from_dlpack(capsule)
     array[0] = 7
     assert address(taken) == address(array) and taken[0] == 7
-    # A capsule of before 1.0 does not say whether its memory may be written to.
+    # Capsules before 1.0 have no flag for read-only memory.
     assert taken.flags.writeable == (not legacy)
     with pytest.raises(zarrow.ExchangeError, match="unconsumed capsule"):
         io.from_dlpack(capsule)
@@ -165,7 +165,7 @@ def test_fault_9_an_array_of_no_axes_is_no_line():
     assert io.ZeroCopyArray(np.array(3.0)).shape == ()
 
 
-# --- What is copied, and what is refused ---
+# --- Copies and refusals ---
 
 
 def unshareable() -> dict[str, np.ndarray]:
@@ -350,7 +350,7 @@ def test_the_source_lives_as_long_as_what_was_made_of_it():
         assert watch() is None
 
 
-# Each helper, and where the memory is then; `to_cupy` always copies, to a GPU.
+# Each helper, and the device of the result; `to_cupy` always copies, to a GPU.
 HELPERS = """
     "to_dlpack": lambda array: at(io.from_dlpack(io.to_dlpack(array))),
     "from_dlpack": lambda array: at(io.from_dlpack(array)),
@@ -407,7 +407,7 @@ def cost(call, array):
 
 for name, call in {{{helpers}}}.items():
     call(memory(1 << 10))
-    # The best of some, each of new memory, since other threads of the libraries touch memory of their own.
+    # The minimum of several runs, each with new memory, since the libraries' other threads touch memory too.
     for measured, most in zip(zip(*(cost(call, memory(1 << 30)) for _ in range(5))), (16, 16, 1 << 16)):
         assert min(measured) <= most, (name, measured)
     print(name)
@@ -422,14 +422,14 @@ def helpers_that_touch_nothing(helpers: str, imports: str) -> set[str]:
 
 
 def helpers_but(torch: bool) -> set[str]:
-    """Every helper, of PyTorch or not."""
+    """Every helper, with and without PyTorch."""
     methods = {f"ZeroCopyArray.{name}" for name in vars(io.ZeroCopyArray) if name.startswith("to_")}
     every = {*io.__all__, *methods} - {"ZeroCopyArray.to_cupy"}
     return {name for name in every if ("torch" in name) == torch}
 
 
 def test_a_call_is_the_same_for_a_kibibyte_and_a_gibibyte():
-    """Nothing of the memory is looked at, and nothing of its size is allocated: no page of it comes to be."""
+    """The memory is not read, and nothing of its size is allocated: no page of it becomes resident."""
     done = helpers_that_touch_nothing(HELPERS, "import jax, polars, pyarrow as pa")
     assert done >= helpers_but(torch=False)
 
@@ -453,7 +453,7 @@ def test_a_call_of_pytorch_is_the_same_for_a_kibibyte_and_a_gibibyte():
     ],
 )
 def test_a_library_that_is_missing_is_named(monkeypatch, module, call, named):
-    # Python takes that for a module that is not there.
+    # Python treats this as a missing module.
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=named) as raised:
         call()

@@ -1,4 +1,4 @@
-"""JAX's functions take a Tensor as they take its jax.Array, whichever was imported first."""
+"""JAX's functions take a Tensor like a jax.Array, whichever library was imported first."""
 
 from __future__ import annotations
 

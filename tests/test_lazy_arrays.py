@@ -1,4 +1,4 @@
-"""Arrays that are not in memory are stored part by part, with all that is stored beside them."""
+"""Arrays outside of memory are stored part by part, with their attributes and other metadata."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_two_gibibytes_are_copied_in_little_memory(tmp_path: Path) -> None:
         "import pathlib, re, sys, zarr, zarrow\n"
         "source = zarr.open_array(sys.argv[1] + '/old', mode='r')\n"
         "made = zarrow.create_array(sys.argv[1] + '/new', data=source, chunks=(512, 2048))\n"
-        # The peak of this program alone: `ru_maxrss` starts with that of the process that started it.
+        # Peak of this program alone: `ru_maxrss` starts with the parent's value.
         "status = pathlib.Path('/proc/self/status').read_text()\n"
         "print(re.search(r'VmHWM:\\s*(\\d+) kB', status)[1], made.fill_value)\n"
     )
@@ -146,7 +146,7 @@ def test_netcdf_attributes_are_read_by_xarray(tmp_path: Path) -> None:
 
 
 class Endless:
-    """A sequence of itself: each element is another one."""
+    """A sequence that contains itself: each element is a new one."""
 
     def __len__(self) -> int:
         return 1
@@ -156,7 +156,7 @@ class Endless:
 
 
 class StoresItself(Endless):
-    """As `AnnData`."""
+    """Like `AnnData`."""
 
     def write_zarr(self, path: str) -> None:
         raise NotImplementedError(path)

@@ -1,4 +1,4 @@
-"""Limits that a user sets, and the cache of decoded chunks."""
+"""Limits set by a user, and the cache of decoded chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import zarrow
 
 
 def written(folder: Path, **options: object) -> np.ndarray:
-    """Write a square of numbers with zarr-python, and give it."""
+    """Write a square of numbers with zarr-python, and return it."""
     values = np.arange(64 * 64, dtype="int32").reshape(64, 64)
     array = zarr.create_array(folder, shape=values.shape, dtype=values.dtype, chunks=(16, 16), **options)  # type: ignore[arg-type]
     array[...] = values
@@ -44,7 +44,7 @@ def test_large_attributes_are_refused_before_they_are_parsed(tmp_path: Path, ver
     if version == 2:
         (tmp_path / "a" / ".zattrs").write_text(attributes)
     else:
-        # Consolidated metadata may be larger; what is beside them may not.
+        # Consolidated metadata may be larger; the rest of the document may not.
         consolidated = '{"kind": "inline", "must_understand": false, "metadata": {}}'
         document = '{"zarr_format": 3, "node_type": "group", "attributes": %s, "consolidated_metadata": %s}'
         (tmp_path / "a" / "zarr.json").write_text(document % (attributes, consolidated))
@@ -52,7 +52,7 @@ def test_large_attributes_are_refused_before_they_are_parsed(tmp_path: Path, ver
     before = memory("VmRSS")
     with pytest.raises((zarrow.MetadataError, zarrow.LimitError)):
         zarrow.open(tmp_path / "a")
-    # The document has 34 MB, and what it would be parsed to more than a gigabyte.
+    # The document has 34 MB; parsed, it would take more than a gigabyte.
     assert memory("VmHWM") - before < 150_000_000
     assert len(
         zarrow.open(tmp_path / "a", limits=zarrow.DecodeLimits(max_metadata_nbytes=1 << 30)).attrs["x"]
@@ -60,7 +60,7 @@ def test_large_attributes_are_refused_before_they_are_parsed(tmp_path: Path, ver
 
 
 def memory(name: str) -> int:
-    """Bytes of memory that this process has, or has had at most."""
+    """Return the current or peak memory of this process, in bytes."""
     fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
     return int(fields[name].split()[0]) << 10
 
@@ -112,13 +112,13 @@ def test_strings_beyond_a_limit_are_refused(tmp_path: Path) -> None:
 
 
 def written_at(folder: Path, seconds: float) -> None:
-    """Give all files a time: of those that were written just now the cache keeps nothing."""
+    """Set the time of all files into the past: the cache skips just-written files."""
     for path in folder.rglob("*"):
         os.utime(path, (seconds, seconds))
 
 
 def bytes_read() -> int:
-    """The bytes that this process has read from files."""
+    """Return the number of bytes that this process has read from files."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["rchar"])
 
@@ -150,7 +150,7 @@ def test_the_cache_decodes_a_chunk_once_and_sees_a_rewrite(
 def test_the_cache_keeps_nothing_of_a_file_that_was_written_just_now(
     tmp_path: Path, shards: tuple[int, int] | None
 ) -> None:
-    """The next file may have the inode and, as clocks of file systems tick, the time of this one."""
+    """The next file may have the same inode and, because clocks of file systems tick, the same time."""
     values = written(tmp_path / "a", shards=shards, compressors=None)
     array = zarrow.open(tmp_path / "a", cache_bytes=1 << 20)
     soon = time.time() + 60
@@ -172,7 +172,7 @@ def test_strings_of_a_shape_beyond_all_memory_are_refused_at_once() -> None:
 
 
 def test_more_strings_than_a_read_takes_are_not_written(tmp_path: Path) -> None:
-    """Before memory is taken for them: each has a length of four bytes, the empty ones too."""
+    """Before allocating: each element has a length of four bytes, also empty ones."""
     with pytest.raises(zarrow.LimitError, match="max_variable_nbytes"):
         zarrow.create_array(tmp_path / "many", data=["a", "b"], chunks=2**31)
     with pytest.raises(zarrow.NotFoundError):

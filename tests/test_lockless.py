@@ -1,9 +1,9 @@
-"""File systems without locks, and with locks that other machines do not see.
+"""File systems without locks, and with locks that are invisible to other machines.
 
-Writes work there, and nothing that may live is swept.
+Writes work there, and files of live writers are never removed.
 
-The kernel is told to refuse `flock`, or to do nothing and say that it did, and to keep quiet about which
-file system it is: so it looks as one of a network does.
+The kernel is made to refuse `flock`, or to report success without locking, and to hide the type of the file
+system: so it looks like a network file system.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_everything_can_be_written_without_locks(tmp_path, error):
 
 
 def test_without_any_lock_nodes_come_and_go_and_changes_are_refused(tmp_path):
-    """Neither `flock` nor links: what is one step is done, and what reads and sets is an error."""
+    """Neither `flock` nor links: atomic operations work, and read-modify-write is an error."""
     program = """
         seccomp.refuse({"flock": errno.ENOLCK, "symlinkat": errno.EPERM, "fstatfs": errno.ENOSYS})
         root = zarrow.create_group(folder / "g")
@@ -103,7 +103,7 @@ def test_without_any_lock_nodes_come_and_go_and_changes_are_refused(tmp_path):
 
 
 def test_parts_of_one_chunk_are_kept_apart_without_locks(tmp_path):
-    """Threads and processes of one machine lose nothing, as where there are locks."""
+    """Threads and processes of one machine lose nothing, as with locks."""
     program = """
         seccomp.refuse({"flock": errno.ENOLCK, "fstatfs": errno.ENOSYS})
         a = create()
@@ -151,7 +151,7 @@ def test_a_killed_writer_of_this_machine_blocks_nobody_without_locks(tmp_path):
 
 
 def test_a_lock_of_another_machine_is_waited_for_and_then_an_error(tmp_path):
-    """Nothing says whether its holder lives: it is not taken over."""
+    """The owner cannot be checked, so the lock is not broken."""
     program = """
         seccomp.refuse({"flock": errno.ENOLCK, "fstatfs": errno.ENOSYS})
         a = create()
@@ -174,7 +174,7 @@ def test_a_lock_of_another_machine_is_waited_for_and_then_an_error(tmp_path):
     run(program, tmp_path)
 
 
-# A process that has its new chunk half written, and is then killed or lives on.
+# A process with a half-written new chunk, which is then killed or continues.
 LEAVE = """
     def leave(end):
         '''What a writer leaves that ends so, in the folder of chunks.'''
@@ -196,7 +196,7 @@ LEAVE = """
 
 
 def test_nothing_of_another_machine_or_of_the_living_is_swept(tmp_path):
-    """Every lock can be had here: those of others are not seen."""
+    """Every lock succeeds: other machines' locks are invisible."""
     program = textwrap.dedent(LEAVE) + textwrap.dedent("""
         seccomp.refuse({"flock": 0, "fstatfs": errno.ENOSYS})
         a = create()
@@ -205,13 +205,13 @@ def test_nothing_of_another_machine_or_of_the_living_is_swept(tmp_path):
         living, kept = leave(signal.SIGSTOP)
         dead, left = leave(signal.SIGKILL)
         left = [name for name in left if name not in kept]
-        # As a writer of another machine names its file: the same, but for the machine.
+        # Name of a file from a writer on another machine: only the machine differs.
         other = ".zarrow-" + "-".join(["abc", *kept[0].removeprefix(".zarrow-").split("-")[1:]])
         (chunks / other).write_bytes(b"half")
         (chunks / ".zarrow-1-2-3").write_bytes(b"of an older version")
         fresh = os.fork()
         if fresh == 0:
-            # The first write of a process to a folder sweeps it.
+            # The first write of a process to a folder removes leftovers.
             program = "import sys, zarrow; zarrow.open(sys.argv[1])[:8] = 3"
             os.execv(sys.executable, [sys.executable, "-c", program, str(folder / "a")])
         assert os.waitpid(fresh, 0)[1] == 0
@@ -225,7 +225,7 @@ def test_nothing_of_another_machine_or_of_the_living_is_swept(tmp_path):
 
 
 def unshared() -> list[str] | None:
-    """Give the command that starts a program in another time namespace; None if it is not allowed."""
+    """Return the command to start a program in another time namespace; None if it is not allowed."""
     command = ["unshare", "--user", "--map-root-user", "--time", "--boottime", "100000", "--fork"]
     try:
         return command if subprocess.run([*command, "true"], check=False).returncode == 0 else None
@@ -234,7 +234,7 @@ def unshared() -> list[str] | None:
 
 
 def test_a_writer_in_another_time_namespace_lives(tmp_path):
-    """Its start time is shifted. A process outside must not take it for one that has ended, and its lock."""
+    """Its start time is shifted. A process outside must not treat it, or its lock, as dead."""
     program = """
         def encode(data):
             print("encodes", flush=True)

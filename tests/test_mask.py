@@ -1,4 +1,4 @@
-"""Masks from values: those that attributes name, as xarray writes them, the fill value, and any."""
+"""Masks from values: from attributes, as xarray writes them, from the fill value, and from any value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stored(folder: Path, values: np.ndarray[Any, Any], **options: Any) -> zarrow
 
 
 def attributes(array: zarrow.Array, **given: Any) -> zarrow.Array:
-    """The array with attributes as any writer puts them, floats that JSON has not too."""
+    """The array with attributes as other writers store them, including floats outside JSON."""
     path = Path(str(array.store).removeprefix("file://"))
     if array.zarr_format == 2:
         (path / ".zattrs").write_text(json.dumps(given))
@@ -41,7 +41,7 @@ def attributes(array: zarrow.Array, **given: Any) -> zarrow.Array:
 
 
 def check(masked: Any, values: np.ndarray[Any, Any], missing: np.ndarray[Any, Any]) -> None:
-    """Data as they are stored, a mask, and its bitmap for Arrow."""
+    """Return stored values, a mask, and its Arrow bitmap."""
     assert isinstance(masked, zarrow.MaskedTensor)
     native = values.astype(values.dtype.newbyteorder("="))
     assert masked.data.numpy().tobytes() == native.tobytes(), "the data keep the values"

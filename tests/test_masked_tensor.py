@@ -1,4 +1,4 @@
-"""The class MaskedTensor: data and mask go together, or not at all."""
+"""The class MaskedTensor: data and mask stay together."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_data_and_mask_are_tensors(masked):
     assert isinstance(masked.data, zarrow.Tensor) and isinstance(masked.mask, zarrow.Tensor)
     assert masked.mask.dtype == bool and masked.mask.readonly and not masked.data.readonly
     np.testing.assert_array_equal(masked.mask, MISSING)
-    # What is missing is zero, and no leftover.
+    # Missing values are zero, not leftovers.
     np.testing.assert_array_equal(masked.data, [[0, 0, 2], [0, 4, 5]])
     assert address(masked.data) == address(masked.data) and address(masked.data) % 64 == 0
 

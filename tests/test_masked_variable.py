@@ -1,4 +1,4 @@
-"""The class MaskedVariable: strings and bytes, None where one is missing."""
+"""The class MaskedVariable: strings and bytes, None for missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of dropped results, what a failed read leaves behind, and how much memory a read takes."""
+"""The cache of dropped results, the memory of failed reads, and the memory that a read takes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def array(tmp_path_factory):
 
 
 def dropped(array, megabytes):
-    """Read and drop that many megabytes, and say where they were."""
+    """Read and drop that many megabytes, and return the address."""
     return array[:megabytes].numpy().ctypes.data
 
 
@@ -46,7 +46,7 @@ def test_dropped_memory_serves_the_next_result(array):
     array, _ = array
     first = dropped(array, 16)
     assert dropped(array, 16) == first
-    # A view keeps all of the memory.
+    # A view keeps the whole buffer alive.
     view = array[:16].numpy()[3:4]
     assert view.ctypes.data - 3 * MIB == first
     assert dropped(array, 16) != first and zarrow.release_memory() >= 16 * MIB
@@ -94,7 +94,7 @@ def test_only_the_last_of_small_results_are_kept(array):
 
 
 def fill_the_cache(array):
-    """Leave memory with a canary in the cache, and say where."""
+    """Leave a buffer with a canary in the cache, and return its address."""
     view = array[:16].numpy()
     view[...] = STALE
     return view.ctypes.data
@@ -133,7 +133,7 @@ def test_a_failed_read_shows_nothing(damage, tmp_path):
         with pytest.raises(zarrow.CodecError) as raised:
             read()
         assert raised.value.chunk == (9, 0)
-    # The memory went back to the cache, where the next result finds it.
+    # The memory returned to the cache, where the next result finds it.
     tensor = array[:9]
     assert tensor.numpy().ctypes.data == address
     np.testing.assert_array_equal(tensor.numpy(), values[:9])
@@ -151,7 +151,7 @@ CODECS = {
 @pytest.mark.parametrize("sharded", [False, True], ids=["chunks", "shards"])
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_read_takes_little_more_memory_than_its_result(codec, sharded, tmp_path):
-    """The peak of a process that does nothing else: result, a chunk in both forms for each thread, 32 MiB."""
+    """Peak of a process with a single read: result, an encoded and a decoded chunk per thread, 32 MiB."""
     shape, chunk, threads = (192, 256, 256), (64, 128, 128), 2
     values = np.random.default_rng(5).integers(0, 9, shape).astype(np.float32)
     shards = {"shards": (192, 256, 256)} if sharded else {}

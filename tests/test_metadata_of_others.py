@@ -1,4 +1,4 @@
-"""Documents that other writers stored and the specification does not have, read as zarr-python reads them."""
+"""Documents of other writers outside the specification, read like zarr-python does."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_zmetadata_without_a_format_is_read(tmp_path: Path) -> None:
 
 
 def test_delta_of_the_parts_of_complex_numbers(tmp_path: Path) -> None:
-    """As GDAL writes complex numbers."""
+    """Like GDAL's complex numbers."""
     values = (np.arange(6) * 3 + 1j * np.arange(6) ** 2).astype("<c8")
     delta = numcodecs.Delta(dtype="<f4")
     folder = v2(tmp_path / "a", "<c8", [6], filters=[delta.get_config()])
@@ -225,9 +225,9 @@ def test_a_cast_to_a_wider_type_has_a_byte_order(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:The 'generic' unit:DeprecationWarning")
 @pytest.mark.parametrize("dtype", [">M8", "<M8", ">m8", ">M8[2generic]", ">m8[2s]", ">M8[ns]"])
 def test_times_of_either_byte_order_are_those_of_zarr_python(dtype: str, tmp_path: Path) -> None:
-    """Tick by tick, and after a round trip through both.
+    """Compared by ticks, and after a round trip through both.
 
-    NumPy's own `astype` does not swap the bytes of times without a unit, so a big-endian array of zarr-python
+    NumPy's `astype` does not swap the bytes of times without a unit, so a big-endian array of zarr-python
     gets values with the array's dtype.
     """
     little = np.array([1]).view("M8")

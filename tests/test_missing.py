@@ -1,4 +1,4 @@
-"""Missing elements in forms that other programs read, and the warning where they do not."""
+"""Missing elements in formats that other programs read, and the warning for other formats."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_groups_and_save_take_the_form_that_was_set(tmp_path: Path) -> None:
     zarrow.set_missing("anndata")
     root = zarrow.create_group(tmp_path)
     for data in ([1, None], [None, 2]):
-        root["x"] = data  # a group of values and mask is replaced as an array is
+        root["x"] = data  # a group of values and mask is replaced like an array
         assert root["x"].read().tolist() == data
     zarrow.set_missing("fill")
     with pytest.raises(FileExistsError, match="group"):

@@ -1,4 +1,4 @@
-"""`mmap=True`: what is mapped, what is read instead, and that no file ever changes."""
+"""`mmap=True`: mapped and read arrays, and files never change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write(folder, shape=VALUES.shape, chunks=ROW, values=VALUES, **arguments):
 
 
 def files(folder):
-    """What every file holds."""
+    """Contents of every file."""
     return {path: hashlib.sha256(path.read_bytes()).digest() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -81,7 +81,7 @@ def test_the_last_chunk_may_reach_behind_the_array(tmp_path):
 
 
 def test_one_chunk(tmp_path):
-    """It need not fill pages, nor be of whole rows."""
+    """Chunks need not fill pages, nor consist of whole rows."""
     values = np.random.default_rng(1).random((520, 520, 2)).astype(np.float32)
     array = write(tmp_path, shape=values.shape, chunks=(260, 260, 2), values=values)
     for selection in [
@@ -150,7 +150,7 @@ def test_types(tmp_path, name):
 
 @pytest.mark.parametrize("index", ["start", "end"])
 def test_shards(tmp_path, index):
-    """Their inner chunks are mapped where they begin on a page, which an index before them prevents."""
+    """Inner chunks are mapped if they begin on a page, which a leading index prevents."""
     serializer = ShardingCodec(chunk_shape=ROW, index_location=index)
     values = VALUES[:768].copy()
     array = write(tmp_path, shape=values.shape, chunks=(256, 1024), values=values, serializer=serializer)
@@ -311,8 +311,8 @@ def test_a_failed_map_leaves_none_behind(tmp_path):
     assert not maps(tmp_path)
 
 
-# Takes as many maps as the kernel gives, gives some back, and reads. What Python and the reads need was there
-# before; a thread that begins then would end the process, since the C library has no memory for its data.
+# Uses up the kernel's maps, frees some, and reads. All memory of Python and the reads exists before; a new
+# thread would end the process, since the C library has no memory for its data.
 WITHOUT_MAPS = """
     import mmap, sys
     import numpy as np
@@ -376,7 +376,7 @@ def resident():
 
 
 def test_pages_are_loaded_when_they_are_touched(tmp_path):
-    """A terabyte of files without content, which take no room."""
+    """Sparse files of a terabyte."""
     chunk = 1 << 36
     zarr.create_array(tmp_path, shape=(16, chunk), chunks=(1, chunk), dtype="u1", compressors=None)
     for row in range(16):
@@ -391,7 +391,7 @@ def test_pages_are_loaded_when_they_are_touched(tmp_path):
 
 
 def test_a_file_that_is_truncated_under_a_map_kills(tmp_path):
-    """What the documentation warns of is so."""
+    """The documented danger is real."""
     write(tmp_path)
     program = f"""
         import os, zarrow

@@ -1,6 +1,6 @@
-"""Arrays of version 2 without a fill value, whose missing chunks other readers take for what they like.
+"""Arrays of version 2 without a fill value: other readers choose the value of missing chunks.
 
-Every chunk that is written is stored, be it nothing but zeros.
+Every written chunk is stored, even if it is all zeros.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STRUCTURE = [["x", "<i4"], ["y", "|u1"]]
 
 
 def create(folder: Path, dtype: Any, **keys: Any) -> zarrow.Array:
-    """An array of version 2 whose fill value is null."""
+    """Write an array of version 2 with a null fill value."""
     document: dict[str, Any] = {"zarr_format": 2, "shape": SHAPE, "chunks": CHUNKS, "dtype": dtype}
     document |= {"fill_value": None, "order": "C", "compressor": None, "filters": None} | keys
     (folder / ".zarray").write_text(json.dumps(document))

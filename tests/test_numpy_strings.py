@@ -1,4 +1,4 @@
-"""Strings of NumPy's `StringDType` come in by NumPy's C functions as by way of Python's own strings."""
+"""Strings of NumPy's `StringDType` are imported by NumPy's C functions like Python strings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MISSING = np.dtypes.StringDType(na_object=None)
 
 
 def random_text(generator: random.Random) -> str:
-    """Empty, short enough to be packed, longer, of one byte each and of several."""
+    """Empty, short enough to be packed, longer, with one byte per character and with several."""
     length = generator.choice([0, 1, 7, 15, 16, 17, 40, 255, 256, 1000])
     return "".join(generator.choice("aZ é\N{SNOWMAN}\N{GRINNING FACE}\0") for _ in range(length))
 
@@ -26,7 +26,7 @@ def texts(count: int, missing: bool, seed: int) -> list[str | None]:
 
 
 def by_objects(array: Any) -> Any:
-    """The same elements as Python objects, which have a way of their own."""
+    """Return the same elements as Python objects, which take another path."""
     return zarrow.asarray(array.astype(object))
 
 

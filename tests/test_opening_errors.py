@@ -1,4 +1,4 @@
-"""Where there is no array or group: what is there instead, names that come close, what to type."""
+"""Opening a missing array or group: the message names existing nodes, similar names, and a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every type, codec and shape, read by zarrow as zarr-python and TensorStore read it, bit for bit."""
+"""Every type, codec and shape: zarrow, zarr-python and TensorStore read the same bits."""
 
 import itertools
 import random
@@ -31,10 +31,10 @@ BY_NAME = {
 
 
 def check(array: zarrow.Array, expected: Values, selections: list[Selection]) -> None:
-    """Each selection of the array is what NumPy selects of the expected elements."""
+    """Each selection of the array equals NumPy's selection of the expected elements."""
     for selection in selections:
         decoded = array[selection]
-        # An ellipsis makes NumPy return an array where it would else return a scalar.
+        # An ellipsis makes NumPy return an array instead of a scalar.
         wanted = expected[selection if ... in selection else (*selection, ...)]
         assert type(decoded) is (zarrow.Tensor if expected.dtype.kind not in "OT" else zarrow.Variable)
         assert decoded.shape == wanted.shape, selection
@@ -58,7 +58,7 @@ def check_case(case: ArrayCase, folder: Path, selections: list[Selection]) -> No
 
 
 def check_chunks(array: zarrow.Array, expected: Values) -> None:
-    """The first and the last chunk are those parts of the array, and there is none behind."""
+    """The first and the last chunk are the right parts of the array; a chunk beyond does not exist."""
     chunks = array.shards or array.chunks
     assert chunks is not None
     grid = [-(-extent // chunk) for extent, chunk in zip(array.shape, chunks, strict=True)]
@@ -87,7 +87,7 @@ def test_each_type_with_each_chain(name: str, tmp_path: Path) -> None:
 
 
 def writable(cases: Iterable[ArrayCase]) -> Iterator[ArrayCase]:
-    """The first of the cases that an oracle can write, if there is one."""
+    """Return the first case that an oracle can write, if any."""
     return itertools.islice((case for case in cases if case.can_be_written), 1)
 
 
@@ -115,7 +115,7 @@ def test_each_chain_with_each_geometry(chain: Chain, tmp_path: Path) -> None:
 @pytest.mark.xfail(ZARR_PYTHON >= (3, 4), raises=TypeError, reason="zarr-python 3.4 writes none")
 @pytest.mark.parametrize("version", [2, 3])
 def test_bytes_without_axes(version: int, tmp_path: Path) -> None:
-    """Of which zarr-python drops the zero bytes at the end."""
+    """zarr-python drops trailing zero bytes."""
     element, chain = BY_NAME[f"v{version}-zstd-bytes"]
     for seed in range(12):
         case = ArrayCase(element, chain, Geometry((), (), 0), element.fills[0], seed)
@@ -164,7 +164,7 @@ LARGE = [
 def test_arrays_of_some_megabytes(
     name: str, version: int, chain_name: str, shape: tuple[int, ...], chunks: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """Chunks that many threads read, and that are read in part where little of them is wanted."""
+    """Chunks read by many threads, and partly if the selection is small."""
     element, chain = BY_NAME[f"v{version}-{chain_name}-{name}"]
     case = ArrayCase(element, chain, Geometry(shape, chunks, 0.2), element.fills[-1], 7)
     sparse: list[Selection] = [(slice(None, None, 97), ...), (..., slice(3, None, 101)), (..., 5), (-7, ...)]

@@ -1,4 +1,4 @@
-"""Groups in groups, consolidated or not, as zarr-python sees them."""
+"""Nested groups, consolidated or not, beside zarr-python."""
 
 import random
 import warnings
@@ -16,7 +16,7 @@ NAMES = ["a", "b", "deep", "with space", "ünï", "c", "0", "a.b", "zarr"]
 
 
 def grow(group: zarr.Group, rng: random.Random, depth: int) -> None:
-    """Groups and arrays below a group, with attributes."""
+    """Write groups and arrays below a group, with attributes."""
     for name in rng.sample(NAMES, rng.randint(1, 4)):
         attributes: dict[str, Any] = (
             {"name": name, "list": [1, None, {"x": 0.5}]} if rng.random() < 0.5 else {}
@@ -33,7 +33,7 @@ def grow(group: zarr.Group, rng: random.Random, depth: int) -> None:
 
 
 def compare(ours: zarrow.Group, theirs: zarr.Group) -> None:
-    """Members, attributes and elements, all the way down."""
+    """Compare members, attributes and elements recursively."""
     members = dict(theirs.members())
     assert ours.attrs == dict(theirs.attrs)
     assert ours.keys() == sorted(members)

@@ -1,4 +1,4 @@
-"""Reads in the order of C, of Fortran, and as it is stored."""
+"""Reads in C order, Fortran order and stored order."""
 
 from __future__ import annotations
 

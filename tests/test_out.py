@@ -1,4 +1,4 @@
-"""`out=`: reads into memory of other libraries, of any strides, and what is refused."""
+"""`out=`: reads into memory of other libraries, with any strides, and refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def array(request, tmp_path_factory):
     arguments = {"chunks": (4, 5, 6), **STORES[request.param]}
     folder = tmp_path_factory.mktemp("out")
     written = zarr.create_array(folder, shape=VALUES.shape, dtype="i4", fill_value=-7, **arguments)
-    # The last rows are not stored.
+    # The last rows are missing.
     written[:8] = VALUES[:8]
     return zarrow.open(folder)
 
@@ -114,7 +114,7 @@ def test_memory_of_many_owners(small, tmp_path):
 
 
 class OnlyDLPack:
-    """A library that knows DLPack alone."""
+    """A library that supports only DLPack."""
 
     def __init__(self, array: np.ndarray, *, legacy: bool = False) -> None:
         self.array, self.legacy = array, legacy
@@ -203,7 +203,7 @@ def test_immutable_memory_is_refused(small, tmp_path):
 
 
 class Interface:
-    """A library that describes its memory, right or wrong."""
+    """A library that describes its memory, correctly or not."""
 
     def __init__(self, **interface):
         self.memory = np.zeros((4, 6), "f4")
@@ -260,7 +260,7 @@ def test_an_error_leaves_the_rest_untouched(codec, layout, tmp_path):
     with pytest.raises(zarrow.CodecError) as raised:
         zarrow.open(tmp_path).read(out=canary.out)
     assert raised.value.chunk == (3, 3) and canary.is_intact()
-    # The damaged chunk's own place may hold anything; the others hold what they did, or what they should.
+    # The damaged chunk's destination may hold anything; the others hold old or correct elements.
     whole = canary.out[:48, :48]
     assert ((whole == expected[:48, :48]) | (whole == 0xA5A5)).all()
 
@@ -275,7 +275,7 @@ def test_a_bad_selection_writes_nothing(small):
 
 @pytest.mark.parametrize("name", [name for name in NUMBERS if name.startswith("complex")])
 def test_complex_numbers_of_every_kind(name):
-    """Those of `ml_dtypes`, and those that NumPy has as a structure of two parts."""
+    """Types of `ml_dtypes`, and types that are a structure of two parts in NumPy."""
     array = zarrow.create_array(zarrow.MemoryStore(), shape=(6,), chunks=(4,), dtype=name)
     expected = array[:].numpy()
     out = np.full(6, 0xFF, "u1").repeat(expected.itemsize).view(expected.dtype)

@@ -1,4 +1,4 @@
-"""Memory that is not there is a MemoryError, whichever allocation fails, and never the end of the process."""
+"""A failed allocation, anywhere, is a MemoryError, and never ends the process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the allocator i
 
 
 def run(script: str, *arguments: object, **environment: object) -> str:
-    """Run a script in a process of its own, and give its last line."""
+    """Run a script in a separate process, and return its last line."""
     settings = {"OPENBLAS_NUM_THREADS": "1", **{name: str(value) for name, value in environment.items()}}
     done = subprocess.run(
         [sys.executable, FOLDER / script, *map(str, arguments)],
@@ -37,7 +37,7 @@ def test_each_allocation_may_fail(tmp_path: Path) -> None:
     folder = tmp_path if not set(" :") & set(str(tmp_path)) else Path("/dev/shm")
     shim = folder / f"zarrow-failing-{os.getpid()}.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", shim, FOLDER / "failing.c"], check=True)
-    # Python's objects are in the C library's memory too: pools would hide what is written to freed objects.
+    # Without pools Python's objects are in the C library's memory, which shows writes to freed objects.
     done, refused = run("operations.py", LD_PRELOAD=shim, PYTHONMALLOC="malloc").split()
     shim.unlink()
     assert done == "done" and int(refused) > 400
@@ -45,7 +45,7 @@ def test_each_allocation_may_fail(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["optional", "blosc", "plain"])
 def test_an_address_space_that_is_full(kind: str, tmp_path: Path) -> None:
-    # Large memory is taken from the system and given back to it, so that the limit holds for it.
+    # Large blocks come from the system and return to it, so that the limit applies to them.
     limits = {"MALLOC_MMAP_THRESHOLD_": 1 << 16, "MALLOC_TRIM_THRESHOLD_": 1 << 16}
     done, refused = run("address_space.py", kind, tmp_path / "a", **limits).split()
     assert done == "done" and int(refused) > 10

@@ -26,7 +26,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def test_contributing_names_files_that_are_there() -> None:
-    """Check full paths, and file names that stand beside the path of their folder."""
+    """Check full paths, and file names without a path, which must exist in a crate."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     names = re.findall(r"`((?:crates|docs|tests)/[\w/.-]+)`", text)
     assert len(names) > 15

@@ -1,4 +1,4 @@
-"""What pickles, copies and compares: the four layouts."""
+"""Pickling, copying and comparing the four layouts."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_loading_shares_the_buffers(tensor, arrays):
     received = [bytes(buffer) for buffer in buffers]
     again = pickle.loads(data, buffers=received)
     assert again.data.numpy().ctypes.data == address(received[1])
-    # Offsets that are not aligned are copied.
+    # Unaligned offsets are copied.
     odd = memoryview(b"." + received[0])[1:]
     assert pickle.loads(data, buffers=[odd, received[1]]).equals(arrays["strings"])
 
@@ -233,7 +233,7 @@ def test_buffers_that_change_after_loading():
     offsets, data = (bytearray(buffer.raw()) for buffer in buffers)
     loaded = pickle.loads(stream, buffers=[offsets, data])
     offsets[8:16] = np.int64(10**15).tobytes()
-    # What lies nowhere is empty; NumPy's lock of its strings is let go whatever happens.
+    # Elements out of bounds read as empty; NumPy's string lock is always released.
     assert loaded.numpy().tolist() == ["", ""]
 
 
@@ -261,7 +261,7 @@ def test_nodes_are_opened_anew(hierarchy, protocol):
     assert group.keys() == ["x", "y"] and array[:].tolist() == [1, 2, 3]
     assert there_and_back(hierarchy["x"].oindex, protocol)[[2, 0]].tolist() == [3, 1]
     array[0] = 9
-    # A folder is one for all; a store in memory went along.
+    # A folder is shared; a store in memory is copied.
     is_folder = hierarchy.store != "memory"
     assert hierarchy["x"][0].item() == (9 if is_folder else 1)
     assert (array == hierarchy["x"]) is is_folder

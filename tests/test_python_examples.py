@@ -1,4 +1,4 @@
-"""The programs of `examples/python`: they print what they printed with zarr-python before they moved."""
+"""The programs of `examples/python` print the same as their zarr-python originals."""
 
 from __future__ import annotations
 

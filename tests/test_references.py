@@ -1,4 +1,4 @@
-"""References of manifests: where they lead, and where they may not."""
+"""References of manifests: allowed and forbidden locations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stores_of_others import (
 from zarrow.errors import ReadOnlyError, StoreError, StorePermissionError
 
 pytestmark = pytest.mark.filterwarnings(
-    # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
+    # Python warns about every fork of a process with threads; these tests cover zarrow's promises for forks.
     "ignore:This process .* is multi-threaded:DeprecationWarning",
     r"ignore:os.fork\(\) was called:RuntimeWarning",
     "ignore::zarr.errors.ZarrUserWarning",
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def manifest_store(url: str, places: dict[str, tuple[int, int]], registry: Any) -> Any:
-    """An array `a` of four chunks, parts of one object, and one within the manifest."""
+    """Return an array `a` of four chunks: parts of one object, and one inside the manifest."""
     metadata = create_v3_array_metadata(
         shape=(10,),
         data_type=np.dtype("<i4"),
@@ -45,7 +45,7 @@ def manifest_store(url: str, places: dict[str, tuple[int, int]], registry: Any) 
 
 
 PLACES = {"0": (5, 8), "1": (13, 8), "2": (40, 8)}
-# What Python 3.11 gets of VirtualiZarr has no chunks within a manifest.
+# VirtualiZarr for Python 3.11 has no chunks inside a manifest.
 HAS_INLINED = "_inlined" in ChunkManifest.__annotations__
 EXPECTED = [0, 1, 2, 3, 10, 11, *([70, 71] if HAS_INLINED else [0, 0]), 0, 0]
 
@@ -77,7 +77,7 @@ def test_references_are_read_where_they_are_allowed(web: str, tmp_path: Path) ->
         refused = zarrow.open(zarrow.PythonStore(store, allow=allow), "a")
         with pytest.raises(StorePermissionError, match="allow="):
             refused[...]
-        # What the manifest has within itself needs no leave.
+        # Chunks inside the manifest need no permission.
         assert refused[6:10].tolist() == EXPECTED[6:]
     for allow in ([web], [f"{web}/files"], [f"{web}/files/"], ["file:///", f"{web}/files/rain.nc"]):
         array = zarrow.open(zarrow.PythonStore(store, allow=allow), "a")

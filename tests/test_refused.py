@@ -1,4 +1,4 @@
-"""Threads and files that the system refuses are errors; the same call works later."""
+"""If the system refuses threads and files, calls raise errors; the same call works later."""
 
 from __future__ import annotations
 

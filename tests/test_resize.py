@@ -1,4 +1,4 @@
-"""Other shapes of arrays that exist, whoever created them."""
+"""Resizing existing arrays of any writer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import zarrow
 
 @pytest.fixture(params=["zarrow 2", "zarrow 3", "zarr-python 2", "zarr-python 3", "zarr-python shards"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """An array of zeros, 7 by 5, in chunks of 3 by 2."""
+    """Create an array of zeros, 7 by 5, in chunks of 3 by 2."""
     options: dict[str, Any] = {"shape": (7, 5), "chunks": (3, 2), "dtype": "i4", "fill_value": -1}
     writer, kind = request.param.split()
     if kind == "shards":
@@ -30,7 +30,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def read(folder: Path) -> Any:
-    """What zarr-python reads, and TensorStore."""
+    """Return the elements as zarr-python and TensorStore read them."""
     theirs = zarr.open_array(folder, mode="r")
     assert theirs.attrs.asdict() == {"units": "K"}
     driver = {2: "zarr", 3: "zarr3"}[theirs.metadata.zarr_format]
@@ -64,7 +64,7 @@ def test_appending(folder: Path) -> None:
         shape[axis] = count
         added = np.full(shape, number, "i4")
         expected = np.concatenate([expected, added], axis)
-        # Two handles take turns: each goes on where the other ended.
+        # Two handles take turns: each continues at the other's end.
         assert array.append(added, axis=axis) == expected.shape == array.shape
         assert np.array_equal(array[...], expected) and np.array_equal(read(folder), expected)
         array, other = other, array
@@ -74,7 +74,7 @@ def test_appending(folder: Path) -> None:
 
 
 def test_a_write_at_the_edge_keeps_what_another_appended(folder: Path) -> None:
-    """One who opened the array before does not know of it, and covers all of the chunk that it knows."""
+    """A stale handle does not know the new shape, and covers all of the chunk that it knows."""
     array, other = zarrow.open(folder), zarrow.open(folder)
     other.append(np.full((2, 5), 7, "i4"))
     other.append(np.full((9, 1), 8, "i4"), axis=1)

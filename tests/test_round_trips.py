@@ -1,11 +1,11 @@
-"""Random arrays of every type and layout, written by zarrow and read by the others, and the other way round.
+"""Random arrays of every type and layout, written by zarrow and read by other libraries, and the reverse.
 
 1. Types are all rows of `docs/data-types.md`, all units of time, structures of all kinds of fields, and an
    optional type of each. Layouts are both orders, the usual codecs, shards, both byte orders.
-2. An array has chunks at edges, and chunks that are not there: the last rows are its fill value.
+2. An array has edge chunks and missing chunks: the last rows are its fill value.
 3. zarrow creates and writes it: zarrow and each library read the same bits.
-4. Each library creates and writes it: zarrow reads the same bits, writes others, and the library reads those.
-5. Where a library does not do so, `GAPS` says why, and the test fails as soon as it does.
+4. Each library creates and writes it: zarrow reads the same bits, writes others, and the library reads them.
+5. `GAPS` lists known failures of libraries with their reason; such a test must fail.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from oracle.random_values import missing, random_values, randomly_missing, seed_
 from test_data_types import TABLES
 
 SHAPE, CHUNKS, SHARDS = (7, 5), (2, 3), (4, 6)
-# Rows from here on are in chunks, or in a shard, that are not there.
+# Rows from here on are in missing chunks, or in a missing shard.
 WRITTEN = slice(0, 4)
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
 DOCUMENTS = {2: ".zarray", 3: "zarr.json"}
@@ -46,7 +46,7 @@ CODECS = {"raw": None, "zstd": "zstd", "gzip": "gzip", "blosc": "blosc"}
 
 @dataclass(frozen=True)
 class Layout:
-    """How an array is stored."""
+    """Encoding of an array."""
 
     version: int
     order: str
@@ -56,7 +56,7 @@ class Layout:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """Name of the case."""
         parts = [f"v{self.version}", self.order, self.codec]
         return "-".join(parts + ["shards"] * self.is_sharded + ["big"] * self.is_big)
 
@@ -70,7 +70,7 @@ LAYOUTS = {
 
 
 def record(name: str, fields: Any) -> DataTypeCase:
-    """A structure of any fields, which zarrow names."""
+    """Draw a structure of any fields, which zarrow names."""
     named = zarrow.create_array(zarrow.MemoryStore(), shape=(), dtype=np.dtype(fields)).metadata["data_type"]
     return replace(structure(name, [("n", "u1")], None), values=np.zeros(1, fields), v3=named)
 
@@ -92,7 +92,7 @@ def cases() -> Iterator[DataTypeCase]:
 
 
 CASES = {case.name: case for case in cases()}
-# NumPy has no masked arrays of them.
+# NumPy has no masked arrays of structures.
 WITHOUT_MASKS = re.compile(r"complex_float([46]|8_(?!e5m2$)).*|record of .*")
 OPTIONAL = {
     case.name: case
@@ -101,9 +101,9 @@ OPTIONAL = {
 
 
 def without_payload(values: Values) -> Values:
-    """The values, with the NaN that all libraries spell; `test_nan_with_a_payload` is about the others.
+    """Return values with the NaN that all libraries spell; `test_nan_with_a_payload` covers the others.
 
-    Complex numbers have none, since zarr-python takes all that have a NaN in them for the same.
+    Complex values contain no NaN, since zarr-python treats all complex values with a NaN as equal.
     """
     if values.dtype.names and values.dtype.name not in PARTS and values.dtype.names != ("real", "imag"):
         for name in values.dtype.names:
@@ -114,7 +114,7 @@ def without_payload(values: Values) -> Values:
         part = part["real"]
     if part.kind == "f" or part.name.startswith(("bfloat", "float")):
         parts = values.view(part)
-        # A NaN that signals is warned of.
+        # Signalling NaNs cause a warning.
         with np.errstate(invalid="ignore"):
             parts[np.isnan(parts)] = np.nan if part == values.dtype else 1
     return values
@@ -126,20 +126,20 @@ PARTS = {
     "complex32": np.dtype("f2"),
     "bcomplex32": np.dtype(ml_dtypes.bfloat16),
 }
-# Fill values that show what a library has against a type.
+# Fill values that reveal a library's problems with a type.
 FILLS = {
     "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu(2),
     "datetime64[generic]": np.array(7).view("M8")[()],
     "timedelta64[generic]": np.array(7).view("m8")[()],
-    # zarrs leaves a chunk out whose bytes, taken together, are the fill value again and again: of elements of
-    # four zero bytes and of none it would make single ones.
+    # zarrs omits a chunk if its concatenated bytes repeat the fill value: with a fill value of one zero byte,
+    # elements of four zero bytes and of none would read as single ones.
     "bytes": b"\xff\xfe",
 }
 
 
 @dataclass(frozen=True)
 class Sample:
-    """An array to write: `fill` is what it has where nothing is written."""
+    """An array to write: `fill` is the value of missing elements."""
 
     case: DataTypeCase
     layout: Layout
@@ -149,11 +149,11 @@ class Sample:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What an element is to NumPy."""
+        """NumPy type of an element."""
         return self.case.values.dtype
 
     def create(self, folder: Path) -> zarrow.Array:
-        """Create the array by zarrow."""
+        """Create the array with zarrow."""
         layout, options, dtype = self.layout, dict[str, Any](), self.case.v3
         if layout.is_big and layout.version == 2:
             dtype = self.dtype.newbyteorder(">")
@@ -173,7 +173,7 @@ class Sample:
         )
 
     def expected(self, written: Values) -> Values:
-        """What is to be read."""
+        """Return the expected elements."""
         if self.case.missing is not None:
             shape = (SHAPE[0] - WRITTEN.stop, SHAPE[1])
             if written.dtype == object:
@@ -186,7 +186,7 @@ class Sample:
 
 
 def sample(case: DataTypeCase, layout: Layout) -> Sample:
-    """Decide on values by the names alone."""
+    """Choose values by the names alone."""
     rng = np.random.default_rng(seed_of(f"{layout.name} {case.name}"))
     first, second = (random_values(rng, case.values.dtype, SHAPE) for _ in range(2))
     if case.missing is not None:
@@ -196,17 +196,17 @@ def sample(case: DataTypeCase, layout: Layout) -> Sample:
 
 
 def parts(values: Values) -> tuple[Any, ...]:
-    """What makes arrays equal: which elements are missing, and the bits of those that are not."""
+    """Return a key that makes arrays comparable: missing elements, and the bits of the others."""
     gone = missing(values)
     there = np.ma.getdata(values)[~gone]
     if there.dtype.name in ("int2", "int4"):
-        # The upper bits of the byte have no meaning, and not all libraries extend the sign.
+        # The upper bits of the byte are undefined, and not all libraries extend the sign.
         there = there.astype("i1")
     return values.shape, gone.tobytes(), bits(there)
 
 
 def layouts(case: DataTypeCase) -> Iterator[Layout]:
-    """Some of the layouts that an array of the type can have, others for each type; all where asked for."""
+    """Return some of the type's possible layouts, different ones for each type; all on request."""
     fixed = case.values.dtype.itemsize > 1 and not case.is_variable and case.missing is None
     swapped = {2: fixed and not case.name.startswith("complex_"), 3: fixed}
     for version in (2, 3) if case.v2 is not None else (3,):
@@ -220,7 +220,7 @@ def layouts(case: DataTypeCase) -> Iterator[Layout]:
 
 @contextmanager
 def knowing(library: str, verb: str, it: Sample) -> Iterator[None]:
-    """What is to succeed, or to fail where there is a gap."""
+    """Expect success, or failure if there is a gap."""
     known = gap(library, verb, it.case.name, it.layout.name)
     try:
         yield
@@ -238,7 +238,7 @@ def check(found: Values, expected: Values) -> None:
 
 
 def written_by_zarrow(it: Sample, folder: Path) -> dict[str, Any]:
-    """Write the array, and give its document."""
+    """Write the array, and return its document."""
     array = it.create(folder)
     array[WRITTEN] = it.first[WRITTEN]
     for again in (array, zarrow.open(folder)):
@@ -248,7 +248,7 @@ def written_by_zarrow(it: Sample, folder: Path) -> dict[str, Any]:
 
 
 def round_trip(it: Sample, folder: Path) -> None:
-    """Write by each, and read by the other."""
+    """Write with each library, and read with the other."""
     document = written_by_zarrow(it, folder / "zarrow")
     for name, library in LIBRARIES.items():
         with knowing(name, "reads", it):
@@ -290,7 +290,7 @@ NANS = {
 
 @pytest.mark.parametrize("name", NANS)
 def test_nan_with_a_payload(name: str, tmp_path: Path) -> None:
-    """As a fill value, which is read as it is; zarr-python keeps it of few types, and writes none."""
+    """As a fill value, bit for bit; zarr-python keeps the bits for few types, and cannot write them."""
     case = CASES[name]
     values = np.full(SHAPE, NANS[name], f"u{case.values.dtype.itemsize}").view(case.values.dtype)
     it = Sample(case, LAYOUTS[3][0], values, values, values[0, 0])

@@ -1,4 +1,4 @@
-"""`zarrow.save`: arrays by their names, or one, in one call."""
+"""`zarrow.save`: several named arrays, or one, in one call."""
 
 from __future__ import annotations
 

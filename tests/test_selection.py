@@ -1,4 +1,4 @@
-"""Any selection of any array is what NumPy selects: new memory, the caller's memory, maps and batches."""
+"""Any selection of any array equals NumPy's selection: new memory, the caller's memory, maps and batches."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ COUNT = 120
 
 
 def values_of(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Different numbers wherever the type has enough of them."""
+    """Return distinct numbers, if the type has enough of them."""
     return (np.arange(np.prod(shape, dtype=int)) * 37 % 251).astype(dtype).reshape(shape)
 
 
 def write(folder: Path, rng: random.Random, number: int) -> tuple[zarrow.Array, np.ndarray]:
-    """Write an array of a random chunking, order and chain, of which some chunks are missing."""
+    """Write an array with random chunks, order and codecs; some chunks are missing."""
     shape, dtype = SHAPES[number % len(SHAPES)], rng.choice(DTYPES)
     chunks = tuple(rng.randint(1, extent + 2) for extent in shape)
     order = rng.sample(range(len(shape)), len(shape))
@@ -80,7 +80,7 @@ def selected(values: np.ndarray, selection: Selection) -> np.ndarray:
 
 
 def layout_of(ndim: int) -> st.SearchStrategy[dict[str, Any]]:
-    """Where the elements lie, as arguments of `Canary`."""
+    """Draw the memory layout of the elements, as arguments of `Canary`."""
     return st.fixed_dictionaries(
         {
             "order": st.permutations(range(ndim)),

@@ -1,6 +1,6 @@
-"""A hierarchy that two hold open and change in turn, against a dict of NumPy arrays.
+"""Two handles open and change one hierarchy in turn, compared with a dict of NumPy arrays.
 
-500 sequences of 30 steps, or as many as `ZARROW_STATE_MACHINE` says.
+Runs 500 sequences of 30 steps, or `ZARROW_STATE_MACHINE` sequences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import zarrow
 from oracle.arrays import bits
 from oracle.selections import any_of
 
-# Each type with what its elements and its fill value may be.
+# Each type with strategies for its elements and its fill value.
 TYPES: dict[Any, list[Any]] = {
     "i4": [0, 1, -7, 2**31 - 1],
     "f8": [0.0, 1.5, np.nan, -np.inf],
@@ -48,7 +48,7 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
 
 @dataclass
 class Expected:
-    """An array as it has to be."""
+    """The expected state of an array."""
 
     values: np.ndarray[Any, Any]
     fill: Any
@@ -62,13 +62,13 @@ class Expected:
 
 
 class Hierarchy(RuleBasedStateMachine):
-    """Two groups of one store, opened apart."""
+    """Two groups of one store, opened separately."""
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.expected: dict[str, Expected] = {}
-        # The arrays that each of the two holds open, which may lag behind what the other does.
+        # Arrays that each handle holds open, possibly behind the other's changes.
         self.opened: list[dict[str, zarrow.Array]] = [{}, {}]
 
     @initialize(zarr_format=st.sampled_from([2, 3]), in_memory=st.booleans(), consolidated=st.booleans())
@@ -83,7 +83,7 @@ class Hierarchy(RuleBasedStateMachine):
         self.roots = [zarrow.open(self.store) for _ in range(2)]
 
     def make_store(self, in_memory: bool) -> Any:
-        """The store, which is empty, and is the folder where it is not in memory."""
+        """Return the empty store: a folder, or memory."""
         return zarrow.MemoryStore() if in_memory else self.folder
 
     def teardown(self) -> None:
@@ -96,12 +96,12 @@ class Hierarchy(RuleBasedStateMachine):
     def root(self, handle: int) -> zarrow.Group:
         root = self.roots[handle]
         if self.consolidated:
-            # What the other has done since is seen by looking again.
+            # Looking again shows the other handle's changes.
             root.refresh()
         return root
 
     def array(self, handle: int, name: str) -> zarrow.Array:
-        """The array as one of the two holds it open."""
+        """Return the array as one of the two handles holds it open."""
         opened = self.opened[handle]
         if name not in opened:
             opened[name] = self.root(handle)[name]
@@ -203,7 +203,7 @@ class Hierarchy(RuleBasedStateMachine):
             return
         choice = TYPES[next(key for key in TYPES if numpy_type(key) == expected.values.dtype)]
         added = np.full(shape, data.draw(st.sampled_from(choice)), expected.values.dtype)
-        # The handle may lag behind: it is the store that says where the end is.
+        # The handle may be behind, so the store determines the end.
         self.array(handle, name).append(added, axis=axis)
         expected.values = np.concatenate([expected.values, added], axis)
 
@@ -278,7 +278,7 @@ class Hierarchy(RuleBasedStateMachine):
 
     def check_by_zarr_python(self) -> None:
         with warnings.catch_warnings():
-            # zarr-python warns of types that have no specification yet, and of consolidated metadata.
+            # zarr-python warns about types without a specification, and about consolidated metadata.
             warnings.simplefilter("ignore")
             root = zarr.open_group(self.folder, mode="r")
             for name, expected in self.expected.items():

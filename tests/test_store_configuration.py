@@ -1,4 +1,4 @@
-"""Store objects whose configuration the engine takes over, beside servers on the loopback interface."""
+"""The engine takes over the configuration of store objects, beside servers on the loopback interface."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zarrow.errors import StoreError
 from zarrow.store_objects import native
 
 pytestmark = pytest.mark.filterwarnings(
-    # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
+    # Python warns about every fork of a process with threads; these tests cover zarrow's promises for forks.
     "ignore:This process .* is multi-threaded:DeprecationWarning",
     r"ignore:os.fork\(\) was called:RuntimeWarning",
     "ignore::zarr.errors.ZarrUserWarning",
@@ -109,11 +109,11 @@ def test_web_servers(web: str, tmp_path: Path) -> None:
         assert found is not None and isinstance(found[0], zarrow.CloudStore)
         root = zarrow.open(store)
         np.testing.assert_array_equal(np.asarray(root["plain"][...]), VALUES)
-    # A client of the user's own is not guessed at.
+    # The engine does not guess the behaviour of a user's client.
     asked = fsspec.get_mapper(f"{web}/data.zarr", client_kwargs={"trust_env": True})
     assert native.resolve(asked) is None
     np.testing.assert_array_equal(np.asarray(zarrow.open(asked, "plain")[3:40, 7]), VALUES[3:40, 7])
-    # This server sends all of a value to who asks for a range: what was not asked for is never taken for it.
+    # This server ignores ranges and sends the whole value: the rest is never used.
     with pytest.raises(StoreError, match="bytes, but the request"):
         zarrow.open(asked, "group/sharded")[3:40, 7]
 

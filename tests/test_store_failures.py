@@ -1,4 +1,4 @@
-"""Store objects that fail, hang, answer wrongly or are closed."""
+"""Store objects that fail, hang, give wrong answers or are closed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from stores_of_others import (
 from zarrow.errors import StoreError, StorePermissionError
 
 pytestmark = pytest.mark.filterwarnings(
-    # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
+    # Python warns about every fork of a process with threads; these tests cover zarrow's promises for forks.
     "ignore:This process .* is multi-threaded:DeprecationWarning",
     r"ignore:os.fork\(\) was called:RuntimeWarning",
     "ignore::zarr.errors.ZarrUserWarning",
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 class Failing(zarr.storage.MemoryStore):
-    """A store that answers as it is told."""
+    """A store with programmed answers."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def test_what_a_store_raises_is_the_cause() -> None:
             failing(raising(asyncio.CancelledError()))[name][...]
         with pytest.raises(SystemExit):
             failing(raising(SystemExit(3)))[name][...]
-    # The thread that asks is there still.
+    # The asking thread still exists.
     check(fill({}))
 
 
@@ -91,7 +91,7 @@ def test_answers_of_wrong_types_and_lengths_are_errors() -> None:
             with pytest.raises(zarrow.ZarrowError) as caught:
                 failing(answer)[name][...]
             assert caught.value.kind not in ("internal", "interrupted"), (name, caught.value)
-    # None says that nothing is there.
+    # None means that the key is missing.
     assert failing(lambda _: None)["a"][...].tolist() == [0] * 64
 
 
@@ -121,7 +121,7 @@ def test_a_store_that_is_closed_meanwhile(tmp_path: Path) -> None:
 
 
 class Encoded(collections.UserDict[str, bytes]):
-    """A database of Python's own as a mapping of keys to bytes."""
+    """A Python database as a mapping of keys to bytes."""
 
     def __init__(self, database: Any) -> None:
         self.data = database

@@ -42,7 +42,7 @@ from zarrow.errors import (
 from zarrow.store_objects import native, resolve
 
 pytestmark = pytest.mark.filterwarnings(
-    # Python warns of every fork of a process with threads; what zarrow promises of it is what is tested.
+    # Python warns about every fork of a process with threads; these tests cover zarrow's promises for forks.
     "ignore:This process .* is multi-threaded:DeprecationWarning",
     r"ignore:os.fork\(\) was called:RuntimeWarning",
     "ignore::zarr.errors.ZarrUserWarning",
@@ -266,7 +266,7 @@ def test_a_store_goes_when_nobody_has_it() -> None:
             break
         threading.Event().wait(0.05)
     assert gone() is None
-    # Nor is it kept by the threads that asked it, which end with it.
+    # The threads that asked it end with it, and do not keep it alive either.
     for _ in range(200):
         if not [thread for thread in threading.enumerate() if thread.name == "zarrow-store"]:
             break
@@ -299,7 +299,7 @@ def test_a_loop_over_a_group_reads_each_document_once() -> None:
     inner.counter.clear()
     found = {name: group[name].shape for name in group}
     assert found == dict.fromkeys("abc", (3,)) and inner.counter["get"] == 3
-    # A second look, another name, and a name after the loop are read again.
+    # A second access, another name, and a name after the loop are read again.
     seen = []
     for name in group:
         seen.append(name)
@@ -310,7 +310,7 @@ def test_a_loop_over_a_group_reads_each_document_once() -> None:
             break
     inner.counter.clear()
     assert seen == ["a", "b"] and group["b"].shape == (3,) and inner.counter["get"] == 1
-    # A change by this process is seen in the loop.
+    # The loop sees changes by this process.
     for name in group:
         zarrow.open(store, name).append(np.arange(2))
         assert group[name].shape == (5,)

@@ -1,4 +1,4 @@
-"""Structured types: what NumPy lays out is read as it lies, in any byte order, and shown field by field."""
+"""Structured types: NumPy's layouts are read unchanged, in any byte order, and exposed by field."""
 
 import base64
 import json
@@ -42,13 +42,13 @@ LEAVES = [
 
 
 def fields_of(dtype: np.dtype[Any]) -> Mapping[str, tuple[Any, ...]]:
-    """The type and the offset of each field."""
+    """Type and offset of each field."""
     assert dtype.fields is not None
     return dtype.fields
 
 
 def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type in the machine's byte order, its padding kept."""
+    """The native-endian type, with its padding."""
     if dtype.subdtype is not None:
         item, shape = dtype.subdtype
         return np.dtype((native(item), shape))
@@ -66,7 +66,7 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def v2_fields(dtype: np.dtype[Any]) -> Any:
-    """The type as `.zarray` lists it, padding as entries without a name."""
+    """The type as `.zarray` lists it, with padding as unnamed entries."""
     entries: list[Any] = []
     end = 0
     for name in dtype.names or ():
@@ -82,7 +82,7 @@ def v2_fields(dtype: np.dtype[Any]) -> Any:
 
 
 def write_v2(folder: Path, values: Values, chunks: tuple[int, ...], fill: Any, compressed: bool) -> None:
-    """Write what NumPy has in memory; chunks at the edge are filled up with zeros."""
+    """Write NumPy's bytes; chunks at the edge are padded with zeros."""
     folder.mkdir()
     document = {
         "zarr_format": 2,
@@ -107,7 +107,7 @@ def write_v2(folder: Path, values: Values, chunks: tuple[int, ...], fill: Any, c
 
 
 def equal(found: Values, expected: Values) -> bool:
-    """Whether the fields are equal, bit for bit; padding has no value."""
+    """Return whether the fields are equal, bit for bit; padding has no value."""
     if expected.dtype.names is None:
         return bits(found) == bits(expected)
     return found.dtype == native(expected.dtype) and all(
@@ -134,7 +134,7 @@ def structures(draw: st.DrawFn, depth: int = 2) -> np.dtype[Any]:
 
 
 def random_values(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Values:
-    """Random bits, but for text and bools, which cannot be any bits."""
+    """Return random bits, except for text and bools, which restrict their bits."""
     values = np.zeros(shape, dtype)
     for name in dtype.names or ():
         field = values[name]
@@ -185,13 +185,13 @@ POINT = np.dtype([("x", "<f4"), ("when", "<M8[s]"), ("inner", [("n", "<i2"), ("b
 @pytest.mark.parametrize("order", ["little", "big", None])
 @pytest.mark.parametrize("sharded", [False, True])
 def test_version_3(order: str | None, sharded: bool, tmp_path: Path) -> None:
-    """The codec's byte order is that of every field; old writers say none, and mean little-endian."""
+    """The codec's byte order applies to every field; old writers omit it, and mean little-endian."""
     values = np.zeros(6, POINT)
     values["x"], values["when"], values["inner"]["n"] = np.arange(6) / 3, np.arange(6), -np.arange(6)
     values["inner"]["b"] = np.arange(6)
     stored = values.byteswap() if order == "big" else values
     if order == "big":
-        # NumPy does not know that a bfloat16 is two bytes in an order.
+        # NumPy does not know that a bfloat16 has a byte order.
         stored["inner"]["b"] = values["inner"]["b"].view("u2").byteswap().view(ml_dtypes.bfloat16)
     codec: dict[str, Any] = (
         {"name": "bytes", "configuration": {"endian": order}} if order else {"name": "bytes"}
@@ -263,7 +263,7 @@ def test_protocols_take_a_structure_or_say_why_not(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_fields_in_different_orders_of_bytes_are_written(version: Literal[2, 3], tmp_path: Path) -> None:
-    # Of a bfloat16, which version 2 does not have, NumPy knows no order of bytes.
+    # NumPy does not know the byte order of a bfloat16, which version 2 lacks.
     short = ml_dtypes.bfloat16 if version == 3 else "u1"
     dtype = np.dtype([("a", "<i4"), ("b", ">f8"), ("c", short), ("d", [("e", ">u2")])])
     values = random_values(np.random.default_rng(5), dtype, (6,))
@@ -276,7 +276,7 @@ def test_fields_in_different_orders_of_bytes_are_written(version: Literal[2, 3],
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_many_fields(version: Literal[2, 3]) -> None:
-    """The time grows with the number of fields, and not with its square, which would take a minute."""
+    """The time grows linearly with the number of fields; a quadratic one would take a minute."""
     dtype = np.dtype([(f"f{number}", "u1") for number in range(60_000)])
     store: dict[str, bytes] = {}
     created = zarrow.create_array(store, shape=1, dtype=dtype, zarr_format=version)

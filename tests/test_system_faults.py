@@ -1,7 +1,7 @@
-"""Changes of nodes where the system refuses: every one ends, says why, and is made or not made.
+"""Changes of nodes under system errors: each one ends with a reason, and is made or not made.
 
-What fails is system calls that fail the same way each time, a store whose folder was removed, and
-consolidated metadata that cannot be written: beyond the limit for files, or in a folder of another owner.
+The faults: system calls that fail the same way each time, a store with a removed folder, and consolidated
+metadata that cannot be written: beyond the limit for files, or in another user's folder.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_every_change_ends_where_a_call_always_fails(tmp_path: Path, fault: str) -> None:
-    """Waiting for a lock, which another may hold, ends by Ctrl-C; everything else ends by itself."""
+    """Ctrl-C ends the wait for a lock, which another process may hold; everything else ends without it."""
     program = """
         def raised(*_):
             raise KeyboardInterrupt
@@ -179,7 +179,7 @@ def test_a_change_whose_copies_cannot_be_written_is_made_once(tmp_path: Path, za
         assert zarrow.open(folder / "g/x").attrs == {"units": "K"}
         assert outcome(lambda: root.create_array("p/new", data=np.arange(3))) == "warned"
         assert zarrow.open(folder / "g/p/new")[:].tolist() == [0, 1, 2]
-        # These must not be shown by copies that describe something else: they are refused.
+        # Copies that describe another state must not show these: they are refused.
         assert outcome(lambda: root.create_array("old", data=np.ones(3), overwrite=True)) == "no_space"
         assert outcome(lambda: root.__delitem__("old")) == "no_space"
         assert outcome(root.consolidate_metadata) == "no_space"

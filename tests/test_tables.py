@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and pyarrow, stored by their columns and given back; and what is no array."""
+"""Tables of pandas, polars and pyarrow, stored by column and read back; and invalid input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class Tensor: every face has one address, views copy nothing, and what cannot be shared is refused."""
+"""The class Tensor: all exports share one address, views copy nothing, and the rest is refused."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_types_without_a_code_go_by_array(tmp_path, name):
     with pytest.raises(AttributeError):
         _ = tensor.__array_interface__
     assert np.asarray(tensor).dtype == NUMBERS[name]
-    # Whoever asks for bytes and for no format gets the bytes.
+    # A consumer that requests bytes without a format gets the bytes.
     file = io.BytesIO()
     file.write(tensor)
     assert file.getvalue() == numbers(name).tobytes()
@@ -186,7 +186,7 @@ def test_views_are_those_of_numpy(wide, index):
     assert view.shape == expected.shape
     np.testing.assert_array_equal(view.numpy(), expected)
     if view.size:
-        # NumPy gives a scalar where we give a view without axes.
+        # NumPy gives a scalar where zarrow gives a view without axes.
         parts = index if isinstance(index, tuple) else (index,)
         expected = wide.numpy()[parts if ... in parts else (*parts, ...)]
         assert address(view) == address(expected)
@@ -406,7 +406,7 @@ C_ORDER, F_ORDER, ANY_ORDER = 0x38, 0x58, 0x98
 
 
 def request(array: Any, flags: int) -> dict[str, Any] | None:
-    """What the buffer protocol answers; None where it refuses, for which NumPy has a ValueError too."""
+    """Return the buffer's description, or None if refused; NumPy then raises ValueError too."""
     buffer = Buffer()
     try:
         ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(array), ctypes.byref(buffer), flags)
@@ -419,7 +419,7 @@ def request(array: Any, flags: int) -> dict[str, Any] | None:
         "nbytes": buffer.len,
         "format": buffer.format,
         "shape": [buffer.shape[axis] for axis in axes] if buffer.shape else None,
-        # Nothing is stepped over where there is nothing.
+        # Strides of empty buffers have no effect.
         "strides": [buffer.strides[axis] for axis in axes] if buffer.strides and buffer.len else None,
         "readonly": buffer.readonly,
     }
@@ -427,7 +427,7 @@ def request(array: Any, flags: int) -> dict[str, Any] | None:
     return answer
 
 
-# With PyTorch beside, whoever asks for bytes without a shape is warned.
+# With PyTorch imported, a request for bytes without a shape warns.
 @pytest.mark.filterwarnings("ignore::zarrow.ZarrowWarning")
 @pytest.mark.parametrize("flags", [SIMPLE, ND, STRIDES, C_ORDER, F_ORDER, ANY_ORDER])
 @pytest.mark.parametrize("extra", [0, WRITABLE, FORMAT])

@@ -1,4 +1,4 @@
-"""Threads of Python: they share arrays, run while another reads, and Ctrl-C reaches the one that reads."""
+"""Python threads: they share arrays, run while another reads, and Ctrl-C stops the reading one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPE = (40, 96, 512)
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    """Arrays of the same numbers by other chains, which all threads share."""
+    """Return arrays of the same numbers with other codecs, shared by all threads."""
     values = np.random.default_rng(11).integers(0, 1000, SHAPE, dtype=np.int32)
     arguments = [
         {"chunks": (10, 48, 100), "compressors": ZstdCodec()},
@@ -53,14 +53,14 @@ def words(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory):
-    """A hundred thousand chunks that are not there: a read that takes a while."""
+    """An array with a hundred thousand missing chunks: reading it takes a while."""
     folder = tmp_path_factory.mktemp("slow")
     zarr.create_array(folder, shape=(100_000_000,), chunks=(1000,), dtype="u1", fill_value=3)
     return zarrow.open(folder)
 
 
 class Reader:
-    """What one thread does, over and over, with arrays that all threads share."""
+    """Work of one thread, in a loop, on arrays shared by all threads."""
 
     def __init__(self, seed, numbers, words, shared):
         self.rng = random.Random(seed)
@@ -123,7 +123,7 @@ class Reader:
         assert pa.array(decoded).to_pylist() == values[start : start + 700].tolist()
 
     def pass_on(self):
-        """Take what another thread left, and leave something for another: what one reads, others drop."""
+        """Take a result that another thread left, and leave one: one thread reads, another drops."""
         row = self.rng.randrange(SHAPE[0])
         tensor = self.rng.choice(self.arrays)[row:]
         other_row, other = self.shared[slot := self.rng.randrange(len(self.shared))]

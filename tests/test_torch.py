@@ -1,4 +1,4 @@
-"""PyTorch: one address, writes through, and what it cannot share is refused."""
+"""PyTorch: one address, writes through, and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handwritten import NUMBERS, numbers
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-# What PyTorch has no type for.
+# Types that PyTorch lacks.
 WITHOUT = {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
 
 
@@ -101,7 +101,7 @@ def test_copies(tensor):
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8"])
 def test_asarray_drops_no_shape_and_no_type(dtype):
-    """PyTorch asks for the bytes of the buffer protocol, and makes one axis of them."""
+    """PyTorch requests the bytes of the buffer protocol, and flattens them to one axis."""
     square, flat = zarrow.asarray(np.ones((2, 3), dtype)), zarrow.asarray(np.ones(6, dtype))
     for options in ({}, {"dtype": torch.float32}):
         with (
@@ -227,7 +227,7 @@ def test_writes_to_a_map_stay_here(tmp_path):
 
 
 class Rows(torch.utils.data.Dataset):
-    """The rows of an array, which the parent has open and has read from."""
+    """Rows of an array that the parent has open and has read from."""
 
     def __init__(self, array):
         self.array = array
@@ -240,7 +240,7 @@ class Rows(torch.utils.data.Dataset):
 
 
 class Batches(Rows):
-    """A batch at a time."""
+    """One batch at a time."""
 
     def __getitem__(self, rows):
         return torch.tensor(rows), zarrow.read_many([(self.array, row) for row in rows]).torch()
@@ -289,7 +289,7 @@ def test_a_data_loader_whose_forked_workers_read_from_s3():
         url = "s3://tests/rows.zarr"
         zarrow.save(url, VALUES, storage_options=options)
         array = zarrow.open(url, storage_options=options)
-        # The parent has threads and connections of its own before the workers are forked.
+        # The parent has threads and connections before the workers are forked.
         np.testing.assert_array_equal(array[...].numpy(), VALUES)
         loader = torch.utils.data.DataLoader(
             Rows(array), num_workers=2, multiprocessing_context="fork", timeout=60, batch_size=8, shuffle=True

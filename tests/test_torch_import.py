@@ -1,4 +1,4 @@
-"""PyTorch's tensors taken by its table of C functions, at their address; and the functions of `zarrow.io`."""
+"""PyTorch's tensors, imported by its table of C functions without a copy; the functions of `zarrow.io`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zarrow import io
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-# What PyTorch has no type for.
+# Types that PyTorch lacks.
 WITHOUT = {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
 TAKES = [zarrow.asarray, zarrow.from_dlpack]
 
@@ -60,7 +60,7 @@ def test_any_view(data):
 
 @pytest.mark.parametrize("take", TAKES)
 def test_what_is_not_what_its_memory_is(take):
-    """The table of C functions says nothing of it, and `__dlpack__` nothing of negatives."""
+    """The table of C functions ignores lazy conjugation and negation; `__dlpack__` ignores negation."""
     complex_ = torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     lazy = complex_.conj()
     for tensor in (lazy, lazy.imag, lazy.imag[:1], torch._neg_view(torch.arange(3))):
@@ -76,7 +76,7 @@ def test_what_is_not_what_its_memory_is(take):
 
 def test_a_function_of_another_object_is_no_method():
     class Strange(torch.Tensor):
-        # Bound to the list: called for a tensor, it would take that for a list.
+        # A method of a list: called with a tensor, it would treat the tensor as a list.
         is_neg = [].copy
 
     assert zarrow.asarray(torch.arange(3.0).as_subclass(Strange)).tolist() == [0, 1, 2]
@@ -198,7 +198,7 @@ def test_zero_copy_arrays():
     assert wrapped.to_numpy().tolist() == [0, 1, 2]
     assert torch.utils.dlpack.from_dlpack(io.to_dlpack(array)).data_ptr() == array.ctypes.data
     assert io.from_dlpack(io.to_dlpack(torch.arange(3))).tolist() == [0, 1, 2]
-    # PyTorch's capsules of before DLPack 1.0 are of memory that may be written to, but do not say so.
+    # PyTorch's capsules before DLPack 1.0 are writable, but have no flag for it.
     assert not io.from_dlpack(torch.utils.dlpack.to_dlpack(torch.arange(3))).flags.writeable
 
 

@@ -1,4 +1,4 @@
-"""Type checkers pass every Python example of the pages, and find misspelt names."""
+"""Type checkers accept every Python example of the pages, and find misspelt names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mypy import api
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-# Names that a page's text describes, and libraries without types.
+# Names that the text of a page introduces, and libraries without types.
 BEGINNING = """\
 import asyncio
 import concurrent.futures
@@ -55,7 +55,7 @@ x: Any
 zarr: Any
 """
 
-# Strict, but for functions of the examples without annotations, and for libraries without types.
+# Strict, except for functions of the examples without annotations, and for libraries without types.
 OPTIONS = [
     "--strict",
     "--allow-incomplete-defs",
@@ -66,7 +66,7 @@ OPTIONS = [
     "--config-file=",
 ]
 
-# What a type checker must find wrong: one error a line.
+# Errors that a type checker must find: one on each line.
 WRONG = """\
 zarrow.opn("x")
 zarrow.open("x").shpae
@@ -112,7 +112,7 @@ zarrow.read_many([(root["a"], np.s_[0:3])]).torch()
 
 
 def programs() -> dict[str, str]:
-    """Join the examples of each page to one program. Each name has one type in it."""
+    """Join the examples of each page into one program. Each name has one type in it."""
     found = {}
     for page in PAGES:
         blocks = re.findall(r"(?ms)^( *)```python\n(.*?)^ *```", page.read_text(encoding="utf-8"))
@@ -129,7 +129,7 @@ def programs() -> dict[str, str]:
 
 
 def strictly(programs: list[Path]) -> list[str]:
-    """Give the errors of mypy."""
+    """Return the errors of mypy."""
     found, errors, _ = api.run([*OPTIONS, *map(str, programs)])
     assert not errors
     return [line for line in found.splitlines() if " error: " in line]

@@ -1,4 +1,4 @@
-"""Decoded arrays as values: operators, indices, iteration and text, beside those of NumPy."""
+"""Decoded arrays as values: operators, indices, iteration and text, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def masked() -> tuple[zarrow.MaskedTensor, np.ma.MaskedArray[Any, Any]]:
 
 
 def strings(missing: bool = False) -> tuple[Any, np.ndarray[Any, Any]]:
-    """Text of two axes, and the same as objects."""
+    """Return text of two axes, and the same as objects."""
     values = np.array([None if missing and at % 4 == 1 else text for at, text in enumerate(TEXTS)], object)
     options: dict[str, Any] = {"dtype": "optional[string]"} if missing else {"dtype": "string"}
     array = zarrow.create_array(zarrow.MemoryStore(), shape=(2, 3), **options)

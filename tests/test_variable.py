@@ -1,4 +1,4 @@
-"""The class Variable: strings and bytes, whose two buffers Arrow shares."""
+"""The class Variable: strings and bytes, which share their two buffers with Arrow."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Chunks that are replaced while they are read, by every door: each is of one version.
+"""Chunks that are replaced during a read, through every entry point: each is of one version.
 
-That each is opened once a read, whatever becomes of it meanwhile, the Rust tests check (`versions.rs`).
+The Rust tests (`versions.rs`) check that a read opens each chunk once.
 """
 
 from __future__ import annotations

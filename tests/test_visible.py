@@ -1,4 +1,4 @@
-"""Names that a store holds are shown with escapes: a terminal obeys what it is shown."""
+"""Names from a store are shown with escapes, because a terminal obeys control characters."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 import zarrow
 from zarrow.cli import main
 
-# Clears the screen, ends the line, turns the direction, begins a command by one byte, hides.
+# Clears the screen, ends the line, reverses the direction, starts a command by one byte, hides.
 HOSTILE = "a\x1b[2J\n\r\t\u202eb\x9b1m\u2066\x7f\u200b\u2028\U000e0041"
 SHOWN = r"a\x1b[2J\n\r\t\u202eb\x9b1m\u2066\x7f\u200b\u2028\U000e0041"
-# What people write, joined emoji and combining marks too.
+# Real text, including joined emoji and combining marks.
 HARMLESS = "Grün 東京 e\u0301 \U0001f468\u200d\U0001f469\u200d\U0001f467 क्‍ष"
 
 

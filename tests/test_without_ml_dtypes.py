@@ -1,4 +1,4 @@
-"""Values of types that only ml_dtypes has, where it is missing: they are shown, or say what to install."""
+"""Values of ml_dtypes' types without ml_dtypes: they are shown, or the error says what to install."""
 
 from __future__ import annotations
 

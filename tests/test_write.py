@@ -1,4 +1,4 @@
-"""What can be written where, and what is refused: values, shapes, types, masks, text, stores."""
+"""Accepted and refused writes: values, shapes, types, masks, text, stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zarrow import errors
 
 @pytest.fixture
 def numbers(tmp_path):
-    """An array of 10 rows of 6 numbers in chunks of 4 by 4, and what it holds."""
+    """Create an array of 10 rows of 6 numbers in chunks of 4 by 4; return it and its elements."""
     values = np.arange(60, dtype=np.float32).reshape(10, 6)
     zarr.create_array(tmp_path / "numbers", shape=(10, 6), chunks=(4, 4), dtype="f4", fill_value=-1)[:] = (
         values
@@ -161,7 +161,7 @@ CHANGED = [
 
 @pytest.mark.parametrize(("dtype", "value"), CHANGED, ids=str)
 def test_what_would_be_cut_off_is_refused(tmp_path, dtype, value):
-    """NumPy would store another value, without a word."""
+    """NumPy would silently store another value."""
     array = zarrow.create_array(tmp_path, shape=2, dtype=dtype)
     before = array[:].tolist()
     with pytest.raises(errors.DataTypeError, match="cannot write"):
@@ -189,7 +189,7 @@ def test_what_would_be_cut_off_is_refused(tmp_path, dtype, value):
     ids=str,
 )
 def test_none_beside_any_type(tmp_path, dtype, value, expected):
-    """What is there is what it would be without None."""
+    """The other elements are the same as without None."""
     shape = (2, 2) if isinstance(value[0], list) else (len(value),)
     if isinstance(dtype, list):
         fields = [{"name": "a", "data_type": "int32"}]
@@ -227,7 +227,7 @@ def test_none_hides_nothing_that_is_refused(tmp_path, dtype, value, error):
 )
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_a_void_scalar_is_an_element(tmp_path, first, zarr_format):
-    """NumPy's scalars of structures, whatever their first field is."""
+    """NumPy scalars of structures, whatever their first field."""
     dtype = np.dtype([("first", first), ("x", "f4")])
     value = np.frombuffer(np.arange(1, dtype.itemsize + 1, dtype="u1").tobytes(), dtype).copy()
     for path in ("first", ("first", "n")):
@@ -438,7 +438,7 @@ def test_a_mask_needs_a_place(numbers):
 
 
 def stored(folder):
-    """The chunks that are stored, and everything else that lies there."""
+    """Return the stored chunks, and all other files."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
@@ -502,7 +502,7 @@ def test_write_unit(tmp_path):
 
 
 def test_what_is_written_over_may_not_be_broken(tmp_path):
-    """A part of a chunk cannot be written where the chunk does not decode; all of it can."""
+    """Part of an undecodable chunk cannot be written; the whole chunk can."""
     zarr.create_array(tmp_path, shape=(8,), chunks=(4,), dtype="u1")[:] = 1
     (tmp_path / "c/1").write_bytes(b"no frame of zstd")
     array = zarrow.open(tmp_path)
@@ -515,7 +515,7 @@ def test_what_is_written_over_may_not_be_broken(tmp_path):
 
 @pytest.fixture
 def public():
-    """A folder that every user may enter. pytest's folders are private."""
+    """A folder that every user may enter; pytest's folders are private."""
     before = os.umask(0o022)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -525,7 +525,7 @@ def public():
 
 
 def test_a_folder_that_cannot_be_written(public):
-    """As another user than root, who may write everywhere."""
+    """As another user than root, because root may write everywhere."""
     zarr.create_array(public / "a", shape=(8,), chunks=(4,), dtype="u1")[:] = 1
     (public / "a/c").chmod(0o555)
     code = f"""
@@ -550,7 +550,7 @@ def test_a_folder_that_cannot_be_written(public):
 
 
 def test_a_file_that_may_not_grow(tmp_path):
-    """As on a full disk: the old chunk stands, nothing is left behind, and the next write succeeds."""
+    """Like a full disk: the old chunk stays, nothing is left behind, and the next write succeeds."""
     zarr.create_array(tmp_path / "a", shape=(4, 100_000), chunks=(2, 100_000), dtype="u1", compressors=None)[
         :
     ] = 1

@@ -1,6 +1,6 @@
-"""Writers that are killed at any point, forked, or beside each other: nothing is torn, lost or blocked.
+"""Writers that are killed at any point, forked, or concurrent: nothing is torn, lost or blocked.
 
-`ZARROW_KILLS=300` kills as often as the project promises; the usual run is a quick sample of it.
+`ZARROW_KILLS=300` kills as often as the project promises; by default a quick sample runs.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ SEED = int(os.environ.get("ZARROW_TEST_SEED", "0"))
 
 
 def run(program: str, *arguments: object, seconds: float = 60) -> str:
-    """Run a Python program, which ends by itself or has hung."""
+    """Run a Python program, which must end by itself."""
     command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
 
 
-# Every write of a round gives its number to a whole chunk or to half of one. So each half of a chunk has one
-# number in all of its elements, whatever is killed when, and never a lower one than before.
+# Every write of a round stores its number in a whole chunk or in half of one. So all elements of half a chunk
+# are equal, whatever is killed when, and never lower than before.
 KILL = """
     import json, os, random, signal, sys, time
     from pathlib import Path
@@ -43,7 +43,7 @@ KILL = """
     ROWS, HALF = 4, 20_000
 
     def write(round, started):
-        '''Write rounds until somebody ends this process.'''
+        '''Write rounds until this process is killed.'''
         zarrow.set_num_threads(3)
         group = zarrow.open(folder)
         arrays = [group[name] for name in names]
@@ -51,7 +51,7 @@ KILL = """
         while True:
             round += 1
             for array in arrays:
-                # Whole chunks first, and then each half by itself.
+                # Whole chunks first, and then each half separately.
                 array[:] = np.uint32(round)
                 array[:, :HALF] = np.full((ROWS, HALF), round + 1, np.uint32)
                 array[:, HALF:] = np.full((ROWS, HALF), round + 1, np.uint32)
@@ -81,7 +81,7 @@ KILL = """
         assert os.WIFSIGNALED(status), "the writer failed by itself"
         left += bool(leftovers())
 
-        # Nothing may take long now, and least of all wait for who is dead.
+        # Nothing may take long now, least of all a wait for a dead process.
         signal.alarm(20)
         group = zarrow.open(folder)
         for name in names:
@@ -95,7 +95,7 @@ KILL = """
         assert text == text[: len(text) // 1000] * 1000, "torn"
         last = max([last, attributes.get("round", 0)] + [int(first.max()) for first in lowest.values()])
         if kill % 4 == 3:
-            # A process that writes a part of each chunk sweeps what lies beside them.
+            # A process that writes part of each chunk removes the leftovers beside them.
             pid = os.fork()
             if pid == 0:
                 for name in names:
@@ -125,7 +125,7 @@ def test_killed_writers_leave_whole_chunks_and_block_nobody(tmp_path):
     stored_arrays(tmp_path)
     kills, left = run(KILL, tmp_path, KILLS, SEED, seconds=30 + KILLS).split()
     assert int(kills) == KILLS
-    # Else the kills came when nobody wrote.
+    # Otherwise the kills missed all writes.
     assert int(left) > KILLS / 20
 
 
@@ -144,7 +144,7 @@ PARTS = """
 
 
 def test_processes_that_write_parts_of_one_chunk_lose_nothing(tmp_path):
-    """Three processes write every third column each, of chunks and shards of many columns."""
+    """Three processes each write every third column, of chunks and shards of many columns."""
     root, processes = zarr.open_group(tmp_path, mode="w"), 3
     root.create_array("chunks", shape=(40, 60), chunks=(20, 60), dtype="u4", fill_value=7)
     root.create_array("shards", shape=(40, 60), chunks=(10, 6), shards=(40, 60), dtype="u4", fill_value=7)
@@ -218,11 +218,11 @@ FORK = """
         time.sleep(0.01)
         pid = os.fork()
         if pid == 0:
-            # The child has neither the thread nor its locks, and writes the same chunks as its parent.
+            # The child lacks the thread and its locks, and writes the same chunks as its parent.
             signal.alarm(30)
             array[:, :30_000] = np.uint32(1_000_000 + round)
             found = array[:].numpy()
-            # Alive when its parent is long done, with every file open that its parent had.
+            # Outlives its parent, with all of its parent's files open.
             time.sleep(0.2)
             os._exit(0 if (found.reshape(4, 2, 30_000) == found.reshape(4, 2, 30_000)[:, :, :1]).all() else 3)
         assert os.waitpid(pid, 0)[1] == 0
@@ -256,7 +256,7 @@ ORPHAN = """
 
     for round in range(8):
         if os.fork() == 0:
-            # Most of the time the thread holds the lock, when this process forks and is killed.
+            # The thread usually holds the lock when this process forks and is killed.
             threading.Thread(target=parts, daemon=True).start()
             time.sleep(0.02 + round / 700)
             if os.fork() == 0:
@@ -274,7 +274,7 @@ ORPHAN = """
 
 
 def test_a_child_does_not_keep_the_lock_of_a_parent_that_was_killed(tmp_path):
-    """It has every file open that its parent had, and may live for long."""
+    """It has all of its parent's files open, and may live for long."""
     zarr.create_array(tmp_path, shape=(2, 1 << 21), chunks=(2, 1 << 21), dtype="u1", compressors=None)
     run(ORPHAN, tmp_path)
 
@@ -305,5 +305,5 @@ def test_ctrl_c_stops_between_chunks(tmp_path):
     )
     assert run(INTERRUPT, tmp_path).strip() == "stopped"
     assert not list(tmp_path.rglob(".zarrow-*"))
-    # What is stored is whole.
+    # Stored values are whole.
     assert zarrow.open(tmp_path)[:].shape == (64, 1 << 18)

@@ -1,4 +1,4 @@
-"""How much memory a write takes: chunks of the values, and never a copy of them all."""
+"""Memory of a write: chunks of the values, and never a copy of all values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROGRAM = """
     array = zarrow.open(sys.argv[1])
     values = np.arange(array.size // 2, dtype="f4").reshape(192, 256, 256, copy=False)
     values = {values}
-    # The first write loads what code it needs; then the peak is measured anew.
+    # The first write loads code; the peak is measured after it.
     array[0, 0, :2] = values[0, 0, :2]
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
@@ -51,9 +51,9 @@ CASES += [(codec, False, "straight") for codec in ("gzip", "blosc", "checksum")]
 
 @pytest.mark.parametrize(("codec", "sharded", "way"), CASES)
 def test_a_write_takes_chunks_and_no_copy(codec, sharded, way, tmp_path):
-    """The peak of a process that does nothing else: a chunk in both forms for each thread, and 24 MiB.
+    """Peak of a process with a single write: an encoded and a decoded chunk per thread, and 24 MiB.
 
-    The values have 48 MiB. Of a shard, the old one is read in parts too.
+    The values have 48 MiB. The old shard is also read in parts.
     """
     shape, chunk = (192, 256, 512), (32, 64, 128)
     shards = {"shards": (192, 256, 512)} if sharded else {}

@@ -20,12 +20,12 @@ from oracle.random_values import seed_of
 from oracle.selections import Selection, any_of, random_one
 from test_oracle import BY_NAME, COMBINATIONS, LARGE
 
-# All combinations of types and chains take a while: one in five, unless asked for all.
+# All combinations of types and chains take a while: one in five by default.
 CHOSEN = sorted(BY_NAME, key=seed_of)
 if "ZARROW_THOROUGH" not in os.environ:
     CHOSEN = CHOSEN[::5]
 
-# What zarrs, which is slow to start, also reads.
+# Cases that zarrs, which starts slowly, also reads.
 ZARRS = [
     "v3-bytes-float32",
     "v3-zstd-string",
@@ -36,7 +36,7 @@ ZARRS = [
 
 
 def written_in_parts(case: ArrayCase, folder: Path, selections: list[Selection]) -> Values:
-    """Write each selection of the array in a new folder, and return what is there then."""
+    """Write each selection of the array in a new folder, and return the stored elements."""
     folder.mkdir(parents=True)
     name = ".zarray" if case.chain.version == 2 else "zarr.json"
     (folder / name).write_text(json.dumps(case.document()))
@@ -44,12 +44,12 @@ def written_in_parts(case: ArrayCase, folder: Path, selections: list[Selection])
 
 
 def write_parts(array: zarrow.Array, case: ArrayCase, selections: list[Selection]) -> Values:
-    """Write each selection of the array, and return what is there then."""
+    """Write each selection of the array, and return the stored elements."""
     rng = random.Random(case.seed)
     expected = case.element.full(case.geometry.shape, case.fill)
     values = case.values()
     for number, selection in enumerate(selections):
-        # Each write has other values, but for the first, which may be fill here and there.
+        # Each write has other values, except the first, which may contain the fill value.
         values = np.roll(values, number)
         part = values[(*selection, ...) if ... not in selection else selection]
         if part.dtype.kind == "c":
@@ -103,7 +103,7 @@ def test_random_arrays(
 def test_arrays_of_some_megabytes(
     name: str, version: int, chain_name: str, shape: tuple[int, ...], chunks: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """Chunks that many threads write, and shards that several do together."""
+    """Chunks written by many threads, and shards written by several together."""
     element, chain = BY_NAME[f"v{version}-{chain_name}-{name}"]
     case = ArrayCase(element, chain, Geometry(shape, chunks, 0.2), element.fills[-1], 7)
     selections: list[Selection] = [

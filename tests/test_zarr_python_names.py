@@ -1,4 +1,4 @@
-"""What zarr-python's names do here: the same, or what docs/coming-from-zarr-python.md says."""
+"""zarr-python's names in zarrow: the same, or as docs/coming-from-zarr-python.md says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "coming-from-zarr-python.md").re
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A store that zarr-python wrote."""
+    """A store written by zarr-python."""
     root = zarr.open_group(tmp_path / "store.zarr", mode="w", attributes={"title": "rain"})
     root.create_array("a", data=np.arange(60, dtype="i4").reshape(6, 10), chunks=(2, 5), attributes={"q": 1})
     root.create_array("s", data=np.arange(16.0).reshape(4, 4), chunks=(1, 2), shards=(2, 4))
@@ -170,7 +170,7 @@ def test_modes_are_those_of_zarr_python(tmp_path: Path, mode: Any, there: str, f
         assert ours == theirs
 
 
-# Where zarrow means to differ, which the page says.
+# Intended differences, listed on the page.
 OTHER_OUTCOMES: dict[tuple[str, str, str], tuple[str, str]] = {}
 
 
@@ -283,7 +283,7 @@ def test_an_array_that_is_stored_again_keeps_all_it_has(tmp_path: Path) -> None:
         for path in ("a", "b/c"):
             assert root[path].metadata == before
             assert np.array_equal(root[path][...], np.arange(12).reshape(3, 4))
-    root["a"] = np.zeros(3)  # as in zarr-python, other values come without attributes
+    root["a"] = np.zeros(3)  # as in zarr-python, other values have no attributes
     assert root["a"].attrs == {} and root["a"].shape == (3,)
     other = zarrow.open_group(tmp_path / "2.zarr")
     root["from_2"] = other["a"]

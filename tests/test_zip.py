@@ -1,4 +1,4 @@
-"""Zip archives: read where they lie, as zipfile reads them, and refused where they are damaged or hostile."""
+"""Zip archives: read in place, with the same result as zipfile; damaged and hostile ones are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ELEMENTS = np.arange(60 * 44, dtype="u4").reshape(60, 44)
 
 @pytest.fixture
 def archive(tmp_path):
-    """Make an archive of a group with an array of several chunks, and one of strings."""
+    """Make an archive of a group with an array of several chunks, and an array of strings."""
 
     def make(name="data.zip", method=zipfile.ZIP_STORED, below="", before=b"", comment=b"", zip64=False):
         group = zarrow.create_group(tmp_path / (name + ".folder"), attributes={"title": "rain"})
@@ -161,7 +161,7 @@ def test_an_archive_that_changes_is_an_error(archive):
         zarrow.ZarrowError, match="zip archive that has changed since it was opened here: open it again"
     ):
         array[0]
-    # One that takes its place is another file: what was opened stays.
+    # A replacement is another file: the opened one stays.
     other = archive("other.zip")
     array = zarrow.open(other)["plain"]
     archive("third.zip").replace(other)
@@ -170,7 +170,7 @@ def test_an_archive_that_changes_is_an_error(archive):
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_the_directory_is_what_zipfile_says(tmp_path):
-    """Random archives: names, order, doubles, methods, extra fields, comments, and bytes before them."""
+    """Random archives: names, order, duplicates, methods, extra fields, comments, and leading bytes."""
     chance = random.Random(5)
     letters = ["a", "b", "é", "雨", "a.b", "a-b", "Z", "_"]
     path = tmp_path / "random.zip"
@@ -202,7 +202,7 @@ DOCUMENT = b'{"zarr_format": 3, "node_type": "group"}'
 
 
 def handmade(name=b"zarr.json", body=DOCUMENT, **changes):
-    """Make an archive of one member, by hand, with what is changed of its entry in the directory."""
+    """Make an archive of one member, by hand, with changes to its directory entry."""
     entry = {"flags": 0, "method": 0, "crc": zlib.crc32(body), "stored": len(body), "nbytes": len(body)}
     entry |= {"disk": 0, "header": 0, "extra": b"", "count": 1, "disks": 0, "copies": 1}
     entry |= changes
@@ -222,7 +222,7 @@ def handmade(name=b"zarr.json", body=DOCUMENT, **changes):
 
 
 def zip64(*numbers):
-    """Give the extra field with long numbers."""
+    """Return the extra field with 64-bit numbers."""
     return struct.pack(f"<HH{len(numbers)}Q", 1, 8 * len(numbers), *numbers)
 
 
@@ -302,6 +302,6 @@ def _is_refused(path, archive):
         found = root["plain"][...].numpy()
     except zarrow.ZarrowError:
         return True
-    # Where a name is damaged, its chunk is not there and is filled with zeros.
+    # If a name is damaged, its chunk is missing and reads as zeros.
     assert ((found == ELEMENTS) | (found == 0)).all()
     return False
