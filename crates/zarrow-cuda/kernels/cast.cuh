@@ -1,4 +1,4 @@
-// Casting: elements of one type become another, as `number.cuh` says. Between the same types no bit changes.
+// Casts of elements to another type, see `number.cuh`. Between equal types no bit changes.
 #pragma once
 
 #include "number.cuh"
@@ -15,14 +15,14 @@ KERNEL zarrow_cast(BY_VALUE(Cast) cast) {
             write_number(to, cast.destination_type, read_number(from, cast.source_type, can_read), can_write);
             return;
         }
-        // A signalling NaN would come out of the arithmetic as a quiet one.
+        // Arithmetic would turn a signalling NaN into a quiet one.
         const u32 nbytes = type_nbytes(cast.source_type);
         for (u32 part = 0; part < nbytes; part += 8) {
             switch (nbytes) {
                 case 1: write(to, read<u8>(from, can_read), can_write); break;
                 case 2: write(to, read<u16>(from, can_read), can_write); break;
                 case 4: write(to, read<u32>(from, can_read), can_write); break;
-                // Of `c64`, only each half is aligned.
+                // A `c64` is only aligned to its halves.
                 default: {
                     const bool whole = cast.source_type != TYPE_C64;
                     write(to + part, read<u64>(from + part, can_read && whole), can_write && whole);

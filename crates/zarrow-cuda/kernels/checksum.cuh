@@ -1,10 +1,11 @@
-// Checksums of decompressed frames, verified where the bytes lie.
+// Verification of the checksums of decompressed frames, on the device.
 //
-// 1. XXH64 (zstd): four lanes take the words of a frame in turn, and a lane takes each of its words after the one before. A
-//    thread is a lane, so four threads read 32 bytes side by side.
-// 2. CRC-32 (gzip) and Adler-32 (zlib): a thread takes a part of a frame. What it finds becomes what it would be if the bytes
-//    behind the part were zeros, and is added to what other threads found, in any order: by XOR, or modulo 65521.
-// 3. In a launch behind these, a thread for each frame finishes its checksum and compares it.
+// 1. XXH64 (zstd): four lanes take the words of a frame in turn, and each lane processes its words in order. A
+//    thread is a lane, so four threads read 32 adjacent bytes.
+// 2. CRC-32 (gzip) and Adler-32 (zlib): a thread takes a part of a frame. Its result is shifted as if the bytes
+//    after the part were zeros, and combined with the results of other threads in any order: by XOR, or by addition
+//    modulo 65521.
+// 3. In a later launch, a thread per frame finishes its checksum and compares it.
 //
 // Sources: xxHash, `doc/xxhash_spec.md`; RFC 1950, section 8.2; RFC 1952, section 8; zlib's `crc32_combine`.
 #pragma once
@@ -19,7 +20,7 @@ constexpr u64 XXH_PRIME_2 = 0xc2b2ae3d27d4eb4f;
 constexpr u64 XXH_PRIME_3 = 0x165667b19e3779f9;
 constexpr u64 XXH_PRIME_4 = 0x85ebca77c2b2ae63;
 constexpr u64 XXH_PRIME_5 = 0x27d4eb2f165667c5;
-// The first values of the lanes, for the seed 0.
+// Initial values of the lanes, for seed 0.
 constexpr u64 XXH_LANE_1 = XXH_PRIME_1 + XXH_PRIME_2;
 constexpr u64 XXH_LANE_2 = XXH_PRIME_2;
 constexpr u64 XXH_LANE_3 = 0;
@@ -27,14 +28,14 @@ constexpr u64 XXH_LANE_4 = 0 - XXH_PRIME_1;
 
 constexpr u32 XXH_LANES = 4;
 constexpr u64 XXH_STRIPE_NBYTES = XXH_LANES * sizeof(u64);
-// Words that a thread asks for before it uses the first: memory answers late.
+// Words that a thread loads ahead, to hide the memory latency.
 constexpr u32 WORDS_AHEAD = 16;
 
 INLINE u64 rotate(u64 bits, u32 count) { return bits << count | bits >> (64 - count); }
 
 INLINE u64 xxh_round(u64 lane, u64 word) { return rotate(lane + word * XXH_PRIME_2, 31) * XXH_PRIME_1; }
 
-// The lane `number` of a frame, after all whole stripes.
+// Returns lane `number` of a frame, after all whole stripes.
 INLINE u64 xxh_lane(const Guarded& frame, u32 number) {
     u64 lane = number == 0 ? XXH_LANE_1 : number == 1 ? XXH_LANE_2 : number == 2 ? XXH_LANE_3 : XXH_LANE_4;
     const bool aligned = frame.source % sizeof(u64) == 0;
@@ -55,7 +56,7 @@ INLINE u64 xxh_lane(const Guarded& frame, u32 number) {
     return lane;
 }
 
-// What the four lanes and the bytes behind the last stripe make together.
+// Combines the four lanes and the bytes after the last stripe.
 INLINE u64 xxh64(const Guarded& frame) {
     u64 hash = XXH_PRIME_5;
     if (frame.nbytes >= XXH_STRIPE_NBYTES) {
@@ -86,7 +87,7 @@ INLINE u64 xxh64(const Guarded& frame) {
     return hash ^ hash >> 32;
 }
 
-// Step 2. Parts end where the frame ends, so that only the first may be shorter.
+// Step 2. Parts end at the end of the frame, so that only the first part may be shorter.
 
 constexpr u64 PART_NBYTES = 1024;
 
@@ -95,7 +96,8 @@ INLINE u64 count_of_parts(const Guarded& frame) {
     return count == 0 ? 1 : count;
 }
 
-// Hands over the bytes from `place` to `end` in order: as the low bytes of a word, with how many there are, four or one.
+// Passes the bytes from `place` to `end` on in order, as the low bytes of a word, together with their number, four
+// or one.
 template <class Take>
 INLINE void each_word(u64 place, u64 end, Take take) {
     ROLLED for (; place < end && place % sizeof(Sixteen) != 0; place++) take(*at<const u8>(place), 1);
@@ -109,15 +111,15 @@ INLINE void each_word(u64 place, u64 end, Take take) {
     ROLLED for (; place < end; place++) take(*at<const u8>(place), 1);
 }
 
-// CRC-32's polynomial without its highest power. The highest bit is the lowest power, as in all numbers here.
+// CRC-32's polynomial without its highest power. In all numbers here, the highest bit is the lowest power.
 constexpr u32 CRC_POLYNOMIAL = 0xedb88320;
 
-// The product with the power 1.
+// Multiplies by the power 1.
 INLINE constexpr u32 crc_next(u32 polynomial) {
     return polynomial >> 1 ^ (CRC_POLYNOMIAL & (0 - (polynomial & 1)));
 }
 
-// The product of two polynomials, modulo that of CRC-32.
+// Returns the product of two polynomials, modulo that of CRC-32.
 INLINE constexpr u32 crc_product(u32 left, u32 right) {
     u32 product = 0;
     for (u32 power = 0; power < 32; power++) {
@@ -128,7 +130,7 @@ INLINE constexpr u32 crc_product(u32 left, u32 right) {
     return product;
 }
 
-// The power by which a polynomial is multiplied when so many zeros are put behind it; their number is a power of two.
+// Returns the factor for appending `nbytes` zeros to a polynomial; the number is a power of two.
 INLINE constexpr u32 crc_of_zeros(u64 nbytes) {
     u32 power = crc_next(0x80000000);
     for (u64 bits = 1; bits < nbytes * 8; bits *= 2) power = crc_product(power, power);
@@ -153,7 +155,7 @@ INLINE void add_crc32(const Guarded& frame, u64 state, u64 begin, u64 end) {
 constexpr u32 ADLER_MODULUS = 65521;
 
 INLINE void add_adler32(const Guarded& frame, u64 state, u64 begin, u64 end) {
-    // The sum of the bytes, and that of all sums so far. A part is too short for them to overflow.
+    // Sum of the bytes, and sum of all partial sums. A part is too short for them to overflow.
     u32 sum = 0, sums = 0;
     each_word(begin, end, [&](u32 bytes, u32 count) {
         for (u32 byte = 0; byte < count; byte++) {
@@ -176,10 +178,10 @@ INLINE u32 checksum(const Guarded& frame) {
     return u32(sums << 16 | sum);
 }
 
-// The state of the frame `number` of the list.
+// Returns the state of frame `number` of the list.
 INLINE u64 state_of(u64 frames, u64 number) { return frames + number * sizeof(Guarded) + GUARDED_STATE; }
 
-// Step 1 of the frames that it is for.
+// Step 1, for frames with XXH64.
 KERNEL zarrow_checksum_lanes(u64 frames, u32 count) {
     for (u64 item = first_item(); item < u64(count) * XXH_LANES; item += item_step()) {
         const u64 number = item / XXH_LANES;
@@ -190,7 +192,7 @@ KERNEL zarrow_checksum_lanes(u64 frames, u32 count) {
     }
 }
 
-// Step 2 of the frames that it is for: a row of blocks takes each.
+// Step 2, for frames with the other checksums: one row of blocks per frame.
 KERNEL zarrow_checksum_parts(u64 frames, u32 count) {
     for (u32 number = first_piece(); number < count; number += piece_step()) {
         const Guarded& frame = *at<const Guarded>(frames + number * sizeof(Guarded));
@@ -208,7 +210,7 @@ KERNEL zarrow_checksum_parts(u64 frames, u32 count) {
     }
 }
 
-// Step 3. The status of a frame that has its checksum stays as it is.
+// Step 3. If the checksum matches, the frame's status is not changed.
 KERNEL zarrow_checksum_verify(u64 frames, u32 count) {
     for (u64 number = first_item(); number < count; number += item_step()) {
         const Guarded& frame = *at<const Guarded>(frames + number * sizeof(Guarded));

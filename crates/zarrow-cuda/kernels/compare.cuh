@@ -1,4 +1,4 @@
-// Comparing elements of one type, and looking whether any is zero.
+// Comparison of elements of one type, and search for zeros.
 #pragma once
 
 #include "number.cuh"
@@ -13,18 +13,18 @@ INLINE u64 read_bits(u64 address, u32 nbytes, bool aligned) {
     }
 }
 
-// Whether the element, or one of its two parts, is no number.
+// Returns whether the element, or one of its two parts, is NaN.
 INLINE bool is_nan(const Number& number) {
     return number.kind == Number::FLOAT && (number.real != number.real || number.imaginary != number.imaginary);
 }
 
-// IEEE equality: ±0 are equal, and what is no number equals nothing.
+// IEEE equality: ±0 are equal, and NaN equals nothing.
 INLINE bool are_equal(const Number& left, const Number& right) {
     if (left.kind != Number::FLOAT) return left.integer == right.integer;
     return left.real == right.real && left.imaginary == right.imaginary;
 }
 
-// Sets the `u32` at `flag` to 1 where a pair differs in any bit. With `equal_nan`, two that are no numbers are equal.
+// Sets the `u32` at `flag` to 1 if a pair differs in any bit. With `equal_nan`, two NaNs are equal.
 KERNEL zarrow_differs(BY_VALUE(Compare) pair, u64 flag) {
     const u32 part = type_alignment(pair.type), nbytes = type_nbytes(pair.type);
     const bool left_aligned = is_aligned(pair.left, pair.left_stride, pair.rank, part);
@@ -59,7 +59,7 @@ KERNEL zarrow_equal(BY_VALUE(Compare) pair) {
     });
 }
 
-// Sets bits of the `u32` at `flag`: 1 where an element on the left is zero, 2 where one is not.
+// Sets bits of the `u32` at `flag`: 1 if an element on the left is zero, 2 if one is non-zero.
 KERNEL zarrow_nonzero(BY_VALUE(Compare) elements, u64 flag) {
     const bool aligned =
         is_aligned(elements.left, elements.left_stride, elements.rank, type_alignment(elements.type));

@@ -1,7 +1,7 @@
 """The PTX of the kernels, made by NVRTC: `make ptx`.
 
-NVRTC 12.0 makes PTX 8.0, which every driver since CUDA 12 takes, and compiles for any GPU since `compute_70`.
-This runs without a GPU. NVRTC gets each file as a name and a text, so the PTX holds no path of this machine.
+NVRTC 12.0 makes PTX 8.0, which every driver since CUDA 12 compiles for any GPU from `compute_70` on.
+This needs no GPU. NVRTC gets each file as a name and a text, so the PTX contains no path of this machine.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ VERSION = (12, 0)
 
 
 class CompilationError(Exception):
-    """NVRTC refused; the text is its log."""
+    """Error of NVRTC, with its log."""
 
 
 class Compiler:
-    """NVRTC of the wheel `nvidia-cuda-nvrtc-cu12`, which stands in a folder of packages."""
+    """NVRTC from the wheel `nvidia-cuda-nvrtc-cu12`, installed in a folder."""
 
     def __init__(self, packages: Path) -> None:
         folder = packages / "nvidia" / "cuda_nvrtc" / "lib"
-        # NVRTC looks for this library by name alone, and finds it where it is loaded already.
+        # NVRTC looks this library up by name, and finds it if it is loaded already.
         ctypes.CDLL(str(folder / "libnvrtc-builtins.so.12.0"), mode=ctypes.RTLD_GLOBAL)
         self.library = ctypes.CDLL(str(folder / "libnvrtc.so.12"))
         self.library.nvrtcGetErrorString.restype = ctypes.c_char_p
@@ -37,12 +37,12 @@ class Compiler:
             )
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a function of NVRTC, and raise what it returns."""
+        """Call a function of NVRTC, and raise its error."""
         if result := getattr(self.library, name)(*arguments):
             raise CompilationError(f"{name}: {self.library.nvrtcGetErrorString(result).decode()}")
 
     def output(self, program: ctypes.c_void_p, name: str) -> bytes:
-        """What NVRTC has of the program: its `PTX`, `CUBIN` or `ProgramLog`."""
+        """Return an output of the program: `PTX`, `CUBIN` or `ProgramLog`."""
         size = ctypes.c_size_t()
         self.call(f"nvrtcGet{name}Size", program, ctypes.byref(size))
         buffer = ctypes.create_string_buffer(size.value)
@@ -50,7 +50,7 @@ class Compiler:
         return buffer.raw
 
     def compile(self, architecture: str, *options: str) -> tuple[bytes, str]:
-        """The kernels for an architecture, and the log: PTX for `compute_…`, a cubin for `sm_…`."""
+        """Return the kernels for an architecture, and the log: PTX for `compute_…`, a cubin for `sm_…`."""
         headers = sorted(KERNELS.glob("*.cuh"))
         texts = (ctypes.c_char_p * len(headers))(*[header.read_bytes() for header in headers])
         names = (ctypes.c_char_p * len(headers))(*[header.name.encode() for header in headers])
@@ -59,7 +59,7 @@ class Compiler:
         self.call(
             "nvrtcCreateProgram", ctypes.byref(program), source, b"zarrow.cu", len(headers), texts, names
         )
-        # A multiplication and an addition stay two, each rounded, as on the host.
+        # Multiplications and additions stay separate, each rounded, as on the host.
         flags = [f"--gpu-architecture={architecture}", "--std=c++17", "--fmad=false", *options]
         encoded = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])
         try:
@@ -75,7 +75,7 @@ class Compiler:
 
 
 def main() -> None:
-    """Write the PTX; the folder of packages is the argument."""
+    """Write the PTX. The argument is the folder of installed packages."""
     ptx, log = Compiler(Path(sys.argv[1])).compile(ARCHITECTURE)
     PTX.parent.mkdir(exist_ok=True)
     PTX.write_bytes(ptx)

@@ -1,22 +1,22 @@
-// Elements of 1 to 16 bytes that are moved, and never looked at: reading, writing, reversing their bytes.
+// Opaque elements of 1 to 16 bytes: reading, writing, reversing their bytes.
 #pragma once
 
 #include "language.cuh"
 
-// An element of sixteen bytes.
+// A 16-byte element.
 struct alignas(16) Sixteen {
     u64 low;
     u64 high;
 };
 
-// Whether all of these addresses and strides are multiples of so many bytes, a power of two.
+// Returns whether the address and all strides are multiples of `nbytes`, a power of two.
 INLINE bool is_aligned(u64 address, const i64* stride, u32 rank, u32 nbytes) {
     u64 bits = address;
     ROLLED for (u32 axis = 0; axis < rank; axis++) bits |= u64(stride[axis]);
     return (bits & (nbytes - 1)) == 0;
 }
 
-// An element of bytes that a function gives by their number.
+// Assembles an element from the bytes returned by a function.
 template <class T, class Byte>
 INLINE T assemble(Byte byte) {
     if constexpr (sizeof(T) == 16) {
@@ -28,7 +28,7 @@ INLINE T assemble(Byte byte) {
     }
 }
 
-// The same, one byte after another.
+// Same, one byte after another.
 template <class T, class Byte>
 INLINE T assemble_slowly(Byte byte) {
     u64 parts[2] = {};
@@ -64,7 +64,7 @@ INLINE void write(u64 address, T element, bool aligned) {
     }
 }
 
-// The element with the bytes of its words reversed: neighbouring bytes change places, then pairs, then fours.
+// Returns the element with the bytes of its words reversed: swaps neighbouring bytes, then pairs, then fours.
 template <class T>
 INLINE T reverse(T element, u32 word_nbytes) {
     if constexpr (sizeof(T) == 16) {

@@ -1,4 +1,4 @@
-// Rows by a list of positions: taken from them, or put to them.
+// Gather and scatter of rows by a list of positions.
 #pragma once
 
 #include "element.cuh"

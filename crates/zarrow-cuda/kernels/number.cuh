@@ -1,12 +1,13 @@
-// Numbers of any type, between reading and writing. Integers stay integers, and floats are held as `double`, which
-// has every value of the narrower ones: so each conversion rounds once.
+// Numbers of any type, between load and store. Integers stay integers, and floats are held as `double`, which
+// represents all narrower floats: so each conversion rounds once.
 //
-// Results are those of NumPy's astype. Where C leaves them open, they are what x86-64 does:
-// - A float that an integer type cannot hold: to types of up to 32 bits (but `u32`) it is converted to `i32` and cut
-//   off, to the others to `i64`; where that cannot hold it either, it is the lowest `i32` or `i64`. To `u64`, values
-//   of 2^63 and more are converted less 2^63, which is added again. For `u32` below -2^31 or above 2^32, NumPy's own
-//   result depends on the place of the element in the array; this is that of a single element.
-// - `bf16` is made from `f32`, as ml_dtypes makes it: `f64` and large integers are rounded twice.
+// Results are those of NumPy's astype. Where C leaves them undefined, they are those of x86-64:
+// - A float out of range of the integer type: for types of up to 32 bits (except `u32`) it is converted to `i32`
+//   and truncated, for others to `i64`; if it is out of range there too, the result is the lowest `i32` or `i64`.
+//   For `u64`, 2^63 is subtracted from larger values before the conversion and added afterwards. For `u32` below
+//   -2^31 or above 2^32, NumPy's own result depends on the position of the element in the array; this is the result
+//   for a single element.
+// - `bf16` is made from `f32`, as in ml_dtypes: `f64` and large integers are rounded twice.
 #pragma once
 
 #include "element.cuh"
@@ -29,7 +30,7 @@ INLINE u32 type_nbytes(u32 type) {
     }
 }
 
-// Bytes of the type's part that has to be aligned: of complex numbers, each of both.
+// Returns the alignment of a type; for complex numbers, that of one part.
 INLINE u32 type_alignment(u32 type) { return type == TYPE_C64 ? 4 : type == TYPE_C128 ? 8 : type_nbytes(type); }
 
 INLINE float float_of_half(u16 half) {
@@ -44,13 +45,13 @@ INLINE u16 half_of(double value) {
     const u64 bits = bits_of(value), magnitude = bits & 0x7fffffffffffffff;
     const u16 sign = u16(bits >> 48 & 0x8000);
     if (magnitude > 0x7ff0000000000000) return u16(sign | 0x7e00 | (magnitude >> 42 & 1023));
-    // From 65520 on, halfway behind the largest, it is infinite.
+    // From 65520 on, halfway beyond the largest value, it is infinite.
     if (magnitude >= bits_of(65520.0)) return u16(sign | 0x7c00);
     if (magnitude < bits_of(0x1p-14)) {
-        // Subnormal: 2^52 leaves no bits behind the point, and the sum is rounded to even.
+        // Subnormal: adding 2^52 leaves no fractional bits, and the sum is rounded to even.
         return u16(sign | u16(double_of(magnitude) * 0x1p24 + 0x1p52 - 0x1p52));
     }
-    // 42 bits go. A carry out of the mantissa makes the exponent larger, as it should.
+    // Drops 42 bits. A carry out of the mantissa correctly increments the exponent.
     const u64 rounded = magnitude + 0x1ffffffffff + (magnitude >> 42 & 1);
     return u16(sign | u16((rounded >> 42) - (u64(1008) << 10)));
 }
@@ -86,7 +87,7 @@ struct Number {
     INLINE double as_double() const {
         return kind == FLOAT ? real : kind == SIGNED ? double(i64(integer)) : double(integer);
     }
-    // What is cut off to an integer of at most 16 bits, or `i32`.
+    // Truncates to an integer of at most 16 bits, or `i32`.
     INLINE u32 as_word() const { return kind == FLOAT ? u32(i32_of(real)) : u32(integer); }
     INLINE u64 as_long() const { return kind == FLOAT ? u64(i64_of(real)) : integer; }
 };

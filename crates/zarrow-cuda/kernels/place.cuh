@@ -1,13 +1,13 @@
-// Placing: decoded bytes become elements in their place, in one pass. It undoes the shuffle and the byte order,
-// transposes, crops, takes steps and fills, as the piece says.
+// Placement: decoded bytes become elements at their destination, in one pass. Depending on the piece, it undoes the
+// shuffle and the byte order, transposes, crops, takes steps and fills.
 #pragma once
 
 #include "element.cuh"
 #include "unshuffle.cuh"
 #include "walk.cuh"
 
-// All elements of one piece. `Index` counts its elements and the bytes of its buffer. `UNSHUFFLES` is whether a
-// shuffle may be asked for.
+// Places all elements of one piece. `Index` can count its elements and the bytes of its buffer. `UNSHUFFLES` is
+// whether a shuffle is possible.
 template <class T, class Index, bool UNSHUFFLES>
 INLINE void place(const Piece& piece) {
     const bool is_fill = piece.shuffle == SHUFFLE_FILL;
@@ -39,7 +39,7 @@ INLINE void place(const Piece& piece) {
     }
 }
 
-// A row of blocks takes each piece of the list.
+// Each row of blocks takes one piece of the list.
 template <class T>
 INLINE void place_all(u64 pieces, u32 count) {
     for (u32 number = first_piece(); number < count; number += piece_step()) {
@@ -53,7 +53,7 @@ KERNEL zarrow_place_4(u64 pieces, u32 count) { place_all<u32>(pieces, count); }
 KERNEL zarrow_place_8(u64 pieces, u32 count) { place_all<u64>(pieces, count); }
 KERNEL zarrow_place_16(u64 pieces, u32 count) { place_all<Sixteen>(pieces, count); }
 
-// One piece that comes with the launch: a strided copy, or a fill, never a shuffle.
+// A single piece passed by value: a strided copy or a fill, never a shuffle.
 KERNEL zarrow_copy_1(BY_VALUE(Piece) piece) { place<u8, false>(piece); }
 KERNEL zarrow_copy_2(BY_VALUE(Piece) piece) { place<u16, false>(piece); }
 KERNEL zarrow_copy_4(BY_VALUE(Piece) piece) { place<u32, false>(piece); }

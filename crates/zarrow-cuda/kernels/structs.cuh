@@ -1,52 +1,50 @@
-// What the host hands to the kernels. The Rust mirror of each struct is `#[repr(C)]`; the assertions hold both
-// together.
+// Arguments of the kernels. The Rust mirror of each struct is `#[repr(C)]`; assertions check that both match.
 //
 // - Addresses are those of the device. Strides and offsets are in bytes; strides may be negative or zero.
-// - Axes stand in the order in which they are walked, the last one fastest: neighbouring threads take neighbours
-//   along it. The host sorts the axes so that the last one is the destination's innermost, and merges those that it
-//   can.
+// - Axes are in the order of the walk, the last one fastest: neighbouring threads take neighbours along it. The
+//   host sorts the axes so that the last one is the destination's innermost, and merges axes where possible.
 // - `count` is the product of the shape. With `rank` 0 it is 1.
-// - The host has checked that everything which the strides reach lies in the allocations.
+// - The host has checked that all elements reachable by the strides are inside the allocations.
 #pragma once
 
 #include "language.cuh"
 
 enum { MAX_RANK = 8 };
 
-// What was done to the bytes of a decoded buffer before it was compressed.
+// Shuffle of a decoded buffer's bytes before compression.
 enum Shuffle : u32 {
     SHUFFLE_NONE = 0,
     SHUFFLE_BYTES = 1,
     SHUFFLE_BITS = 2,
-    // There is no source: every element is `fill`.
+    // No source: every element is `fill`.
     SHUFFLE_FILL = 3,
 };
 
-// A box of elements that goes from a decoded buffer to its place.
+// A box of elements to move from a decoded buffer to its destination.
 struct Piece {
-    // The start of the decoded buffer.
+    // Start of the decoded buffer.
     u64 source;
-    // Where the box's first element is in the buffer once its bytes are in order again.
+    // Offset of the box's first element in the unshuffled buffer.
     u64 source_offset;
-    // The place of the box's first element.
+    // Destination of the box's first element.
     u64 destination;
     u64 count;
     u64 shape[MAX_RANK];
     i64 source_stride[MAX_RANK];
     i64 destination_stride[MAX_RANK];
-    // Bytes of the whole decoded buffer, which the shuffle's blocks divide. Looked at under a shuffle only, as are the
-    // next and `element_nbytes`.
+    // Bytes of the whole decoded buffer, which the shuffle divides into blocks. Only used with a shuffle, like the
+    // next field and `element_nbytes`.
     u64 decoded_nbytes;
-    // Bytes that are shuffled together; the last block may be shorter.
+    // Bytes shuffled together; the last block may be shorter.
     u64 block_nbytes;
     u32 rank;
     // Bytes of the shuffle's element, which may differ from the kernel's.
     u32 element_nbytes;
     u32 shuffle;
-    // Reverses the bytes of words of 2, 4 or 8 bytes, at most as many as the kernel's element has; 0 for none. The fill
-    // value stays as it is.
+    // Reverses the bytes of words of 2, 4 or 8 bytes, at most the kernel's element; 0 for no reversal. The fill
+    // value is not reversed.
     u32 word_nbytes;
-    // The first bytes, as many as the kernel's element has.
+    // The first bytes, one element of the kernel.
     u8 fill[16];
 };
 static_assert(sizeof(Piece) == 272, "the Rust mirror has this size");
@@ -57,7 +55,7 @@ FIELD_AT(Piece, decoded_nbytes, 224);
 FIELD_AT(Piece, rank, 240);
 FIELD_AT(Piece, fill, 256);
 
-// The types that kernels compute with.
+// Types that kernels can compute with.
 enum Type : u32 {
     TYPE_BOOL = 0,
     TYPE_I8 = 1,
@@ -76,7 +74,7 @@ enum Type : u32 {
     TYPE_C128 = 14,
 };
 
-// Elements of one type that become another.
+// Elements to convert to another type.
 struct Cast {
     u64 source;
     u64 destination;
@@ -95,11 +93,11 @@ FIELD_AT(Cast, source_stride, 88);
 FIELD_AT(Cast, destination_stride, 152);
 FIELD_AT(Cast, rank, 216);
 
-// Elements that are compared, pair by pair. `nonzero` looks at the left ones alone.
+// Elements to compare, pair by pair. `nonzero` only uses the left ones.
 struct Compare {
     u64 left;
     u64 right;
-    // Bytes that are 1 where a pair is equal: for `equal` alone.
+    // Result bytes, 1 for equal pairs: only for `equal`.
     u64 destination;
     u64 count;
     u64 shape[MAX_RANK];
@@ -108,7 +106,7 @@ struct Compare {
     i64 destination_stride[MAX_RANK];
     u32 rank;
     u32 type;
-    // For `differs`: 1 where two values that are no numbers count as equal.
+    // Only for `differs`: 1 if two NaNs count as equal.
     u32 equal_nan;
     u32 reserved;
 };
@@ -119,19 +117,19 @@ FIELD_AT(Compare, right_stride, 160);
 FIELD_AT(Compare, destination_stride, 224);
 FIELD_AT(Compare, rank, 288);
 
-// Rows that are taken from, or put to, the positions of a list.
+// Rows to gather from, or scatter to, the positions of a list.
 struct Gather {
     u64 source;
     u64 destination;
-    // `i64` positions of rows, one after another, `index_count` of them.
+    // `i64` positions of rows, contiguous, `index_count` of them.
     u64 index;
     u64 index_count;
-    // Rows of the side that positions speak of: the source, or the destination where `scatter` is 1. A position out of
-    // range is passed over.
+    // Number of rows on the indexed side: the source, or the destination if `scatter` is 1. Positions out of range
+    // are ignored.
     u64 row_count;
     i64 source_row_stride;
     i64 destination_row_stride;
-    // Elements of one row.
+    // Elements per row.
     u64 row_elements;
     u64 shape[MAX_RANK];
     i64 source_stride[MAX_RANK];
@@ -147,24 +145,24 @@ FIELD_AT(Gather, source_stride, 128);
 FIELD_AT(Gather, destination_stride, 192);
 FIELD_AT(Gather, rank, 256);
 
-// Which checksum guards a frame.
+// Kind of a frame's checksum.
 enum ChecksumKind : u32 {
-    // Its low 32 bits.
+    // Low 32 bits only.
     CHECKSUM_XXH64 = 0,
     CHECKSUM_CRC32 = 1,
     CHECKSUM_ADLER32 = 2,
 };
 
-// What the status of a frame becomes whose checksum is another.
+// Status of a frame with a wrong checksum.
 enum { CHECKSUM_MISMATCH = 4 };
 
-// A decompressed frame, and the checksum that it should have.
+// A decompressed frame and its expected checksum.
 struct Guarded {
     u64 source;
     u64 nbytes;
-    // Where its status is, a `u32`.
+    // Address of its status, a `u32`.
     u64 status;
-    // What threads have found so far; zeros at first.
+    // Intermediate results of the threads; initially zero.
     u64 state[4];
     u32 kind;
     u32 expected;

@@ -1,9 +1,9 @@
-// Reading shuffled bytes where they are: no pass of its own puts them in order.
+// Reads of shuffled bytes in place, without a separate unshuffle pass.
 //
-// 1. Each block is shuffled by itself. What of it makes no whole element stays as it is.
+// 1. Each block is shuffled separately. A trailing partial element of a block is not shuffled.
 // 2. Byte shuffle: the first bytes of all elements, then the second bytes, and so on, each a plane.
-// 3. Bit shuffle: the lowest bits of all first bytes, then the next bits, and so on, eight elements a byte. A block
-//    whose number of elements is no multiple of eight stays as it is.
+// 3. Bit shuffle: the lowest bits of all first bytes, then the next bits, and so on, eight elements per byte. A
+//    block is not shuffled if its number of elements is not a multiple of eight.
 //
 // These are the rules of c-blosc 1. The shuffle filter of numcodecs is one block.
 #pragma once
@@ -11,17 +11,17 @@
 #include "element.cuh"
 #include "structs.cuh"
 
-// The block of a place in the buffer.
+// The block of an offset in the buffer.
 template <class Index>
 struct Block {
-    // Where it begins.
+    // Start of the block.
     Index start;
-    // The place in it.
+    // Offset within the block.
     Index within;
     Index nbytes;
 
     INLINE Block(const Piece& piece, u64 offset) {
-        // No larger than the buffer, so that it fits the index.
+        // At most the size of the buffer, so that it fits the index.
         const bool is_one = piece.block_nbytes >= piece.decoded_nbytes;
         const Index whole = Index(is_one ? piece.decoded_nbytes : piece.block_nbytes);
         start = Index(offset) / whole * whole;
@@ -31,13 +31,13 @@ struct Block {
     }
 };
 
-// The byte `number` of the element `index` among `count`, from the planes at `planes` (step 2).
+// Returns byte `number` of element `index` among `count`, from the planes at `planes` (step 2).
 template <class Index>
 INLINE u8 byte_of_planes(u64 planes, Index count, Index index, u32 number) {
     return *at<const u8>(planes + u64(number) * count + index);
 }
 
-// The same from planes of bits (step 3).
+// Same, from planes of bits (step 3).
 template <class Index>
 INLINE u8 byte_of_bit_planes(u64 planes, Index count, Index index, u32 number) {
     const u64 stride = count / 8;
@@ -47,7 +47,7 @@ INLINE u8 byte_of_bit_planes(u64 planes, Index count, Index index, u32 number) {
     return u8(byte);
 }
 
-// One byte of the buffer as it was before it was shuffled.
+// Returns one byte of the unshuffled buffer.
 template <class Index>
 INLINE u8 unshuffled_byte(const Piece& piece, u64 offset) {
     const Block<Index> block(piece, offset);
@@ -61,8 +61,8 @@ INLINE u8 unshuffled_byte(const Piece& piece, u64 offset) {
     return bits ? byte_of_bit_planes(planes, count, index, number) : byte_of_planes(planes, count, index, number);
 }
 
-// An element of the buffer as it was before it was shuffled. Where the shuffle's element is this one, all of its bytes
-// have one index; any other is put together byte by byte.
+// Returns an element of the unshuffled buffer. If the shuffle has the same element, all of its bytes have one
+// index; otherwise it is assembled byte by byte.
 template <class T, class Index>
 INLINE T unshuffled(const Piece& piece, u64 offset) {
     if (piece.element_nbytes == sizeof(T)) {

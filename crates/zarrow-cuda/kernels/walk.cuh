@@ -1,26 +1,26 @@
-// From the number of an element to its offsets.
+// Conversion of an element's number to its offsets.
 #pragma once
 
 #include "structs.cuh"
 
-// Fewer elements than this are counted in 32 bits: 64-bit division takes a GPU some five times as long. Tests lower
-// it, so that few elements go the other way too.
+// Fewer elements than this are counted in 32 bits: 64-bit division is about five times slower on a GPU. Tests lower
+// it, to use 64 bits with few elements.
 #ifndef WIDE_FROM
 #define WIDE_FROM (u64(1) << 31)
 #endif
 
-// The strides of one side.
+// Strides of one side.
 struct Side {
     const i64* stride;
 };
 
-// Adds to each offset where the element `number` of the shape is on that side.
+// Adds the offset of element `number` of the shape to each side's offset.
 template <class Index, int SIDES>
 INLINE void walk(u64 number, const u64* shape, u32 rank, const Side (&sides)[SIDES], u64 (&offsets)[SIDES]) {
     Index rest = Index(number);
     ROLLED for (u32 axis = rank; axis > 0; axis--) {
         Index coordinate = rest;
-        // The first axis has what is left.
+        // The first axis takes the rest.
         if (axis > 1) {
             const Index length = Index(shape[axis - 1]);
             rest /= length;

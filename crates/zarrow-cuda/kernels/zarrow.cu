@@ -1,5 +1,5 @@
-// All kernels: the one file that is compiled. Each kernel walks its elements in a grid-stride loop, so that any
-// launch is right, and none waits for another thread.
+// All kernels; only this file is compiled. Each kernel walks its elements in a grid-stride loop, so that any launch
+// size is correct, and no thread waits for another.
 #include "cast.cuh"
 #include "checksum.cuh"
 #include "compare.cuh"

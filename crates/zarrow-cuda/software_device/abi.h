@@ -1,4 +1,4 @@
-// The driver's types and codes, as far as this library exports functions that take them.
+// Types and codes of the driver that are used by this library's exported functions.
 #pragma once
 
 #include <cstddef>
@@ -124,7 +124,7 @@ enum CUmemPool_attribute : int {
     CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
 };
 
-// What a handle that is no pointer stands for.
+// Meaning of handles that are not pointers.
 constexpr uintptr_t CU_STREAM_LEGACY = 1;
 constexpr uintptr_t CU_STREAM_PER_THREAD = 2;
 constexpr unsigned CU_STREAM_NON_BLOCKING = 1;

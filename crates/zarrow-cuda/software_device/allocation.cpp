@@ -1,4 +1,4 @@
-// Memory that the driver gave.
+// Memory allocated by the driver.
 
 #include "allocation.h"
 
@@ -18,7 +18,7 @@ std::atomic<uint64_t> generation = 1;
 
 namespace {
 
-// Bytes of memory that went and is kept.
+// Bytes of freed memory to keep.
 constexpr size_t KEPT_NBYTES = size_t(64) << 20;
 
 struct Table {
@@ -45,7 +45,7 @@ std::shared_ptr<Allocation> Allocation::make(
     };
     if (!is_pinned && !fits()) context.synchronize(held);
     require(is_pinned || fits(), CUDA_ERROR_OUT_OF_MEMORY);
-    // A page of its own for pinned memory, as CUDA has it.
+    // Pinned memory is page-aligned, as in CUDA.
     const size_t alignment = is_pinned ? 4096 : ALIGNMENT;
     const size_t whole = (nbytes + alignment - 1) / alignment * alignment;
     auto* memory = static_cast<unsigned char*>(std::aligned_alloc(alignment, whole));

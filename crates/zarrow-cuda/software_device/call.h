@@ -1,11 +1,11 @@
-// The steps of every call of the driver:
+// Steps of every driver call:
 //
-// 1. In a fork, and before `cuInit`, nothing works.
-// 2. A failure that was asked for comes now.
-// 3. The call is refused to a host function that a stream runs.
+// 1. In a fork, and before `cuInit`, every call fails.
+// 2. An injected failure is returned.
+// 3. A host function run by a stream may not call the driver.
 // 4. Calls that work in a context need a current one.
-// 5. A context in which something went wrong for good gives that error for ever.
-// 6. The call's own work, which throws what it does not return.
+// 5. A broken context returns its error forever.
+// 6. The call's own work runs; it throws its error.
 #pragma once
 
 #include "context.h"
@@ -32,13 +32,13 @@ CUresult guarded(const char* name, Body body) noexcept {
     }
 }
 
-// A call that needs no context.
+// Runs a call that needs no context.
 template <class Body>
 CUresult call(const char* name, Body body) noexcept {
     return guarded(name, body);
 }
 
-// A call in the current context, which the body gets.
+// Runs a call in the current context, which is passed to the body.
 template <class Body>
 CUresult call_in_context(const char* name, Body body) noexcept {
     return guarded(name, [&] {

@@ -147,7 +147,7 @@ CUDA_API cuCtxGetCurrent(void** handle) {
     });
 }
 
-// Replaces the top of the stack. None takes it away.
+// Replaces the top of the stack. A null handle removes it.
 CUDA_API cuCtxSetCurrent(void* handle) {
     return call("cuCtxSetCurrent", [&] {
         Context* context = handle ? &Context::of(handle) : nullptr;

@@ -1,6 +1,6 @@
-// Primary contexts, one for each device: their streams and events, who holds them, and what went wrong in them.
+// Primary contexts, one per device: their streams, events, reference counts and errors.
 //
-// A context lives as long as somebody has retained it. The last release waits for its work and frees all that is in it.
+// A context lives while it is retained. The last release waits for its work and frees everything in it.
 #pragma once
 
 #include <atomic>
@@ -26,25 +26,25 @@ struct Context {
 
     explicit Context(CUdevice device) : device(device) {}
 
-    // The contexts of all devices.
+    // Returns the contexts of all devices.
     static const std::vector<Context*>& all();
-    // The context of a handle, whether or not it is held.
+    // Returns the context of a handle, whether or not it is retained.
     static Context& of(void* handle);
-    // The context on top of this thread's stack.
+    // Returns the context on top of this thread's stack.
     static Context& current();
-    // Marks the current context, if there is one, as broken.
+    // Marks the current context, if any, as broken.
     static void fail_current(CUresult code);
 
-    // A default stream: the legacy one for 0 and 1, this thread's for 2.
+    // Returns a default stream: the legacy one for 0 and 1, this thread's for 2.
     std::shared_ptr<Stream> default_stream(const Lock&, void* handle);
-    // Takes a stream away, which ends when its work is done.
+    // Removes a stream; it ends when its work is done.
     void close(const Lock&, const std::shared_ptr<Stream>& stream);
-    // Waits for all that was submitted.
+    // Waits for all submitted work.
     void synchronize(Lock& held);
-    // Somebody has waited: pools let go of what they keep beyond their threshold.
+    // Called after a wait: pools free memory beyond their threshold.
     void synchronized(const Lock&);
 
-    // Gives the error that stays, or that the context has been released.
+    // Throws the context's permanent error, or an error if it was released.
     void check() const;
     bool has_failed() const { return error != CUDA_SUCCESS; }
     void set_failed(CUresult code);

@@ -1,9 +1,10 @@
 // Copies and fills.
 //
-// 1. From pageable host memory, bytes are taken at the call, and go to the device when the stream comes to it.
-// 2. From pinned memory they are taken when the stream comes to it: who changes them before sees the change arrive.
-// 3. To pageable host memory, the call waits until they are there; to pinned memory, it does not.
-// 4. When the stream comes to it, every byte on the device has to be in an allocation that is there (`Window::of`).
+// 1. From pageable host memory, bytes are taken during the call, and arrive on the device when the stream executes
+//    the copy.
+// 2. From pinned memory they are taken when the stream executes the copy: earlier changes by the host arrive too.
+// 3. To pageable host memory, the call waits for the bytes; to pinned memory, it does not wait.
+// 4. When the stream executes the copy, every byte on the device must be in a live allocation (`Window::of`).
 
 #include <cstring>
 #include <vector>
@@ -22,14 +23,14 @@ struct Place {
     enum Kind { DEVICE, PINNED, PAGEABLE } kind;
     uint64_t address;
     size_t pitch;
-    // The context that a device address is of.
+    // Context of a device address.
     const Context* context;
 
-    // Bytes from the first of the first row to the last of the last.
+    // Returns the bytes from the start of the first row to the end of the last row.
     size_t nbytes(size_t width, size_t height) const { return (height - 1) * pitch + width; }
 };
 
-// A place on the host: pinned where the driver gave it.
+// Returns a place on the host: pinned if the driver allocated it.
 Place host(const Lock& held, const Context& context, const void* memory, size_t pitch, size_t width, size_t height) {
     const uint64_t address = uint64_t(uintptr_t(memory));
     require(address != 0 && !(address & DEVICE_TAG), CUDA_ERROR_INVALID_VALUE);
@@ -46,7 +47,7 @@ Place device(const Context& context, CUdeviceptr address, size_t pitch) {
     return {Place::DEVICE, address, pitch, &context};
 }
 
-// The memory of a place, now.
+// Returns the current memory of a place.
 unsigned char* memory(const Lock& held, const Place& place, size_t nbytes) {
     if (place.kind == Place::PAGEABLE) return reinterpret_cast<unsigned char*>(uintptr_t(place.address));
     const Window window = Window::of(held, *place.context, place.address, nbytes);
@@ -93,7 +94,7 @@ void copy(Lock& held, Context& context, void* handle, Place to, Place from, size
     }
 }
 
-// A side of a two-dimensional copy.
+// Returns a side of a two-dimensional copy.
 Place side(
     const Lock& held, const Context& context, CUmemorytype type, const void* memory, CUdeviceptr address, size_t x,
     size_t y, size_t pitch, size_t width, size_t height) {

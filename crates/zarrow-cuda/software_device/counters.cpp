@@ -1,4 +1,4 @@
-// What was done, counted.
+// Counters of the driver's work.
 
 #include "counters.h"
 
@@ -12,7 +12,7 @@ std::atomic<uint64_t> counters[COUNTERS];
 
 using namespace software_device;
 
-// Writes all counters, ten of them.
+// Writes all ten counters.
 CUDA_API zarrow_device_counters(uint64_t* values) {
     for (int counter = 0; counter < COUNTERS; counter++) values[counter] = counters[counter];
     return CUDA_SUCCESS;

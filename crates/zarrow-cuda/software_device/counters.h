@@ -1,5 +1,5 @@
-// What was done, for tests that ask how many bytes crossed the border between host and device. Bytes and launches are
-// counted when they are asked for, not when the stream comes to them.
+// Counters for tests, for example of the bytes copied between host and device. Bytes and launches are counted when
+// they are submitted, not when the stream executes them.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ enum Counter {
     DEVICE_TO_HOST,
     DEVICE_TO_DEVICE,
     LAUNCHES,
-    // What is there now; `zarrow_device_reset_counters` leaves these and the next as they are.
+    // Current values; `zarrow_device_reset_counters` does not reset these and the following counters.
     LIVE_ALLOCATIONS,
     LIVE_BYTES,
     LIVE_STREAMS,

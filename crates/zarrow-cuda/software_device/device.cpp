@@ -20,7 +20,7 @@ uint64_t device_memory() {
 
 void check_device(CUdevice device) { require(device >= 0 && device < device_count(), CUDA_ERROR_INVALID_DEVICE); }
 
-// Few processors, so that launches which fill them are small.
+// Few processors, so that small launches fill them.
 static int attribute(CUdevice_attribute attribute, CUdevice device) {
     switch (attribute) {
         case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -43,7 +43,7 @@ static int attribute(CUdevice_attribute attribute, CUdevice device) {
         case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
         case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
         case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: return 0;
-        // What the PTX is made for.
+        // Matches the target of the PTX.
         case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 7;
         case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return 0;
     }

@@ -1,15 +1,15 @@
-// Devices: how many there are, and what they say of themselves.
+// Number and properties of the devices.
 #pragma once
 
 #include "abi.h"
 
 namespace software_device {
 
-// ZARROW_SOFTWARE_DEVICES, two where it is not set.
+// ZARROW_SOFTWARE_DEVICES, by default two.
 int device_count();
-// Bytes of a device's memory: ZARROW_SOFTWARE_DEVICE_MEMORY, 4 GiB where it is not set.
+// Bytes of memory per device: ZARROW_SOFTWARE_DEVICE_MEMORY, by default 4 GiB.
 uint64_t device_memory();
-// Throws unless there is such a device.
+// Throws if there is no such device.
 void check_device(CUdevice device);
 
 }  // namespace software_device

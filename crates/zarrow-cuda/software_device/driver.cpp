@@ -1,4 +1,4 @@
-// The driver as a whole: beginning, version, forks.
+// Initialization, version and forks of the driver.
 
 #include "driver.h"
 
@@ -39,7 +39,7 @@ CUDA_API cuInit(unsigned flags) {
     return call("cuInit", [&] { require(flags == 0, CUDA_ERROR_INVALID_VALUE); });
 }
 
-// CUDA 12.4. It needs no `cuInit`.
+// CUDA 12.4. Needs no `cuInit`.
 CUDA_API cuDriverGetVersion(int* version) {
     if (!version) return CUDA_ERROR_INVALID_VALUE;
     *version = 12040;

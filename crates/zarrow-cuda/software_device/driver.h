@@ -1,15 +1,16 @@
-// What all of the driver shares: its lock, and whether it may be used at all.
+// The driver's lock and global state.
 //
-// The whole is a `libcuda.so.1` in software: devices whose memory is the host's, on which the project's own kernels run
-// as C++. It is as asynchronous as CUDA, and stricter. The environment says what it is like:
+// The driver is a `libcuda.so.1` in software: its devices use host memory, and run the project's own kernels as
+// C++. It is as asynchronous as CUDA, and stricter. The environment configures it:
 //
-//   ZARROW_SOFTWARE_DEVICES          how many devices there are; 2
-//   ZARROW_SOFTWARE_DEVICE_MEMORY    bytes of memory of each; 4 GiB
-//   ZARROW_SOFTWARE_DEVICE_SEED      which operations are late, and how much; 1, and 0 for none
-//   ZARROW_SOFTWARE_DEVICE_FAIL      which calls fail (`failure.h`)
+//   ZARROW_SOFTWARE_DEVICES          number of devices; 2
+//   ZARROW_SOFTWARE_DEVICE_MEMORY    bytes of memory per device; 4 GiB
+//   ZARROW_SOFTWARE_DEVICE_SEED      seed of random delays of operations; 1, and 0 for no delays
+//   ZARROW_SOFTWARE_DEVICE_FAIL      calls that fail (`failure.h`)
 //
-// One lock guards every table, queue and signal, and one condition tells of every change. That is slow and simple: this
-// driver is there to find faults. Nothing holds the lock while it copies bytes or runs a kernel.
+// One lock guards every table, queue and signal, and one condition variable reports every change. That is slow and
+// simple: the purpose of this driver is to find faults. The lock is not held while bytes are copied or a kernel
+// runs.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 
 namespace software_device {
 
-// What a call returns instead of its result.
+// Error code thrown by a call.
 struct Error {
     CUresult code;
 };
@@ -37,11 +38,11 @@ struct Driver {
     std::condition_variable changed;
     std::atomic<bool> is_initialized = false;
 
-    // The one driver, which is never destroyed: its threads run until the process ends.
+    // Returns the only driver. It is never destroyed: its threads run until the process ends.
     static Driver& get();
-    // Whether this process is a fork of the one that has the driver: nothing works here any more, as in CUDA.
+    // Returns whether this process is a fork of the driver's process: then every call fails, as in CUDA.
     static bool is_forked();
-    // A number of the environment.
+    // Reads a number from the environment.
     static uint64_t setting(const char* name, uint64_t otherwise);
 };
 

@@ -1,4 +1,4 @@
-// Names and descriptions of the codes that this driver gives, and of those that tests inject.
+// Names and descriptions of this driver's error codes, and of those that tests inject.
 
 #include "abi.h"
 

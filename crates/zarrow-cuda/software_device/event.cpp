@@ -27,7 +27,7 @@ CUDA_API cuEventCreate(void** handle, unsigned flags) {
     });
 }
 
-// Who waits for it already still does.
+// Pending waits for the event continue.
 CUDA_API cuEventDestroy_v2(void* handle) {
     return call("cuEventDestroy_v2", [&] {
         auto held = lock();

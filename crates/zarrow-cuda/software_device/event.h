@@ -1,4 +1,4 @@
-// Events: a place in a stream, which others wait for.
+// Events: points in a stream to wait for.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@ namespace software_device {
 
 struct Event {
     Context& context;
-    // Whether it keeps the time.
+    // Whether it records the time.
     const bool has_time;
     bool is_recorded = false;
-    // The operation of the last record. An event that was never recorded is done.
+    // Operation of the last record. An event that was never recorded counts as done.
     SignalPtr last = std::make_shared<Signal>(Signal{true, {}});
 
-    // The event of a handle.
+    // Returns the event of a handle.
     static std::shared_ptr<Event> of(const Lock&, void* handle);
 };
 

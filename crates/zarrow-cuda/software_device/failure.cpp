@@ -1,4 +1,4 @@
-// Failures on demand.
+// Injected failures.
 
 #include "failure.h"
 
@@ -58,7 +58,7 @@ void inject(const char* function) {
         if (auto numbers = failures.planned.find(function); numbers != failures.planned.end()) {
             if (auto found = numbers->second.find(number); found != numbers->second.end()) code = found->second;
         }
-        // Faults of the device stay with the context.
+        // Device faults permanently break the context.
         if (code >= 700 && code < 800) Context::fail_current(code);
     }
     require(code == CUDA_SUCCESS, code);

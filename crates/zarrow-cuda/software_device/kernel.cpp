@@ -1,4 +1,4 @@
-// The kernels, compiled as C++ from the very files that NVRTC compiles.
+// The kernels, compiled as C++ from the same files that NVRTC compiles.
 
 #include "kernel.h"
 
@@ -16,7 +16,7 @@ thread_local KernelThread kernel_thread;
 
 void* reach(uint64_t address, size_t nbytes, size_t alignment) {
     require(address % alignment == 0, CUDA_ERROR_MISALIGNED_ADDRESS);
-    // A kernel has few buffers: looked up once, they stay until an allocation comes or goes.
+    // A kernel has few buffers: their lookups stay valid until an allocation or a free.
     static thread_local Window windows[4];
     static thread_local const Context* context = nullptr;
     static thread_local unsigned next = 0;

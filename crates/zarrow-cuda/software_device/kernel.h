@@ -1,4 +1,4 @@
-// Kernels that are compiled in, and how a thread of one reaches memory.
+// The compiled-in kernels, and memory accesses of their threads.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace software_device {
 
 struct Context;
 
-// The thread of a grid that runs now on this thread of the host.
+// Thread of a grid that this host thread currently runs.
 struct KernelThread {
     const Context* context;
     unsigned block[3];
@@ -21,17 +21,17 @@ struct KernelThread {
 };
 extern thread_local KernelThread kernel_thread;
 
-// Where an access of a kernel goes. It throws CUDA_ERROR_ILLEGAL_ADDRESS and CUDA_ERROR_MISALIGNED_ADDRESS.
+// Returns the memory of a kernel's access. Throws CUDA_ERROR_ILLEGAL_ADDRESS and CUDA_ERROR_MISALIGNED_ADDRESS.
 void* reach(uint64_t address, size_t nbytes, size_t alignment);
 
 struct Kernel {
     std::string name;
     // Bytes of each parameter.
     std::vector<size_t> parameter_nbytes;
-    // Takes the parameters now, and gives what one thread does.
+    // Reads the parameters, and returns the work of one thread.
     std::function<std::function<void()>(void** parameters)> bind;
 
-    // The kernel of a name, or null.
+    // Returns the kernel with this name, or null.
     static const Kernel* find(const std::string& name);
 };
 

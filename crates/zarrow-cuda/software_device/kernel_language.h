@@ -1,7 +1,7 @@
-// What CUDA and C++ say differently, for C++: `kernels/language.cuh` on the software device.
+// C++ counterpart of `kernels/language.cuh`, for the software device.
 //
-// A kernel is a function that is called for each thread of the grid in turn. That is enough, since no kernel waits for
-// another thread. Each access is checked, against what is allocated and against its alignment.
+// A kernel is a function called for each thread of the grid in turn. That suffices, since no kernel waits for
+// another thread. Each access is checked for its allocation and alignment.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Launches: a kernel for each thread of a grid.
+// Launches: run a kernel for each thread of a grid.
 
 #include "call.h"
 #include "counters.h"
@@ -60,8 +60,8 @@ CUDA_API cuLaunchKernel(
     });
 }
 
-// A kernel of another library, such as the software nvCOMP: `run` when the stream comes to it, then `drop`. What `run` answers
-// is what becomes of the context.
+// Launches a kernel of another library, such as the software nvCOMP: calls `run` when the stream executes it, then
+// `drop`. The result of `run` becomes the state of the context.
 CUDA_API zarrow_device_launch(void* stream, CUresult (*run)(void*), void (*drop)(void*), void* data) {
     const std::shared_ptr<void> held_data(data, drop);
     return call_in_context("zarrow_device_launch", [&](Context& context) {
@@ -74,7 +74,7 @@ CUDA_API zarrow_device_launch(void* stream, CUresult (*run)(void*), void (*drop)
     });
 }
 
-// Where memory that such a kernel uses stands on the host.
+// Returns the host memory that such a kernel accesses.
 CUDA_API zarrow_device_reach(uint64_t address, size_t nbytes, size_t alignment, void** memory) {
     try {
         *memory = reach(address, nbytes, alignment);

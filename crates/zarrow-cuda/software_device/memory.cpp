@@ -1,4 +1,4 @@
-// Allocating and freeing, at once and in streams, and what a pointer is.
+// Allocation and freeing, immediate and in streams, and attributes of pointers.
 
 #include <cstring>
 
@@ -13,20 +13,20 @@ namespace software_device {
 namespace {
 
 // 1. The address is known at once.
-// 2. The memory is there when the stream comes to this operation.
+// 2. The memory exists when the stream executes this operation.
 void allocate_in_stream(CUdeviceptr* address, size_t nbytes, Pool& pool, void* handle, Context& context) {
     auto held = lock();
     const auto stream = Stream::of(held, context, handle);
     const auto allocation = Allocation::make(held, context, nbytes, &pool, false);
     Stream::submit(held, stream, [allocation] {
         auto held = lock();
-        // It may have been freed at once meanwhile, by `cuMemFree`.
+        // It may have been freed by `cuMemFree` by now.
         if (Allocation::find(held, allocation->address) == allocation) allocation->arrive();
     });
     *address = allocation->address;
 }
 
-// What attributes say of an address. False where there is nothing to say.
+// Writes an attribute of an address. Returns false if the address lacks it.
 bool write_attribute(CUpointer_attribute attribute, const Allocation& allocation, void* value) {
     const auto write = [&](auto number) {
         std::memcpy(value, &number, sizeof(number));
@@ -72,7 +72,7 @@ CUDA_API cuMemAlloc_v2(CUdeviceptr* address, size_t nbytes) {
     });
 }
 
-// Waits for the context's work, but not where the memory came in a stream: then the caller has to.
+// Waits for the context's work, except for memory allocated in a stream: then the caller must wait.
 CUDA_API cuMemFree_v2(CUdeviceptr address) {
     return call_in_context("cuMemFree_v2", [&](Context& context) {
         if (address == 0) return;
@@ -115,7 +115,7 @@ CUDA_API cuMemFreeAsync(CUdeviceptr address, void* handle) {
         allocation->is_leaving = true;
         Stream::submit(held, stream, [allocation] {
             auto held = lock();
-            // Before the stream in which it comes has made it, it cannot go.
+            // It cannot be freed before its stream has allocated it.
             require(allocation->is_there, CUDA_ERROR_ILLEGAL_ADDRESS);
             Allocation::free(held, allocation);
         });
@@ -133,7 +133,7 @@ CUDA_API cuMemHostAlloc(void** memory, size_t nbytes, unsigned flags) {
     });
 }
 
-// At once: a copy that has not been done yet finds nothing.
+// Immediate: a pending copy loses its memory.
 CUDA_API cuMemFreeHost(void* memory) {
     return call_in_context("cuMemFreeHost", [&](Context&) {
         auto held = lock();
@@ -153,7 +153,7 @@ CUDA_API cuMemGetInfo_v2(size_t* free, size_t* total) {
     });
 }
 
-// An error for an address that the driver did not give.
+// Fails for an address not allocated by the driver.
 CUDA_API cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
     return call("cuPointerGetAttribute", [&] {
         require(value, CUDA_ERROR_INVALID_VALUE);
@@ -164,7 +164,7 @@ CUDA_API cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
     });
 }
 
-// Zeros for an address that the driver did not give.
+// Returns zeros for an address not allocated by the driver.
 CUDA_API cuPointerGetAttributes(
     unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address) {
     return call("cuPointerGetAttributes", [&] {

@@ -21,7 +21,7 @@ size_t nbytes_of_type(const std::string& type) {
     return size_t(std::stoul(digits)) / 8;
 }
 
-// Bytes of each parameter in PTX: `.param .u64 name` or `.param .align 8 .b8 name[272]`.
+// Returns the bytes of each parameter in PTX: `.param .u64 name` or `.param .align 8 .b8 name[272]`.
 std::vector<size_t> parameters(const std::string& text) {
     static const std::regex PARAMETER(R"(\.param\s+(?:\.align\s+\d+\s+)?\.([a-z]+\d+)\s+\w+(?:\[(\d+)\])?)");
     std::vector<size_t> sizes;
@@ -32,12 +32,12 @@ std::vector<size_t> parameters(const std::string& text) {
     return sizes;
 }
 
-// The kernels that the text names.
+// Returns the kernels named in the text.
 std::vector<Function> functions(const std::string& text, Context& context) {
     static const std::regex VERSION(R"((?:^|\n)\s*\.version\s+(\d+)\.(\d+))");
     std::smatch version;
     require(std::regex_search(text, version, VERSION), CUDA_ERROR_INVALID_PTX);
-    // CUDA 12.4 takes PTX up to 8.4.
+    // CUDA 12.4 supports PTX up to 8.4.
     const int major = std::stoi(version[1]), minor = std::stoi(version[2]);
     require(major < 8 || (major == 8 && minor <= 4), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     std::vector<Function> functions;
@@ -49,7 +49,7 @@ std::vector<Function> functions(const std::string& text, Context& context) {
         const std::string name = text.substr(first, text.find_first_of(" \t\n(", first) - first);
         const Kernel* kernel = Kernel::find(name);
         require(kernel, CUDA_ERROR_NO_BINARY_FOR_GPU);
-        // The text is of other sources than what is compiled in.
+        // Otherwise the text comes from other sources than the compiled-in kernels.
         require(parameters(text.substr(open, close - open)) == kernel->parameter_nbytes, CUDA_ERROR_INVALID_IMAGE);
         functions.push_back({kernel, &context});
     }

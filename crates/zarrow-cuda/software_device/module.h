@@ -1,4 +1,4 @@
-// Modules: PTX text that names kernels, each of which has to be compiled in, with parameters of the same sizes.
+// Modules: PTX text with names of kernels. Each must be compiled in, with parameters of the same sizes.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace software_device {
 
 struct Context;
 
-// A kernel of a module: what a function's handle points to.
+// A kernel of a module; a function handle points to it.
 struct Function {
     const Kernel* kernel;
     Context* context;
@@ -22,7 +22,7 @@ struct Module {
     std::vector<Function> functions;
 
     static Module& of(const Lock&, void* handle);
-    // The function of a handle, of a module that is still there.
+    // Returns the function of a handle, if its module still exists.
     static const Function& function(const Lock&, void* handle);
     static void remove_all(const Lock&, Context& context);
 };

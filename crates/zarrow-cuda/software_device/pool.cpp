@@ -14,7 +14,7 @@ namespace software_device {
 
 namespace {
 
-// Those that the devices have, and those that were made.
+// Default pools of the devices, and created pools.
 struct Pools {
     std::vector<Pool*> usual;
     std::vector<Pool*> made;
@@ -57,7 +57,7 @@ void Pool::remove_all(const Lock&, const Context& context) {
         if (is_own) delete pool;
         return is_own;
     });
-    // Those of the devices are as new, behind the same handles.
+    // Default pools are reset, with the same handles.
     Pool& usual = *Pools::get().usual[size_t(context.device)];
     usual.~Pool();
     new (&usual) Pool(context.device);
@@ -102,7 +102,7 @@ CUDA_API cuDeviceGetDefaultMemPool(void** handle, CUdevice device) {
 
 CUDA_API cuMemPoolCreate(void** handle, const CUmemPoolProps* properties) {
     return call("cuMemPoolCreate", [&] {
-        // Pinned memory (1) on a device (1), which no other process gets.
+        // Memory of type pinned (1) at a device location (1), without export to other processes.
         require(
             handle && properties && properties->allocType == 1 && properties->location.type == 1 &&
                 properties->handleTypes == 0,
@@ -118,9 +118,9 @@ CUDA_API cuMemPoolDestroy(void* handle) {
     return call("cuMemPoolDestroy", [&] {
         auto held = lock();
         Pool& pool = Pool::of(held, handle);
-        // The pool of a device stays.
+        // Default pools cannot be destroyed.
         require(std::erase(Pools::get().made, &pool) == 1, CUDA_ERROR_INVALID_VALUE);
-        // Where it has memory in use, it goes with the last of it.
+        // A pool with live memory is destroyed with its last free.
         pool.is_destroyed = true;
         if (pool.used == 0) delete &pool;
     });
@@ -146,7 +146,7 @@ CUDA_API cuMemPoolSetAttribute(void* handle, CUmemPool_attribute attribute, void
                 std::memcpy(&pool.reuse[attribute - 1], value, sizeof(int));
                 return;
             case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: std::memcpy(&pool.threshold, value, sizeof(number)); return;
-            // These are set to zero, and begin anew.
+            // These are reset to zero.
             case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
             case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
                 std::memcpy(&number, value, sizeof(number));

@@ -1,7 +1,7 @@
-// Pools, from which memory comes in streams.
+// Pools, for allocations in streams.
 //
-// What is freed is kept, up to the threshold, when somebody has waited; until then all of it. Only numbers are kept
-// here: every allocation has memory of its own, so that an access to memory that went is seen.
+// Freed memory is kept until a wait, and then up to the threshold. The pool only keeps numbers: every allocation
+// has separate memory, so that accesses to freed memory are detected.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ struct Pool {
     explicit Pool(CUdevice device) : device(device) {}
 
     static Pool& of(const Lock&, void* handle);
-    // The pool that every device has.
+    // Returns the default pool of a device.
     static Pool& usual(const Lock&, CUdevice device);
     static void remove_all(const Lock&, const Context& context);
     static void trim_all(const Lock&, const Context& context);
-    // Bytes that the pools of a device keep beyond those that are used.
+    // Returns the unused bytes kept by the pools of a device.
     static uint64_t kept_nbytes(const Lock&, const Context& context);
 
     void add(const Lock&, uint64_t nbytes);
-    // The pool may be gone afterwards.
+    // This may destroy the pool.
     void remove(const Lock&, uint64_t nbytes);
     void trim(const Lock&, uint64_t kept);
 };

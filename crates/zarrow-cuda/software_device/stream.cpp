@@ -19,7 +19,7 @@ Stream::Stream(Context& context, unsigned flags, bool is_legacy)
     : context(context), flags(flags), is_legacy(is_legacy) {
     static uint64_t streams = 0;
     const uint64_t seed = Driver::setting("ZARROW_SOFTWARE_DEVICE_SEED", 1);
-    // The same seed makes the n-th stream sleep in the same way.
+    // With the same seed, the n-th stream always sleeps in the same way.
     random.seed(seed == 0 ? 0 : seed + 1000003 * ++streams);
 }
 
@@ -84,7 +84,7 @@ void Stream::work() {
                 context.set_failed(error.code);
             }
         }
-        // What the operation holds is let go of before anybody hears that it is done.
+        // The operation's captures are dropped before it is reported as done.
         operation.run = nullptr;
         held.lock();
         operation.done->is_done = true;
@@ -115,7 +115,7 @@ CUDA_API cuStreamCreate(void** handle, unsigned flags) {
     });
 }
 
-// What is in the stream is still done.
+// Pending work is still done.
 CUDA_API cuStreamDestroy_v2(void* handle) {
     return call("cuStreamDestroy_v2", [&] {
         require(uintptr_t(handle) > CU_STREAM_PER_THREAD, CUDA_ERROR_INVALID_HANDLE);
@@ -135,7 +135,7 @@ CUDA_API cuStreamSynchronize(void* handle) {
     });
 }
 
-// How strict each thread is while a graph is captured; nothing is captured here.
+// Strictness of each thread during graph capture; nothing is captured here.
 CUDA_API cuThreadExchangeStreamCaptureMode(int* mode) {
     return call("cuThreadExchangeStreamCaptureMode", [&] {
         constexpr int RELAXED = 2;

@@ -1,12 +1,13 @@
-// Streams: queues of operations, each with a thread of its own, so that nothing is done before somebody waits for it.
+// Streams: queues of operations, each with a separate thread, so that nothing is done before a wait.
 //
-// 1. An operation begins when those before it in its stream are done, and those it was told to wait for.
-// 2. The legacy default stream waits for all that was submitted before to the context's blocking streams; an
-//    operation of a blocking stream waits for what was submitted before to the legacy one. Non-blocking streams wait
-//    for neither.
-// 3. Before an operation the thread may sleep, as long as a seed says (ZARROW_SOFTWARE_DEVICE_SEED; 0 for never), so
-//    that who forgot to wait sees memory as it was.
-// 4. In a context in which something went wrong, operations are passed over.
+// 1. An operation begins when the operations before it in its stream are done, and those that it was told to wait
+//    for.
+// 2. The legacy default stream waits for all work submitted earlier to the context's blocking streams; an operation
+//    of a blocking stream waits for work submitted earlier to the legacy stream. Non-blocking streams are not
+//    synchronized with it.
+// 3. Before an operation the thread may sleep, for a time derived from a seed (ZARROW_SOFTWARE_DEVICE_SEED; 0 for
+//    never), so that code with a missing wait sees old memory.
+// 4. In a broken context, operations are skipped.
 #pragma once
 
 #include <chrono>
@@ -29,7 +30,7 @@ struct Signal {
 };
 using SignalPtr = std::shared_ptr<Signal>;
 
-// Waits until all are done.
+// Waits until all signals are done.
 void wait(Lock& held, const std::vector<SignalPtr>& signals);
 
 struct Stream {
@@ -41,21 +42,21 @@ struct Stream {
 
     bool is_blocking() const { return !is_legacy && !(flags & CU_STREAM_NON_BLOCKING); }
 
-    // The stream of a handle, which has to be one of that context.
+    // Returns the stream of a handle, which must belong to that context.
     static std::shared_ptr<Stream> of(const Lock&, Context& context, void* handle);
-    // The stream of a handle, of any context; the default ones are those of the current context.
+    // Returns the stream of a handle, of any context; default streams are those of the current context.
     static std::shared_ptr<Stream> of(const Lock&, void* handle);
 
-    // Puts an operation behind the others.
+    // Appends an operation.
     static SignalPtr submit(
         const Lock&, const std::shared_ptr<Stream>& stream, std::function<void()> run,
         std::vector<SignalPtr> after = {});
 
-    // The last operation that was submitted, and what a next one would wait for (step 2).
+    // Returns the last submitted operation, and others that the next one would wait for (step 2).
     std::vector<SignalPtr> before(const Lock&) const;
 
     SignalPtr last = std::make_shared<Signal>(Signal{true, {}});
-    // No more operations come.
+    // The stream was destroyed.
     bool is_closed = false;
 
    private:

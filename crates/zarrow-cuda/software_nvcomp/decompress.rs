@@ -1,15 +1,16 @@
-//! What the software nvCOMP decompresses frames with: the libraries of the host, and a decoder of Snappy.
+//! Decompressors of the software nvCOMP: host libraries, and a decoder of Snappy.
 //!
-//! It is linked into `nvcomp.cpp`. Each function gets a frame and room, and gives the bytes that it wrote, or -1.
+//! This is linked into `nvcomp.cpp`. Each function gets a frame and an output buffer, and returns the number of
+//! bytes written, or -1.
 #![allow(
     clippy::missing_safety_doc,
-    reason = "one contract for all: `frame` and `place` have so many bytes, and do not overlap"
+    reason = "one contract for all: `frame` has `nbytes` bytes, `place` has `room`, and they do not overlap"
 )]
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
-/// Bytes written, as C has them.
+/// Converts the number of bytes written to the C result.
 fn told(written: Option<usize>) -> i64 {
     written.and_then(|nbytes| i64::try_from(nbytes).ok()).unwrap_or(-1)
 }
@@ -29,15 +30,15 @@ macro_rules! decompressors {
 }
 
 decompressors! {
-    /// A frame of zstd.
+    /// Decompresses a frame of zstd.
     zarrow_decompress_zstd = zstd;
-    /// A block of LZ4.
+    /// Decompresses a block of LZ4.
     zarrow_decompress_lz4 = lz4;
-    /// A stream of DEFLATE.
+    /// Decompresses a stream of DEFLATE.
     zarrow_decompress_deflate = deflate;
-    /// A member of gzip, whose checksum is not verified.
+    /// Decompresses a member of gzip, without verifying its checksum.
     zarrow_decompress_gzip = gzip;
-    /// A block of Snappy.
+    /// Decompresses a block of Snappy.
     zarrow_decompress_snappy = snappy;
 }
 
@@ -82,7 +83,7 @@ fn gzip(frame: &[u8], place: &mut [u8]) -> Option<usize> {
         let (length, behind) = rest.split_first_chunk::<2>()?;
         rest = behind.get(usize::from(u16::from_le_bytes(*length))..)?;
     }
-    // The name and the comment end with a zero each.
+    // The name and the comment each end with a zero.
     for flag in [8, 16] {
         if flags & flag != 0 {
             let end = rest.iter().position(|byte| *byte == 0)?;

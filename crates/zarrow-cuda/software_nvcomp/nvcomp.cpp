@@ -1,17 +1,21 @@
-// nvCOMP in software: the library's functions for batches, defined below NVIDIA's own headers and run on the software device.
+// nvCOMP in software: the library's batched functions, compiled against NVIDIA's own headers and run on the
+// software device.
 //
-// The compiler compares: a function whose name or type the headers do not declare cannot be loaded by zarrow's table, and one that
-// they declare otherwise is an error here. What zarrow writes into its table (`src/decompress/nvcomp.rs`) is asserted below.
+// The compiler checks them: zarrow's table cannot load a function whose declaration is missing from the headers,
+// and a different declaration is a compile error. Assertions below check the types in zarrow's table
+// (`src/decompress/nvcomp.rs`).
 //
-// 1. A call checks its arguments, and puts one kernel into the stream that it is given.
-// 2. When the stream comes to it, each list, frame and place has to be memory that is there, of the stream's device, and aligned as
-//    the library asks; anything else breaks the context, as on a GPU.
-// 3. The temporary memory has to be as large as the library asks for a batch of these frames. It is overwritten.
-// 4. Each frame is decompressed by the libraries that zarrow itself has, and told a status. As nvCOMP, this verifies no checksum.
+// 1. A call checks its arguments, and puts one kernel into the given stream.
+// 2. When the stream executes it, each list, frame and destination must be live memory of the stream's device, with
+//    the library's alignment; otherwise the context breaks, as on a GPU.
+// 3. The temporary memory must have the size that the library requires for a batch of these frames. It is
+//    overwritten.
+// 4. Each frame is decompressed by the same libraries as zarrow's, and gets a status. Like nvCOMP, this verifies no
+//    checksums.
 //
-// The Makefile builds it with the headers of each major version. Nothing of the headers is kept.
+// The Makefile builds it with the headers of each major version. No part of the headers is copied.
 
-// As CUDA's runtime declares it, which version 5 includes and its wheel does not carry.
+// As in the CUDA runtime's header: version 5 includes it, but its wheel lacks it.
 typedef struct CUstream_st* cudaStream_t;
 
 #include <nvcomp.h>
@@ -30,7 +34,7 @@ typedef struct CUstream_st* cudaStream_t;
 #include <memory>
 #include <type_traits>
 
-// What zarrow's table says of the types.
+// Types in zarrow's table.
 static_assert(sizeof(nvcompStatus_t) == 4 && std::is_unsigned_v<std::underlying_type_t<nvcompStatus_t>>);
 static_assert(nvcompSuccess == 0);
 static_assert(sizeof(nvcompProperties_t) == 8 && offsetof(nvcompProperties_t, version) == 0);
@@ -40,7 +44,7 @@ static_assert(offsetof(nvcompAlignmentRequirements_t, output) == 8);
 static_assert(offsetof(nvcompAlignmentRequirements_t, temp) == 16);
 static_assert(sizeof(size_t) == 8 && sizeof(void*) == 8 && sizeof(cudaStream_t) == 8);
 
-// Frames of the host: bytes written, or a negative number for a frame that is not whole (`decompress.rs`).
+// Host decompressors: return bytes written, or a negative number for a corrupt frame (`decompress.rs`).
 extern "C" {
 int64_t zarrow_decompress_zstd(const uint8_t* frame, size_t nbytes, uint8_t* place, size_t room);
 int64_t zarrow_decompress_lz4(const uint8_t* frame, size_t nbytes, uint8_t* place, size_t room);
@@ -51,7 +55,7 @@ int64_t zarrow_decompress_snappy(const uint8_t* frame, size_t nbytes, uint8_t* p
 
 namespace {
 
-// The software device, which the process has loaded (`software_device/launch.cpp`).
+// The software device, loaded by the process (`software_device/launch.cpp`).
 struct Driver {
     int (*launch)(void* stream, int (*run)(void*), void (*drop)(void*), void* data) = nullptr;
     int (*reach)(uint64_t address, size_t nbytes, size_t alignment, void** memory) = nullptr;
@@ -78,11 +82,11 @@ constexpr int CUDA_ERROR_ILLEGAL_ADDRESS = 700;
 
 struct Format {
     int64_t (*decompress)(const uint8_t*, size_t, uint8_t*, size_t);
-    // The most bytes that a frame may decompress to.
+    // Maximum decompressed bytes of a frame.
     size_t largest;
-    // What the library of NVIDIA answers, on the host alone.
+    // Result of NVIDIA's library, which only runs on the host.
     nvcompAlignmentRequirements_t alignments;
-    // Bytes of temporary memory for each byte of the batch.
+    // Bytes of temporary memory per byte of the batch.
     size_t temporary;
 
     size_t temporary_nbytes(size_t count, size_t total) const { return temporary == 0 ? 0 : total * temporary + count * 8192; }
@@ -103,7 +107,7 @@ struct Batch {
     int run() const;
 };
 
-// An address that a kernel uses; the type is that of the header.
+// Returns the memory at an address of a kernel; the type is that of the header.
 template <class Element>
 Element* reach(Element* address, size_t count, size_t alignment = alignof(Element)) {
     void* memory = nullptr;
@@ -155,7 +159,7 @@ nvcompStatus_t submit(const Batch& batch, cudaStream_t stream) {
     return code == CUDA_SUCCESS ? nvcompSuccess : nvcompErrorCudaError;
 }
 
-// Whether options are those that zarrow gives: the header's own defaults, which are zero.
+// Returns whether options are those that zarrow passes: the header's defaults, which are zero.
 template <class Options>
 bool are_defaults(const Options& options, const Options& defaults) {
     const Options zero = {};
@@ -170,7 +174,7 @@ nvcompStatus_t nvcompGetProperties(nvcompProperties_t* properties) {
     return nvcompSuccess;
 }
 
-// Version 6 gave the function of this name another parameter and another name.
+// In version 6 the function of this name has another parameter, and the old one another name.
 #if NVCOMP_VER_MAJOR >= 6
 #define TEMP_SIZE(NAME) nvcompBatched##NAME##DecompressGetTempSize
 #define TEMP_SIZE_STREAM , cudaStream_t

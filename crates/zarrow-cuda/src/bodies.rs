@@ -1,11 +1,12 @@
-//! Pinned memory that the bodies of a remote store land in, and from which the device copies them.
+//! Pinned memory for the bodies of a remote store, and their copies to the device.
 //!
-//! 1. A body is a range of a *page*, a slot of pinned memory. Many bodies share a page, since pinning takes
-//!    too long to do it for each request. A body that is larger than a page has one of its own. The threads of a store do
-//!    not wait for a page: where none is free, bodies go to ordinary memory.
-//! 2. The first wave that needs a body has all of it copied to the device, once. Other waves find it there. A body of which
-//!    the host decodes all chunks is not copied.
-//! 3. A page goes back to the ring when none of its bodies is left. Its slot waits for the copies from it, in every lane.
+//! 1. A body is a range of a *page*, a slot of pinned memory. Many bodies share a page, since pinning for each
+//!    request would be too slow. A body larger than a page has a separate one. A store's threads do not wait for a
+//!    page: if none is free, bodies go to ordinary memory.
+//! 2. The first wave that needs a body copies all of it to the device, once; other waves share the copy. A body is
+//!    not copied if the host decodes all of its chunks.
+//! 3. A page returns to the ring after its last body is dropped. Its slot waits for the copies from it, in every
+//!    lane.
 
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -20,16 +21,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use zarrow::{BodyAlloc, BodyMemory};
 use zarrow_array::fork::{Mutex, ProcessMutex};
 
-/// Bytes of a page, where bodies are not larger.
+/// Bytes of a page, unless a body is larger.
 const PAGE_NBYTES: usize = 16 << 20;
 
-/// The most bytes of pages that a read has: twice what is in flight, since a body that comes late keeps its page.
+/// Maximum bytes of pages per read: twice the bytes in flight, since a late body keeps its page.
 const MOST_NBYTES: usize = 384 << 20;
 
-/// The pages of a read.
+/// Pages of a read.
 pub(crate) struct PinnedBodies {
     device: &'static Device,
-    /// The page that is being filled, and where the next body begins there.
+    /// The page being filled, and the offset of the next body.
     current: Mutex<Option<(Arc<Page>, usize)>>,
     /// Bytes of all pages.
     nbytes: Arc<AtomicUsize>,
@@ -54,12 +55,12 @@ impl Drop for Page {
 }
 
 impl PinnedBodies {
-    /// No pages yet.
+    /// Creates an empty set of pages.
     pub(crate) fn new(device: &'static Device) -> PinnedBodies {
         PinnedBodies { device, current: Mutex::default(), nbytes: Arc::default() }
     }
 
-    /// A page with room for `nbytes` bytes, if it may be had without a wait.
+    /// Returns a page with room for `nbytes` bytes, if one is available without waiting.
     fn page(&self, nbytes: usize) -> Option<Arc<Page>> {
         let nbytes = nbytes.checked_next_multiple_of(PAGE_NBYTES)?;
         if self.nbytes.load(Ordering::Relaxed).checked_add(nbytes)? > MOST_NBYTES {
@@ -72,7 +73,7 @@ impl PinnedBodies {
         Some(Arc::new(Page { slot: ProcessMutex::new(slot), pointer, room, nbytes }))
     }
 
-    /// A page, and where on it the next `nbytes` bytes are free (step 1).
+    /// Returns a page, and the offset of the next `nbytes` free bytes on it (step 1).
     fn place(&self, nbytes: usize) -> Option<(Arc<Page>, usize)> {
         let nbytes = nbytes.checked_next_multiple_of(ALIGNMENT)?;
         if let Some((page, next)) = &mut *self.current.lock()
@@ -97,12 +98,12 @@ impl PinnedBodies {
 impl BodyAlloc for PinnedBodies {
     fn body(&self, nbytes: usize) -> Option<BodyMemory> {
         let (page, start) = self.place(nbytes)?;
-        // SAFETY: `place` has found room for the body from `start` on, within the page.
+        // SAFETY: `place` found room for the body from `start` on, within the page.
         let pointer = unsafe { page.pointer.add(start) };
         let bytes = start..start + nbytes;
         let body = Arc::new(PinnedBody { device: self.device, page, bytes, sent: ProcessMutex::default() });
-        // SAFETY: the range is given out once, the body keeps the page, and the device only reads from it, after the body
-        // has landed.
+        // SAFETY: the range is given out once, the body keeps the page, and the device only reads from it, after
+        // the body has arrived.
         Some(unsafe { BodyMemory::new(pointer, nbytes, body) })
     }
 }
@@ -115,15 +116,15 @@ pub(crate) struct PinnedBody {
     sent: ProcessMutex<Option<Sent>>,
 }
 
-/// A body on the device, from the moment on at which it was copied there.
+/// A body on the device, from the time of its copy.
 struct Sent {
     memory: Arc<DeviceMemory>,
     copied: Event,
 }
 
 impl PinnedBody {
-    /// The memory of the device that has the body: what `lane` is given later finds it there. The first lane copies it
-    /// (step 2).
+    /// Returns the device memory with the body; later work in `lane` sees it there. The first lane copies it (step
+    /// 2).
     pub(crate) fn on_device(&self, lane: Stream) -> Result<Arc<DeviceMemory>> {
         let mut sent = self.sent.lock().map_err(|_| Error::Forked)?;
         if let Some(Sent { memory, copied }) = &*sent {

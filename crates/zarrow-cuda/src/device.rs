@@ -1,7 +1,7 @@
-//! A device: its primary context, which all libraries of the process share, its streams and its pool of memory.
+//! A device: its primary context, shared by all libraries of the process, its streams and its memory pool.
 //!
-//! Work on memory of ours is given to one stream of the device, `stream`, so that it is in order without anybody waiting.
-//! The parts of a read go to others, its [lanes](crate::lanes), beside that one; events order the two.
+//! Work on our memory goes to one stream of the device, `stream`, so that it is ordered without waiting. The parts
+//! of a read go to other streams, its [lanes](crate::lanes), concurrently; events order the two.
 
 use crate::decompress::format::Format;
 use crate::driver::Driver;
@@ -20,15 +20,15 @@ use std::ptr::{null_mut, without_provenance_mut};
 use zarrow_array::fork::{Mutex, OnceCell};
 use zarrow_dlpack::{DLDevice, DLDeviceType};
 
-/// The most devices of one machine that are counted.
+/// Maximum number of devices of one machine.
 const MAX_DEVICES: usize = 64;
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`: what this thread does for itself does not end the capture of a graph in another thread.
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: calls of this thread do not end a graph capture in another thread.
 const RELAXED: c_int = 2;
-/// The most lanes of a device.
+/// Maximum number of lanes of a device.
 pub(crate) const MAX_LANES: usize = 8;
-/// Bytes of a device for each of its lanes: a part of a compressed read takes some 300 MiB (zstd's temporary memory).
+/// Device memory per lane: a part of a compressed read takes about 300 MiB (zstd's temporary memory).
 const NBYTES_OF_LANE: usize = 4 << 30;
-/// `CU_STREAM_NON_BLOCKING`: the legacy default stream does not order ours.
+/// `CU_STREAM_NON_BLOCKING`: not synchronized with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: (c_int, c_int) = (75, 76);
@@ -39,16 +39,16 @@ const REUSE_AFTER_WAITING: c_int = 3;
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD` and `CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`.
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED: c_int = 5;
-/// What the pool keeps of memory that was freed, unless it is set.
+/// Default limit of freed memory that the pool keeps.
 const KEPT_NBYTES: u64 = 1 << 30;
 
-/// Held by who opens a device, or loads its kernels.
+/// Held while a device is opened, or its kernels are loaded.
 static OPENING: Mutex<()> = Mutex::new(());
 
-/// The devices that this process has used.
+/// Devices used by this process.
 static DEVICES: [OnceCell<Device>; MAX_DEVICES] = [const { OnceCell::new() }; MAX_DEVICES];
 
-/// A CUDA device of this process, which lives as long as the process.
+/// A CUDA device of this process; it lives as long as the process.
 ///
 /// ```
 /// match zarrow_cuda::Device::get(0) {
@@ -69,19 +69,19 @@ pub struct Device {
     kernels: OnceCell<Kernels>,
     pub(crate) idle: Idle,
     pub(crate) unused: Mutex<Vec<Unused>>,
-    /// What the pool keeps, unless a read is under way; and how many are.
+    /// Memory that the pool keeps between reads, and the number of reads in progress.
     kept_nbytes: Mutex<(u64, usize)>,
     pub(crate) measured: Measured,
 }
 
-// SAFETY: contexts, streams and pools of the driver may be used by any thread.
+// SAFETY: any thread may use contexts, streams and pools of the driver.
 unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
 
 impl Device {
-    /// How many devices this machine has. Those in use are asked whether their contexts are alive: a kernel of another
-    /// library may have ended one.
+    /// Returns the number of devices of this machine. Checks that the contexts of used devices are alive: a kernel
+    /// of another library may have broken one.
     ///
     /// # Errors
     /// [`Error::Unavailable`], with the reason; [`Error::Forked`]; [`Error::ContextLost`].
@@ -95,10 +95,11 @@ impl Device {
         driver.count()
     }
 
-    /// Device `ordinal`, whose primary context is made or shared at the first call.
+    /// Returns device `ordinal`. The first call creates its primary context, or shares the existing one.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Forked`], [`Error::ContextLost`], [`Error::NoDevice`], and what the driver answers.
+    /// [`Error::Unavailable`], [`Error::Forked`], [`Error::ContextLost`], [`Error::NoDevice`], and errors of the
+    /// driver.
     pub fn get(ordinal: usize) -> Result<&'static Device> {
         let driver = Driver::get()?;
         let count = driver.count()?;
@@ -106,7 +107,7 @@ impl Device {
             Some(cell) if ordinal < count => match cell.get() {
                 Some(device) => Ok(device),
                 None => {
-                    // One at a time: what another has opened would be lost.
+                    // One at a time: a second open would leak its resources.
                     let _opening = OPENING.lock();
                     match cell.get() {
                         Some(device) => Ok(device),
@@ -123,7 +124,8 @@ impl Device {
         let mut name = [0; 256];
         let (mut major, mut minor, mut pools) = (0, 0, 0);
         let mut context = null_mut();
-        // SAFETY: each value is written to a place that lives through the call; the name has the length that is told.
+        // SAFETY: each value is written to a place that lives through the call; the name has the length that is
+        // passed.
         unsafe {
             driver.device(&raw mut number, c_int::try_from(ordinal).unwrap_or(c_int::MAX))?;
             driver.device_name(name.as_mut_ptr(), 256, number)?;
@@ -138,7 +140,7 @@ impl Device {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the numbers live through the call.
         unsafe { driver.memory_info(&raw mut free, &raw mut total)? };
-        // Two at least, so that one is copied to while the other works.
+        // At least two, so that one copies while the other works.
         let count = (total / NBYTES_OF_LANE).clamp(2, MAX_LANES);
         let lanes = (0..count).map(|_| current.make_stream()).collect::<Result<_>>()?;
         let pool = if pools == 0 { None } else { Some(current.make_pool(number)?) };
@@ -160,47 +162,47 @@ impl Device {
         })
     }
 
-    /// Its number.
+    /// Returns the index of the device.
     #[must_use]
     pub fn ordinal(&self) -> usize {
         self.ordinal
     }
 
-    /// What its maker calls it.
+    /// Returns the device's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its compute capability, such as (9, 0).
+    /// Returns the compute capability, such as (9, 0).
     #[must_use]
     pub fn capability(&self) -> (i32, i32) {
         self.capability
     }
 
-    /// The stream in which all work on memory of ours is done.
+    /// Returns the stream for all work on our memory.
     #[must_use]
     pub fn stream(&self) -> Stream {
         self.stream
     }
 
-    /// The streams beside it, for the parts of reads: two at least, and [`MAX_LANES`] at most.
+    /// Returns the streams for parts of reads: at least two, at most [`MAX_LANES`].
     pub(crate) fn lanes(&self) -> &[Stream] {
         &self.lanes
     }
 
-    /// The stream in which memory is freed that other libraries have used.
+    /// Returns the stream for freeing memory that other libraries have used.
     pub(crate) fn freeing(&self) -> Stream {
         self.freeing
     }
 
-    /// How fast frames of a format are decompressed here and on the host, as far as reads have measured it.
+    /// Returns the measured decompression rates of a format, on this device and on the host.
     #[must_use]
     pub fn rates(&self, format: Format) -> Rates {
         self.measured.of(format)
     }
 
-    /// Sets them, for a machine that is known. Reads go on measuring.
+    /// Sets the rates, for a known machine. Reads continue to measure.
     pub fn set_rates(&self, format: Format, rates: Rates) {
         self.measured.set(format, rates);
     }
@@ -209,16 +211,16 @@ impl Device {
         self.pool
     }
 
-    /// It, as DLPack names it.
+    /// Returns the DLPack device.
     #[must_use]
     pub fn dlpack(&self) -> DLDevice {
         DLDevice::new(DLDeviceType::CUDA, i32::try_from(self.ordinal).unwrap_or(i32::MAX))
     }
 
-    /// Bytes that are free on the device, and all it has.
+    /// Returns the free and the total bytes of the device's memory.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn memory(&self) -> Result<(usize, usize)> {
         let current = self.enter()?;
         let (mut free, mut total) = (0, 0);
@@ -227,10 +229,10 @@ impl Device {
         Ok((free, total))
     }
 
-    /// Bytes that the pool holds, in use or kept for later.
+    /// Returns the bytes held by the pool, in use or kept for reuse.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn reserved_nbytes(&self) -> Result<u64> {
         let Some(pool) = self.pool else { return Ok(0) };
         let (current, mut nbytes) = (self.enter()?, 0u64);
@@ -239,8 +241,8 @@ impl Device {
         Ok(nbytes)
     }
 
-    /// A read begins, or ends: meanwhile the pool keeps all that is freed, since a wave would else take from the driver what the
-    /// one before it gave back.
+    /// Called at the start of a read: until its end the pool keeps all freed memory, so that a wave reuses the
+    /// memory of the previous one instead of allocating from the driver.
     pub(crate) fn read_begins(&self) -> Result<()> {
         let mut kept = self.kept_nbytes.lock();
         kept.1 += 1;
@@ -250,7 +252,7 @@ impl Device {
     pub(crate) fn read_ends(&self) {
         let mut kept = self.kept_nbytes.lock();
         kept.1 -= 1;
-        // Where it fails the pool keeps more, until the next read.
+        // On failure the pool keeps more memory, until the next read.
         let _ = self.keep_now(*kept);
     }
 
@@ -259,30 +261,30 @@ impl Device {
         self.pool.map_or(Ok(()), |pool| self.enter()?.keep(pool, nbytes))
     }
 
-    /// How much freed memory the pool keeps for later; 1 GiB at first.
+    /// Sets the limit of freed memory that the pool keeps; 1 GiB by default.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn keep(&self, nbytes: u64) -> Result<()> {
         let mut kept = self.kept_nbytes.lock();
         kept.0 = nbytes;
         self.keep_now(*kept)
     }
 
-    /// Gives the memory that the pool and the pinned ring keep for later back to the driver.
+    /// Returns the cached memory of the pool and the pinned ring to the driver.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn release_memory(&'static self) -> Result<()> {
         self.idle.release(self);
         self.give_back()
     }
 
-    /// Gives the memory that the pool keeps for later back to the driver.
+    /// Returns the cached memory of the pool to the driver.
     pub(crate) fn give_back(&'static self) -> Result<()> {
         self.free_unused();
         let current = self.enter()?;
-        // SAFETY: the streams and the pool are the device's.
+        // SAFETY: the streams and the pool belong to the device.
         unsafe {
             for stream in [self.stream, self.freeing].iter().chain(&self.lanes) {
                 current.driver.stream_synchronize(stream.handle())?;
@@ -291,56 +293,56 @@ impl Device {
         }
     }
 
-    /// Waits until all work on memory of ours is done.
+    /// Waits until all work on our memory is done.
     ///
     /// # Errors
-    /// What the driver answers: work that failed is told here.
+    /// Errors of the driver, including failures of earlier work.
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the stream is the device's.
+        // SAFETY: the stream belongs to the device.
         unsafe { self.enter()?.driver.stream_synchronize(self.stream.handle()) }
     }
 
-    /// As [`synchronize`](Device::synchronize); and waits until all memory is given back that nobody has any more, which may be waiting
-    /// for other libraries.
+    /// Like [`synchronize`](Device::synchronize), and also waits until all unused memory is freed, which may depend
+    /// on other libraries.
     ///
     /// # Errors
-    /// As [`synchronize`](Device::synchronize).
+    /// See [`synchronize`](Device::synchronize).
     pub fn settle(&'static self) -> Result<()> {
         self.synchronize()?;
         release::wait();
-        // SAFETY: the stream is the device's.
+        // SAFETY: the stream belongs to the device.
         unsafe { self.enter()?.driver.stream_synchronize(self.freeing.handle()) }
     }
 
-    /// Waits until everything is done that any library gave to the device: for memory whose user cannot be waited for otherwise.
+    /// Waits for all work of all libraries on the device: for memory with users in unknown streams.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub(crate) fn synchronize_all(&self) -> Result<()> {
         let current = self.enter()?;
-        // SAFETY: the context is the device's.
+        // SAFETY: the context belongs to the device.
         unsafe { current.driver.context_synchronize() }
     }
 
-    /// Has `later` wait for what was given to `earlier` so far. The caller does not wait.
+    /// Orders later work in `later` after all work submitted to `earlier` so far. The caller does not wait.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn order(&'static self, earlier: Stream, later: Stream) -> Result<()> {
         if earlier == later { Ok(()) } else { Event::record(self, earlier)?.hold_back(later) }
     }
 
-    /// Has our stream wait for an event of another library: what is done here from now on comes after what that library did
-    /// before it. The caller does not wait.
+    /// Orders later work in our stream after an event of another library, and thus after the work before that
+    /// event. The caller does not wait.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     ///
     /// # Safety
-    /// `event` is a `CUevent` that lives through the call.
+    /// `event` must be a `CUevent` that lives through the call.
     pub unsafe fn wait_for(&self, event: *mut c_void) -> Result<()> {
         let current = self.enter()?;
-        // SAFETY: the stream is the device's; the event by this function's contract.
+        // SAFETY: the stream belongs to the device; the event is valid by this function's contract.
         unsafe { current.driver.stream_wait_event(self.stream.handle(), event, 0) }
     }
 
@@ -348,7 +350,7 @@ impl Device {
         match self.kernels.get() {
             Some(kernels) => Ok(kernels),
             None => {
-                // One at a time, since the driver compiles them for some tens of milliseconds.
+                // One at a time, since the driver takes tens of milliseconds to compile them.
                 let _opening = OPENING.lock();
                 match self.kernels.get() {
                     Some(kernels) => Ok(kernels),
@@ -358,18 +360,18 @@ impl Device {
         }
     }
 
-    /// Makes the device's context current in this thread, as long as the guard lives.
+    /// Makes the device's context current in this thread while the guard lives.
     pub(crate) fn enter(&self) -> Result<Current> {
         Current::enter(self.driver, self.context)
     }
 }
 
-/// All devices that this process has used so far: memory that they keep for later goes back to the driver.
+/// Returns the cached memory of all devices that this process has used to the driver.
 ///
 /// # Errors
-/// What the driver answers.
+/// Errors of the driver.
 pub fn release_memory() -> Result<()> {
-    // A forked child has no device, and so no memory of one.
+    // A forked child has no device, and hence no device memory.
     let released = DEVICES.iter().filter_map(OnceCell::get).try_for_each(Device::release_memory);
     if matches!(released, Err(Error::Forked)) { Ok(()) } else { released }
 }
@@ -390,12 +392,12 @@ impl fmt::Debug for Device {
     }
 }
 
-/// A thread whose current context is that of a device. It finds its own contexts again afterwards.
+/// RAII guard: the device's context is current in this thread. Dropping it restores the thread's previous context.
 pub(crate) struct Current {
     pub(crate) driver: &'static Driver,
-    /// How strict this thread was before.
+    /// Previous capture mode of this thread.
     capture_mode: c_int,
-    /// The context is this thread's alone.
+    /// The current context is a property of the thread.
     _thread: PhantomData<*mut ()>,
 }
 
@@ -428,10 +430,11 @@ impl Current {
             reserved: [0; 56],
         };
         let mut pool = null_mut();
-        // SAFETY: the properties are those of a pool on this device, and live through the call as the handle does.
+        // SAFETY: the properties describe a pool on this device, and live through the call, as does the handle.
         unsafe { self.driver.pool_create(&raw mut pool, &raw const properties)? };
         self.keep(pool, KEPT_NBYTES)?;
-        // A lane that takes memory which another has freed would wait for that one: it takes other memory.
+        // Otherwise a lane that reuses memory freed by another would wait for that lane; with this, it gets other
+        // memory.
         let mut no: c_int = 0;
         // SAFETY: the attribute is a number of 32 bits, which lives through the call.
         unsafe { self.driver.pool_set_attribute(pool, REUSE_AFTER_WAITING, (&raw mut no).cast())? };
@@ -448,7 +451,7 @@ impl Current {
 impl Drop for Current {
     fn drop(&mut self) {
         let mut context = null_mut();
-        // SAFETY: the mode was this thread's, and the context was pushed by it; the guard cannot leave it.
+        // SAFETY: the mode was this thread's, and the context was pushed by it; the guard cannot leave the thread.
         let _ = unsafe {
             let _ = self.driver.exchange_capture_mode(&raw mut self.capture_mode);
             self.driver.context_pop(&raw mut context)

@@ -1,14 +1,14 @@
-//! What of an array's elements is read to a device: all of each, or a field.
+//! Part of an array's elements to read to a device: whole elements, or fields.
 
 use zarrow::{Array, ArrayField, ReadOptions, Selection, Strided};
 use zarrow_array::DataType;
 
-/// The elements that are read.
+/// The elements to read.
 #[derive(Debug, Clone, Copy)]
 pub enum Elements<'a> {
-    /// All of each element of an array.
+    /// Whole elements of an array.
     Whole(&'a Array),
-    /// One field of each, or several.
+    /// One or several fields of each element.
     Field(&'a ArrayField),
 }
 
@@ -25,7 +25,7 @@ impl<'a> From<&'a ArrayField> for Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The array.
+    /// Returns the array.
     #[must_use]
     pub fn array(self) -> &'a Array {
         match self {
@@ -34,7 +34,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Their type.
+    /// Returns the element type.
     #[must_use]
     pub fn data_type(self) -> &'a DataType {
         match self {
@@ -43,10 +43,10 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// As [`Array::read_strided`].
+    /// See [`Array::read_strided`].
     ///
     /// # Safety
-    /// As [`Array::read_strided`].
+    /// See [`Array::read_strided`].
     pub(crate) unsafe fn read_strided(
         self,
         selection: &Selection,

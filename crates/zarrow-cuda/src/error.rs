@@ -1,51 +1,51 @@
-//! What can go wrong with a device.
+//! Errors of devices.
 
 use std::ffi::c_int;
 
-/// An error of a CUDA device, or of what was read to it.
+/// An error of a CUDA device, or of a read to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A library cannot be used: the driver, or who decompresses on the device.
+    /// A library is not usable: the driver, or the decompressor.
     #[error("{what} is not available: {reason}")]
     Unavailable {
-        /// Which.
+        /// The library.
         what: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// There is no such device.
+    /// The device does not exist.
     #[error("there is no device cuda:{ordinal}: this machine has {count}")]
     NoDevice {
-        /// The number of the device that was asked for.
+        /// Index of the requested device.
         ordinal: usize,
-        /// How many there are.
+        /// Number of devices.
         count: usize,
     },
     /// A function of the driver failed.
     #[error("{function} failed with {name} ({code}): {text}")]
     Driver {
-        /// Which function.
+        /// Name of the function.
         function: &'static str,
-        /// The driver's number for the error.
+        /// Error number.
         code: c_int,
-        /// Its name for it.
+        /// Error name.
         name: String,
-        /// Its words for it.
+        /// Description of the error.
         text: String,
     },
-    /// A kernel or a copy failed so that the driver answers every later call with the same error.
-    #[error("the CUDA context of this process is lost: start a new process. What failed first: {reason}")]
+    /// A kernel or a copy failed so that the driver returns the same error from every later call.
+    #[error("the CUDA context of this process is lost: start a new process (first failure: {reason})")]
     ContextLost {
-        /// The driver's first such answer.
+        /// First such error of the driver.
         reason: String,
     },
-    /// The device, or the host's pinned memory, has no room.
+    /// The device, or the host's pinned memory, is full.
     #[error("cannot allocate {nbytes} bytes of {place}")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         nbytes: usize,
-        /// Where.
+        /// The memory.
         place: String,
     },
     /// This process was forked from one that used CUDA.
@@ -53,23 +53,23 @@ pub enum Error {
         "CUDA cannot be used in a process that was forked after CUDA was used: start workers with \"spawn\" or \"forkserver\""
     )]
     Forked,
-    /// The operation has no meaning for these elements, or for this memory.
+    /// The operation is not supported for these elements or this memory.
     #[error("{0}")]
     Unsupported(String),
-    /// Elements of another type than is expected, where nothing is cast.
-    #[error("expected {what} with elements of {expected}, got {found}: nothing is cast here")]
+    /// Elements of an unexpected type, where no cast is made.
+    #[error("expected {what} with elements of type {expected}, got {found}: cast it first")]
     OtherType {
-        /// What has them.
+        /// The tensor.
         what: &'static str,
-        /// The type that they should have.
+        /// Expected element type.
         expected: String,
-        /// Theirs.
+        /// Element type found.
         found: String,
     },
-    /// A stream that the driver does not know on this device.
-    #[error("invalid stream {number:#x}: it is not there any more, or it is of another device than {device}")]
+    /// A stream that is invalid on this device.
+    #[error("invalid stream {number:#x}: it was destroyed, or belongs to another device than {device}")]
     InvalidStream {
-        /// Its handle.
+        /// Handle of the stream.
         number: usize,
         /// The device.
         device: String,
@@ -77,15 +77,15 @@ pub enum Error {
     /// Two tensors are on different devices.
     #[error("expected a tensor on {expected}, got one on {found}")]
     OtherDevice {
-        /// Where it should be.
+        /// Expected device.
         expected: String,
-        /// Where it is.
+        /// Device found.
         found: String,
     },
-    /// The memory may not be written to.
+    /// The memory must not be written to.
     #[error("the memory is read-only")]
     ReadOnly,
-    /// Shapes, strides or types that do not fit.
+    /// Unsuitable shape, strides or type.
     #[error(transparent)]
     Array(#[from] zarrow_array::Error),
     /// The array could not be read or written.
@@ -94,7 +94,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether memory was missing, on the device or on the host.
+    /// Returns whether device or host memory was exhausted.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         match self {
@@ -105,5 +105,5 @@ impl Error {
     }
 }
 
-/// What the functions of this crate return.
+/// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! Handing a tensor of a device to another library by DLPack. Nothing is copied.
+//! Export of device tensors by DLPack, without a copy.
 //!
 //! Source: the DLPack 1.3 header, and the array API's `__dlpack__`.
 
@@ -11,28 +11,28 @@ use zarrow_dlpack::{
     READ_ONLY,
 };
 
-/// The tensor in a versioned struct (DLPack 1.x), which says where it is read-only.
+/// Exports the tensor in a versioned struct (DLPack 1.x), which can mark memory as read-only.
 ///
-/// It says nothing of streams: [`DeviceTensor::lend_to`] orders what the consumer does.
+/// It has no stream: [`DeviceTensor::lend_to`] orders the consumer's work.
 ///
 /// # Errors
-/// [`Error::Array`] for a type that DLPack lacks, and for more axes than it has.
+/// [`Error::Array`] for a type that DLPack lacks, and for too many axes.
 pub fn versioned(tensor: &DeviceTensor) -> Result<Owned<DLManagedTensorVersioned>> {
     export(tensor, if tensor.is_read_only() { READ_ONLY } else { 0 })
 }
 
-/// As [`versioned`], for a tensor that was copied for this very export: the consumer is its only holder.
+/// Exports a tensor copied for this export alone, as in [`versioned`]: the consumer is its only holder.
 ///
 /// # Errors
-/// As [`versioned`].
+/// See [`versioned`].
 pub fn versioned_copy(tensor: &DeviceTensor) -> Result<Owned<DLManagedTensorVersioned>> {
     export(tensor, IS_COPIED)
 }
 
-/// The tensor in a struct of DLPack 0.x.
+/// Exports the tensor in a struct of DLPack 0.x.
 ///
 /// # Errors
-/// As [`versioned`]; [`Error::ReadOnly`], since the struct cannot say it.
+/// See [`versioned`]; [`Error::ReadOnly`] for read-only memory, since the struct has no flag for it.
 pub fn legacy(tensor: &DeviceTensor) -> Result<Owned<DLManagedTensor>> {
     if tensor.is_read_only() { Err(Error::ReadOnly) } else { export(tensor, 0) }
 }
@@ -41,7 +41,7 @@ fn export<M: Managed>(tensor: &DeviceTensor, flags: u64) -> Result<Owned<M>> {
     if tensor.shape().len() > MAX_NDIM {
         return Err(ArrayError::BadView(format!("a DLPack tensor has at most {MAX_NDIM} axes")).into());
     }
-    // Consumers read the strides of axes that are never stepped along: those of C order are what they all take.
+    // Some consumers check the strides of axes of length 1; all of them accept the strides of C order.
     let c_order = zarrow_array::shape::c_strides(tensor.shape()).unwrap_or_else(|| tensor.strides().to_vec());
     let is_empty = tensor.shape().contains(&0);
     let strides: Vec<i64> = (tensor.strides().iter().zip(tensor.shape()).zip(c_order))
@@ -59,8 +59,8 @@ fn export<M: Managed>(tensor: &DeviceTensor, flags: u64) -> Result<Owned<M>> {
         Owner::Own(memory) => memory.clone(),
         Owner::Foreign(memory) => memory.clone(),
     };
-    // SAFETY: the layout reaches memory of the owner's only (whoever made it checked that), which the managed tensor now
-    // keeps.
+    // SAFETY: the layout only reaches memory of the owner (checked by the code that made the layout), and the
+    // managed tensor now keeps the owner.
     Ok(unsafe { Owned::new(description, owner) })
 }
 

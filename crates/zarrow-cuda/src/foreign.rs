@@ -1,7 +1,7 @@
-//! Memory of a device that another library lent us.
+//! Device memory borrowed from another library.
 //!
-//! Its owner may use it again as soon as it is given back, in a stream that we do not know. So it is given back when our
-//! stream has done everything that was given to it before, for which a [thread](crate::release) waits.
+//! Its owner may reuse it immediately after its return, in a stream that we do not know. So it is returned once our
+//! stream has done all work submitted before; a [thread](crate::release) waits for that.
 
 use crate::device::Device;
 use crate::release;
@@ -9,7 +9,7 @@ use crate::stream::Event;
 use std::fmt;
 use zarrow_array::fork::generation;
 
-/// The owner of lent memory, which is dropped when our stream no longer uses it.
+/// Owner of borrowed memory, dropped when our stream no longer uses it.
 pub struct ForeignMemory {
     device: &'static Device,
     owner: Option<Box<dyn Send + Sync>>,
@@ -17,13 +17,13 @@ pub struct ForeignMemory {
 }
 
 impl ForeignMemory {
-    /// Memory of `device` that stays as long as `owner`.
+    /// Borrows memory of `device` that lives as long as `owner`.
     #[must_use]
     pub fn new(device: &'static Device, owner: Box<dyn Send + Sync>) -> ForeignMemory {
         ForeignMemory { device, owner: Some(owner), generation: generation() }
     }
 
-    /// Where it is.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &'static Device {
         self.device
@@ -34,7 +34,7 @@ impl Drop for ForeignMemory {
     fn drop(&mut self) {
         let owner = self.owner.take();
         if self.generation != generation() {
-            // The parent gives it back; a child has no device to free it on.
+            // The parent returns it; a child has no device to free it on.
             std::mem::forget(owner);
             return;
         }
@@ -43,7 +43,7 @@ impl Drop for ForeignMemory {
             let waited = Event::record(device, device.stream()).and_then(|event| event.wait());
             match waited.or_else(|_| device.synchronize_all()) {
                 Ok(()) => drop(owner),
-                // Nobody can say that the memory is no longer used.
+                // The memory may still be in use.
                 Err(_) => std::mem::forget(owner),
             }
         });

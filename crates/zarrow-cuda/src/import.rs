@@ -1,7 +1,7 @@
-//! Taking a tensor of a device from another library: the same address, the same strides. Nothing is copied.
+//! Import of device tensors from other libraries: same address, same strides, without a copy.
 //!
-//! Sources: the DLPack 1.3 header; `__cuda_array_interface__`, version 3 (Numba's documentation); Arrow C device data
-//! interface.
+//! Sources: the DLPack 1.3 header; `__cuda_array_interface__`, version 3 (Numba's documentation); Arrow C device
+//! data interface.
 
 use crate::device::Device;
 use crate::driver::Driver;
@@ -15,21 +15,22 @@ use zarrow_dlpack::{DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVers
 /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
 const DEVICE_ORDINAL: c_int = 9;
 
-/// The tensor of a versioned struct, read-only where it says so.
+/// Imports a versioned struct, read-only if it is flagged so.
 ///
-/// The producer was given [`Device::stream`] of its device, and has ordered its work before it.
+/// The producer must have received [`Device::stream`] of its device, and have ordered its work before that
+/// stream's.
 ///
 /// # Errors
-/// [`Error::Array`] for memory that is of no CUDA device, and for a type that has no name here.
+/// [`Error::Array`] for memory not on a CUDA device, and for an unsupported type.
 pub fn versioned(foreign: Foreign<DLManagedTensorVersioned>) -> Result<DeviceTensor> {
     let read_only = foreign.is_read_only();
     tensor(foreign, read_only)
 }
 
-/// The tensor of a struct of DLPack 0.x, which is taken as writable: what PyTorch, CuPy and Numba lend is.
+/// Imports a struct of DLPack 0.x as writable: PyTorch, CuPy and Numba only export writable memory.
 ///
 /// # Errors
-/// As [`versioned`].
+/// See [`versioned`].
 pub fn legacy(foreign: Foreign<DLManagedTensor>) -> Result<DeviceTensor> {
     tensor(foreign, false)
 }
@@ -41,21 +42,22 @@ fn tensor<M: Managed>(foreign: Foreign<M>, read_only: bool) -> Result<DeviceTens
     let number = Number::from_dlpack(dtype).filter(|_| !dtype.is_sub_byte()).ok_or_else(unknown)?;
     let layout = StridedLayout::new(foreign.shape().into(), foreign.strides().into());
     let address = foreign.data().addr() as u64;
-    // A producer that names another device would end the context at the first access.
+    // If the producer names the wrong device, the first access would break the context.
     if !foreign.shape().contains(&0) && device_of(address)?.ordinal() != device.ordinal() {
-        let text = format!("the memory of the DLPack tensor is not on {device}, as it says");
+        let text = format!("the memory of the DLPack tensor is not on {device}, its declared device");
         return Err(ArrayError::BadView(text).into());
     }
     let memory = ForeignMemory::new(device, Box::new(foreign));
-    // SAFETY: the producer promised that the elements stay until its deleter runs, which is when the memory is dropped;
-    // `Foreign` checked the arithmetic of shape and strides. The caller has had the producer order its work.
+    // SAFETY: the producer promised that the elements stay until its deleter runs, which happens when the memory is
+    // dropped; `Foreign` checked the arithmetic of shape and strides. The caller has had the producer order its
+    // work.
     unsafe { DeviceTensor::from_foreign(memory, address, layout, number.into(), read_only) }
 }
 
-/// The device of DLPack's number.
+/// Returns the device for a DLPack device.
 ///
 /// # Errors
-/// [`Error::Array`] where it is no CUDA device; as [`Device::get`].
+/// [`Error::Array`] if it is not a CUDA device; see also [`Device::get`].
 pub fn device(device: DLDevice) -> Result<&'static Device> {
     match (device.device_type, usize::try_from(device.device_id)) {
         (DLDeviceType::CUDA | DLDeviceType::CUDA_MANAGED, Ok(ordinal)) => Device::get(ordinal),
@@ -63,36 +65,36 @@ pub fn device(device: DLDevice) -> Result<&'static Device> {
     }
 }
 
-/// Memory as `__cuda_array_interface__` describes it: an address, a shape, and strides in bytes, `None` for C order. Arrow's
-/// arrays on a device are described so, too.
+/// Memory as described by `__cuda_array_interface__`: an address, a shape, and strides in bytes, `None` for C
+/// order. Also used for Arrow's device arrays.
 #[derive(Debug, Clone)]
 pub struct Interface {
-    /// What the description is of, for errors to name.
+    /// Name of the protocol, for errors.
     pub protocol: &'static str,
-    /// The device, where the protocol says it.
+    /// The device, if the protocol has it.
     pub device: Option<usize>,
-    /// The address of the first element.
+    /// Address of the first element.
     pub address: u64,
     /// Extents, outermost axis first.
     pub shape: Vec<i64>,
-    /// Distances of neighbours on each axis, in bytes.
+    /// Strides in bytes.
     pub strides: Option<Vec<i64>>,
-    /// The type of the elements.
+    /// Type of the elements.
     pub dtype: DataType,
-    /// Whether nobody may write to them.
+    /// Whether the memory must not be written to.
     pub read_only: bool,
 }
 
 impl Interface {
-    /// The tensor of it, on the device that has the address; `owner` keeps the memory.
+    /// Creates the tensor, on the device that owns the address; `owner` keeps the memory.
     ///
     /// # Errors
-    /// [`Error::Array`] for shapes and strides that do not hold together; what the driver answers for an address that is
-    /// none of its own.
+    /// [`Error::Array`] for inconsistent shapes and strides; errors of the driver for an address that it does not
+    /// know.
     ///
     /// # Safety
-    /// As long as `owner` lives, the elements lie in memory of a device. What was given to the device before is ordered
-    /// before its stream.
+    /// While `owner` lives, the elements must be in device memory. Earlier work on them must be ordered before the
+    /// device's stream.
     pub unsafe fn tensor(self, owner: Box<dyn Send + Sync>) -> Result<DeviceTensor> {
         let Interface { protocol, device, address, shape: extents, strides, dtype, read_only } = self;
         let item_size = dtype.item_size().unwrap_or(0);
@@ -105,7 +107,7 @@ impl Interface {
                     return Err(bad("expected one stride per axis"));
                 }
                 if strides.iter().any(|stride| stride % item_size as i64 != 0) {
-                    return Err(bad("strides are no whole number of elements"));
+                    return Err(bad("strides are not multiples of the element size"));
                 }
                 strides.iter().map(|stride| stride / item_size as i64).collect()
             }
@@ -117,7 +119,7 @@ impl Interface {
             (false, told) => {
                 let found = device_of(address)?;
                 if told.is_some_and(|told| told != found.ordinal()) {
-                    return Err(bad("the memory is not on the device that it says"));
+                    return Err(bad("the memory is not on its declared device"));
                 }
                 found
             }
@@ -129,12 +131,12 @@ impl Interface {
     }
 }
 
-/// The device whose memory has the address.
+/// Returns the device of an address.
 fn device_of(address: u64) -> Result<&'static Device> {
     let driver = Driver::get()?;
     let mut ordinal: c_int = 0;
-    // SAFETY: the attribute is a number of this size, which lives through the call; an address that is none of the
-    // driver's is an error of its.
+    // SAFETY: the attribute is a number of this size, which lives through the call; for an address that it does not
+    // know, the driver returns an error.
     unsafe { driver.pointer_attribute((&raw mut ordinal).cast(), DEVICE_ORDINAL, address)? };
     Device::get(usize::try_from(ordinal).unwrap_or(usize::MAX))
 }

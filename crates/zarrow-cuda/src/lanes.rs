@@ -1,10 +1,10 @@
-//! Streams beside a device's own, in which the parts of a read go on at once.
+//! Additional streams of a device that work on the parts of a read concurrently.
 //!
-//! 1. A part is all that is done with one slot: memory is taken, the slot is copied there, kernels bring it to its place. All
-//!    of that goes to one lane, in order; the next part goes to the next lane. So the link copies one part while the device
-//!    works on others, and several batches of frames keep a device busy that one would not.
-//! 2. A lane begins with a read when our stream has done what was given to it before: the result's memory was taken there.
-//! 3. Our stream goes on when the lanes have done their parts. Where it cannot be made to wait, the result's memory is
+//! 1. A part is all work on one slot: memory is allocated, the slot is copied to it, kernels place the elements.
+//!    All of it goes to one lane, in order; the next part goes to the next lane. So the link copies one part while
+//!    the device works on others, and several batches of frames fill a device that one would not.
+//! 2. In a read, each lane begins after all earlier work in our stream, where the result's memory was allocated.
+//! 3. Our stream continues after the lanes are done. If this order cannot be established, the result's memory is
 //!    never freed, since a lane might still write to it.
 
 use crate::device::{Device, MAX_LANES};
@@ -14,20 +14,20 @@ use crate::tensor::DeviceTensor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use zarrow_array::fork::Mutex;
 
-/// The lanes of one read, which writes to `result`.
+/// The lanes of one read into `result`.
 pub(crate) struct Lanes<'a> {
     result: &'a DeviceTensor,
-    /// Step 2.
+    /// Event of step 2.
     begin: Event,
     begun: Mutex<[bool; MAX_LANES]>,
     next: AtomicUsize,
 }
 
 impl<'a> Lanes<'a> {
-    /// Those of the device of `result`.
+    /// Creates the lanes on the device of `result`.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub(crate) fn new(result: &'a DeviceTensor) -> Result<Lanes<'a>> {
         let (device, begun, next) = (result.device(), Mutex::default(), AtomicUsize::new(0));
         let begin = Event::record(device, device.stream())?;
@@ -36,15 +36,15 @@ impl<'a> Lanes<'a> {
         Ok(lanes)
     }
 
-    /// The device.
+    /// Returns the device.
     pub(crate) fn device(&self) -> &'static Device {
         self.result.device()
     }
 
-    /// The lane of the next part.
+    /// Returns the lane of the next part.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub(crate) fn next(&self) -> Result<Stream> {
         let lanes = self.device().lanes();
         let number = self.next.fetch_add(1, Ordering::Relaxed) % lanes.len();
@@ -57,10 +57,10 @@ impl<'a> Lanes<'a> {
         Ok(stream)
     }
 
-    /// Step 3, when all parts were given to their lanes.
+    /// Step 3, after all parts were submitted.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub(crate) fn finish(self) -> Result<()> {
         self.close()
     }
@@ -82,7 +82,7 @@ impl<'a> Lanes<'a> {
 
 impl Drop for Lanes<'_> {
     fn drop(&mut self) {
-        // After `finish` no lane is left.
+        // After `finish` all lanes are closed already.
         let _ = self.close();
         self.device().read_ends();
     }

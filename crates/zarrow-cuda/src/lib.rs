@@ -1,10 +1,10 @@
 //! CUDA memory, streams and kernels for zarrow.
 //!
-//! - [`Device`] is a device of this process, in the primary context that all libraries share. The driver is loaded at run
-//!   time: where there is none, every call says so in an error, and nothing else of zarrow changes.
-//! - [`DeviceTensor`] is a strided tensor in a device's memory, ours or another library's. What is done with it runs as
+//! - [`Device`] is a device of this process, in the primary context that all libraries share. The driver is loaded
+//!   at run time: without a driver every call returns an error, and the rest of zarrow is not affected.
+//! - [`DeviceTensor`] is a strided tensor in device memory, ours or another library's. Its operations run as
 //!   kernels, in one stream of the device, in order.
-//! - [`export`] and [`import`] hand tensors over by DLPack.
+//! - [`export`] and [`import`] exchange tensors by DLPack.
 //! - [`read`] reads an array of [`zarrow`] to a device.
 //!
 //! ```

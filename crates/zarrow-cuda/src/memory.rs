@@ -1,13 +1,13 @@
-//! Memory of a device that is ours: taken and freed in the order of a stream.
+//! Our device memory, allocated and freed in the order of a stream.
 //!
-//! 1. Memory is taken from the device's pool in a stream, `Device::stream` for what is handed out. What uses it there comes
-//!    afterwards by itself; other streams wait for an event.
-//! 2. Whoever lends it to another library names the stream in which that library uses it.
-//! 3. When nobody has it any more, it is freed: in its stream, where nobody else has used it. Else a
-//!    [thread](crate::release) has another stream wait for those streams and frees it there, so that neither thread nor
-//!    stream of a read waits for what a consumer does.
-//! 4. A consumer may destroy its stream, or use the memory in a stream which it does not name. So only streams that are known to
-//!    last are waited for; for others the thread waits until the device has done all that it was given.
+//! 1. Memory is allocated from the device's pool in a stream: `Device::stream` for memory that is handed out. Uses
+//!    in the same stream are ordered after that; other streams wait for an event.
+//! 2. Code that exports it to another library records the stream that library uses it in.
+//! 3. After its last use it is freed: in its own stream if there are no other users. Otherwise a
+//!    [thread](crate::release) makes another stream wait for the users' streams and frees it there, so that no
+//!    thread or stream of a read waits for the work of a consumer.
+//! 4. A consumer may destroy its stream, or use the memory in an unknown stream. So only permanent streams are
+//!    waited for; for others the thread waits until the device has finished all of its work.
 
 use crate::device::{Current, Device};
 use crate::driver::functions::Address;
@@ -19,21 +19,21 @@ use smallvec::SmallVec;
 use std::fmt;
 use zarrow_array::fork::{Mutex, OnceCell, generation};
 
-/// How the driver aligns memory of a device. What is put into one such memory is aligned alike.
+/// Alignment of the driver's device memory, also used within one allocation.
 pub(crate) const ALIGNMENT: usize = 256;
 
-/// Frees memory that other libraries of the process keep for later.
+/// Frees memory cached by other libraries of the process.
 type Reclaim = Box<dyn Fn() + Send + Sync>;
 
 static RECLAIM: OnceCell<Reclaim> = OnceCell::new();
 
-/// Sets what is called, once for each allocation, where a device has no memory left, before it is tried again: other
-/// libraries keep memory for later (PyTorch, CuPy), which the driver counts as used. The first call decides.
+/// Sets a function to call, once per allocation, when a device is out of memory, before a retry: other libraries
+/// cache memory (PyTorch, CuPy), which the driver counts as used. Only the first call has an effect.
 pub fn set_reclaim(reclaim: impl Fn() + Send + Sync + 'static) {
     RECLAIM.set(Box::new(reclaim));
 }
 
-/// Bytes of a device, freed when dropped.
+/// Bytes on a device, freed on drop.
 pub struct DeviceMemory {
     device: &'static Device,
     address: Address,
@@ -43,16 +43,16 @@ pub struct DeviceMemory {
     consumers: Mutex<Consumers>,
 }
 
-/// Who has used lent memory.
+/// Other libraries that have used exported memory.
 #[derive(Debug, Default)]
 struct Consumers {
-    /// Streams that last.
+    /// Permanent streams.
     streams: SmallVec<[Stream; 2]>,
-    /// Whether there are others.
+    /// Whether there are users in other streams.
     has_others: bool,
 }
 
-/// Memory that nobody has any more, and that was lent.
+/// Exported memory after its last reference was dropped.
 #[derive(Debug)]
 pub(crate) struct Unused {
     address: Address,
@@ -61,18 +61,18 @@ pub(crate) struct Unused {
 }
 
 impl DeviceMemory {
-    /// Step 1, in the device's stream. Its bytes have no values yet. Nothing is taken for 0 bytes.
+    /// Allocates uninitialized memory in the device's stream (step 1); 0 bytes need no allocation.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], after what is kept for later was given back and it was tried again.
+    /// [`Error::OutOfMemory`], after a retry with all cached memory freed.
     pub fn new(device: &'static Device, nbytes: usize) -> Result<DeviceMemory> {
         DeviceMemory::new_in(device, nbytes, device.stream())
     }
 
-    /// Step 1, in `stream`, which is one of the device's own.
+    /// Allocates in `stream`, which must be one of the device's own (step 1).
     ///
     /// # Errors
-    /// As [`new`](DeviceMemory::new).
+    /// See [`new`](DeviceMemory::new).
     pub(crate) fn new_in(device: &'static Device, nbytes: usize, stream: Stream) -> Result<DeviceMemory> {
         let current = device.enter()?;
         let address = match take(&current, device, nbytes, stream) {
@@ -99,29 +99,29 @@ impl DeviceMemory {
         Ok(DeviceMemory { device, address, nbytes, stream, generation: generation(), consumers })
     }
 
-    /// Where it is.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &'static Device {
         self.device
     }
 
-    /// The address of the first byte, on the device; 0 where there are none.
+    /// Returns the address of the first byte on the device; 0 if there are no bytes.
     #[must_use]
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Bytes there are.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn nbytes(&self) -> usize {
         self.nbytes
     }
 
-    /// Step 2.
+    /// Records a use in `stream` (step 2).
     pub fn is_used_in(&self, stream: Stream) {
         let mut consumers = self.consumers.lock();
-        // Which stream the default one is depends on the thread, and another one frees the memory. The legacy default
-        // stream waits for those of all threads.
+        // The per-thread default stream depends on the thread, and another thread frees the memory. The legacy
+        // default stream waits for those of all threads.
         let stream = if stream == Stream::PER_THREAD { Stream::LEGACY } else { stream };
         if !stream.lasts() {
             consumers.has_others = true;
@@ -130,13 +130,13 @@ impl DeviceMemory {
         }
     }
 
-    /// The streams in which others use it that are known to last, and whether there are others.
+    /// Returns the permanent streams of other users, and whether there are users in other streams.
     pub(crate) fn consumers(&self) -> (SmallVec<[Stream; 2]>, bool) {
         let consumers = self.consumers.lock();
         (consumers.streams.clone(), consumers.has_others)
     }
 
-    /// As [`is_used_in`](DeviceMemory::is_used_in), for a consumer that names no stream.
+    /// Like [`is_used_in`](DeviceMemory::is_used_in), for an unknown stream.
     pub fn is_used_anywhere(&self) {
         self.consumers.lock().has_others = true;
     }
@@ -169,7 +169,7 @@ impl Drop for DeviceMemory {
         let consumers = std::mem::take(&mut *self.consumers.lock());
         if consumers.streams.is_empty() && !consumers.has_others {
             let Ok(current) = device.enter() else { return };
-            // SAFETY: the memory was taken by `take`, nobody has it any more, and it is freed once.
+            // SAFETY: the memory was allocated by `take`, has no other references, and is freed once.
             let _ = unsafe { free(&current, device, address, stream) };
             return;
         }
@@ -178,10 +178,10 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Frees memory that was taken by [`take`], when `stream` has done what uses it.
+/// Frees memory allocated by [`take`], after all earlier work in `stream`.
 ///
 /// # Safety
-/// Nobody has the memory any more.
+/// The memory must have no other references.
 unsafe fn free(current: &Current, device: &Device, address: Address, stream: Stream) -> Result<()> {
     // SAFETY: the caller's contract.
     unsafe {
@@ -195,7 +195,7 @@ unsafe fn free(current: &Current, device: &Device, address: Address, stream: Str
 }
 
 impl Device {
-    /// Frees the memory that was lent and that nobody has any more (steps 3 and 4).
+    /// Frees exported memory after its last reference was dropped (steps 3 and 4).
     pub(crate) fn free_unused(&'static self) {
         let unused = std::mem::take(&mut *self.unused.lock());
         let (mut ordered, mut others) = (Vec::new(), Vec::new());
@@ -206,13 +206,14 @@ impl Device {
                 && memory.consumers.streams.iter().all(wait);
             if is_ordered { ordered.push(memory) } else { others.push(memory) }
         }
-        // Where nobody can say that the memory is no longer used, it is never freed.
+        // Memory that may still be in use is never freed.
         if !others.is_empty() && self.synchronize_all().is_ok() {
             ordered.append(&mut others);
         }
         let Ok(current) = self.enter() else { return };
         for memory in ordered {
-            // SAFETY: each was taken by `take`, and is freed once; what used it comes before, in this stream or at all.
+            // SAFETY: each was allocated by `take`, and is freed once; its uses are ordered before, in this stream
+            // or by the wait.
             let _ = unsafe { free(&current, self, memory.address, self.freeing()) };
         }
     }

@@ -1,6 +1,6 @@
-//! The clocks of a read: events in the streams of a device, and the time of the host's threads.
+//! Timers of a read: events in the streams of a device, and the time of the host's threads.
 //!
-//! Nothing waits for them, and nothing fails by them: what cannot be measured is not.
+//! Nothing waits for them, and their failures are ignored.
 
 use crate::decompress::format::Format;
 use crate::device::Device;
@@ -8,7 +8,7 @@ use crate::stream::{Event, Stream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What was timed on a device.
+/// Kind of a timed operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Timing {
     /// A batch of frames.
@@ -17,7 +17,7 @@ pub(crate) enum Timing {
     Copy { nbytes: u64 },
 }
 
-/// The start of something in a stream.
+/// Start of an operation in a stream.
 pub(crate) struct Timer {
     device: &'static Device,
     stream: Stream,
@@ -29,14 +29,14 @@ impl Timer {
         Timer { device, stream, start: Event::record_time(device, stream).ok() }
     }
 
-    /// What was given to the stream since.
+    /// Stops timing after the work submitted since the start.
     pub(crate) fn stop(self, timing: Timing) -> Option<Timed> {
         let end = Event::record_time(self.device, self.stream).ok()?;
         Some(Timed { timing, start: self.start?, end })
     }
 }
 
-/// Something that was given to a stream, between two events.
+/// An operation in a stream, between two events.
 pub(crate) struct Timed {
     timing: Timing,
     start: Event,
@@ -44,15 +44,15 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    /// From when to when it ran, in seconds after `first`.
+    /// Returns its start and end, in seconds after `first`.
     fn span(&self, first: &Event) -> Option<(f64, f64)> {
         Some((self.start.seconds_since(first).ok()?, self.end.seconds_since(first).ok()?))
     }
 }
 
-/// Has the rates of `device` know how long the batches and the copies of a read took, all of which are done.
+/// Updates the rates of `device` with the batches and copies of a finished read.
 ///
-/// Lanes run beside each other: what counts is the time in which at least one of them was at such work, for all that they did.
+/// Lanes run concurrently: the rate is the total work divided by the time with at least one lane at such work.
 pub(crate) fn measure(timed: &[Timed], device: &Device) {
     let Some(first) = timed.first().map(|timed| &timed.start) else { return };
     let seconds = |wanted: &dyn Fn(&Timing) -> bool| {
@@ -83,7 +83,7 @@ pub(crate) fn measure(timed: &[Timed], device: &Device) {
     }
 }
 
-/// How much time lies in at least one of the spans.
+/// Returns the total time covered by at least one span.
 fn covered(mut spans: Vec<(f64, f64)>) -> f64 {
     spans.sort_by(|one, next| one.0.total_cmp(&next.0));
     let (mut sum, mut until) = (0.0, f64::NEG_INFINITY);
@@ -94,7 +94,7 @@ fn covered(mut spans: Vec<(f64, f64)>) -> f64 {
     sum
 }
 
-/// What the threads of the host did of a read.
+/// Work of the host's threads in a read.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     decoded_nbytes: AtomicU64,
@@ -104,7 +104,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Times how long a thread decodes so many bytes.
+    /// Times the decoding of `nbytes` bytes by a thread.
     pub(crate) fn timed<T>(&self, nbytes: usize, decode: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let outcome = decode();
@@ -114,13 +114,13 @@ impl Meter {
         outcome
     }
 
-    /// Counts a chunk of so many bytes, and as how many it is stored.
+    /// Counts a chunk with its decoded and stored sizes.
     pub(crate) fn stored(&self, nbytes: usize, stored_nbytes: usize) {
         self.nbytes.fetch_add(nbytes as u64, Ordering::Relaxed);
         self.stored_nbytes.fetch_add(stored_nbytes as u64, Ordering::Relaxed);
     }
 
-    /// Has the device's rates know it.
+    /// Updates the device's rates.
     pub(crate) fn measure(&self, format: Format, device: &Device) {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         device.measured.host(format, of(&self.decoded_nbytes), of(&self.nanoseconds) as f64 / 1e9);
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_that_lanes_share_counts_once() {
+    fn overlapping_times_of_lanes_count_once() {
         assert_eq!(covered(Vec::new()), 0.0);
         assert_eq!(covered(vec![(1.0, 3.0), (-1.0, 0.0), (2.0, 2.5), (2.5, 4.0), (6.0, 7.0)]), 5.0);
     }

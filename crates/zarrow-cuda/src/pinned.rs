@@ -1,7 +1,7 @@
-//! Memory of the host that a device copies from by itself: the slots that a read goes through.
+//! Host memory that a device copies from asynchronously: the slots of a read.
 //!
-//! Pinning pages takes milliseconds, so that slots are kept for later: as many as all threads use at once, given back by
-//! [`Device::release_memory`]. A slot remembers the last copies from it; whoever takes it waits for these first.
+//! Pinning pages takes milliseconds, so slots are kept: as many as all threads use at once, freed by
+//! [`Device::release_memory`]. A slot remembers the last copies from it; its next user waits for these first.
 
 use crate::device::{Current, Device};
 use crate::driver::functions::Address;
@@ -16,34 +16,35 @@ use std::ptr::{NonNull, null_mut};
 use zarrow::num_threads;
 use zarrow_array::fork::{Mutex, generation};
 
-/// How many slots copies use before a reader waits for one of them: it fills the next slots meanwhile.
+/// Number of slots in copies at which a reader waits for one; until then it fills further slots.
 const MAX_BUSY: usize = 3;
 
-/// How many times larger a slot may be than it has to.
+/// Maximum ratio between the size of a slot and the requested size.
 const MOST_TIMES: usize = 4;
 
-/// The least pinned memory that a device keeps for later; more where all threads fill slots that are larger.
+/// Minimum pinned memory that a device keeps; more if all threads fill larger slots.
 const KEPT_NBYTES: usize = 256 << 20;
 
-/// Bytes of a slot of which not every thread has one.
+/// Slots of this size are not counted per thread.
 const LARGE_NBYTES: usize = 32 << 20;
 
-/// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts. It is not write-combined, since decoders read what they wrote.
+/// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts. It is not write-combined, since decoders read back their
+/// output.
 const PORTABLE: u32 = 1;
 
-/// Pinned memory of the host.
+/// Pinned host memory.
 struct Pinned {
     device: &'static Device,
     pointer: NonNull<u8>,
     nbytes: usize,
     generation: u64,
-    /// The last copy from or to it in each stream that has copied.
+    /// Last copy from or to the slot in each stream.
     copies: SmallVec<[(Stream, Event); 1]>,
-    /// Whether a copy may use it of which no event tells: it is used again when the whole device was waited for.
+    /// Whether a copy without an event may use it: then it is only reused after waiting for the whole device.
     lost: bool,
 }
 
-// SAFETY: the pointer is given out raw, by the slot that has the memory alone.
+// SAFETY: the pointer is only handed out raw, and only by the slot that owns the memory.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
@@ -71,7 +72,7 @@ impl Pinned {
 }
 
 impl Pinned {
-    /// Whether a copy still uses it, or nobody can say.
+    /// Returns whether a copy may still use it.
     fn is_busy(&self) -> bool {
         self.copies.iter().any(|(_, copy)| !copy.is_reached().unwrap_or(false))
     }
@@ -82,33 +83,33 @@ impl Drop for Pinned {
         if self.generation != generation() || self.lost {
             return;
         }
-        // Memory that a copy still uses is not freed: a device that fails cannot say when it is done.
+        // Memory that a copy still uses is not freed: a failed device cannot report when it is done.
         if self.copies.drain(..).any(|(_, copy)| copy.wait().is_err()) {
             return;
         }
         if let Ok(current) = self.device.enter() {
-            // SAFETY: it was allocated by `host_allocate`, and nobody has it any more.
+            // SAFETY: it was allocated by `host_allocate`, and has no other references.
             let _ = unsafe { current.driver.host_free(self.pointer.as_ptr().cast()) };
         }
     }
 }
 
-/// The slots of a device that nobody has.
+/// The unused slots of a device.
 #[derive(Default)]
 pub(crate) struct Idle {
     slots: Mutex<Vec<Pinned>>,
-    /// Those of which nobody can say when their copies end.
+    /// Slots with copies of unknown end.
     lost: Mutex<Vec<Pinned>>,
 }
 
 impl Idle {
-    /// A slot of at least `nbytes`: the smallest that no copy uses, or a new one. Where copies use [`MAX_BUSY`] already, it is
-    /// the first of these, whose copy ends first.
+    /// Returns a slot of at least `nbytes`: the smallest without pending copies, or a new one. If [`MAX_BUSY`]
+    /// slots have pending copies, it is the one with the earliest end.
     pub(crate) fn take(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
         self.recover(device);
         let found = {
             let mut idle = self.slots.lock();
-            // Large slots are left to those who need them.
+            // Large slots are reserved for large requests.
             let fits = |pinned: &Pinned| pinned.nbytes >= nbytes && pinned.nbytes / MOST_TIMES <= nbytes;
             let fitting = idle.iter().enumerate().filter(|(_, pinned)| fits(pinned));
             let (free, busy): (Vec<_>, Vec<_>) = fitting.partition(|(_, pinned)| !pinned.is_busy());
@@ -123,21 +124,21 @@ impl Idle {
         Ok(Slot { pinned: Some(pinned) })
     }
 
-    /// As [`take`](Idle::take), for those who cannot wait: a slot that no copy uses any more.
+    /// Like [`take`](Idle::take), for callers that cannot wait: returns a slot without pending copies.
     pub(crate) fn take_ready(&self, device: &'static Device, nbytes: usize) -> Result<Slot> {
         let slot = self.take(device, nbytes)?;
         let is_busy = slot.pinned.as_ref().is_some_and(Pinned::is_busy);
         if is_busy { Ok(Slot { pinned: Some(Pinned::new(device, nbytes)?) }) } else { Ok(slot) }
     }
 
-    /// Frees all of them.
+    /// Frees all slots.
     pub(crate) fn release(&self, device: &'static Device) {
         self.recover(device);
         let idle = std::mem::take(&mut *self.slots.lock());
         drop(idle);
     }
 
-    /// Frees the slots of which nobody can say when their copies end, once the device is done with everything.
+    /// Frees the slots with copies of unknown end, after waiting for the whole device.
     fn recover(&self, device: &'static Device) {
         let mut lost = std::mem::take(&mut *self.lost.lock());
         if lost.is_empty() {
@@ -170,17 +171,17 @@ impl Idle {
     }
 }
 
-/// Pinned memory that one read has, and gives back when dropped.
+/// A read's pinned memory, returned on drop.
 pub(crate) struct Slot {
     pinned: Option<Pinned>,
 }
 
 impl Slot {
-    /// The memory, when no copy uses it any more.
+    /// Returns the memory, after waiting for pending copies.
     pub(crate) fn ready(&mut self) -> Result<(NonNull<u8>, usize)> {
         let Some(pinned) = &mut self.pinned else { return Ok((NonNull::dangling(), 0)) };
         if !pinned.copies.is_empty() {
-            // Where nobody can say when a copy ends, the memory is not used before the whole device is done.
+            // If the end of a copy is unknown, the memory is not used before the whole device is done.
             pinned.lost = true;
             pinned.copies.drain(..).try_for_each(|(_, copy)| copy.wait())?;
             pinned.lost = false;
@@ -188,7 +189,7 @@ impl Slot {
         Ok((pinned.pointer, pinned.nbytes))
     }
 
-    /// Copies these of its bytes to the device, in `stream`. The caller does not wait.
+    /// Copies a range of the slot to the device in `stream`, without waiting.
     pub(crate) fn send(&mut self, bytes: Range<usize>, to: Address, stream: Stream) -> Result<()> {
         self.copy(&bytes, stream, |current, pointer| {
             // SAFETY: the slot has these bytes, and keeps them until the event of this copy.
@@ -196,7 +197,7 @@ impl Slot {
         })
     }
 
-    /// Copies `nbytes` bytes from the device, in `stream`. The caller does not wait: [`ready`](Slot::ready) does.
+    /// Copies `nbytes` bytes from the device in `stream`, without waiting: [`ready`](Slot::ready) waits.
     pub(crate) fn receive(&mut self, from: Address, nbytes: usize, stream: Stream) -> Result<()> {
         self.copy(&(0..nbytes), stream, |current, pointer| {
             // SAFETY: as in `send`.
@@ -211,18 +212,18 @@ impl Slot {
         submit: impl FnOnce(&Current, *mut c_void) -> Result<()>,
     ) -> Result<()> {
         let Some(pinned) = self.pinned.as_mut().filter(|pinned| bytes.end <= pinned.nbytes) else {
-            return Err(Error::Unsupported(format!("a slot has no {} bytes", bytes.end)));
+            return Err(Error::Unsupported(format!("a slot has less than {} bytes", bytes.end)));
         };
         if bytes.is_empty() {
             return Ok(());
         }
         let current = pinned.device.enter()?;
         pinned.lost = true;
-        // SAFETY: the range lies in the memory.
+        // SAFETY: the range is inside the memory.
         let start = unsafe { pinned.pointer.add(bytes.start) };
         submit(&current, start.as_ptr().cast())?;
         let copy = Event::record(pinned.device, stream)?;
-        // It comes after the copies before in the same stream.
+        // It is ordered after the previous copies in the same stream.
         pinned.copies.retain(|(other, _)| *other != stream);
         pinned.copies.push((stream, copy));
         pinned.lost = false;

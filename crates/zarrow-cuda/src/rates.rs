@@ -1,38 +1,38 @@
-//! How fast frames are decompressed: by a device, and by the threads of the host.
+//! Decompression rates of a device and of the host's threads.
 //!
-//! 1. Each device begins with estimates for each format, whose sources stand beside them.
-//! 2. Reads that decompress on the device measure: events tell how long it took for a batch and for a copy, the clock how long a
-//!    thread of the host took for what was left to it.
-//! 3. The first measurement replaces the estimate. Each later one counts for a quarter, so that a rate follows the machine and
-//!    forgets an outlier.
+//! 1. Each device begins with estimates for each format; comments give their sources.
+//! 2. Reads with decompression on the device measure: events time each batch and copy, and a clock times the host
+//!    threads.
+//! 3. The first measurement replaces the estimate. Each later one counts for a quarter, so that a rate follows the
+//!    machine and forgets outliers.
 
 use crate::decompress::format::Format;
 use zarrow_array::fork::Mutex;
 
-/// What the last measurement counts for.
+/// Weight of the last measurement.
 const WEIGHT: f64 = 0.25;
-/// The fewest frames of a batch that keeps a device busy. An H100 has 132 multiprocessors, with room for some four blocks each.
+/// Minimum number of frames that fill a device. An H100 has 132 multiprocessors, with about four blocks each.
 pub const FULL_BATCH: u64 = 512;
-/// Fewer bytes than these measure what a call costs, and no rate.
+/// Smaller amounts measure the overhead of a call, not a rate.
 const MIN_NBYTES: u64 = 64 << 10;
 
-/// A mean of what was measured, or an estimate.
+/// A mean of measurements, or an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mean {
     /// The value.
     pub value: f64,
-    /// Whether anything was measured.
+    /// Whether it was measured.
     pub is_measured: bool,
 }
 
 impl Mean {
-    /// What is believed before anything is measured.
+    /// Creates an estimate.
     #[must_use]
     pub const fn estimate(value: f64) -> Mean {
         Mean { value, is_measured: false }
     }
 
-    /// Step 3.
+    /// Adds a measurement (step 3).
     #[must_use]
     pub fn with(self, value: f64) -> Mean {
         if !(value.is_finite() && value > 0.0) {
@@ -43,47 +43,47 @@ impl Mean {
     }
 }
 
-/// The rates of one format. Bytes are decoded ones, unless it is said otherwise.
+/// Rates of one format. Bytes are decoded bytes, unless noted otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// Bytes a second that a device decompresses of a batch that keeps it busy.
+    /// Bytes per second that a device decompresses in a batch that fills it.
     pub device: Mean,
-    /// Bytes a second that it decompresses of one frame, which one block of threads works on.
+    /// Bytes per second that it decompresses of a single frame, with one block of threads.
     pub device_frame: Mean,
-    /// Bytes a second that are copied to it, whatever they are.
+    /// Bytes per second copied to it, of any data.
     pub link: Mean,
-    /// Bytes a second that one thread of the host decodes.
+    /// Bytes per second that one host thread decodes.
     pub host_thread: Mean,
-    /// Bytes for each stored byte.
+    /// Decoded bytes per stored byte.
     pub ratio: Mean,
 }
 
 impl Rates {
-    /// Step 1: for an H100 and a core of a server. Nothing of it was measured by zarrow.
+    /// Returns the estimates for an H100 and a server's CPU core (step 1). None of them was measured with zarrow.
     #[must_use]
     pub fn estimate(format: Format) -> Rates {
         let (device, host_thread) = match format {
-            // damacy's log of its development tells of 42 GB/s. A core decodes 0.8 to 1.5.
+            // damacy's development log reports 42 GB/s. A core decodes 0.8 to 1.5.
             Format::Zstd => (42e9, 1.0e9),
-            // The same log, "around 100 GB/s"; NVIDIA's own table has 313 on an A100, for data that shrink 39 times. A core
-            // decodes 3 to 4.
+            // The same log: "around 100 GB/s". NVIDIA's own table has 313 on an A100, for data with ratio 39. A
+            // core decodes 3 to 4.
             Format::Lz4 => (100e9, 3.0e9),
-            // No figures are published. kvikio's pull request 208 has 29 GiB/s for GDeflate, whole pipeline.
+            // No published figures. kvikio's pull request 208 has 29 GiB/s for GDeflate, for the whole pipeline.
             Format::Deflate | Format::Gzip => (29e9, 0.5e9),
-            // The same, 10.6 GiB/s; no more than LZ4.
+            // Same source: 10.6 GiB/s; at most LZ4's rate.
             Format::Snappy => (50e9, 1.5e9),
         };
         Rates {
             device: Mean::estimate(device),
             device_frame: Mean::estimate(device / FULL_BATCH as f64),
-            // PCIe 5 with 16 lanes, from pinned memory, as nvbandwidth tells.
+            // PCIe 5 with 16 lanes, from pinned memory, as reported by nvbandwidth.
             link: Mean::estimate(55e9),
             host_thread: Mean::estimate(host_thread),
             ratio: Mean::estimate(2.0),
         }
     }
 
-    /// Whether any of them was measured.
+    /// Returns whether any rate was measured.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         [self.device, self.device_frame, self.link, self.host_thread, self.ratio]
@@ -92,7 +92,7 @@ impl Rates {
     }
 }
 
-/// What reads to one device have measured. A forked child has no device, and so no rates of its parent.
+/// Measurements of reads to one device. A forked child has no device, and so does not inherit them.
 #[derive(Debug)]
 pub(crate) struct Measured(Mutex<[Rates; Format::ALL.len()]>);
 
@@ -103,7 +103,7 @@ impl Default for Measured {
 }
 
 impl Measured {
-    /// The rates of a format.
+    /// Returns the rates of a format.
     pub(crate) fn of(&self, format: Format) -> Rates {
         self.0.lock()[format as usize]
     }
@@ -112,7 +112,7 @@ impl Measured {
         self.0.lock()[format as usize] = rates;
     }
 
-    /// A batch of so many frames, of which the largest has so many bytes, took the device so long.
+    /// Records the duration of a batch: its number of frames, the largest frame and the total size.
     pub(crate) fn batch(&self, format: Format, frames: u64, largest: u64, total: u64, seconds: f64) {
         if total < MIN_NBYTES {
             return;
@@ -126,7 +126,7 @@ impl Measured {
         }
     }
 
-    /// A copy of so many bytes to the device took so long.
+    /// Records the duration of a copy to the device.
     pub(crate) fn copy(&self, nbytes: u64, seconds: f64) {
         if nbytes >= MIN_NBYTES {
             for rates in self.0.lock().iter_mut() {
@@ -135,7 +135,7 @@ impl Measured {
         }
     }
 
-    /// Threads of the host decoded so many bytes, in so many seconds of theirs.
+    /// Records bytes decoded by host threads, and their total time.
     pub(crate) fn host(&self, format: Format, nbytes: u64, seconds: f64) {
         if nbytes >= MIN_NBYTES {
             let rates = &mut self.0.lock()[format as usize];
@@ -143,7 +143,7 @@ impl Measured {
         }
     }
 
-    /// So many bytes were stored as so many.
+    /// Records the decoded and stored sizes of data.
     pub(crate) fn stored(&self, format: Format, nbytes: u64, stored_nbytes: u64) {
         if nbytes >= MIN_NBYTES && stored_nbytes > 0 {
             let rates = &mut self.0.lock()[format as usize];
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_measures_the_device_where_it_fills_it_and_one_frame_elsewhere() {
+    fn full_batches_measure_the_device_and_others_a_single_frame() {
         let measured = Measured::default();
         measured.batch(Format::Lz4, 1000, 1 << 16, 1000 << 16, 0.5);
         let rates = measured.of(Format::Lz4);
@@ -181,7 +181,7 @@ mod tests {
             assert_eq!(measured.of(format).device.is_measured, format == Format::Lz4);
         }
         measured.host(Format::Zstd, 100, 1e-9);
-        assert!(!measured.of(Format::Zstd).host_thread.is_measured, "too few bytes to tell");
+        assert!(!measured.of(Format::Zstd).host_thread.is_measured, "too few bytes");
         measured.stored(Format::Zstd, 3 << 20, 1 << 20);
         assert_eq!(measured.of(Format::Zstd).ratio.value, 3.0);
     }

@@ -1,9 +1,9 @@
-//! Reading an array to a device.
+//! Reads of an array to a device.
 //!
-//! 1. The selection is cut along the chunks into parts that fit a slot of pinned memory (`Selection::parts`).
+//! 1. The selection is split along the chunks into parts that fit a slot of pinned memory (`Selection::parts`).
 //! 2. Each part is read and decoded into a slot, on all threads, by the same engine as a read to the host.
-//! 3. One copy brings the slot to the device in a [lane](crate::lanes) of its own, beside the decoding of the next part:
-//!    straight to its place where it is one run of the result, else to memory on the device from which a kernel places it.
+//! 3. One copy brings the slot to the device in a separate [lane](crate::lanes), while the next part is decoded:
+//!    directly to its destination if that is contiguous, else to device memory, and a kernel places it.
 //! 4. Our stream waits for the lanes. The call returns before the device is done.
 //!
 //! Each byte is copied once on the host (by decoding) and once to the device.
@@ -27,19 +27,20 @@ use std::thread::{self, ScopedJoinHandle};
 use zarrow::{Array, ErrorKind, Part, ReadOptions, Selection, Strided, num_threads};
 use zarrow_array::{DataType, IndexStep, shape};
 
-/// Bytes of the slots that the callers of one read fill at once, where chunks are smaller.
+/// Total size of the slots that one read fills concurrently, unless chunks are larger.
 const FILLED_NBYTES: usize = 512 << 20;
-/// Bytes of a part, where chunks are smaller.
+/// Bytes of a part, unless chunks are larger.
 pub(crate) const PART_NBYTES: usize = 16 << 20;
 
-/// Reads `selection` of an array, or of a field of its elements, to `device`, or into `out`, which is on it and whose elements may lie apart.
+/// Reads `selection` of an array, or of a field of its elements, to `device`, or into `out`, which must be on that
+/// device and may be strided.
 ///
-/// The result may be used in [`Device::stream`]; another stream waits for it (`Device::order`).
+/// The result is ready in [`Device::stream`]; order other streams after it by `Device::order`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for arrays whose elements have no fixed size, or may be missing; [`Error::Array`] for an `out` of
-/// another shape; [`Error::Zarr`] as [`Array::read`]; [`Error::OutOfMemory`]; and what the driver answers. On an error some
-/// of the elements of `out` may have been written.
+/// [`Error::Unsupported`] for arrays of variable-length or optional elements; [`Error::Array`] for an `out` of
+/// another shape; [`Error::Zarr`], see [`Array::read`]; [`Error::OutOfMemory`]; and errors of the driver. After an
+/// error some elements of `out` may have been written.
 ///
 /// ```no_run
 /// use zarrow::{Array, ReadOptions, Selection};
@@ -62,13 +63,13 @@ pub fn read<'a>(
     Ok(result)
 }
 
-/// As [`read`], with chunks decompressed where `route` says; and how many were decompressed where. This waits until the device is
-/// done, since only then it is known whether all frames were whole: where one was not, the read begins anew on the host,
-/// which tells what is wrong with it.
+/// Like [`read`], with `route` deciding where chunks are decompressed; also returns the numbers of chunks by place.
+/// This waits for the device, since only then the status of all frames is known: after a failed frame, the read
+/// restarts on the host, which reports the error.
 ///
 /// # Errors
-/// As [`read`]; [`Error::Unsupported`] where the device is asked for, and can decompress nothing of it;
-/// [`Error::Unavailable`] where nobody decompresses there; and what the decompressor answers.
+/// See [`read`]; [`Error::Unsupported`] if the route is the device and it cannot decompress any chunk;
+/// [`Error::Unavailable`] without a decompressor; and errors of the decompressor.
 pub fn read_routed<'a>(
     elements: impl Into<Elements<'a>>,
     selection: &Selection,
@@ -98,9 +99,10 @@ pub fn read_routed<'a>(
         match wave::read(array, selection, &result, decompressor, &share, options) {
             Ok(done) if done.failed_frames == 0 && !done.is_replaced => return Ok((result, done)),
             Ok(_) => {}
-            // Several chunks may be corrupt, and the device tells later: the host says which is the first.
+            // Several chunks may be corrupt, and the device reports them later: the host determines the first.
             Err(Error::Zarr(error)) if error.context().codec.is_some() => {}
-            // The array's own errors are those of the host too. What the device cannot do, it can where that is not asked for.
+            // Errors of the array also occur on the host. Other errors of the device only matter if the caller
+            // asked for the device.
             Err(error) if route == Route::Device || matches!(error, Error::Zarr(_)) => return Err(error),
             Err(_) => {}
         }
@@ -109,7 +111,7 @@ pub fn read_routed<'a>(
     Ok((result, Done::default()))
 }
 
-/// The memory of a read's result.
+/// Returns the memory of a read's result.
 fn place_for(
     elements: Elements<'_>,
     selection: &Selection,
@@ -125,8 +127,8 @@ fn place_for(
 
 /// Steps 1 to 4.
 ///
-/// Several callers take the parts in turns: so threads that have nothing left to do of one part begin with the next, and chunks
-/// so large that a part has few of them are decoded on all threads.
+/// Several callers take the parts in turn: threads that have finished one part begin the next, and if chunks are so
+/// large that a part has few of them, they are still decoded on all threads.
 fn read_by_parts(
     elements: Elements<'_>,
     selection: &Selection,
@@ -145,7 +147,7 @@ fn read_by_parts(
             missing.map_or_else(ReadOptions::default, |values| ReadOptions::default().missing(values));
         let options = options.cancel(cancel);
         while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // A part of few chunks may be read without asking.
+            // A part with few chunks may be read without a check.
             let read = match cancel() {
                 true => Err(zarrow::Error::from(ErrorKind::Interrupted).into()),
                 false => read_part(elements, part, result, &lanes, &options),
@@ -155,14 +157,14 @@ fn read_by_parts(
         Ok(())
     };
     let beside = || read_some(&|| is_stopped.load(Ordering::Relaxed));
-    // Only the caller's own thread may ask the caller whether to stop.
+    // Only the caller's own thread may call the caller's cancel function.
     let own =
         || read_some(&|| is_stopped.load(Ordering::Relaxed) || options.cancel.is_some_and(|cancel| cancel()));
     let chunk_nbytes = unit.iter().fold(item_size as u64, |nbytes, extent| nbytes.saturating_mul(*extent));
     let callers = callers(usize::try_from(chunk_nbytes).unwrap_or(usize::MAX), num_threads());
     thread::scope(|scope| {
         let others = callers.min(parts.len()).saturating_sub(1);
-        // Where there is no thread, its parts are those of the others.
+        // If a thread cannot be started, the others take its parts.
         let name = || thread::Builder::new().name("zarrow-parts".to_owned());
         let others: Vec<_> = (0..others).filter_map(|_| name().spawn_scoped(scope, beside).ok()).collect();
         let own = own();
@@ -174,14 +176,14 @@ fn read_by_parts(
     lanes.finish()
 }
 
-/// How many callers take the parts of a read whose chunks have so many bytes: as many as keep all threads busy, within
-/// [`FILLED_NBYTES`].
+/// Returns the number of concurrent callers for parts with chunks of this size: enough to keep all threads busy,
+/// within [`FILLED_NBYTES`].
 fn callers(chunk_nbytes: usize, threads: usize) -> usize {
     let wanted = threads.saturating_mul(chunk_nbytes) / PART_NBYTES;
     wanted.min(threads).min(FILLED_NBYTES / chunk_nbytes.max(PART_NBYTES)).max(2)
 }
 
-/// The error of the one that failed, where the other was stopped for that.
+/// Returns the original error; the other caller was stopped because of it.
 fn first_cause(own: Result<()>, other: Result<()>) -> Result<()> {
     let is_stopped =
         |error: &Error| matches!(error, Error::Zarr(error) if matches!(error.kind(), ErrorKind::Interrupted));
@@ -206,16 +208,16 @@ fn read_part(
     let (pointer, room) = slot.ready()?;
     let strides = c_byte_strides(&extents, result.item_size())?;
     let memory = Strided::new(pointer.as_ptr(), room.min(nbytes), 0, strides);
-    // SAFETY: the slot has these bytes and is this read's alone; C strides give each position its own place.
+    // SAFETY: the slot has these bytes and only this read uses it; with C strides, positions do not overlap.
     unsafe { elements.read_strided(&part.selection, memory, options)? };
     send(&mut slot, &place_of(result, &part.start, &extents)?, lanes)
 }
 
-/// Reads items of one shape and type to `out`: item `i` to position `i` of its first axis. Items that fit a slot together are
-/// read as one batch, in which each chunk is decoded once.
+/// Reads items of one shape and type to `out`: item `i` to position `i` of its first axis. Items that fit a slot
+/// together are read as one batch, which decodes each chunk once.
 ///
 /// # Errors
-/// As [`read`], and as [`zarrow::read_many`].
+/// See [`read`] and [`zarrow::read_many`].
 ///
 /// ```no_run
 /// use zarrow::{Array, ReadOptions, Selection};
@@ -267,12 +269,12 @@ pub fn read_many(
     lanes.finish()
 }
 
-/// As [`read_many`], with chunks decompressed where `route` says; and how many were decompressed where. The items that a device
-/// decompresses for are read one after the other, so that a chunk that several of them need is decompressed for each.
-/// [`Route::Auto`] goes there if that is likely to be faster for every item.
+/// Like [`read_many`], with `route` deciding where chunks are decompressed; also returns the numbers of chunks by
+/// place. Items that the device decompresses are read one after the other, so a chunk needed by several items is
+/// decompressed for each. [`Route::Auto`] only uses the device if that is likely to be faster for every item.
 ///
 /// # Errors
-/// As [`read_many`] and [`read_routed`].
+/// See [`read_many`] and [`read_routed`].
 pub fn read_many_routed(
     items: &[(&Array, &Selection)],
     out: &DeviceTensor,
@@ -299,7 +301,7 @@ pub fn read_many_routed(
     })
 }
 
-/// Step 3: has a slot, whose elements lie in C order, copied to their place.
+/// Step 3: copies a slot, with elements in C order, to its destination.
 fn send(slot: &mut Slot, place: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> {
     let (stream, nbytes) = (lanes.next()?, place.nbytes());
     if place.is_c_contiguous() {
@@ -310,10 +312,10 @@ fn send(slot: &mut Slot, place: &DeviceTensor, lanes: &Lanes<'_>) -> Result<()> 
     place.assign_in(&staging, stream)
 }
 
-/// A result that goes on in the stream of the caller's, once what that stream has to do before is done.
+/// Runs `work` ordered after the caller's stream, and orders later work of that stream after the result.
 ///
 /// # Errors
-/// As `read`, and what the driver answers.
+/// See `read`; errors of the driver.
 pub fn in_stream<T>(device: &'static Device, stream: Stream, work: impl FnOnce() -> Result<T>) -> Result<T> {
     device.order(stream, device.stream()).map_err(|error| match error {
         Error::Driver { code: INVALID_HANDLE, .. } => {
@@ -342,7 +344,7 @@ fn check_place(dtype: &DataType, extents: &[u64], device: &Device, out: &DeviceT
     Ok(())
 }
 
-/// The part of a tensor that begins at `start`.
+/// Returns the part of a tensor that begins at `start`.
 pub(crate) fn place_of(tensor: &DeviceTensor, start: &[u64], extents: &[u64]) -> Result<DeviceTensor> {
     let fits = |number: &u64| i64::try_from(*number).unwrap_or(i64::MAX);
     let steps: Vec<IndexStep> = start
@@ -353,7 +355,7 @@ pub(crate) fn place_of(tensor: &DeviceTensor, start: &[u64], extents: &[u64]) ->
     tensor.view(&steps)
 }
 
-/// `count` rows of the first axis, from `start` on.
+/// Returns `count` rows of the first axis, from `start`.
 fn rows_of(tensor: &DeviceTensor, start: usize, count: usize) -> Result<DeviceTensor> {
     let mut extents = tensor.extents();
     let mut starts = vec![0; extents.len()];

@@ -1,9 +1,9 @@
-//! Where the chunks of a read are decompressed.
+//! Choice of where the chunks of a read are decompressed.
 //!
-//! 1. The metadata say how many chunks a selection touches, how large they are, and how they are compressed ([`takes`]).
-//! 2. The rates of the device and of the host ([`Rates`]) say how many of them each is to decompress ([`split()`]).
-//! 3. Within the read each chunk goes where its number says ([`Share`]), so that both begin at once and end together. A chunk that
-//!    the device cannot take is decoded on the host.
+//! 1. The metadata give the number of chunks in a selection, their size and compression ([`takes`]).
+//! 2. The rates of the device and of the host ([`Rates`]) give the number of chunks for each ([`split()`]).
+//! 3. Within the read each chunk is assigned by its number ([`Share`]), so that both sides begin and end at the
+//!    same time. A chunk that the device cannot take is decoded on the host.
 
 use crate::decompress::frames::{Frames, LARGEST_FRAME};
 use crate::decompress::{Format, decompressor};
@@ -15,30 +15,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zarrow::metadata::CodecMetadata;
 use zarrow::{Array, AxisSelection, DataType, Selection, num_threads};
 
-/// About how many bytes a block of Blosc has, where the metadata do not say it.
+/// Assumed size of a Blosc block, if the metadata lack it.
 const LIKELY_BLOCK: u64 = 256 << 10;
 
-/// Where chunks are decompressed.
+/// Where to decompress chunks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Route {
-    /// On the host. Every array can be read so, and bad bytes never reach the device's decompressor.
+    /// On the host. This works for every array, and corrupt bytes never reach the device's decompressor.
     #[default]
     Host,
-    /// On the device, where it can decompress them.
+    /// On the device, if it supports the compression.
     Device,
-    /// On the host, on the device or on both, whatever is likely to be the fastest, as [`explain`] says.
+    /// On the host, on the device or on both, whichever is likely to be fastest, see [`explain`].
     Auto,
 }
 
-/// Who decompresses the chunks of a read.
+/// Where the chunks of a read are decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecompressedBy {
-    /// The threads of the host.
+    /// By the threads of the host.
     Host,
-    /// The device.
+    /// By the device.
     Device,
-    /// Some the one, some the other.
+    /// By both.
     Both,
 }
 
@@ -52,32 +52,32 @@ impl fmt::Display for DecompressedBy {
     }
 }
 
-/// What a read would do, and why.
+/// The decision for a read, with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// Who would decompress.
+    /// Where the chunks would be decompressed.
     pub decompressed_by: DecompressedBy,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub why: String,
-    /// The compressor of the chunks; `None` where they have none, or several.
+    /// Compressor of the chunks; `None` without a compressor, or with several.
     pub compressor: Option<String>,
-    /// How many chunks the selection touches, inner ones where there are shards, at most.
+    /// Upper bound of the number of chunks in the selection; with shards, of inner chunks.
     pub chunks: u64,
-    /// Bytes that each decodes to.
+    /// Decoded bytes per chunk.
     pub chunk_nbytes: u64,
-    /// About how many frames there are to decompress.
+    /// Approximate number of frames to decompress.
     pub frames: u64,
-    /// Threads of the host that would help.
+    /// Number of host threads that would help.
     pub threads: usize,
-    /// How many chunks go where, and how long it is likely to take; `None` where only the host can decompress them.
+    /// Numbers of chunks by place, and estimated times; `None` if only the host can decompress them.
     pub split: Option<Split>,
-    /// The rates that this follows from, of the format of the frames.
+    /// Rates that the decision is based on, for the format of the frames.
     pub rates: Option<Rates>,
 }
 
-/// What [`Route::Auto`] would do for `selection` on `device`, and why; without a device, what it would do on one of which only
-/// estimates are known. Nothing is read.
+/// Explains the decision of [`Route::Auto`] for `selection` on `device`; without a device, for one with estimated
+/// rates only. Reads nothing.
 #[must_use]
 pub fn explain(array: &Array, selection: &Selection, device: Option<&'static Device>) -> Explanation {
     let (chunks, chunk_nbytes) = (touched(array, selection), chunk_nbytes(array));
@@ -104,7 +104,7 @@ pub fn explain(array: &Array, selection: &Selection, device: Option<&'static Dev
     let rates = match (takes(array, selection, LARGEST_FRAME), rates, decompressor()) {
         (Err(why), ..) => return by_host(why),
         (_, None, _) => {
-            return by_host("the device does not decompress what is inside these chunks".to_owned());
+            return by_host("the device does not support the format inside these chunks".to_owned());
         }
         (.., Err(error)) => return by_host(error.to_string()),
         (_, Some(rates), Ok(_)) => rates,
@@ -129,7 +129,7 @@ pub fn explain(array: &Array, selection: &Selection, device: Option<&'static Dev
     Explanation { decompressed_by, split: Some(split), rates: Some(rates), ..by_host(why) }
 }
 
-/// So many of what the noun names.
+/// A count with its noun.
 struct Counted(u64, &'static str);
 
 impl fmt::Display for Counted {
@@ -147,14 +147,15 @@ impl fmt::Display for Milliseconds {
     }
 }
 
-/// Which chunks of a read go to the device: evenly spread, so that both sides have work all the time (step 3).
+/// Assignment of a read's chunks to the device: evenly spread, so that both sides always have work (step 3).
 #[derive(Debug)]
 pub struct Share {
     format: Option<Format>,
     on_device: AtomicU64,
     chunks: u64,
     taken: AtomicU64,
-    /// What the share follows from, until the first chunk shows how large its frames are; `None` for all of them.
+    /// Assumptions of the share, until the first chunk shows the size of its frames; `None` if all chunks go to the
+    /// device.
     assumed: Option<Assumed>,
     is_known: AtomicBool,
 }
@@ -167,14 +168,14 @@ struct Assumed {
 }
 
 impl Share {
-    /// All of them, however large.
+    /// Assigns all chunks to the device, of any size.
     #[must_use]
     pub fn all(array: &Array) -> Share {
         let format = Compressor::of(array).and_then(|compressor| compressor.format);
         Share::new(format, 1, 1)
     }
 
-    /// Those of an explanation; `None` for none.
+    /// Creates the share of an explanation; `None` if the device gets no chunks.
     pub(crate) fn of(array: &Array, explanation: &Explanation) -> Option<Share> {
         let (split, rates) = (explanation.split.filter(|split| split.on_device > 0)?, explanation.rates?);
         let compressor = Compressor::of(array)?;
@@ -195,18 +196,18 @@ impl Share {
         }
     }
 
-    /// The format of the frames, as the metadata say; `None` for one that the device does not decompress.
+    /// Returns the format of the frames from the metadata; `None` if the device does not support it.
     pub(crate) fn format(&self) -> Option<Format> {
         self.format
     }
 
-    /// The most bytes that the device decompresses a frame to: any where it is asked for.
+    /// Returns the maximum frame size for the device: unlimited if the caller asked for the device.
     pub(crate) fn largest_frame(&self) -> usize {
         self.assumed.as_ref().map_or(usize::MAX, |_| LARGEST_FRAME)
     }
 
-    /// Whether the next chunk goes to the device, whose largest frame has so many bytes. The first one says what was assumed of
-    /// all: the blocks of Blosc are known from a chunk alone.
+    /// Returns whether the next chunk goes to the device, given its largest frame. The first chunk corrects the
+    /// assumptions: Blosc's block size is only known from a chunk.
     pub(crate) fn is_next_on_device(&self, largest_frame: u64) -> bool {
         if let Some(Assumed { alike, rates, threads }) = &self.assumed
             && !self.is_known.swap(true, Ordering::Relaxed)
@@ -222,7 +223,7 @@ impl Share {
     }
 }
 
-/// How many chunks a selection touches, at most.
+/// Returns an upper bound of the number of chunks in a selection.
 fn touched(array: &Array, selection: &Selection) -> u64 {
     let shape = array.innermost_chunk_shape().unwrap_or_default();
     let touched = selection.axes().iter().zip(&shape).map(|(axis, extent)| {
@@ -238,26 +239,26 @@ fn touched(array: &Array, selection: &Selection) -> u64 {
     touched.fold(u64::from(!shape.is_empty()), u64::saturating_mul)
 }
 
-/// Bytes that a chunk decodes to.
+/// Returns the decoded bytes of a chunk.
 fn chunk_nbytes(array: &Array) -> u64 {
     let item_size = array.data_type().item_size().unwrap_or(0) as u64;
     let shape = array.innermost_chunk_shape().unwrap_or_default();
     shape.iter().fold(item_size, |nbytes, extent| nbytes.saturating_mul(*extent))
 }
 
-/// What compresses the chunks that are decoded by themselves: checksums do not.
+/// Returns the compressors of separately decoded chunks, without checksums.
 fn compressors(array: &Array) -> Vec<CodecMetadata> {
     let mut compressors = array.codec_stages().map(|stages| stages.compressors).unwrap_or_default();
     compressors.retain(|codec| codec.name != "crc32c");
     compressors
 }
 
-/// The one compressor of the chunks that are decoded by themselves.
+/// The only compressor of separately decoded chunks.
 struct Compressor {
     name: String,
-    /// Of its frames; `None` where no device decompresses them.
+    /// Format of its frames; `None` if the device does not support it.
     format: Option<Format>,
-    /// Bytes of a block of Blosc.
+    /// Bytes of a Blosc block.
     block_nbytes: Option<u64>,
 }
 
@@ -278,48 +279,48 @@ impl Compressor {
         Some(Compressor { name, format, block_nbytes })
     }
 
-    /// About how many bytes a frame of a chunk decodes to.
+    /// Returns the approximate decoded size of a chunk's frames.
     fn largest_frame(&self, chunk_nbytes: u64) -> u64 {
         self.block_nbytes.map_or(chunk_nbytes, |block_nbytes| block_nbytes.min(chunk_nbytes))
     }
 }
 
-/// Whether the device can decompress chunks of the selection, as far as the metadata tell, whose frames decode to at most
-/// `largest_frame` bytes.
+/// Checks with the metadata whether the device can decompress chunks of the selection, with frames of at most
+/// `largest_frame` decoded bytes.
 ///
 /// # Errors
-/// Why it cannot, in a sentence.
+/// The reason why it cannot, in a sentence.
 pub(crate) fn takes(array: &Array, selection: &Selection, largest_frame: usize) -> Result<(), String> {
-    let no = |why: &str| Err(format!("{why}: decompress=\"host\" reads this"));
+    let no = |why: &str| Err(format!("{why}: use decompress=\"host\""));
     if array.data_type().item_size().is_none() || matches!(array.data_type(), DataType::Optional(_)) {
-        let why = "elements of no fixed size, or that may be missing, have no layout on a device: read without device=";
+        let why = "variable-length and optional elements are not supported on a device: read without device=";
         return Err(why.to_owned());
     }
     if selection.axes().iter().any(|axis| !matches!(axis, AxisSelection::Even { .. })) {
         return no(
-            "the selection has points, or a list of positions without a constant step, which the device does not place",
+            "the device does not support selections with points, or with positions without a constant step",
         );
     }
     let Some(Compressor { name, .. }) = Compressor::of(array) else {
         return match compressors(array).is_empty() {
             true => no("the chunks are not compressed"),
-            false => no("several codecs compress the chunks, and the device undoes one"),
+            false => no("several codecs compress the chunks, but the device supports only one"),
         };
     };
     let format = Frames::format_of(&name);
     if format.is_none() && name != "blosc" {
-        return no(&format!("the device decompresses zstd, lz4, gzip, zlib and blosc, and not {name}"));
+        return no(&format!("the device decompresses zstd, lz4, gzip, zlib and blosc, not {name}"));
     }
     let chunk_nbytes = chunk_nbytes(array);
     let most = format.map_or(u64::MAX, |format| format.largest_frame().min(largest_frame as u64));
     if chunk_nbytes > most {
         let why = format!(
-            "each chunk is one frame of {chunk_nbytes} bytes, and the device decompresses at most {most} at once"
+            "each chunk is one frame of {chunk_nbytes} bytes, but the device decompresses at most {most} at once"
         );
         return no(&why);
     }
     if !array.hands_over(selection) {
-        return no("the elements are filtered, or structures in the other byte order");
+        return no("the elements are filtered, or are non-native-endian structures");
     }
     Ok(())
 }
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_chunk_says_how_large_its_frames_are() {
+    fn the_first_chunk_corrects_the_assumed_frame_size() {
         let mean = Mean::estimate;
         let rates = Rates {
             device: mean(1e9),
@@ -357,7 +358,7 @@ mod tests {
             let share = Share::new(Some(Format::Lz4), split(&[alike], &rates, 1).on_device, 100);
             Share { assumed: Some(Assumed { alike, rates, threads: 1 }), ..share }
         };
-        assert!(taken(&share(), 100, 1 << 10) > 80, "as it was assumed");
+        assert!(taken(&share(), 100, 1 << 10) > 80, "the assumption holds");
         // A block of a megabyte would take the device ten seconds.
         assert_eq!(taken(&share(), 100, 1 << 20), 0);
     }

@@ -1,45 +1,46 @@
-//! How a read is split between a device and the host: a pure function of sizes and rates.
+//! Splitting a read between a device and the host: a pure function of sizes and rates.
 //!
-//! 1. Chunks are sorted by the size of their largest frame. The device gets those of small frames, the host the others: a frame is
-//!    decompressed by one block of threads of the device, slower than by a core of the host, and a batch ends with its largest.
-//! 2. The more chunks the device gets, the longer it takes, and the sooner the host and the link are done. So the cut where both
-//!    take equally long is the best, and bisection finds it.
-//! 3. A split has to save a tenth against the better single route. Otherwise all goes that way.
+//! 1. Chunks are sorted by the size of their largest frame. The device gets those with small frames, the host the
+//!    others: one block of threads decompresses a frame on the device, slower than a CPU core, and a batch takes as
+//!    long as its largest frame.
+//! 2. The more chunks the device gets, the longer it takes, and the less time the host and the link take. The best
+//!    cut is where both take equally long; bisection finds it.
+//! 3. A split must save at least a tenth compared to the better single route. Otherwise all chunks take that route.
 
 use crate::decompress::frames::BATCH_NBYTES;
 use crate::device::MAX_LANES;
 use crate::rates::Rates;
 
-/// What a split has to take at most, of the better single route.
+/// Maximum time of a split, relative to the better single route.
 const WORTHWHILE: f64 = 0.9;
 
-/// Chunks that are alike.
+/// Chunks of equal size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alike {
-    /// How many.
+    /// Number of chunks.
     pub chunks: u64,
-    /// Decoded bytes of each.
+    /// Decoded bytes of each chunk.
     pub nbytes: u64,
-    /// Decoded bytes of the largest frame of each.
+    /// Decoded bytes of the largest frame in each chunk.
     pub largest_frame: u64,
 }
 
-/// Where how many chunks go, and how long that is likely to take.
+/// Numbers of chunks by place, and estimated times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Split {
-    /// Chunks that the device decompresses: those of the smallest frames.
+    /// Chunks that the device decompresses: those with the smallest frames.
     pub on_device: u64,
     /// Chunks that the host decodes.
     pub on_host: u64,
-    /// Seconds until all is on the device.
+    /// Seconds until all chunks are on the device.
     pub seconds: f64,
-    /// Seconds if the device decompressed all.
+    /// Seconds if the device decompressed all chunks.
     pub device_seconds: f64,
-    /// Seconds if the host decoded all.
+    /// Seconds if the host decoded all chunks.
     pub host_seconds: f64,
 }
 
-/// The split of `alike` that is done first, with so many threads of the host.
+/// Returns the fastest split of `alike`, with this number of host threads.
 ///
 /// ```
 /// use zarrow_cuda::decompress::Format;
@@ -56,7 +57,7 @@ pub fn split(alike: &[Alike], rates: &Rates, threads: usize) -> Split {
     sorted.sort_by_key(|alike| alike.largest_frame);
     let model = Model { sorted, rates: *rates, threads: threads.max(1) as f64 };
     let count = model.sorted.iter().fold(0u64, |count, alike| count.saturating_add(alike.chunks));
-    // Step 2: the smallest cut from which on the device takes longer.
+    // Step 2: the smallest cut at which the device takes longer.
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -83,7 +84,7 @@ struct Model {
 }
 
 impl Model {
-    /// How long the device takes for the first `cut` chunks, and how long the host and the link take for all else.
+    /// Returns the device's time for the first `cut` chunks, and the time of the host and the link for the rest.
     fn seconds(&self, cut: u64) -> (f64, f64) {
         let Rates { device, device_frame, link, host_thread, ratio } = self.rates;
         let (mut there, mut here, mut largest_frame, mut largest_chunk) = (0.0, 0.0, 0u64, 0u64);
@@ -100,7 +101,7 @@ impl Model {
                 largest_chunk = largest_chunk.max(alike.nbytes);
             }
         }
-        // As many batches as there are lanes are at work at once.
+        // One batch per lane runs at a time.
         let rounds = (there / (BATCH_NBYTES * MAX_LANES) as f64).ceil();
         let on_device = (there / device.value).max(rounds * largest_frame as f64 / device_frame.value);
         let on_host = (here / self.threads).max(largest_chunk as f64) / host_thread.value;
@@ -120,7 +121,8 @@ mod tests {
         Alike { chunks, nbytes, largest_frame }
     }
 
-    /// 1 GB/s for a busy device, a thousandth for a frame; 100 MB/s for a thread; a link that does not matter.
+    /// 1 GB/s for a full device, a thousandth of that for a frame; 100 MB/s per thread; a link that is never the
+    /// limit.
     fn rates() -> Rates {
         Rates {
             device: Mean::estimate(1e9),
@@ -144,7 +146,7 @@ mod tests {
         let mixed = [alike(10, 20_000_000, 20_000_000), alike(100_000, 10_000, 10_000)];
         let split = split(&mixed, &rates(), 2);
         assert!(split.on_device > 90_000 && split.on_host >= 10, "{split:?}");
-        // Blocks of Blosc are small, however large their chunk.
+        // Blosc blocks are small, even in large chunks.
         let blocks = [alike(1000, 1 << 20, 1 << 12)];
         assert!(super::split(&blocks, &rates(), 1).on_device > 800);
     }
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_split_that_saves_little_is_none() {
+    fn splits_that_save_little_are_avoided() {
         let split = split(
             &[alike(100_000, 10_000, 10_000)],
             &Rates { host_thread: Mean::estimate(1e7), ..rates() },
@@ -191,7 +193,7 @@ mod tests {
             let split = split(&classes, &rates, threads);
             prop_assert_eq!(split.on_device + split.on_host, count);
             prop_assert!(split.seconds <= split.device_seconds && split.seconds <= split.host_seconds);
-            // No cut is much better.
+            // No other cut is much better.
             let mut sorted = classes;
             sorted.sort_by_key(|alike| alike.largest_frame);
             let model = Model { sorted, rates, threads: threads.max(1) as f64 };

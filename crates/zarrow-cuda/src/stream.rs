@@ -1,4 +1,4 @@
-//! Streams, the queues of a device, and events, by which one waits for another.
+//! Streams, the queues of a device, and events to synchronize them.
 
 use crate::device::Device;
 use crate::driver::functions::{EventHandle, StreamHandle};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// A stream: work in one is done in order. It may belong to another library.
+/// A stream: its work is done in order. It may belong to another library.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
     handle: usize,
@@ -23,16 +23,16 @@ impl PartialEq for Stream {
 impl Eq for Stream {}
 
 impl Stream {
-    /// The legacy default stream, which waits for all streams that were made to wait for it.
+    /// Legacy default stream, synchronized with all blocking streams.
     pub const LEGACY: Stream = Stream { handle: 1, lasts: true };
-    /// The default stream of the calling thread.
+    /// Default stream of the calling thread.
     pub const PER_THREAD: Stream = Stream { handle: 2, lasts: true };
 
-    /// The stream that a number means in DLPack and in `__cuda_array_interface__`: 1 and 2 are the default streams, and
-    /// any other number but 0 is a `CUstream`.
+    /// Returns the stream of a number in DLPack and `__cuda_array_interface__`: 1 and 2 are the default streams,
+    /// and any other number except 0 is a `CUstream`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for 0, which could mean either default stream, and for negative numbers.
+    /// [`Error::Unsupported`] for 0, which is ambiguous between the default streams, and for negative numbers.
     pub fn from_number(number: i64) -> Result<Stream> {
         match usize::try_from(number) {
             Ok(handle) if handle != 0 => Ok(Stream { handle, lasts: handle <= 2 }),
@@ -43,20 +43,20 @@ impl Stream {
         }
     }
 
-    /// The number for it, as [`from_number`](Stream::from_number) takes it.
+    /// Returns its number, the inverse of [`from_number`](Stream::from_number).
     #[must_use]
     pub fn number(self) -> usize {
         self.handle
     }
 
-    /// The same stream, of a library that never destroys it: what waits for it may do so at any time. The default streams
-    /// last by themselves.
+    /// Marks the stream as permanent: its library never destroys it, so later waits for it are possible. Default
+    /// streams are always permanent.
     #[must_use]
     pub fn that_lasts(self) -> Stream {
         Stream { lasts: true, ..self }
     }
 
-    /// Whether it is there as long as the process.
+    /// Returns whether the stream is permanent.
     #[must_use]
     pub fn lasts(self) -> bool {
         self.lasts
@@ -78,31 +78,31 @@ pub struct Event {
     device: &'static Device,
 }
 
-// SAFETY: the driver's handles may be used by any thread whose context is the event's, which `enter` sees to.
+// SAFETY: any thread may use the driver's handles if its context is the event's, which `enter` ensures.
 unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
 
-/// `CU_EVENT_BLOCKING_SYNC`: a thread that waits sleeps, since others decode meanwhile.
+/// `CU_EVENT_BLOCKING_SYNC`: waiting threads sleep, since others decode at the same time.
 const SLEEPING: u32 = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
 const WITHOUT_TIMING: u32 = 2;
 
 impl Event {
-    /// The point that `stream`, of `device`, has reached when all that was given to it so far is done.
+    /// Records the point in a `stream` of `device` after all work submitted so far.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn record(device: &'static Device, stream: Stream) -> Result<Event> {
         Event::with_flags(device, stream, SLEEPING | WITHOUT_TIMING)
     }
 
-    /// As [`record`](Event::record), with the time at which the stream was there.
+    /// Like [`record`](Event::record), with a timestamp.
     pub(crate) fn record_time(device: &'static Device, stream: Stream) -> Result<Event> {
         Event::with_flags(device, stream, SLEEPING)
     }
 
-    /// Seconds from `earlier` to this, both recorded with their time and reached.
+    /// Returns the seconds since `earlier`; both events must have timestamps and be reached.
     pub(crate) fn seconds_since(&self, earlier: &Event) -> Result<f64> {
         let current = self.device.enter()?;
         let mut milliseconds = 0f32;
@@ -116,8 +116,8 @@ impl Event {
     fn with_flags(device: &'static Device, stream: Stream, flags: u32) -> Result<Event> {
         let current = device.enter()?;
         let mut event = Event { handle: null_mut(), device };
-        // SAFETY: the handle is written to a place that lives through the call, and recorded in a stream that the
-        // caller has; a stream that does not exist is an error of the driver's.
+        // SAFETY: the handle is written to a place that lives through the call, and the event is recorded in the
+        // caller's stream; if that does not exist, the driver returns an error.
         unsafe {
             current.driver.event_create(&raw mut event.handle, flags)?;
             current.driver.event_record(event.handle, stream.handle())?;
@@ -125,17 +125,17 @@ impl Event {
         Ok(event)
     }
 
-    /// Has `stream` wait for the point: what is given to it from now on begins afterwards. The caller does not wait.
+    /// Orders later work in `stream` after this point, without waiting.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn hold_back(&self, stream: Stream) -> Result<()> {
         let current = self.device.enter()?;
         // SAFETY: the event is alive.
         unsafe { current.driver.stream_wait_event(stream.handle(), self.handle, 0) }
     }
 
-    /// Where its `CUevent` is, as long as the event is not moved.
+    /// Returns a pointer to its `CUevent`, valid until the event is moved.
     #[must_use]
     pub fn as_ptr(&self) -> *const c_void {
         (&raw const self.handle).cast()
@@ -144,17 +144,17 @@ impl Event {
     /// Waits until the point is reached.
     ///
     /// # Errors
-    /// What the driver answers: a kernel that failed is told here.
+    /// Errors of the driver, including failures of earlier kernels.
     pub fn wait(&self) -> Result<()> {
         let current = self.device.enter()?;
         // SAFETY: the event is alive.
         unsafe { current.driver.event_synchronize(self.handle) }
     }
 
-    /// Whether the point is reached.
+    /// Returns whether the point is reached.
     ///
     /// # Errors
-    /// As [`wait`](Event::wait).
+    /// See [`wait`](Event::wait).
     pub fn is_reached(&self) -> Result<bool> {
         let current = self.device.enter()?;
         // SAFETY: the event is alive.
@@ -171,9 +171,9 @@ impl Drop for Event {
         if self.handle.is_null() {
             return;
         }
-        // In a forked child, and when the driver shuts down, there is nothing to destroy it with.
+        // In a forked child, and when the driver shuts down, the event cannot be destroyed.
         if let Ok(current) = self.device.enter() {
-            // SAFETY: the event is ours alone; the driver keeps what streams still wait for.
+            // SAFETY: only we use the event; the driver keeps it as long as streams wait for it.
             let _ = unsafe { current.driver.event_destroy(self.handle) };
         }
     }

@@ -1,18 +1,18 @@
-//! Writing an array from a device.
+//! Writes to an array from a device.
 //!
-//! The elements go to the host through pinned memory, one part at a time (`Selection::parts`), while the part before is
-//! encoded and written.
+//! The elements are copied to the host through pinned memory, one part at a time (`Selection::parts`), while the
+//! previous part is encoded and written.
 
 use crate::error::{Error, Result};
 use crate::read::{PART_NBYTES, place_of, signed};
 use crate::tensor::DeviceTensor;
 use zarrow::{Array, Part, Selection, Values, WriteOptions};
 
-/// Writes `values`, which are broadcast, to `selection` of `array`.
+/// Writes `values`, broadcast if necessary, to `selection` of `array`.
 ///
 /// # Errors
-/// [`Error::Array`] for values whose shape cannot be broadcast; [`Error::Zarr`] as [`Array::write_with`]; and what the
-/// driver answers. On an error some of the chunks may have been written.
+/// [`Error::Array`] for values with a shape that cannot be broadcast; [`Error::Zarr`], see [`Array::write_with`];
+/// and errors of the driver. After an error some chunks may have been written.
 pub fn write(
     array: &Array,
     selection: &Selection,
@@ -36,7 +36,7 @@ pub fn write(
         let Some((mut slot, nbytes, extents)) = next.take() else { break };
         next = parts.get(number + 1).map(fetch).transpose()?;
         let (pointer, _) = slot.ready()?;
-        // SAFETY: the copy is done, so that all bytes have values, and nobody else has the slot.
+        // SAFETY: the copy is done, so all bytes are initialized, and only this code uses the slot.
         let bytes = unsafe { std::slice::from_raw_parts(pointer.as_ptr().cast_const(), nbytes) };
         let elements = Values::contiguous(bytes, values.dtype().clone(), &extents)?;
         let elements = match values.dtype() == array.data_type() {

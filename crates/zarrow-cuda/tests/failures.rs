@@ -1,4 +1,4 @@
-//! Each function of the driver fails, once at each of its calls: an error, and the device goes on.
+//! Each driver function fails, once at each of its calls: this gives an error, and the device stays usable.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 #[path = "device/decompressor.rs"]
@@ -17,7 +17,7 @@ use zarrow_cuda::{DeviceTensor, Error, Event, Route, read, read_routed, write};
 
 fn array() -> Array {
     decompressor::install();
-    // Its streams are copied to where they are aligned, and its checksums are verified.
+    // Its streams are copied to be aligned, and its checksums are verified.
     let gzip = CodecMetadata::new("gzip", serde_json::json!({ "level": 1 }).as_object().unwrap().clone());
     let builder = ArrayBuilder::new([64, 48], Number::Float32).chunk_shape([16, 16]).compressors([gzip]);
     let store = Arc::new(MemoryStore::default());
@@ -29,7 +29,7 @@ fn array() -> Array {
     array
 }
 
-/// Everything that can be done, and whether it was.
+/// Runs all operations, and returns the first error.
 fn everything(array: &Array) -> Result<(), Error> {
     let device = device(0);
     let all = Selection::all(array.shape());
@@ -52,7 +52,7 @@ fn everything(array: &Array) -> Result<(), Error> {
 }
 
 #[test]
-fn every_failure_is_an_error_and_the_device_goes_on() {
+fn every_failure_is_an_error_and_the_device_stays_usable() {
     let array = array();
     everything(&array).unwrap();
     let functions = [
@@ -77,7 +77,7 @@ fn every_failure_is_an_error_and_the_device_goes_on() {
     let mut failed = 0;
     for function in functions {
         for call in [1, 2, 3, 5, 8, 13, 21] {
-            // 801: the device cannot do this, which leaves the context as it was.
+            // 801 (not supported) does not break the context.
             for code in [2, 801] {
                 fail(&format!("{function}:{call}:{code}"));
                 failed += u32::from(everything(&array).is_err());
@@ -86,7 +86,7 @@ fn every_failure_is_an_error_and_the_device_goes_on() {
         }
         everything(&array).unwrap_or_else(|error| panic!("after failures of {function}: {error}"));
     }
-    // What only measures fails nothing.
+    // Failures of mere measurements are ignored.
     fail("cuEventElapsedTime:1:801");
     everything(&array).unwrap();
     fail("");
@@ -94,8 +94,8 @@ fn every_failure_is_an_error_and_the_device_goes_on() {
 }
 
 #[test]
-fn memory_that_is_not_there_is_asked_for_twice() {
-    // The first failure is mended by giving back what is kept.
+fn failed_allocations_are_retried_once() {
+    // After the first failure, cached memory is freed and the allocation is retried.
     fail("cuMemAllocFromPoolAsync:1:2");
     let tensor = DeviceTensor::empty(device(1), &[100], Number::Int8.into());
     fail("");

@@ -1,4 +1,4 @@
-//! A process that is forked after CUDA was used is told so, and drops what it has of it without harm.
+//! A process forked after CUDA was used gets an error, and drops the parent's tensors without harm.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 #[path = "device/software.rs"]
@@ -9,10 +9,10 @@ use zarrow_array::Number;
 use zarrow_cuda::{Device, DeviceTensor, Error};
 
 #[test]
-fn a_forked_child_is_told() {
+fn a_forked_child_gets_an_error() {
     let tensor = DeviceTensor::empty(device(0), &[1000], Number::Int8.into()).unwrap();
     tensor.fill(&[7]).unwrap();
-    // SAFETY: the child calls nothing that another thread of the parent could hold a lock of: it ends by `_exit`.
+    // SAFETY: the child calls nothing that needs a lock of another thread of the parent: it ends by `_exit`.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
@@ -26,5 +26,5 @@ fn a_forked_child_is_told() {
     // SAFETY: the child is ours.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status}");
-    assert!(tensor.all().unwrap(), "the parent goes on");
+    assert!(tensor.all().unwrap(), "the parent is unaffected");
 }

@@ -1,4 +1,4 @@
-//! The software nvCOMP is strict: what a GPU would read from nowhere, or from another device, breaks the context here.
+//! The software nvCOMP is strict: accesses to invalid memory, or to another device, break the context.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 #[path = "device/decompressor.rs"]
@@ -12,7 +12,7 @@ use zarrow_array::Number;
 use zarrow_cuda::decompress::{Format, Frames};
 use zarrow_cuda::{Device, DeviceTensor, Error};
 
-/// What becomes of one frame on `device`, with lists in the memory of `owner`.
+/// Result of one frame on `device`, with lists in the memory of `owner`.
 fn outcome(device: &'static Device, owner: &'static Device, frame: &[u8; 8]) -> Result<(), Error> {
     let words = |value: &[u8; 8]| {
         let list = DeviceTensor::empty(owner, &[4], Number::UInt64.into())?;
@@ -32,14 +32,14 @@ fn outcome(device: &'static Device, owner: &'static Device, frame: &[u8; 8]) -> 
         largest: 64,
         total: 64,
     };
-    // SAFETY: the software device looks at every address before it follows it.
+    // SAFETY: the software device checks every address before it uses it.
     unsafe { zarrow_cuda::decompress::decompressor()?.decompress(&frames, 0, 0, (device, device.stream()))? };
     device.synchronize()
 }
 
-/// Each breaks the context of its process, so that it has one of its own.
+/// Each test breaks the context of its process, so each runs in a separate process.
 #[test]
-fn what_is_no_memory_of_the_device_breaks_its_context() {
+fn invalid_addresses_break_the_context() {
     for name in ["lists_of_another_device", "a_frame_that_is_nowhere"] {
         let alone = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--ignored", name])
@@ -61,14 +61,14 @@ fn breaks(used: &'static Device, frame: impl FnOnce(u64) -> [u8; 8]) {
 }
 
 #[test]
-#[ignore = "in a process of its own"]
+#[ignore = "runs in a separate process"]
 fn lists_of_another_device() {
     decompressor::install();
     breaks(device(1), u64::to_ne_bytes);
 }
 
 #[test]
-#[ignore = "in a process of its own"]
+#[ignore = "runs in a separate process"]
 fn a_frame_that_is_nowhere() {
     decompressor::install();
     breaks(device(0), |_| [0; 8]);

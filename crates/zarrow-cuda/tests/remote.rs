@@ -1,4 +1,4 @@
-//! Reads from a remote store whose chunks the device decompresses: bodies land in pinned memory and cross once, whatever the
+//! Remote reads with decompression on the device: bodies arrive in pinned memory and are copied once, whatever the
 //! store does.
 #![allow(clippy::disallowed_types, reason = "a program that does not fork")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
@@ -32,7 +32,7 @@ use zarrow_cuda::decompress::decompressor;
 use zarrow_cuda::decompress::wave::{self, Done};
 use zarrow_cuda::{DeviceTensor, Error, Result, Route, Share, read_routed};
 
-/// One test at a time, since they count what crosses the border, and make calls fail.
+/// One test at a time, since they count copied bytes, and inject failures.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     install();
@@ -70,7 +70,7 @@ fn read(array: &Array, selection: &Selection, route: Route) -> Result<(Vec<u32>,
 }
 
 fn words(tensor: &zarrow_array::SharedTensor) -> Vec<u32> {
-    // SAFETY: nobody writes to it.
+    // SAFETY: the tensor is not written to.
     let bytes = unsafe { tensor.bytes() }.unwrap();
     bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
 }
@@ -80,7 +80,7 @@ fn expected(values: &BTreeMap<String, Vec<u8>>, selection: &Selection) -> Vec<u3
     words(&array.read(selection).unwrap().into_tensor().unwrap().into_shared().unwrap())
 }
 
-/// The kinds that the device decompresses, and some more of them.
+/// The kinds that the device decompresses, and variants of them.
 fn compressed() -> Vec<Kind> {
     let blosc = json!({"name": "blosc", "configuration": {
         "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 256}});
@@ -102,7 +102,7 @@ fn compressed() -> Vec<Kind> {
 }
 
 #[test]
-fn each_stored_byte_crosses_once_and_none_comes_back() {
+fn each_stored_byte_is_copied_once_and_none_back() {
     let _alone = alone();
     let all = Selection::all(&SHAPE);
     for kind in compressed() {
@@ -121,14 +121,14 @@ fn each_stored_byte_crosses_once_and_none_comes_back() {
         let lists = 400 * (done.on_device * 8 + done.filled);
         assert!(crossed <= stored as u64 + lists, "{}: {crossed} of {stored}", kind.name);
         assert_eq!(after.to_device_pageable, before.to_device_pageable, "{}", kind.name);
-        // Twelve bytes tell of a frame what became of it.
+        // Twelve result bytes per frame.
         assert!(after.to_host - before.to_host <= 12 * 8 * done.on_device, "{}", kind.name);
         assert_eq!(words(&tensor.to_host().unwrap()), expected(&values, &all), "{}", kind.name);
         store.settle();
     }
 }
 
-/// What was written to an array in memory.
+/// Returns the values of an array in memory.
 fn dumped(store: &MemoryStore) -> BTreeMap<String, Vec<u8>> {
     let (mut values, mut keys) = (BTreeMap::new(), vec![String::new()]);
     while let Some(prefix) = keys.pop() {
@@ -143,9 +143,9 @@ fn dumped(store: &MemoryStore) -> BTreeMap<String, Vec<u8>> {
     values
 }
 
-/// The bodies of shards whose inner chunks go to the waves of several threads.
+/// Bodies of shards with inner chunks in waves of several threads.
 #[test]
-fn a_body_of_many_inner_chunks_crosses_once() {
+fn a_body_with_many_inner_chunks_is_copied_once() {
     let _alone = alone();
     let shape = [6 << 10, 1 << 10];
     let codec =
@@ -159,7 +159,7 @@ fn a_body_of_many_inner_chunks_crosses_once() {
     let store = Arc::new(MemoryStore::default());
     let array =
         create_array(Arc::clone(&store) as _, "", metadata, Existing::Refuse, &OpenOptions::default());
-    // 24 MiB of words that do not shrink.
+    // 24 MiB of incompressible words.
     let elements: Vec<u32> = (0..shape[0] * shape[1])
         .map(|at| (at as u32).wrapping_mul(2_654_435_761).rotate_left(at as u32 % 31) ^ at as u32)
         .collect();
@@ -181,9 +181,9 @@ fn a_body_of_many_inner_chunks_crosses_once() {
     store.settle();
 }
 
-/// Chunks that are read to a slot, and turn out to be the host's to decode, cross as elements alone.
+/// If chunks read to a slot turn out to need the host's decoder, only their elements are copied.
 #[test]
-fn chunks_that_the_host_decodes_cross_as_elements() {
+fn chunks_decoded_by_the_host_are_copied_as_elements() {
     let _alone = alone();
     let blosc = json!({"cname": "blosclz", "clevel": 1, "shuffle": "shuffle", "typesize": 4, "blocksize": 0});
     let shape = [1 << 10, 1 << 10];
@@ -194,7 +194,7 @@ fn chunks_that_the_host_decodes_cross_as_elements() {
         .unwrap();
     let store = Arc::new(MemoryStore::default());
     let array = create_array(store, "", metadata, Existing::Refuse, &OpenOptions::default()).unwrap();
-    // One byte of four is always the same, so that they shrink.
+    // One byte of four is constant, so that they are compressible.
     let elements: Vec<u32> = (0..1 << 20).map(|at: u32| at.wrapping_mul(2_654_435_761) >> 8).collect();
     array.write(.., &Values::slice(&elements, &shape).unwrap()).unwrap();
     let before = counters();
@@ -205,8 +205,7 @@ fn chunks_that_the_host_decodes_cross_as_elements() {
     assert_eq!(found, elements);
 }
 
-/// Chunks that are not compressed are placed from where their bodies lie, but for those that do not begin where their
-/// elements could.
+/// Uncompressed chunks are placed directly from their bodies, unless they are misaligned for their elements.
 #[test]
 fn raw_bodies_are_placed() {
     let _alone = alone();
@@ -236,14 +235,14 @@ fn raw_bodies_are_placed() {
         assert_eq!((done.on_host, done.landed), (16, landed));
         let expected = array.read(&some).unwrap().into_tensor().unwrap();
         let found = out.to_host().unwrap();
-        // SAFETY: nobody writes to it.
+        // SAFETY: the tensor is not written to.
         assert_eq!(unsafe { found.bytes() }.unwrap(), expected.bytes());
         store.settle();
     }
 }
 
 #[test]
-fn raw_chunks_cross_as_elements() {
+fn raw_chunks_are_copied_as_elements() {
     let _alone = alone();
     let all = Selection::all(&SHAPE);
     for kind in kinds().into_iter().filter(|kind| ["raw", "rows", "sharded raw"].contains(&kind.name)) {
@@ -261,7 +260,7 @@ fn raw_chunks_cross_as_elements() {
 }
 
 #[test]
-fn selections_are_those_of_the_host_in_whatever_order_answers_come() {
+fn selections_equal_those_of_the_host_for_any_order_of_answers() {
     let _alone = alone();
     let slice = |start, stop, step| Index::Slice { start: Some(start), stop: Some(stop), step: Some(step) };
     let selections = [
@@ -300,9 +299,9 @@ fn selections_are_those_of_the_host_in_whatever_order_answers_come() {
     }
 }
 
-/// Each object is of one version in the end, since a read of which something was placed begins anew on the host.
+/// Each object has a single version in the end, because a read that was already partly placed restarts on the host.
 #[test]
-fn values_that_are_replaced_are_of_one_version() {
+fn replaced_values_have_a_single_version() {
     let _alone = alone();
     let (all, mut again) = (Selection::all(&SHAPE), 0);
     for kind in
@@ -312,7 +311,7 @@ fn values_that_are_replaced_are_of_one_version() {
         for seed in 0..40 {
             let policy = FetchPolicy { split_nbytes: 300, merged_nbytes: 300, ..FetchPolicy::default() };
             let (store, array) = remote(&[&old, &new], Manner { changes: 40, policy, ..manner(seed) });
-            // Elements that nobody writes are seen.
+            // Unwritten elements would be visible.
             let out = DeviceTensor::empty(device(0), &SHAPE, Number::UInt32.into()).unwrap();
             out.fill(&u32::MAX.to_ne_bytes()).unwrap();
             let options = ReadOptions::default();
@@ -320,7 +319,7 @@ fn values_that_are_replaced_are_of_one_version() {
             let (found, done) = (words(&out.to_host().unwrap()), read.unwrap().1);
             store.settle();
             assert!(!found.contains(&u32::MAX), "{}, seed {seed}", kind.name);
-            // A read that began anew has decompressed nothing on the device.
+            // A restarted read has not decompressed anything on the device.
             again += u64::from(done.on_device == 0);
             let mut versions = BTreeMap::new();
             for (at, element) in found.into_iter().enumerate().filter(|(_, element)| *element != 7) {
@@ -331,11 +330,11 @@ fn values_that_are_replaced_are_of_one_version() {
             }
         }
     }
-    assert!(again > 5, "{again} reads began anew");
+    assert!(again > 5, "{again} reads restarted");
 }
 
 #[test]
-fn objects_that_are_cut_off_or_gone_are_those_of_the_host() {
+fn truncated_and_missing_objects_give_the_hosts_result() {
     let _alone = alone();
     let all = Selection::all(&SHAPE);
     for kind in compressed() {
@@ -365,7 +364,7 @@ fn objects_that_are_cut_off_or_gone_are_those_of_the_host() {
 }
 
 #[test]
-fn a_failure_of_the_driver_ends_the_read_or_costs_a_copy() {
+fn driver_failures_end_the_read_or_cost_a_copy() {
     let _alone = alone();
     let all = Selection::all(&SHAPE);
     let kind = compressed().into_iter().find(|kind| kind.name == "sharded").unwrap();
@@ -382,7 +381,7 @@ fn a_failure_of_the_driver_ends_the_read_or_costs_a_copy() {
         "cuCtxPushCurrent_v2",
     ] {
         for call in 1..12 {
-            // Nothing is kept, so that memory has to be pinned.
+            // Frees all cached memory, so that pinning is needed.
             device(0).release_memory().unwrap();
             let (store, array) = remote(&[&values], manner(call));
             fail(&format!("{function}:{call}:801"));
@@ -405,7 +404,7 @@ fn a_failure_of_the_driver_ends_the_read_or_costs_a_copy() {
 }
 
 #[test]
-fn a_read_that_is_stopped_leaves_nothing_behind() {
+fn cancelled_reads_leave_nothing_behind() {
     let _alone = alone();
     let all = Selection::all(&SHAPE);
     let kind = compressed().into_iter().find(|kind| kind.name == "sharded").unwrap();

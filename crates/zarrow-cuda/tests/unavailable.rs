@@ -1,9 +1,9 @@
-//! Where there is no driver, every call says why, and nothing else happens.
+//! Without a driver, every call returns an error with the reason, and has no other effect.
 
 use zarrow_cuda::{Device, Error};
 
 #[test]
-fn a_driver_that_is_not_there_is_an_error_with_the_reason() {
+fn a_missing_driver_is_an_error_with_the_reason() {
     // SAFETY: this is the only test of its process, and nothing else reads or changes the variable.
     unsafe { std::env::set_var("ZARROW_CUDA_DRIVER", "/nowhere/libcuda.so.1") };
     for _ in 0..2 {
@@ -17,5 +17,5 @@ fn a_driver_that_is_not_there_is_an_error_with_the_reason() {
         );
     }
     assert!(Device::count().is_err());
-    assert!(zarrow_cuda::release_memory().is_ok(), "nothing is kept");
+    assert!(zarrow_cuda::release_memory().is_ok(), "there is no cached memory");
 }

@@ -1,9 +1,9 @@
-//! Checksums of decompressed frames: zstd's, gzip's and zlib's, verified on the device.
+//! Verification of the checksums of decompressed frames on the device: zstd's, gzip's and zlib's.
 //!
-//! 1. The host reads from a frame's bytes which checksum it should have ([`frames`](super::frames)).
-//! 2. When the device has decompressed a wave, it computes the checksum of each guarded frame and compares
-//!    (`kernels/checksum.cuh`). A frame that has another becomes one that failed, by its status.
-//! 3. A read with such a frame begins anew on the host, which gives the error that any other read gives.
+//! 1. The host reads a frame's expected checksum from its bytes ([`frames`](super::frames)).
+//! 2. After decompressing a wave, the device computes the checksum of each guarded frame and compares it
+//!    (`kernels/checksum.cuh`). A mismatch is recorded as a failure in the frame's status.
+//! 3. A read with a failed frame restarts on the host, which reports the usual error.
 
 use crate::device::Device;
 use crate::driver::functions::Address;
@@ -11,30 +11,30 @@ use crate::error::{Error, Result};
 use crate::kernel::structs::{ChecksumKind, Guarded};
 use crate::stream::Stream;
 
-/// What guards the decompressed bytes of a frame.
+/// Checksum of a frame's decompressed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
-    /// How it is computed.
+    /// Kind of the checksum.
     pub kind: ChecksumKind,
-    /// What it should be.
+    /// Expected value.
     pub expected: u32,
 }
 
-/// Has a lane of a device verify the frames of the list at `address` (step 2).
+/// Verifies the frames of the list at `address` in a lane of a device (step 2).
 ///
 /// # Errors
-/// What the driver answers.
+/// Errors of the driver.
 ///
 /// # Safety
-/// The list is in memory of the device when the lane comes to this, and so are the bytes and the statuses that it names,
-/// which stay until the lane has done it.
+/// When the lane executes this, the list, and the bytes and statuses in it, must be in device memory, and they must
+/// stay there until the lane is done.
 pub(super) unsafe fn verify(
     (device, lane): (&Device, Stream),
     list: &[Guarded],
     address: Address,
 ) -> Result<()> {
     let count = u32::try_from(list.len())
-        .map_err(|_| Error::Unsupported("a wave of too many checksums".to_owned()))?;
+        .map_err(|_| Error::Unsupported("a wave has too many checksums".to_owned()))?;
     // SAFETY: the caller's contract.
     unsafe {
         if list.iter().any(|frame| frame.kind == ChecksumKind::Xxh64) {

@@ -1,6 +1,6 @@
-//! How frames are compressed that the device decompresses.
+//! Compression formats of frames that the device decompresses.
 
-/// How frames are compressed.
+/// Compression format of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -17,10 +17,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 5] = [Format::Zstd, Format::Lz4, Format::Deflate, Format::Gzip, Format::Snappy];
 
-    /// The most bytes that a frame decodes to, for nvCOMP to take it. Zarr's LZ4 says its size in 31 bits.
+    /// Returns nvCOMP's maximum decoded size of a frame. Zarr's LZ4 stores the size in 31 bits.
     #[must_use]
     pub fn largest_frame(self) -> u64 {
         match self {
@@ -29,7 +29,7 @@ impl Format {
         }
     }
 
-    /// As messages name it.
+    /// Returns the name for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,13 +1,14 @@
-//! Reading with decompression on the device.
+//! Reads with decompression on the device.
 //!
-//! 1. [`frames`] reads the headers of a stored chunk on the host, which say what is compressed how, and whether the device can
-//!    decompress it.
-//! 2. A [`wave`] is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of what to do. One
-//!    copy brings all of it to the device, which decompresses its frames in one batch and places the elements in another.
-//! 3. The [`Decompressor`] is who decompresses: [`nvcomp`], where the user has it.
-//! 4. The device verifies the [`checksums`] of what it decompressed, where frames have them.
-//! 5. At the end each frame says whether it was whole. One that was not makes the read begin anew on the host, which gives
-//!    the error that any other read gives, or the elements.
+//! 1. [`frames`] parses the headers of a stored chunk on the host: they give the frames and formats, and whether
+//!    the device can decompress them.
+//! 2. A [`wave`] is one slot of pinned memory: stored chunks are copied to it until it is full, with lists of the
+//!    work. One copy transfers all of it to the device, which decompresses its frames in one batch and places the
+//!    elements in another.
+//! 3. The [`Decompressor`] is the library that decompresses: [`nvcomp`], if the user has installed it.
+//! 4. The device verifies the [`checksums`] of the decompressed frames, if they have any.
+//! 5. At the end each frame has a status. After a failure the read restarts on the host, which reports the usual
+//!    error, or returns the elements.
 
 pub mod checksums;
 pub(crate) mod format;
@@ -22,52 +23,53 @@ use crate::driver::functions::Address;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 
-/// Frames on a device, to be decompressed there. Every address is of the device; each list has `count` entries.
+/// Frames on a device, to decompress there. Every address is a device address; each list has `count` entries.
 #[derive(Debug, Clone, Copy)]
 pub struct Frames {
-    /// How they are compressed.
+    /// Format of the frames.
     pub format: Format,
-    /// How many.
+    /// Number of frames.
     pub count: usize,
-    /// The list of their addresses.
+    /// List of their addresses.
     pub sources: Address,
-    /// The list of their bytes, 64 bits each.
+    /// List of their sizes, 64 bits each.
     pub source_nbytes: Address,
-    /// The list of where they are decompressed to.
+    /// List of the destinations.
     pub destinations: Address,
-    /// The list of bytes that there is room for, 64 bits each.
+    /// List of the destinations' sizes, 64 bits each.
     pub destination_nbytes: Address,
-    /// Where the list of bytes that were written goes, 64 bits each.
+    /// Output list of the numbers of bytes written, 64 bits each.
     pub written: Address,
-    /// Where the list of what became of each goes, 32 bits each: 0 for success.
+    /// Output list of statuses, 32 bits each: 0 for success.
     pub statuses: Address,
-    /// The most bytes that one decompresses to.
+    /// Maximum decompressed bytes of a frame.
     pub largest: usize,
-    /// The bytes that all decompress to.
+    /// Decompressed bytes of all frames.
     pub total: usize,
 }
 
-/// Who decompresses frames on a device.
+/// A library that decompresses frames on a device.
 pub trait Decompressor: Send + Sync {
-    /// Whether it decompresses frames of this format.
+    /// Returns whether it decompresses frames of this format.
     fn takes(&self, format: Format) -> bool;
 
-    /// What the address of each frame of this format is a multiple of.
+    /// Returns the required alignment of each frame of this format.
     fn source_alignment(&self, format: Format) -> usize;
 
-    /// Bytes of memory of the device, which is current, that a batch needs beside its frames, aligned to 256.
+    /// Returns the bytes of device memory that a batch needs in addition to its frames, aligned to 256. The device
+    /// is current.
     ///
     /// # Errors
-    /// What the library answers.
+    /// Errors of the library.
     fn temporary_nbytes(&self, frames: &Frames) -> Result<usize>;
 
-    /// Gives the batch to a stream of a device. The caller does not wait.
+    /// Submits the batch to a stream of a device, without waiting.
     ///
     /// # Errors
-    /// What the library answers. What is wrong with a frame is told in its status.
+    /// Errors of the library. Corrupt frames are reported in their status.
     ///
     /// # Safety
-    /// All of this is memory of the device, and stays allocated until the stream has finished the batch: the lists, the frames
+    /// All of these must be device memory, allocated until the stream has finished the batch: the lists, the frames
     /// and destinations in them, and `temporary_nbytes` bytes at `temporary`.
     unsafe fn decompress(
         &self,
@@ -78,12 +80,12 @@ pub trait Decompressor: Send + Sync {
     ) -> Result<()>;
 }
 
-/// Who decompresses in this process.
+/// Returns the decompressor of this process.
 ///
 /// # Errors
-/// [`Error::Unavailable`] where there is nobody, with the reason.
+/// [`Error::Unavailable`] if there is no decompressor, with the reason.
 pub fn decompressor() -> Result<&'static dyn Decompressor> {
     nvcomp::Nvcomp::get()
         .map(|nvcomp| nvcomp as &dyn Decompressor)
-        .map_err(|reason| Error::Unavailable { what: "nvCOMP, which decompresses on the device,", reason })
+        .map_err(|reason| Error::Unavailable { what: "nvCOMP (for decompression on the device)", reason })
 }

@@ -1,11 +1,11 @@
-//! nvCOMP, NVIDIA's library of decompressors, opened at run time from the user's own wheel (`nvidia-libnvcomp-cu12` or
-//! `-cu13`, 5.1 or later).
+//! nvCOMP, NVIDIA's library of decompressors, loaded at run time from the user's own wheel (`nvidia-libnvcomp-cu12`
+//! or `-cu13`, 5.1 or later).
 //!
-//! Its functions for batches have the same signature in versions 5 and 6, but for the one that tells how much memory a batch
-//! needs. Options are 64 bytes, which are zero for the defaults.
+//! Its batched functions have the same signatures in versions 5 and 6, except the one that returns the temporary
+//! memory of a batch. Options are 64 bytes, all zero for the defaults.
 //!
-//! Source: the headers of nvCOMP 5.3 and 6.0. `software_nvcomp` defines these functions below the headers themselves, so that a
-//! compiler compares names, types and sizes.
+//! Source: the headers of nvCOMP 5.3 and 6.0. `software_nvcomp` implements these functions against the headers
+//! themselves, so that a compiler checks names, types and sizes.
 
 use super::format::Format;
 use super::{Decompressor, Frames};
@@ -18,14 +18,14 @@ use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 use zarrow_array::fork::{Mutex, OnceCell};
 
-/// The environment variable that names the library.
+/// Environment variable with the path of the library.
 const LIBRARY_VARIABLE: &str = "ZARROW_NVCOMP";
-/// Where it is looked for besides: what the loader finds.
+/// Names that the loader searches for.
 const NAMES: [&str; 2] = ["libnvcomp.so.6", "libnvcomp.so.5"];
 
 static PATHS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Adds a path where the library may be, before it is first used.
+/// Adds a possible path of the library, before its first use.
 pub fn add_path(path: &str) {
     let mut paths = PATHS.lock();
     if !paths.iter().any(|known| known == path) {
@@ -40,15 +40,15 @@ struct Options([c_int; 16]);
 
 const DEFAULTS: Options = Options([0; 16]);
 
-/// `nvcompAlignmentRequirements_t`: of the input, the output and the temporary memory, in bytes.
+/// `nvcompAlignmentRequirements_t`: alignment of the input, the output and the temporary memory, in bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Alignments {
-    /// Of each frame.
+    /// Alignment of each frame.
     pub input: usize,
-    /// Of where each is decompressed to.
+    /// Alignment of each destination.
     pub output: usize,
-    /// Of the temporary memory.
+    /// Alignment of the temporary memory.
     pub temporary: usize,
 }
 
@@ -84,7 +84,7 @@ enum TemporarySize {
     Version6(TemporarySize6),
 }
 
-/// The functions for one format.
+/// The functions of one format.
 #[derive(Debug, Clone, Copy)]
 struct Functions {
     alignments: Alignments,
@@ -96,15 +96,16 @@ struct Functions {
 #[derive(Debug)]
 pub struct Nvcomp {
     version: u32,
-    /// Those of each format, in the order of [`Format::ALL`]; `None` where the library lacks some.
+    /// Functions of each format, in the order of [`Format::ALL`]; `None` if the library lacks some of the
+    /// functions.
     formats: [Option<Functions>; Format::ALL.len()],
 }
 
 impl Nvcomp {
-    /// The library, opened at the first call.
+    /// Returns the library, loading it at the first call.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why it is missing.
     pub fn get() -> std::result::Result<&'static Nvcomp, String> {
         static LIBRARY: OnceCell<std::result::Result<Nvcomp, String>> = OnceCell::new();
         LIBRARY.get_or_make(Nvcomp::load).as_ref().map_err(Clone::clone)
@@ -126,13 +127,13 @@ impl Nvcomp {
             }
         }
         let advice = match is_named {
-            true => "ZARROW_NVCOMP names it",
+            true => "check the path in ZARROW_NVCOMP",
             false => "pip install nvidia-libnvcomp-cu13 (or -cu12)",
         };
         Err(format!("{}: {advice}", reasons.join("; ")))
     }
 
-    /// The functions of `library`.
+    /// Looks up the functions of `library`.
     fn of(library: &Library) -> std::result::Result<Nvcomp, String> {
         let mut properties = Properties::default();
         // SAFETY: the library declares the function so; the struct lives through the call.
@@ -140,24 +141,24 @@ impl Nvcomp {
             let properties_of: GetProperties = find(library, "nvcompGetProperties")?;
             properties_of(&raw mut properties)
         };
-        // A version is told as 6000 for 6.0.0, or 50300 for 5.3.0.
+        // A version is encoded as 6000 for 6.0.0, or 50300 for 5.3.0.
         let major = if properties.version >= 10_000 {
             properties.version / 10_000
         } else {
             properties.version / 1000
         };
         if status != 0 || !(5..=6).contains(&major) {
-            return Err(format!("nvCOMP of version {} is neither 5 nor 6", properties.version));
+            return Err(format!("unsupported nvCOMP version {}: expected 5 or 6", properties.version));
         }
         let formats = Format::ALL.map(|format| Functions::find(library, format));
         match &formats {
-            // The error of the first says what is missing of all.
+            // If all formats fail, the first error names a missing function.
             [Err(reason), ..] if formats.iter().all(|found| found.is_err()) => Err(reason.clone()),
             _ => Ok(Nvcomp { version: properties.version, formats: formats.map(|found| found.ok()) }),
         }
     }
 
-    /// Its version, as it tells it.
+    /// Returns the library's encoded version.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
@@ -166,14 +167,14 @@ impl Nvcomp {
     fn functions(&self, format: Format) -> Result<&Functions> {
         let found = Format::ALL.iter().zip(&self.formats).find(|(known, _)| **known == format);
         found.and_then(|(_, functions)| functions.as_ref()).ok_or_else(|| {
-            Error::Unsupported(format!("this version of nvCOMP decompresses no {}", format.name()))
+            Error::Unsupported(format!("this version of nvCOMP does not decompress {}", format.name()))
         })
     }
 
-    /// How frames and memory have to be aligned.
+    /// Returns the alignment of frames and memory.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the library does not decompress the format.
+    /// [`Error::Unsupported`] if the library does not decompress the format.
     pub fn alignments(&self, format: Format) -> Result<Alignments> {
         self.functions(format).map(|functions| functions.alignments)
     }
@@ -192,8 +193,8 @@ impl Functions {
             format!("nvcompBatched{format}{function}")
         };
         let mut alignments = Alignments::default();
-        // SAFETY: the library declares functions of these names so, by the headers of both versions. The struct lives through
-        // the call.
+        // SAFETY: the headers of both versions declare functions of these names so. The struct lives through the
+        // call.
         let (functions, status) = unsafe {
             let alignments_of: GetAlignments = find(library, &name("DecompressGetRequiredAlignments"))?;
             let status = alignments_of(DEFAULTS, &raw mut alignments);
@@ -211,15 +212,15 @@ impl Functions {
     }
 }
 
-/// The function `name`.
+/// Returns the function `name`.
 ///
 /// # Safety
-/// The library declares it as `F`, a pointer to a function.
+/// The library must declare it as `F`, a function pointer.
 unsafe fn find<F: Copy>(library: &Library, name: &str) -> std::result::Result<F, String> {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
     let symbol = CString::new(name).map_err(|_| name.to_owned())?;
     let address = library.function(&symbol).ok_or_else(|| format!("nvCOMP has no function {name}"))?;
-    // SAFETY: both are addresses; the caller's contract.
+    // SAFETY: both are addresses; the rest is the caller's contract.
     Ok(unsafe { std::mem::transmute_copy(&address) })
 }
 
@@ -246,7 +247,7 @@ impl Decompressor for Nvcomp {
         let Frames { format, count, largest, total, .. } = *frames;
         let functions = self.functions(format)?;
         let mut nbytes = 0;
-        // SAFETY: the number lives through the call; no stream is used on the host's side of it.
+        // SAFETY: the number lives through the call; this host function does not use the stream.
         let status = unsafe {
             match functions.temporary_size {
                 TemporarySize::Version5(function) => {
@@ -299,16 +300,16 @@ mod tests {
         assert_eq!(size_of::<Alignments>(), 24);
     }
 
-    /// No device is needed for these calls.
+    /// These calls need no device.
     #[test]
-    #[ignore = "ZARROW_NVCOMP names the library: make test-kernels gets it"]
+    #[ignore = "needs the library at ZARROW_NVCOMP: make test-kernels installs it"]
     fn the_library_tells_what_a_batch_needs() {
         let name = std::env::var(LIBRARY_VARIABLE).unwrap();
         let nvcomp = Nvcomp::of(&Library::open(&name).unwrap()).unwrap();
         for format in Format::ALL {
             assert!(nvcomp.takes(format));
             let alignments = nvcomp.alignments(format).unwrap();
-            // What the software library asks for too.
+            // The software library has the same requirements.
             let input = if format == Format::Deflate { 4 } else { 1 };
             let temporary = if format == Format::Zstd { 8 } else { 1 };
             assert_eq!(alignments, Alignments { input, output: 1, temporary }, "{format:?}");
@@ -325,7 +326,7 @@ mod tests {
                 total: 64 << 20,
             };
             let nbytes = nvcomp.temporary_nbytes(&frames).unwrap();
-            // zstd asks for some three times what it decompresses, the others for nothing.
+            // zstd needs about three times the decompressed size, the others need nothing.
             let expected = if format == Format::Zstd { 64 << 20..512 << 20 } else { 0..1 << 20 };
             assert!(expected.contains(&nbytes), "{format:?}: {nbytes}");
         }

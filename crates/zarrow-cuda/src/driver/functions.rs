@@ -1,7 +1,7 @@
-//! The functions of the driver that are used, each declared once.
+//! The driver functions in use, each declared once.
 //!
-//! Source: CUDA driver API, <https://docs.nvidia.com/cuda/cuda-driver-api/>. Names with `_v2` are those under which the
-//! library has the functions that `cuda.h` declares without it.
+//! Source: CUDA driver API, <https://docs.nvidia.com/cuda/cuda-driver-api/>. Names with `_v2` are the library's
+//! symbols of functions that `cuda.h` declares without it.
 
 use super::library::Library;
 use super::status::Status;
@@ -29,35 +29,35 @@ pub type Ordinal = c_int;
 #[repr(C)]
 #[derive(Debug)]
 pub struct MemoryPoolProperties {
-    /// `CU_MEM_ALLOCATION_TYPE_PINNED` is 1: what is on a device.
+    /// 1, `CU_MEM_ALLOCATION_TYPE_PINNED`: device memory.
     pub allocation_type: c_int,
-    /// 0: other processes cannot have it.
+    /// 0: no export to other processes.
     pub handle_types: c_int,
-    /// `CU_MEM_LOCATION_TYPE_DEVICE` is 1.
+    /// 1, `CU_MEM_LOCATION_TYPE_DEVICE`.
     pub location_type: c_int,
-    /// Which device.
+    /// Index of the device.
     pub location_id: c_int,
-    /// Of another system.
+    /// Used on another operating system only.
     pub security_attributes: *mut c_void,
-    /// 0: as much as there is.
+    /// 0: unlimited.
     pub max_size: usize,
-    /// What later versions have; 0.
+    /// Reserved for later versions; 0.
     pub reserved: [u8; 56],
 }
 
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ident: $kind:ty),*);)+) => {
-        /// The addresses of the functions.
+        /// Addresses of the functions.
         #[derive(Debug)]
         pub struct Functions {
             $($name: unsafe extern "C" fn($($kind),*) -> c_int,)+
         }
 
         impl Functions {
-            /// Finds each function in `library`.
+            /// Looks up each function in `library`.
             ///
             /// # Errors
-            /// What the library lacks.
+            /// The name of a missing function.
             pub fn find(library: &Library) -> std::result::Result<Functions, String> {
                 Ok(Functions {
                     $($name: {
@@ -82,11 +82,11 @@ macro_rules! functions {
                 #[doc = concat!("`", $symbol, "`.")]
                 ///
                 /// # Errors
-                /// What the driver answers; [`Error::Forked`](crate::Error::Forked).
+                /// Errors of the driver; [`Error::Forked`](crate::Error::Forked).
                 ///
                 /// # Safety
-                /// As the driver's documentation asks.
-                #[allow(clippy::too_many_arguments, reason = "the driver's own")]
+                /// See the driver's documentation.
+                #[allow(clippy::too_many_arguments, reason = "defined by the driver")]
                 pub unsafe fn $name(&self, $($argument: $kind),*) -> Result<()> {
                     self.check_process()?;
                     // SAFETY: the caller's contract.

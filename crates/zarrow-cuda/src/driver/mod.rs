@@ -1,11 +1,12 @@
 //! The CUDA driver, loaded at run time.
 //!
-//! 1. [`library`] opens `libcuda.so.1`, or what `ZARROW_CUDA_DRIVER` names.
-//! 2. [`functions`] finds each function that is used; a driver that lacks one is too old.
-//! 3. The driver is initialized once for the process. What kept it from that is kept, and told to everybody who asks.
-//! 4. A process that is forked afterwards cannot use it (CUDA's own rule), and is told so before any call.
-//! 5. After an access to memory that is not there, and its like, the driver refuses all work until the process ends. What
-//!    failed first is kept, and told to everybody who asks ([`status`]).
+//! 1. [`library`] loads `libcuda.so.1`, or the library in `ZARROW_CUDA_DRIVER`.
+//! 2. [`functions`] looks up each function in use; a driver that lacks one is too old.
+//! 3. The driver is initialized once per process. A failure is stored, and returned by every later call.
+//! 4. A process forked afterwards cannot use the driver (CUDA's own rule); calls return an error without calling
+//!    it.
+//! 5. After an access to unallocated memory, and similar faults, the driver refuses all work until the process
+//!    ends. The first failure is stored, and returned by every later call ([`status`]).
 
 pub mod functions;
 pub mod library;
@@ -16,10 +17,10 @@ use functions::Functions;
 use library::Library;
 use zarrow_array::fork::{OnceCell, generation};
 
-/// The environment variable that names another library than `libcuda.so.1`.
+/// Environment variable that replaces `libcuda.so.1`.
 pub const LIBRARY_VARIABLE: &str = "ZARROW_CUDA_DRIVER";
 
-/// The oldest version of CUDA that the kernels are for: 12.0.
+/// Oldest supported version of CUDA: 12.0, as required by the kernels.
 const MIN_VERSION: i32 = 12000;
 
 /// The driver of this process.
@@ -30,10 +31,10 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The driver, loaded and initialized at the first call.
+    /// Returns the driver, loaded and initialized at the first call.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where there is none, or none that can be used; [`Error::Forked`]; [`Error::ContextLost`].
+    /// [`Error::Unavailable`] if there is no usable driver; [`Error::Forked`]; [`Error::ContextLost`].
     pub fn get() -> Result<&'static Driver> {
         static DRIVER: OnceCell<std::result::Result<Driver, String>> = OnceCell::new();
         match DRIVER.get_or_make(Driver::load) {
@@ -80,10 +81,10 @@ impl Driver {
         status::check_context()
     }
 
-    /// How many devices there are.
+    /// Returns the number of devices.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: the number lives through the call.

@@ -1,18 +1,18 @@
-//! What a function of the driver answered.
+//! Results of the driver's functions.
 //!
-//! An answer after which the context is lost is kept, and told to everybody who asks for the driver later.
+//! A result that breaks the context is stored, and returned by every later call.
 
 use crate::error::{Error, Result};
 use std::ffi::c_int;
 use zarrow_array::fork::OnceCell;
 
-/// What ended the context of this process.
+/// Error that broke the context of this process.
 static LOST: OnceCell<String> = OnceCell::new();
 
-/// The answer of one call.
+/// Result of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Status {
-    /// Which function.
+    /// Name of the function.
     pub function: &'static str,
     /// `CUresult`.
     pub code: c_int,
@@ -22,28 +22,28 @@ pub struct Status {
 pub const OUT_OF_MEMORY: c_int = 2;
 /// `CUDA_ERROR_INVALID_HANDLE`.
 pub const INVALID_HANDLE: c_int = 400;
-/// `CUDA_ERROR_NOT_READY`: what a query answers while work is to do.
+/// `CUDA_ERROR_NOT_READY`: result of a query while work is pending.
 pub const NOT_READY: c_int = 600;
 /// `CUDA_ERROR_LAUNCH_FAILED`.
 const LAUNCH_FAILED: c_int = 719;
 
-/// After these the process cannot use CUDA any more, in the words of the driver's documentation: "To continue using CUDA,
+/// After these errors the process cannot use CUDA any more. The driver's documentation: "To continue using CUDA,
 /// the process must be terminated and relaunched."
 const ENDS_CONTEXT: &[c_int] =
     &[214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, LAUNCH_FAILED, 721, 911];
 
-/// The names of the errors that users meet; others are shown by their number.
+/// Names of common errors; others are shown by their number.
 ///
 /// Source: `CUresult` in the documentation of the driver API.
 const NAMES: &[(c_int, &str, &str)] = &[
     (1, "CUDA_ERROR_INVALID_VALUE", "an argument is out of range"),
-    (2, "CUDA_ERROR_OUT_OF_MEMORY", "there is not enough memory"),
+    (2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
     (3, "CUDA_ERROR_NOT_INITIALIZED", "the driver is not initialized in this process"),
     (4, "CUDA_ERROR_DEINITIALIZED", "the driver is shutting down"),
     (34, "CUDA_ERROR_STUB_LIBRARY", "libcuda.so.1 is a stub that only links: install the NVIDIA driver"),
     (46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "the device is busy, or in an exclusive mode"),
     (100, "CUDA_ERROR_NO_DEVICE", "no CUDA device was found; CUDA_VISIBLE_DEVICES may hide it"),
-    (101, "CUDA_ERROR_INVALID_DEVICE", "there is no such device"),
+    (101, "CUDA_ERROR_INVALID_DEVICE", "no such device"),
     (201, "CUDA_ERROR_INVALID_CONTEXT", "the context is invalid, or was destroyed"),
     (218, "CUDA_ERROR_INVALID_PTX", "the driver cannot compile the kernels"),
     (214, "CUDA_ERROR_ECC_UNCORRECTABLE", "memory of the device has an error that cannot be corrected"),
@@ -51,17 +51,13 @@ const NAMES: &[(c_int, &str, &str)] = &[
     (INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "a stream or an event is invalid"),
     (600, "CUDA_ERROR_NOT_READY", "the work is not finished"),
     (700, "CUDA_ERROR_ILLEGAL_ADDRESS", "a kernel or a copy used memory that is not allocated"),
-    (702, "CUDA_ERROR_LAUNCH_TIMEOUT", "a kernel took longer than the system lets it"),
+    (702, "CUDA_ERROR_LAUNCH_TIMEOUT", "a kernel exceeded the system's time limit"),
     (709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "another library destroyed the context"),
     (715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "a kernel ran an instruction that does not exist"),
     (716, "CUDA_ERROR_MISALIGNED_ADDRESS", "a kernel used an address that is not aligned"),
     (LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed"),
     (801, "CUDA_ERROR_NOT_SUPPORTED", "the device cannot do this"),
-    (
-        803,
-        "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-        "the kernel module and libcuda.so.1 are of different versions",
-    ),
+    (803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "the kernel module and libcuda.so.1 have different versions"),
     (999, "CUDA_ERROR_UNKNOWN", "the driver cannot say why"),
 ];
 
@@ -72,7 +68,7 @@ impl Status {
         if self.code == 0 { Ok(()) } else { Err(self.error()) }
     }
 
-    /// The error of a call that failed.
+    /// Returns the error of a failed call.
     #[must_use]
     pub fn error(self) -> Error {
         let Status { function, code } = self;
@@ -85,7 +81,7 @@ impl Status {
 }
 
 /// # Errors
-/// [`Error::ContextLost`] after an answer that ended the context.
+/// [`Error::ContextLost`] after a result that broke the context.
 pub fn check_context() -> Result<()> {
     LOST.get().map_or(Ok(()), |reason| Err(lost(reason)))
 }

@@ -1,7 +1,7 @@
-//! The kernels: loaded once for a device, and launched.
+//! The kernels: loaded once per device, and launched.
 //!
-//! Their source is CUDA C++ in the folder `kernels` of the crate. It is compiled before the crate is published, to PTX for
-//! CUDA 12.0 and compute capability 7.0, which every later driver compiles for its device when it loads it.
+//! The CUDA C++ source is in the crate's folder `kernels`. It is compiled before publication to PTX for CUDA 12.0
+//! and compute capability 7.0, which every later driver compiles for its device on load.
 
 pub mod structs;
 pub mod walk;
@@ -16,20 +16,20 @@ use structs::{Cast, Compare, Gather, Piece};
 
 const PTX: &str = include_str!("../../ptx/zarrow.ptx");
 
-/// Threads of a block.
+/// Threads per block.
 const BLOCK: u64 = 256;
-/// The most blocks of a launch: each thread then takes several elements.
+/// Maximum number of blocks per launch: each thread then takes several elements.
 const MAX_BLOCKS: u64 = 1 << 16;
 
-/// Lanes of XXH64, each of which a thread computes.
+/// Lanes of XXH64, each computed by one thread.
 const CHECKSUM_LANES: u64 = 4;
-/// Bytes of a part of a frame whose checksum a thread computes, where that is not XXH64.
+/// Bytes per thread for checksums other than XXH64.
 const CHECKSUM_PART_NBYTES: u64 = 1024;
 
-/// The kernels that come in five widths of an element, by the exponent of two.
+/// Variants of a kernel for five element widths, indexed by the exponent of two.
 type Widths = [Function; 5];
 
-/// The functions of the kernels, on one device.
+/// Functions of the kernels on one device.
 #[derive(Debug)]
 pub struct Kernels {
     copy: Widths,
@@ -44,14 +44,14 @@ pub struct Kernels {
     checksum_verify: Function,
 }
 
-// SAFETY: functions of a module may be launched by any thread; the module is never unloaded.
+// SAFETY: any thread may launch functions of a module; the module is never unloaded.
 unsafe impl Send for Kernels {}
 // SAFETY: as above.
 unsafe impl Sync for Kernels {}
 
 impl Kernels {
     pub(crate) fn load(current: &Current) -> Result<Kernels> {
-        let bad = |_| Error::Unsupported("the text of the kernels has a NUL".to_owned());
+        let bad = |_| Error::Unsupported("the PTX of the kernels contains a NUL".to_owned());
         let text = CString::new(PTX).map_err(bad)?;
         let mut module: Module = null_mut();
         // SAFETY: the text ends with NUL, and the module is written to a place that lives through the call.
@@ -85,31 +85,31 @@ impl Kernels {
     }
 }
 
-/// The kernel for elements of `nbytes`, which is 1, 2, 4, 8 or 16.
+/// Returns the kernel for elements of `nbytes`, which is 1, 2, 4, 8 or 16.
 fn of_width(widths: &Widths, nbytes: usize) -> Result<Function> {
     let function = if nbytes.is_power_of_two() { widths.get(nbytes.trailing_zeros() as usize) } else { None };
     function.copied().ok_or_else(|| Error::Unsupported(format!("no kernel moves elements of {nbytes} bytes")))
 }
 
-/// The greatest width of a kernel by which elements of `item_nbytes` can be moved, as one or more of them.
+/// Returns the largest kernel width that divides elements of `item_nbytes`.
 #[must_use]
 pub fn width(item_nbytes: usize) -> usize {
     1 << item_nbytes.trailing_zeros().min(4)
 }
 
-/// The launches of one device, in its stream, or in one of its lanes where they are told a stream.
+/// Launches on one device, in its stream, or in the given lane.
 ///
-/// Every launch is `unsafe`: all that its struct reaches lies in memory of the device, which stays until the stream has
-/// done it, and what it writes nobody else uses meanwhile.
+/// Every launch is `unsafe`: all addresses reachable through its struct must be device memory that lives until the
+/// stream has executed it, and its output must not be used concurrently.
 impl Device {
-    /// A strided copy, or a fill, of elements of `nbytes`.
+    /// Launches a strided copy or a fill of elements of `nbytes`.
     pub(crate) unsafe fn launch_copy(&self, stream: Stream, nbytes: usize, piece: &Piece) -> Result<()> {
         let function = of_width(&self.kernels()?.copy, nbytes)?;
         // SAFETY: the kernel takes a piece; the caller's contract.
         unsafe { self.launch(stream, function, (piece.count, 1), &[argument(piece)]) }
     }
 
-    /// Places `count` pieces, which lie at `pieces` on the device; none has more than `greatest` elements.
+    /// Places `count` pieces from the list at `pieces` on the device; each has at most `greatest` elements.
     pub(crate) unsafe fn launch_place(
         &self,
         stream: Stream,
@@ -123,7 +123,7 @@ impl Device {
         unsafe { self.launch(stream, function, (greatest, count), &[argument(&pieces), argument(&count)]) }
     }
 
-    /// Takes rows by a list of positions, or puts them.
+    /// Gathers or scatters rows by a list of positions.
     pub(crate) unsafe fn launch_gather(&self, nbytes: usize, rows: &Gather) -> Result<()> {
         let function = of_width(&self.kernels()?.gather, nbytes)?;
         // SAFETY: the kernel takes rows; the caller's contract.
@@ -138,7 +138,7 @@ impl Device {
         unsafe { self.launch(self.stream(), self.kernels()?.cast, (cast.count, 1), &[argument(cast)]) }
     }
 
-    /// Sets the `u32` at `flag` to 1 where a pair differs.
+    /// Sets the `u32` at `flag` to 1 if a pair differs.
     pub(crate) unsafe fn launch_differs(&self, pair: &Compare, flag: Address) -> Result<()> {
         // SAFETY: the kernel takes a pair and an address; the caller's contract.
         unsafe {
@@ -152,7 +152,7 @@ impl Device {
         unsafe { self.launch(self.stream(), self.kernels()?.equal, (pair.count, 1), &[argument(pair)]) }
     }
 
-    /// Sets bits of the `u32` at `flag`: 1 where an element is zero, 2 where one is not.
+    /// Sets bits of the `u32` at `flag`: 1 if an element is zero, 2 if one is non-zero.
     pub(crate) unsafe fn launch_nonzero(&self, elements: &Compare, flag: Address) -> Result<()> {
         // SAFETY: the kernel takes elements and an address; the caller's contract.
         unsafe {
@@ -161,7 +161,7 @@ impl Device {
         }
     }
 
-    /// The lanes of XXH64 of those of the `count` frames in the list at `frames` that it guards.
+    /// Computes the lanes of XXH64, for frames with that checksum among the `count` frames of the list at `frames`.
     pub(crate) unsafe fn launch_checksum_lanes(
         &self,
         stream: Stream,
@@ -173,7 +173,7 @@ impl Device {
         unsafe { self.launch(stream, function, (lanes, 1), &[argument(&frames), argument(&count)]) }
     }
 
-    /// The parts of the other checksums, of frames of at most `greatest` bytes.
+    /// Computes the parts of the other checksums, for frames of at most `greatest` bytes.
     pub(crate) unsafe fn launch_checksum_parts(
         &self,
         stream: Stream,
@@ -187,7 +187,7 @@ impl Device {
         unsafe { self.launch(stream, function, (parts, count), &[argument(&frames), argument(&count)]) }
     }
 
-    /// Finishes the checksums, and changes the status of each frame that has another than it should have.
+    /// Finishes the checksums, and changes the status of each frame with a wrong one.
     pub(crate) unsafe fn launch_checksum_verify(
         &self,
         stream: Stream,
@@ -199,7 +199,7 @@ impl Device {
         unsafe { self.launch(stream, function, (count.into(), 1), &[argument(&frames), argument(&count)]) }
     }
 
-    /// `size` is how many elements there are in a row, and how many rows.
+    /// `size` is the number of elements per row, and the number of rows.
     unsafe fn launch(
         &self,
         stream: Stream,
@@ -212,12 +212,12 @@ impl Device {
             return Ok(());
         }
         let blocks = count.div_ceil(BLOCK).min(MAX_BLOCKS) as c_uint;
-        // A grid has at most 65,535 rows; the kernels go on with further pieces.
+        // A grid has at most 65,535 rows; the kernels loop over further pieces.
         let rows = rows.min(65_535);
         let mut arguments = arguments.to_vec();
         let current = self.enter()?;
-        // SAFETY: the arguments point to values of the kernel's types, which the driver copies during the call; the rest
-        // is the caller's contract.
+        // SAFETY: the arguments point to values of the kernel's types, which the driver copies during the call; the
+        // rest is the caller's contract.
         unsafe {
             current.driver.launch(
                 function,
@@ -236,7 +236,7 @@ impl Device {
     }
 }
 
-/// A parameter of a launch: the driver copies the value during the call.
+/// Returns a parameter of a launch; the driver copies the value during the call.
 fn argument<T>(value: &T) -> *mut c_void {
     std::ptr::from_ref(value).cast_mut().cast()
 }

@@ -1,27 +1,27 @@
-//! What the kernels take, as `kernels/structs.cuh` declares it.
+//! Arguments of the kernels, as declared in `kernels/structs.cuh`.
 
 use crate::driver::functions::Address;
 use std::mem::{offset_of, size_of};
 use zarrow_array::{DataType, Number};
 
-/// The most axes that one launch walks.
+/// Maximum number of axes per launch.
 pub const MAX_RANK: usize = 8;
 
-/// What was done to the bytes of a decoded buffer before it was compressed.
+/// Shuffle of a decoded buffer's bytes before compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Shuffle {
-    /// Nothing.
+    /// No shuffle.
     None = 0,
-    /// Bytes of the same place in their elements lie together.
+    /// Byte shuffle: bytes at the same position in their elements are adjacent.
     Bytes = 1,
-    /// Bits do.
+    /// Bit shuffle.
     Bits = 2,
-    /// There is no buffer: each element is the fill value.
+    /// No buffer: each element is the fill value.
     Fill = 3,
 }
 
-/// A box of elements that goes from a decoded buffer to its place.
+/// A box of elements to move from a decoded buffer to its destination.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Piece {
@@ -51,10 +51,10 @@ const _: () = assert!(
         && offset_of!(Piece, fill) == 256
 );
 
-/// The types that kernels compute with.
+/// Types that kernels can compute with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names are self-explanatory")]
 pub enum Type {
     Bool = 0,
     Int8 = 1,
@@ -74,7 +74,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The type by which kernels compute with elements of `dtype`, `None` where they do not.
+    /// Returns the kernels' type for elements of `dtype`; `None` if kernels cannot compute with it.
     #[must_use]
     pub fn of(dtype: &DataType) -> Option<Type> {
         Some(match dtype {
@@ -102,7 +102,7 @@ impl Type {
     }
 }
 
-/// Elements of one type that become another.
+/// Elements to convert to another type.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Cast {
@@ -126,7 +126,7 @@ const _: () = assert!(
         && offset_of!(Cast, rank) == 216
 );
 
-/// Elements that are compared, pair by pair.
+/// Elements to compare, pair by pair.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Compare {
@@ -153,7 +153,7 @@ const _: () = assert!(
         && offset_of!(Compare, rank) == 288
 );
 
-/// Rows that are taken from, or put to, the positions of a list.
+/// Rows to gather from, or scatter to, the positions of a list.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Gather {
@@ -180,27 +180,27 @@ const _: () = assert!(
         && offset_of!(Gather, rank) == 256
 );
 
-/// Which checksum guards a frame.
+/// Kind of a frame's checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ChecksumKind {
-    /// The low 32 bits of XXH64, which zstd has.
+    /// Low 32 bits of XXH64 (zstd).
     Xxh64 = 0,
-    /// CRC-32, which gzip has.
+    /// CRC-32 (gzip).
     Crc32 = 1,
-    /// Adler-32, which zlib has.
+    /// Adler-32 (zlib).
     Adler32 = 2,
 }
 
-/// A decompressed frame, and the checksum that it should have.
+/// A decompressed frame and its expected checksum.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Guarded {
     pub source: Address,
     pub nbytes: u64,
-    /// Where the status of the frame is, which the kernel changes where the checksum is another.
+    /// Address of the frame's status; the kernel changes it if the checksum is wrong.
     pub status: Address,
-    /// What the kernels find; zeros at first.
+    /// Intermediate results of the kernels; initially zero.
     pub state: [u64; 4],
     pub kind: ChecksumKind,
     pub expected: u32,
@@ -211,7 +211,7 @@ const _: () = assert!(
 );
 
 impl Guarded {
-    /// Its bytes, as the kernels read them.
+    /// Returns the bytes that the kernels read.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the struct has no padding: its fields fill it (see the assertion above).
@@ -220,7 +220,7 @@ impl Guarded {
 }
 
 impl Piece {
-    /// Its bytes, as the kernels read them.
+    /// Returns the bytes that the kernels read.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the struct has no padding: its fields fill it (see the assertion above).

@@ -1,15 +1,15 @@
-//! How a kernel walks the elements of several strided sides at once.
+//! Order of a kernel's walk through several strided sides at once.
 //!
-//! 1. Axes of one element are left out.
-//! 2. The others are sorted by how far neighbours lie apart at the destination, the nearest last: neighbouring threads
-//!    then write neighbouring elements.
-//! 3. An axis that goes on where the next one ends, on every side, is merged with it.
-//! 4. A launch takes eight axes. Where more are left, the outermost are walked on the host, a launch for each position.
+//! 1. Axes of length 1 are dropped.
+//! 2. The others are sorted by their stride at the destination, the smallest last: neighbouring threads then write
+//!    neighbouring elements.
+//! 3. An axis that continues where the next one ends, on every side, is merged with it.
+//! 4. A launch takes eight axes. If more are left, the host walks the outermost ones, with a launch per position.
 
 use super::structs::MAX_RANK;
 use smallvec::SmallVec;
 
-/// The elements of one launch: axes in the order of the walk, strides in bytes, and where each of the sides begins.
+/// The elements of one launch: axes in the order of the walk, strides in bytes, and the start of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walk<const SIDES: usize> {
     pub rank: u32,
@@ -25,7 +25,7 @@ struct Axis<const SIDES: usize> {
     strides: [i64; SIDES],
 }
 
-/// The launches that walk `shape`. The last side is the destination. Strides are in bytes; what they reach has been checked
+/// Returns the launches that walk `shape`. The last side is the destination. Strides are in bytes, and were checked
 /// against the memory of each side.
 pub fn walks<const SIDES: usize>(shape: &[i64], strides: [&[i64]; SIDES]) -> Vec<Walk<SIDES>> {
     if shape.contains(&0) {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_destination_decides_the_order() {
-        // From C order to Fortran's: the destination's nearest axis is the first.
+        // From C order to Fortran order: the destination's innermost axis is the first.
         let walk = walks(&[3, 5], [&[20, 4], &[4, 12]]);
         assert_eq!(walk[0].shape[..2], [5, 3]);
         assert_eq!(walk[0].strides.map(|side| [side[0], side[1]]), [[4, 20], [12, 4]]);

@@ -1,4 +1,4 @@
-//! Comparing elements, and asking whether all or any of them are true.
+//! Comparison of elements, and tests whether all or any are true.
 
 use super::DeviceTensor;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::kernel::walk;
 use crate::memory::DeviceMemory;
 use zarrow_array::{DataType, Number};
 
-/// A word on the device that kernels set bits of.
+/// A word on the device; kernels set its bits.
 struct Flag(DeviceMemory);
 
 impl Flag {
@@ -19,7 +19,7 @@ impl Flag {
         Ok(Flag(flag))
     }
 
-    /// Its bits, when all that was given to the stream is done.
+    /// Returns its bits, after waiting for all work in the stream.
     fn read(&self) -> Result<u32> {
         let device = self.0.device();
         let mut bits = 0u32;
@@ -35,21 +35,21 @@ impl Flag {
 }
 
 impl DeviceTensor {
-    /// Whether each element has the same bits as that of `other`, which is broadcast to this shape. With `equal_nan`, two
-    /// values that are no numbers are equal whatever their bits. Zeros of different signs differ.
+    /// Returns whether all elements have the same bits as those of `other`, which is broadcast to this shape. With
+    /// `equal_nan`, any two NaNs are equal. Zeros of different signs differ.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the types differ; [`Error::OtherDevice`]; [`Error::Array`] for a shape that cannot be
-    /// broadcast; what the driver answers.
+    /// [`Error::Unsupported`] if the types differ; [`Error::OtherDevice`]; [`Error::Array`] if the shape cannot be
+    /// broadcast; errors of the driver.
     pub fn all_equal(&self, other: &DeviceTensor, equal_nan: bool) -> Result<bool> {
         let device = self.same_device(other)?;
         if self.dtype() != other.dtype() {
             let (ours, theirs) = (self.dtype(), other.dtype());
             return Err(Error::Unsupported(format!(
-                "expected elements of {ours}, got {theirs}: type .astype first"
+                "expected elements of type {ours}, got {theirs}: call .astype() first"
             )));
         }
-        // Elements that kernels do not compute with are compared byte by byte.
+        // Types without arithmetic in the kernels are compared byte by byte.
         let (left, right) = match Type::of(self.dtype()) {
             Some(_) => (self.clone(), other.broadcast_to(self.shape())?),
             None => (self.in_bytes()?, other.broadcast_to(self.shape())?.in_bytes()?),
@@ -65,24 +65,25 @@ impl DeviceTensor {
                 equal_nan: u32::from(equal_nan),
                 ..elements_of(kind, walk.count, walk.rank, walk.shape)
             };
-            // SAFETY: both layouts reach memory of their owners only, which is given back in the order of this stream.
+            // SAFETY: both layouts only reach memory of their owners, which is freed in the order of this stream.
             unsafe { device.launch_differs(&pair, flag.0.address())? };
         }
         Ok(flag.read()? == 0)
     }
 
-    /// Whether each element equals that of `other`, which has the same type and is broadcast to this shape: as IEEE 754
-    /// says, zeros are equal and what is no number equals nothing. A tensor of bool.
+    /// Compares each element with that of `other`, which must have the same type and is broadcast to this shape. As
+    /// in IEEE 754, zeros are equal and NaN equals nothing. Returns a tensor of bool.
     ///
     /// # Errors
-    /// As [`all_equal`](DeviceTensor::all_equal); [`Error::Unsupported`] for a type that kernels do not compute with.
+    /// See [`all_equal`](DeviceTensor::all_equal); [`Error::Unsupported`] for a type without arithmetic in the
+    /// kernels.
     pub fn equal(&self, other: &DeviceTensor) -> Result<DeviceTensor> {
         let device = self.same_device(other)?;
         let kind = self.comparable()?;
         if self.dtype() != other.dtype() {
             let (ours, theirs) = (self.dtype(), other.dtype());
             return Err(Error::Unsupported(format!(
-                "expected elements of {ours}, got {theirs}: type .astype first"
+                "expected elements of type {ours}, got {theirs}: call .astype() first"
             )));
         }
         let other = other.broadcast_to(self.shape())?;
@@ -104,18 +105,18 @@ impl DeviceTensor {
         Ok(result)
     }
 
-    /// Whether no element is zero. True where there are none.
+    /// Returns whether all elements are non-zero; true for an empty tensor.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a type that kernels do not compute with; what the driver answers.
+    /// [`Error::Unsupported`] for a type without arithmetic in the kernels; errors of the driver.
     pub fn all(&self) -> Result<bool> {
         Ok(self.found()? & 1 == 0)
     }
 
-    /// Whether an element is not zero.
+    /// Returns whether any element is non-zero.
     ///
     /// # Errors
-    /// As [`all`](DeviceTensor::all).
+    /// See [`all`](DeviceTensor::all).
     pub fn any(&self) -> Result<bool> {
         Ok(self.found()? & 2 != 0)
     }
@@ -144,7 +145,7 @@ impl DeviceTensor {
         })
     }
 
-    /// The elements as bytes, which are one more axis.
+    /// Reinterprets the elements as bytes, with an additional axis.
     fn in_bytes(&self) -> Result<DeviceTensor> {
         let byte = DataType::from(Number::UInt8);
         let mut shape = self.shape().to_vec();

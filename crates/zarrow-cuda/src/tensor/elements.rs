@@ -1,4 +1,4 @@
-//! What is done with all elements: copies, fills and casts.
+//! Copies, fills and casts of all elements.
 
 use super::DeviceTensor;
 use crate::error::{Error, Result};
@@ -8,54 +8,54 @@ use crate::stream::Stream;
 use zarrow_array::DataType;
 
 impl DeviceTensor {
-    /// A copy in new memory, in C order.
+    /// Copies the tensor to new memory, in C order.
     ///
     /// # Errors
-    /// As [`empty`](DeviceTensor::empty), and what the driver answers.
+    /// See [`empty`](DeviceTensor::empty); errors of the driver.
     pub fn copy(&self) -> Result<DeviceTensor> {
         let copy = DeviceTensor::empty(self.device(), &self.extents(), self.dtype().clone())?;
         copy.assign(self)?;
         Ok(copy)
     }
 
-    /// The tensor itself where it lies in C order, else a copy.
+    /// Returns the tensor itself if it is C-contiguous, else a copy.
     ///
     /// # Errors
-    /// As [`copy`](DeviceTensor::copy).
+    /// See [`copy`](DeviceTensor::copy).
     pub fn contiguous(&self) -> Result<DeviceTensor> {
         if self.is_c_contiguous() { Ok(self.clone()) } else { self.copy() }
     }
 
-    /// Copies the elements of `source`, of the same type, here; `source` is broadcast to this shape.
+    /// Copies the elements of `source`, which has the same type and is broadcast to this shape, into this tensor.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::OtherDevice`]; [`Error::Unsupported`] for another type; [`Error::Array`] for a shape
-    /// that cannot be broadcast; what the driver answers.
+    /// [`Error::ReadOnly`]; [`Error::OtherDevice`]; [`Error::Unsupported`] for another type; [`Error::Array`] if
+    /// the shape cannot be broadcast; errors of the driver.
     pub fn assign(&self, source: &DeviceTensor) -> Result<()> {
         self.check_writable()?;
         let device = self.same_device(source)?;
         if source.dtype() != self.dtype() {
             let (from, to) = (source.dtype(), self.dtype());
             return Err(Error::Unsupported(format!(
-                "expected elements of {to}, got {from}: type .astype first"
+                "expected elements of type {to}, got {from}: call .astype() first"
             )));
         }
         let source = source.broadcast_to(self.shape())?;
-        // Elements that overlap are copied by way of other memory, since threads take them in any order.
+        // Overlapping elements are copied through other memory, since threads process them in any order.
         let source = if self.may_overlap(&source) { source.copy()? } else { source };
         self.assign_in(&source, device.stream())
     }
 
-    /// Copies the elements of `source` here, in `stream`, one of the device's own. Both have one type and one shape, and no
-    /// memory in common; this one may be written to, and the stream has the memory of both.
+    /// Copies the elements of `source` here, in `stream`, one of the device's own. Both must have the same type and
+    /// shape, and disjoint memory usable in the stream; this tensor must be writable.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub(crate) fn assign_in(&self, source: &DeviceTensor, stream: Stream) -> Result<()> {
         let device = self.device();
         if self.is_c_contiguous() && source.is_c_contiguous() {
             let current = device.enter()?;
-            // SAFETY: both have as many bytes, in memory that is freed in the order of this stream.
+            // SAFETY: both have the same number of bytes, in memory that is freed in the order of this stream.
             return unsafe {
                 match self.nbytes() {
                     0 => Ok(()),
@@ -79,17 +79,17 @@ impl DeviceTensor {
                 rank: walk.rank,
                 ..Piece::none()
             };
-            // SAFETY: layouts reach memory of their owners only (whoever made them checked that), which is given back in
-            // the order of this stream; `self` may be written to, and does not overlap `source`.
+            // SAFETY: layouts only reach memory of their owners (checked by the code that made them), which is
+            // freed in the order of this stream; `self` is writable, and does not overlap `source`.
             unsafe { device.launch_copy(stream, nbytes, &piece)? };
         }
         Ok(())
     }
 
-    /// Sets each element to `value`, the bytes of one.
+    /// Sets each element to `value`, the bytes of one element.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::Unsupported`] for a value of another size; what the driver answers.
+    /// [`Error::ReadOnly`]; [`Error::Unsupported`] for a value of another size; errors of the driver.
     pub fn fill(&self, value: &[u8]) -> Result<()> {
         self.check_writable()?;
         let item_size = self.item_size();
@@ -122,16 +122,16 @@ impl DeviceTensor {
         Ok(())
     }
 
-    /// The elements as those of `dtype`, in new memory in C order.
+    /// Converts the elements to `dtype`, in new memory in C order.
     ///
-    /// Numbers are converted as NumPy's `astype` does on x86-64: to the nearest, once. Of complex numbers that become real
-    /// ones, the imaginary part is left out. A float that does not fit an integer, or is no number, gives the same on every
-    /// device: the lowest `i32`, cut off to the narrower types, and the lowest `i64` for `u32` and 64 bits (`number.cuh` has
-    /// it in full).
+    /// Numbers are converted like NumPy's `astype` on x86-64: rounded to nearest, once. From complex to real, the
+    /// imaginary part is dropped. NaN and floats out of range of an integer type give the same result on every
+    /// device: the lowest `i32`, truncated for narrower types, and the lowest `i64` for `u32` and 64 bits (details
+    /// in `number.cuh`).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where one of the types is no number that kernels compute with; [`Error::OutOfMemory`]; what
-    /// the driver answers.
+    /// [`Error::Unsupported`] for types without arithmetic in the kernels; [`Error::OutOfMemory`]; errors of the
+    /// driver.
     pub fn astype(&self, dtype: &DataType) -> Result<DeviceTensor> {
         if dtype == self.dtype() {
             return self.copy();
@@ -139,7 +139,7 @@ impl DeviceTensor {
         let types = (Type::of(self.dtype()), Type::of(dtype));
         let (Some(source_type), Some(destination_type)) = types else {
             let text =
-                format!("no kernel converts {} to {dtype}: convert on the CPU, with .cpu()", self.dtype());
+                format!("no kernel converts {} to {dtype}: convert on the CPU after .cpu()", self.dtype());
             return Err(Error::Unsupported(text));
         };
         let cast = DeviceTensor::empty(self.device(), &self.extents(), dtype.clone())?;
@@ -162,13 +162,14 @@ impl DeviceTensor {
         Ok(cast)
     }
 
-    /// The extents as they are counted in shapes.
+    /// Returns the shape as unsigned extents.
     #[must_use]
     pub fn extents(&self) -> Vec<u64> {
         self.shape().iter().map(|extent| extent.unsigned_abs()).collect()
     }
 
-    /// The elements of both as words that a kernel moves: bytes of a word, shape, and the strides of `source` and here.
+    /// Returns both tensors as words for a kernel: bytes per word, shape, and the strides of `source` and of this
+    /// tensor.
     fn in_words(&self, source: &DeviceTensor) -> (usize, Vec<i64>, Vec<i64>, Vec<i64>) {
         let (mut shape, mut from, mut to) =
             (self.shape().to_vec(), source.byte_strides(), self.byte_strides());
@@ -181,7 +182,7 @@ impl DeviceTensor {
         (width, shape, from, to)
     }
 
-    /// Whether an element of one may share bytes with an element of the other: whether their outermost bytes cross.
+    /// Returns whether elements of the two tensors may share bytes: whether their address ranges overlap.
     fn may_overlap(&self, other: &DeviceTensor) -> bool {
         let span = |tensor: &DeviceTensor| {
             let bounds = zarrow_array::shape::element_bounds(tensor.shape(), tensor.strides()).ok().flatten();
@@ -200,7 +201,7 @@ impl DeviceTensor {
 }
 
 impl Piece {
-    /// A piece that copies nothing.
+    /// Returns an empty piece.
     #[must_use]
     pub fn none() -> Piece {
         Piece {

@@ -1,7 +1,7 @@
-//! To the host and from it, through pinned slots.
+//! Transfers between device and host, through pinned slots.
 //!
-//! 1. The tensor is cut in halves along its outermost axes until each part fits a slot.
-//! 2. While the device copies one part, the host fills or empties the slot of the next.
+//! 1. The tensor is halved along its outermost axes until each part fits a slot.
+//! 2. While the device copies one part, the host fills or empties the slot of the next one.
 
 use super::DeviceTensor;
 use crate::device::Device;
@@ -12,15 +12,15 @@ use zarrow_array::{IndexStep, SharedTensor, Tensor, UninitBuffer};
 
 /// Bytes of a slot for transfers.
 pub(crate) const SLOT_NBYTES: usize = 16 << 20;
-/// How many parts are under way at once.
+/// Number of parts in progress.
 const SLOTS: usize = 3;
 
 impl DeviceTensor {
-    /// The elements in new memory of the host, in C order. Waits until they are there.
+    /// Copies the elements to new host memory, in C order, and waits for them.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the driver answers: work that failed before is told
-    /// here.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and errors of the driver, including those of earlier
+    /// work.
     pub fn to_host(&self) -> Result<SharedTensor> {
         let mut buffer = UninitBuffer::new(self.nbytes())?;
         self.copy_to_host(buffer.as_mut_slice())?;
@@ -29,10 +29,11 @@ impl DeviceTensor {
         Ok(Tensor::new(buffer, self.extents(), self.dtype().clone())?.into_shared()?)
     }
 
-    /// Fills `target` with the elements, side by side in C order. Waits until they are there.
+    /// Copies the elements to `target` in C order, and waits for them.
     ///
     /// # Errors
-    /// As [`to_host`](DeviceTensor::to_host); [`Error::Array`](crate::Error::Array) where `target` has another length.
+    /// See [`to_host`](DeviceTensor::to_host); [`Error::Array`](crate::Error::Array) if `target` has another
+    /// length.
     pub fn copy_to_host(&self, target: &mut [MaybeUninit<u8>]) -> Result<()> {
         let (expected, actual) = (self.nbytes(), target.len());
         if expected != actual {
@@ -56,12 +57,12 @@ impl DeviceTensor {
         device.synchronize()
     }
 
-    /// The elements of a tensor of the host in new memory of `device`, in C order.
+    /// Copies the elements of a host tensor to new memory of `device`, in C order.
     ///
-    /// The host's memory is read during the call; what follows does not wait.
+    /// The host memory is read during the call; the copy to the device is not waited for.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and what the driver answers.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and errors of the driver.
     pub fn from_host(device: &'static Device, tensor: &SharedTensor) -> Result<DeviceTensor> {
         let extents: Vec<u64> = tensor.shape().iter().map(|extent| extent.unsigned_abs()).collect();
         let result = DeviceTensor::empty(device, &extents, tensor.dtype().clone())?;
@@ -70,15 +71,16 @@ impl DeviceTensor {
     }
 }
 
-/// The second half of step 2: empties a slot.
+/// Second half of step 2: empties a slot.
 fn arrive((mut slot, part): (Slot, &mut [MaybeUninit<u8>])) -> Result<()> {
     let (pointer, _) = slot.ready()?;
-    // SAFETY: the slot has at least as many bytes as were received, and no copy uses it any more; `part` is other memory.
+    // SAFETY: the slot has at least as many bytes as were received, and no copy uses it any more; `part` does not
+    // overlap it.
     unsafe { pointer.as_ptr().copy_to_nonoverlapping(part.as_mut_ptr().cast(), part.len()) };
     Ok(())
 }
 
-/// Steps 1 and 2 for a part of the host's.
+/// Steps 1 and 2 for a part of the host tensor.
 fn upload(device: &'static Device, part: &SharedTensor, to: u64) -> Result<()> {
     let nbytes = part.nbytes();
     if nbytes == 0 {
@@ -105,7 +107,7 @@ fn upload(device: &'static Device, part: &SharedTensor, to: u64) -> Result<()> {
     }
     let mut slot = device.idle.take(device, nbytes.max(SLOT_NBYTES))?;
     let (pointer, _) = slot.ready()?;
-    // SAFETY: the slot has these bytes and is ours alone. Whoever writes to the tensor meanwhile gets a mixture of old
+    // SAFETY: the slot has these bytes and only we use it. A concurrent write to the tensor gives a mixture of old
     // and new bytes, as with NumPy.
     unsafe {
         let bytes = std::slice::from_raw_parts_mut(pointer.as_ptr().cast::<MaybeUninit<u8>>(), nbytes);

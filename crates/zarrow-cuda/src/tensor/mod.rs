@@ -1,4 +1,4 @@
-//! A tensor in the memory of a device.
+//! A tensor in device memory.
 
 mod compare;
 mod elements;
@@ -15,20 +15,19 @@ use std::fmt;
 use std::sync::Arc;
 use zarrow_array::{DataType, IndexStep, StridedLayout, shape};
 
-/// What keeps the memory of a tensor.
+/// Owner of a tensor's memory.
 #[derive(Debug, Clone)]
 pub(crate) enum Owner {
-    /// Memory of ours.
+    /// Our own memory.
     Own(Arc<DeviceMemory>),
     /// Memory of another library.
     Foreign(Arc<ForeignMemory>),
 }
 
-/// A strided view of memory of a device, which an owner, shared by all views, keeps alive. A clone is another view of the
-/// same memory.
+/// A strided view of device memory with a shared owner. A clone is another view of the same memory.
 ///
-/// What a method does with elements is given to [`Device::stream`] and done in order; the caller does not wait. A method
-/// that gives a value to the host waits.
+/// Methods submit their work to [`Device::stream`], where it is done in order; the caller does not wait. Methods
+/// that return a value to the host wait.
 ///
 /// ```no_run
 /// use zarrow_array::Number;
@@ -51,19 +50,19 @@ pub struct DeviceTensor {
 }
 
 impl DeviceTensor {
-    /// A tensor in new memory, in C order, whose elements have no values yet.
+    /// Allocates an uninitialized tensor in C order.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::Unsupported`] for elements of no fixed size; [`Error::Array`] for a shape that
-    /// does not fit.
+    /// [`Error::OutOfMemory`]; [`Error::Unsupported`] for variable-length elements; [`Error::Array`] for a shape
+    /// that does not fit.
     pub fn empty(device: &'static Device, shape: &[u64], dtype: DataType) -> Result<DeviceTensor> {
         DeviceTensor::empty_in(device, shape, dtype, device.stream())
     }
 
-    /// As [`empty`](DeviceTensor::empty), in memory that is taken and freed in `stream`, one of the device's own.
+    /// Like [`empty`](DeviceTensor::empty), allocated and freed in `stream`, one of the device's own.
     ///
     /// # Errors
-    /// As [`empty`](DeviceTensor::empty).
+    /// See [`empty`](DeviceTensor::empty).
     pub(crate) fn empty_in(
         device: &'static Device,
         shape: &[u64],
@@ -76,10 +75,10 @@ impl DeviceTensor {
         Ok(DeviceTensor { owner, device, address, layout, dtype, item_size, read_only: false })
     }
 
-    /// As [`empty`](DeviceTensor::empty), in Fortran's order.
+    /// Like [`empty`](DeviceTensor::empty), in Fortran order.
     ///
     /// # Errors
-    /// As [`empty`](DeviceTensor::empty).
+    /// See [`empty`](DeviceTensor::empty).
     pub fn empty_column_major(
         device: &'static Device,
         shape: &[u64],
@@ -90,15 +89,14 @@ impl DeviceTensor {
         DeviceTensor::empty(device, &reversed, dtype)?.transpose(&axes)
     }
 
-    /// A tensor in memory of another library. Nothing is copied.
+    /// Creates a tensor over memory of another library. Nothing is copied.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for elements of no fixed size.
+    /// [`Error::Unsupported`] for variable-length elements.
     ///
     /// # Safety
-    /// All elements that the layout reaches lie in memory of `device` that stays as long as the owner in `memory`, and
-    /// that may be written to unless it is `read_only`. What was given to the device before it came here is ordered
-    /// before `device.stream()`.
+    /// All elements of the layout must be in memory of `device` that lives as long as the owner in `memory`, and
+    /// must be writable unless `read_only`. Earlier work on the memory must be ordered before `device.stream()`.
     pub unsafe fn from_foreign(
         memory: ForeignMemory,
         address: Address,
@@ -112,67 +110,67 @@ impl DeviceTensor {
         Ok(DeviceTensor { owner, device, address, layout, dtype, item_size, read_only })
     }
 
-    /// Where it is.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &'static Device {
         self.device
     }
 
-    /// The address of the first element, on the device; 0 for an empty tensor of ours.
+    /// Returns the address of the first element on the device; 0 for an empty tensor of ours.
     #[must_use]
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Extents, outermost axis first.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         self.layout.shape()
     }
 
-    /// Distances of neighbours on each axis, in elements.
+    /// Returns the strides in elements.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
         self.layout.strides()
     }
 
-    /// Distances of neighbours on each axis, in bytes.
+    /// Returns the strides in bytes.
     #[must_use]
     pub fn byte_strides(&self) -> Vec<i64> {
         self.strides().iter().map(|stride| stride.wrapping_mul(self.item_size as i64)).collect()
     }
 
-    /// The type of the elements.
+    /// Returns the element type.
     #[must_use]
     pub fn dtype(&self) -> &DataType {
         &self.dtype
     }
 
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     #[must_use]
     pub fn item_size(&self) -> usize {
         self.item_size
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
         self.layout.size()
     }
 
-    /// The elements' bytes, were they contiguous.
+    /// Returns the bytes of all elements without gaps.
     #[must_use]
     pub fn nbytes(&self) -> usize {
         self.size() * self.item_size
     }
 
-    /// Whether nobody may write to the memory.
+    /// Returns whether the memory must not be written to.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Returns whether the elements are C-contiguous.
     #[must_use]
     pub fn is_c_contiguous(&self) -> bool {
         self.layout.is_c_contiguous()
@@ -182,11 +180,11 @@ impl DeviceTensor {
         &self.owner
     }
 
-    /// A library is given the memory, and uses it in `stream`: what was done with it so far comes before, and it is not
-    /// freed before what that library does there.
+    /// Records that a library uses the memory in `stream`: its work is ordered after our earlier work, and the
+    /// memory is not freed before that work is done.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn lend_to(&self, stream: Stream) -> Result<()> {
         self.device.order(self.device.stream(), stream)?;
         if let Owner::Own(memory) = &self.owner {
@@ -195,19 +193,19 @@ impl DeviceTensor {
         Ok(())
     }
 
-    /// A library is given the memory without any order, and uses it in a stream that it does not name: the memory is not freed
-    /// before the device has done all that it was given until nobody has the memory any more.
+    /// Records that a library uses the memory in an unknown stream, without ordering: the memory is not freed
+    /// before the device has done all work submitted until its last reference is dropped.
     pub fn lend_unordered(&self) {
         if let Owner::Own(memory) = &self.owner {
             memory.is_used_anywhere();
         }
     }
 
-    /// What libraries that were lent the memory have been given to do with it comes before what our stream does next. For
-    /// those whose streams are not known the caller waits.
+    /// Orders later work in our stream after the work that borrowers have queued on this memory. For borrowers in
+    /// unknown streams the caller waits.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn begin_after_consumers(&self) -> Result<()> {
         let Owner::Own(memory) = &self.owner else { return Ok(()) };
         let (streams, has_others) = memory.consumers();
@@ -217,11 +215,11 @@ impl DeviceTensor {
         streams.into_iter().try_for_each(|stream| self.device.order(stream, self.device.stream()))
     }
 
-    /// What those libraries do with the memory from now on comes after what our stream was given. For those whose streams are
-    /// not known the caller waits.
+    /// Orders later work of borrowers after our earlier work on this memory. For borrowers in unknown streams the
+    /// caller waits.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn end_before_consumers(&self) -> Result<()> {
         let Owner::Own(memory) = &self.owner else { return Ok(()) };
         let (streams, has_others) = memory.consumers();
@@ -231,35 +229,35 @@ impl DeviceTensor {
         streams.into_iter().try_for_each(|stream| self.device.order(self.device.stream(), stream))
     }
 
-    /// A view by basic indexing, of the same memory.
+    /// Returns a view by basic indexing.
     ///
     /// # Errors
-    /// As [`StridedLayout::view`].
+    /// See [`StridedLayout::view`].
     pub fn view(&self, steps: &[IndexStep]) -> Result<DeviceTensor> {
         let (offset, layout) = self.layout.view(steps)?;
         Ok(self.at(offset, layout))
     }
 
-    /// The same memory with its axes in another order.
+    /// Permutes the axes without a copy.
     ///
     /// # Errors
-    /// As [`StridedLayout::transpose`].
+    /// See [`StridedLayout::transpose`].
     pub fn transpose(&self, axes: &[usize]) -> Result<DeviceTensor> {
         Ok(self.at(0, self.layout.transpose(axes)?))
     }
 
-    /// The same memory with another shape of as many elements.
+    /// Changes the shape without a copy.
     ///
     /// # Errors
-    /// As [`StridedLayout::reshape`].
+    /// See [`StridedLayout::reshape`].
     pub fn reshape(&self, shape: &[i64]) -> Result<DeviceTensor> {
         Ok(self.at(0, self.layout.reshape(shape)?))
     }
 
-    /// The same memory with `shape`, where axes of one element, and axes that are not there, are repeated, as in NumPy.
+    /// Broadcasts to `shape` without a copy: axes of length 1, and missing axes, are repeated, as in NumPy.
     ///
     /// # Errors
-    /// [`Error::Array`] where the shapes do not fit each other.
+    /// [`Error::Array`] if the shapes are incompatible.
     pub fn broadcast_to(&self, shape: &[i64]) -> Result<DeviceTensor> {
         let bad =
             || zarrow_array::Error::BadView(format!("cannot broadcast {:?} to {shape:?}", self.shape()));
@@ -276,11 +274,11 @@ impl DeviceTensor {
         Ok(DeviceTensor { layout, read_only: true, ..self.clone() })
     }
 
-    /// The same memory as elements of another type: as many where the sizes are equal; else the last axis, whose elements
-    /// lie side by side, has more or fewer, as in NumPy's `view`.
+    /// Reinterprets the memory as another type: with the same shape if the sizes are equal; otherwise the last
+    /// axis, which must be contiguous, gets longer or shorter, as in NumPy's `view`.
     ///
     /// # Errors
-    /// [`Error::Array`] where the elements of the last axis do not lie side by side, or do not fill whole ones.
+    /// [`Error::Array`] if the last axis is not contiguous, or is not a whole number of new elements.
     pub fn reinterpret(&self, dtype: DataType) -> Result<DeviceTensor> {
         let item_size = fixed_size(&dtype)?;
         if item_size == self.item_size {
@@ -292,18 +290,18 @@ impl DeviceTensor {
         };
         let (mut shape, mut strides) = (self.layout.shape().to_vec(), self.byte_strides());
         let (Some(extent), Some(stride)) = (shape.last_mut(), strides.last_mut()) else {
-            return Err(bad("a tensor of no axes keeps the size of its element"));
+            return Err(bad("the element size of a 0-dimensional tensor cannot change"));
         };
         if *extent > 1 && *stride != self.item_size as i64 {
-            return Err(bad("the elements of the last axis do not lie side by side"));
+            return Err(bad("the last axis is not contiguous"));
         }
         let nbytes = extent.unsigned_abs() as usize * self.item_size;
         if item_size == 0 || !nbytes.is_multiple_of(item_size) {
-            return Err(bad("the last axis has no whole number of elements"));
+            return Err(bad("the last axis is not a whole number of elements"));
         }
         (*extent, *stride) = ((nbytes / item_size) as i64, item_size as i64);
         if strides.iter().any(|stride| stride % item_size as i64 != 0) {
-            return Err(bad("the distances of neighbours are no whole number of elements"));
+            return Err(bad("the strides are not multiples of the element size"));
         }
         let strides = strides.iter().map(|stride| stride / item_size as i64).collect();
         let layout = StridedLayout::new(shape.into(), strides);
@@ -316,7 +314,7 @@ impl DeviceTensor {
         DeviceTensor { address, layout, ..self.clone() }
     }
 
-    /// The device of both, where it is one.
+    /// Returns the device of both tensors, if it is the same.
     fn same_device(&self, other: &DeviceTensor) -> Result<&'static Device> {
         if self.device.ordinal() == other.device.ordinal() {
             Ok(self.device)
@@ -325,7 +323,7 @@ impl DeviceTensor {
         }
     }
 
-    /// Whether two elements may share bytes.
+    /// Returns whether two elements may share bytes.
     fn may_overlap_itself(&self) -> bool {
         if self.size() == 0 {
             return false;
@@ -338,7 +336,7 @@ impl DeviceTensor {
             .map(|(extent, stride)| (stride.unsigned_abs(), extent.unsigned_abs() - 1))
             .collect();
         axes.sort_unstable();
-        // Each axis steps over all that the axes before it reach.
+        // Each axis must step over the whole span of the faster axes.
         let mut span = 1u64;
         axes.into_iter().any(|(stride, gaps)| {
             let overlaps = stride < span;
@@ -352,19 +350,19 @@ impl DeviceTensor {
             return Err(Error::ReadOnly);
         }
         if self.may_overlap_itself() {
-            let text = "elements of the memory to write to overlap: expected memory in which each has a place of its own";
+            let text = "elements of the memory to write to overlap: pass memory without overlap";
             return Err(zarrow_array::Error::BadView(text.to_owned()).into());
         }
         Ok(())
     }
 }
 
-/// Bytes of one element.
+/// Returns the bytes of one element.
 fn fixed_size(dtype: &DataType) -> Result<usize> {
     match dtype.item_size() {
         Some(nbytes) if !matches!(dtype, DataType::Optional(_)) => Ok(nbytes),
         _ => Err(Error::Unsupported(format!(
-            "elements of {dtype} have no layout on a device: read them to the CPU, without device="
+            "elements of type {dtype} are not supported on a device: read them to the CPU, without device="
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Rows by a list of positions: taken from a tensor, or put to it.
+//! Gather and scatter of rows by a list of positions.
 
 use super::DeviceTensor;
 use crate::error::{Error, Result};
@@ -7,17 +7,19 @@ use crate::kernel::{walk, width};
 use zarrow_array::{Buffer, IndexStep, Number, Tensor, allocation};
 
 impl DeviceTensor {
-    /// The rows at `positions` along the first axis, in new memory: any order, and repeated.
+    /// Copies the rows at `positions` along the first axis to new memory; positions may repeat, in any order.
     ///
     /// # Errors
-    /// [`Error::Array`] for a position outside the axis, and for a tensor of no axes; [`Error::OutOfMemory`]; what the
-    /// driver answers.
+    /// [`Error::Array`] for a position outside the axis, and for a 0-dimensional tensor; [`Error::OutOfMemory`];
+    /// errors of the driver.
     pub fn take(&self, positions: &[i64]) -> Result<DeviceTensor> {
         let mut extents = self.extents();
         match extents.first_mut() {
             Some(first) => *first = positions.len() as u64,
             None => {
-                return Err(zarrow_array::Error::BadView("a tensor of no axes has no rows".to_owned()).into());
+                return Err(
+                    zarrow_array::Error::BadView("a 0-dimensional tensor has no rows".to_owned()).into()
+                );
             }
         }
         let result = DeviceTensor::empty(self.device(), &extents, self.dtype().clone())?;
@@ -25,25 +27,27 @@ impl DeviceTensor {
         Ok(result)
     }
 
-    /// Sets the rows at `positions` along the first axis to those of `rows`, which has the same type and is broadcast to
-    /// their shape. Of equal positions any may win.
+    /// Sets the rows at `positions` along the first axis to those of `rows`, which must have the same type and is
+    /// broadcast. If positions repeat, any of the rows may win.
     ///
     /// # Errors
-    /// As [`take`](DeviceTensor::take); [`Error::ReadOnly`]; [`Error::Unsupported`] for another type.
+    /// See [`take`](DeviceTensor::take); [`Error::ReadOnly`]; [`Error::Unsupported`] for another type.
     pub fn put(&self, positions: &[i64], rows: &DeviceTensor) -> Result<()> {
         self.check_writable()?;
         self.same_device(rows)?;
         if rows.dtype() != self.dtype() {
             let (from, to) = (rows.dtype(), self.dtype());
             return Err(Error::Unsupported(format!(
-                "expected elements of {to}, got {from}: type .astype first"
+                "expected elements of type {to}, got {from}: call .astype() first"
             )));
         }
         let mut shape = self.shape().to_vec();
         match shape.first_mut() {
             Some(first) => *first = positions.len() as i64,
             None => {
-                return Err(zarrow_array::Error::BadView("a tensor of no axes has no rows".to_owned()).into());
+                return Err(
+                    zarrow_array::Error::BadView("a 0-dimensional tensor has no rows".to_owned()).into()
+                );
             }
         }
         // A copy, since `rows` may be a view of this memory.
@@ -52,13 +56,13 @@ impl DeviceTensor {
     }
 }
 
-/// `destination[number] = source[positions[number]]`, or the other way with `scatter`.
+/// Computes `destination[number] = source[positions[number]]`, or the inverse with `scatter`.
 fn gather(source: &DeviceTensor, destination: &DeviceTensor, positions: &[i64], scatter: bool) -> Result<()> {
     let device = source.device();
     let listed = if scatter { destination } else { source };
     let row_count = listed.shape().first().copied().unwrap_or(0);
     if let Some(outside) = positions.iter().find(|position| !(0..row_count).contains(*position)) {
-        let text = format!("position {outside} is outside an axis of {row_count}");
+        let text = format!("position {outside} is outside an axis of length {row_count}");
         return Err(zarrow_array::Error::BadView(text).into());
     }
     if positions.is_empty() || source.size() == 0 {
@@ -103,8 +107,8 @@ fn gather(source: &DeviceTensor, destination: &DeviceTensor, positions: &[i64], 
             rank: walk.rank,
             scatter: u32::from(scatter),
         };
-        // SAFETY: positions lie inside the axis, and layouts reach memory of their owners only, which is given back in the
-        // order of this stream; the destination may be written to, and is other memory than the source.
+        // SAFETY: positions are inside the axis, and layouts only reach memory of their owners, which is freed in
+        // the order of this stream; the destination is writable, and does not overlap the source.
         unsafe { device.launch_gather(width, &rows)? };
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Arrays read to a device and written from there, against reads to the host.
+//! Reads of arrays to a device and writes from it, compared to the host.
 
 use crate::software::{counters, device};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use zarrow_array::fork::Mutex;
 use zarrow_array::{DataType, SharedTensor};
 use zarrow_cuda::{DeviceTensor, Error, in_stream, read, read_many, write};
 
-/// An array in memory, of numbers that differ.
+/// An array in memory with distinct numbers.
 pub fn array(shape: &[u64], build: impl FnOnce(ArrayBuilder) -> ArrayBuilder) -> Array {
     let metadata = build(ArrayBuilder::new(shape.to_vec(), Number::UInt32)).build().unwrap();
     let store = Arc::new(MemoryStore::default());
@@ -31,7 +31,7 @@ pub fn bytes(values: &[u32]) -> &[u8] {
 }
 
 pub fn same(left: &SharedTensor, right: &SharedTensor) -> bool {
-    // SAFETY: nobody writes to them.
+    // SAFETY: the tensors are not written to.
     left.shape() == right.shape() && unsafe { left.bytes() == right.bytes() }
 }
 
@@ -54,7 +54,7 @@ pub fn slice(start: i64, stop: Option<i64>, step: i64) -> Index {
 }
 
 #[test]
-fn reads_are_those_of_the_host() {
+fn reads_equal_those_to_the_host() {
     let arrays = [
         array(&[50, 40, 3], |builder| builder.chunk_shape([16, 16, 3])),
         array(&[50, 40, 3], |builder| builder.chunk_shape([16, 16, 3]).compressors([zstd()])),
@@ -86,13 +86,13 @@ fn reads_are_those_of_the_host() {
     }
 }
 
-/// Tests that move many bytes, which others count, take turns.
+/// Tests that transfer many bytes take turns, because others count bytes.
 static LARGE: Mutex<()> = Mutex::new(());
 
 #[test]
-fn reads_of_several_parts_cross_the_border_once() {
+fn reads_of_several_parts_copy_each_byte_once() {
     let _alone = LARGE.lock();
-    // 40 MiB: three parts that are runs of the result, and three that are not.
+    // 40 MiB: three contiguous parts of the result, or three strided ones.
     for chunk_shape in [[512, 512], [4096, 64]] {
         let array = array(&[4096, 2560], |builder| builder.chunk_shape(chunk_shape));
         let all = Selection::all(array.shape());
@@ -105,16 +105,16 @@ fn reads_of_several_parts_cross_the_border_once() {
             assert_eq!(after.to_device_pageable, before.to_device_pageable);
             (tensor, after.to_device_pinned - before.to_device_pinned)
         };
-        // Other tests of this process may use the device meanwhile, and add to the counts.
+        // Other tests of this process may use the device concurrently, and add to the counters.
         let (tensor, _) = (0..50).map(|_| crossed()).find(|(_, moved)| *moved == 40 << 20).unwrap();
         assert!(same(&tensor.to_host().unwrap(), &expected(&array, &all)));
     }
 }
 
 #[test]
-fn a_read_of_many_parts_ends_with_the_first_error_or_when_told() {
+fn a_read_of_many_parts_stops_at_the_first_error_or_on_cancellation() {
     let _alone = LARGE.lock();
-    // Five parts of 16 MiB, a chunk each.
+    // Five parts of 16 MiB, with one chunk each.
     let metadata = serde_json::json!({
         "zarr_format": 3, "node_type": "array", "shape": [20 << 20], "data_type": "uint32", "fill_value": 7,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4 << 20]}},
@@ -136,7 +136,7 @@ fn a_read_of_many_parts_ends_with_the_first_error_or_when_told() {
     }
     let array = open(&[]);
     let all = Selection::all(array.shape());
-    // The chunks are not stored: all of them are the fill value.
+    // No chunk is stored: all elements are the fill value.
     let asked = AtomicUsize::new(0);
     let stop = || asked.fetch_add(1, Ordering::Relaxed) == 1;
     let stopped = read(&array, &all, device(0), None, &ReadOptions::default().cancel(&stop));
@@ -155,7 +155,7 @@ fn reads_go_into_memory_with_any_strides() {
     read(&array, &all, device(0), Some(&out), &ReadOptions::default()).unwrap();
     assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
     let beside = whole.view(&[range(0, 2, 20), range(0, 1, 60)]).unwrap();
-    assert!(!beside.any().unwrap(), "nothing is written outside");
+    assert!(!beside.any().unwrap(), "no write is out of bounds");
     let refused =
         |out: &DeviceTensor| read(&array, &all, device(0), Some(out), &ReadOptions::default()).unwrap_err();
     assert!(matches!(refused(&whole), Error::Array(_)));
@@ -166,9 +166,9 @@ fn reads_go_into_memory_with_any_strides() {
 }
 
 #[test]
-fn a_batch_is_that_of_the_host() {
+fn batches_equal_those_of_the_host() {
     let large = array(&[3000, 2000], |builder| builder.chunk_shape([512, 512]).compressors([zstd()]));
-    // Small items share a slot; of the large ones each goes by parts.
+    // Small items share a slot; each large item is read in parts.
     for (count, extent) in [(7, 40), (1, 3), (3, 2600)] {
         let crops: Vec<Selection> = (0..count)
             .map(|number| {
@@ -232,7 +232,7 @@ fn writes_are_read_back() {
 }
 
 #[test]
-fn what_cannot_be_decoded_leaves_the_device_usable() {
+fn failed_reads_leave_the_device_usable() {
     let metadata = ArrayBuilder::new([64, 64], Number::UInt32)
         .chunk_shape([16, 16])
         .compressors([zstd()])
@@ -261,7 +261,7 @@ fn what_cannot_be_decoded_leaves_the_device_usable() {
 }
 
 #[test]
-fn a_read_can_be_part_of_anothers_stream() {
+fn reads_can_be_ordered_in_another_librarys_stream() {
     let array = array(&[64, 64], |builder| builder.chunk_shape([16, 64]));
     let all = Selection::all(array.shape());
     let stream = zarrow_cuda::Stream::PER_THREAD;

@@ -1,4 +1,4 @@
-//! Batches that are given to nvCOMP itself: each format, whole frames beside corrupt ones.
+//! Batches passed directly to nvCOMP: each format, with valid and corrupt frames.
 
 use crate::decompressor::install;
 use crate::software::device;
@@ -7,7 +7,7 @@ use zarrow_array::{Number, Tensor, UninitBuffer};
 use zarrow_cuda::DeviceTensor;
 use zarrow_cuda::decompress::{Format, Frames, decompressor};
 
-/// Bytes of the `number`-th frame, which shrink.
+/// Compressible bytes of frame `number`.
 fn content(number: usize) -> Vec<u8> {
     (0..3000 + 41 * number).map(|byte| (byte / 7 * (number + 3) % 251) as u8).collect()
 }
@@ -42,11 +42,12 @@ fn compressed(format: Format, content: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A block of Snappy: what repeats the byte before is a copy, the rest is literal.
+/// A Snappy block: repeated bytes are copies, all others are literals.
 fn snappy(content: &[u8]) -> Vec<u8> {
     let mut frame = vec![content.len() as u8 & 127 | 128, (content.len() >> 7) as u8];
     for run in content.chunk_by(|one, next| one == next) {
-        // One literal byte, then copies of four to eleven from one byte before, or of any length by two bytes.
+        // One literal byte, then copies of four to eleven bytes at distance one, or of any length with a two-byte
+        // offset.
         frame.extend_from_slice(&[0, run[0]]);
         match run.len() - 1 {
             0 => {}
@@ -57,7 +58,7 @@ fn snappy(content: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A tensor of these bytes.
+/// Uploads the bytes.
 fn uploaded(bytes: &[u8]) -> DeviceTensor {
     let mut buffer = UninitBuffer::new(bytes.len()).unwrap();
     buffer.as_mut_slice().write_copy_of_slice(bytes);
@@ -73,12 +74,12 @@ fn words(numbers: impl IntoIterator<Item = u64>) -> DeviceTensor {
 
 fn downloaded(tensor: &DeviceTensor) -> Vec<u8> {
     let host = tensor.to_host().unwrap();
-    // SAFETY: nobody writes to it.
+    // SAFETY: the tensor is not written to.
     unsafe { host.bytes() }.unwrap().to_vec()
 }
 
 #[test]
-fn every_format_is_decompressed_and_corrupt_frames_are_told() {
+fn every_format_is_decompressed_and_corrupt_frames_are_reported() {
     install();
     let library = decompressor().unwrap();
     for format in Format::ALL {

@@ -1,4 +1,4 @@
-//! Checksums that the device verifies: stored chunks that are changed, against what the host says of them.
+//! Verification of checksums by the device: modified stored chunks, compared to the host's result.
 
 use crate::arrays::{bytes, expected, same};
 use crate::decompressed::codec;
@@ -11,7 +11,7 @@ use zarrow::{Array, ArrayBuilder, Existing, Number, ReadOptions, Selection, Writ
 use zarrow_cuda::decompress::wave::Done;
 use zarrow_cuda::{Error, Route, explain, read_routed};
 
-/// Codecs whose frames have a checksum, and where it begins, from the end.
+/// Codecs with a checksum per frame, and the checksum's offset from the end.
 fn guarded() -> [(CodecMetadata, usize); 3] {
     [
         (codec("zstd", json!({ "level": 1, "checksum": true })), 4),
@@ -20,7 +20,7 @@ fn guarded() -> [(CodecMetadata, usize); 3] {
     ]
 }
 
-/// An array in a folder, of chunks of 16 × 16 numbers.
+/// An array in a folder, with chunks of 16 × 16 numbers.
 struct Stored {
     _folder: tempfile::TempDir,
     array: Array,
@@ -28,7 +28,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// The numbers do not shrink where they are `random`: then their bytes are stored as they are.
+    /// `random` numbers are incompressible: their bytes are stored uncompressed.
     fn new(compressor: CodecMetadata, random: bool) -> Stored {
         install();
         let folder = tempfile::tempdir().unwrap();
@@ -55,8 +55,8 @@ impl Stored {
         std::fs::read(&self.chunk).unwrap()
     }
 
-    /// Reads by the device with the chunk as `bytes`: the same elements as by the host, and what was done where, or `None`
-    /// for the host's error.
+    /// Reads by the device with the chunk replaced by `bytes`, and checks that the host gives the same elements.
+    /// Returns the counts, or `None` if the host fails.
     fn read(&self, bytes: &[u8]) -> Option<Done> {
         std::fs::write(&self.chunk, bytes).unwrap();
         let all = Selection::all(self.array.shape());
@@ -75,15 +75,15 @@ impl Stored {
         }
     }
 
-    /// Whether the device decompresses the chunk as `bytes`, and the three others, and finds no fault.
+    /// Returns whether the device decompresses the replaced chunk, and the three others, without a failure.
     fn is_whole(&self, bytes: &[u8]) -> bool {
         self.read(bytes).is_some_and(|done| (done.on_device, done.on_host, done.failed_frames) == (4, 0, 0))
     }
 }
 
-/// If the device did not verify, it would give elements where the host gives an error.
+/// Without verification the device would return elements where the host returns an error.
 #[test]
-fn every_bit_of_a_checksum_counts() {
+fn every_bit_of_a_checksum_is_verified() {
     for (compressor, from_end) in guarded() {
         let stored = Stored::new(compressor, false);
         let whole = stored.bytes();
@@ -97,11 +97,11 @@ fn every_bit_of_a_checksum_counts() {
 }
 
 #[test]
-fn bytes_that_decompress_to_others_are_found() {
+fn changed_bytes_are_detected() {
     for (compressor, from_end) in guarded() {
         let stored = Stored::new(compressor, true);
         let whole = stored.bytes();
-        assert!(whole.len() > 1024, "the numbers are stored as they are");
+        assert!(whole.len() > 1024, "the numbers are stored uncompressed");
         for place in (whole.len() - 600..whole.len() - from_end).step_by(37) {
             let mut changed = whole.clone();
             changed[place] ^= 0x10;
@@ -111,7 +111,7 @@ fn bytes_that_decompress_to_others_are_found() {
 }
 
 #[test]
-fn every_bit_of_a_chunk_gives_what_the_host_gives() {
+fn every_changed_bit_of_a_chunk_gives_the_hosts_result() {
     for (compressor, _) in guarded() {
         let stored = Stored::new(compressor, false);
         let whole = stored.bytes();
@@ -126,7 +126,7 @@ fn every_bit_of_a_chunk_gives_what_the_host_gives() {
     }
 }
 
-/// One gzip member of `content`.
+/// A gzip member with `content`.
 fn member(content: &[u8]) -> Vec<u8> {
     let mut stored = vec![0; content.len() + 64];
     // SAFETY: both ranges are those of vectors; the compressor is made and freed here.
@@ -143,7 +143,7 @@ fn member(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_the_host_takes_besides_is_the_hosts() {
+fn other_valid_streams_are_left_to_the_host() {
     let gzip = Stored::new(guarded()[1].0.clone(), false);
     let content: Vec<u8> = (0..1024u32).map(|number| (number / 9) as u8).collect();
     assert!(gzip.is_whole(&member(&content)));
@@ -156,7 +156,7 @@ fn what_the_host_takes_besides_is_the_hosts() {
     assert_ne!(zlib.read(&padded).unwrap().on_device, 4);
 }
 
-/// The stream begins at any place of its chunk: those that are not aligned are copied.
+/// The stream begins at any offset of its chunk: misaligned ones are copied.
 #[test]
 fn gzip_headers_of_any_length() {
     let gzip = Stored::new(guarded()[1].0.clone(), false);
@@ -170,10 +170,10 @@ fn gzip_headers_of_any_length() {
 }
 
 #[test]
-fn large_frames_are_the_devices_where_it_is_asked_for() {
+fn large_frames_use_the_device_only_on_request() {
     install();
     for (compressor, _) in guarded() {
-        // One frame of 66 MiB, more than a wave else decompresses, and frames of 6 MiB.
+        // One frame of 66 MiB, more than a wave's normal limit, and frames of 6 MiB.
         let extent = if compressor.name == "zstd" { 66 << 18 } else { 6 << 18 };
         let array = crate::arrays::array(&[extent + 5], |builder| {
             builder.chunk_shape([extent]).compressors([compressor.clone()])

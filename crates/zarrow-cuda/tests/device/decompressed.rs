@@ -1,4 +1,4 @@
-//! Reads whose chunks the device decompresses, against reads to the host.
+//! Reads with decompression on the device, compared to reads to the host.
 
 use crate::arrays::{array, bytes, expected, same, slice, zstd};
 use crate::decompressor::install;
@@ -22,7 +22,7 @@ fn blosc(compressor: &str, shuffle: &str, block_nbytes: u32) -> CodecMetadata {
     codec("blosc", settings)
 }
 
-/// Compressors that the device takes, and some that it leaves to the host.
+/// Compressors supported by the device, and some left to the host.
 fn compressors() -> Vec<Vec<CodecMetadata>> {
     vec![
         vec![zstd()],
@@ -45,7 +45,7 @@ fn compressors() -> Vec<Vec<CodecMetadata>> {
     ]
 }
 
-/// Reads by the device, where it takes the array, and compares; `None` where it is refused.
+/// Reads by the device, and compares with the host; `None` if the device refuses the array.
 fn check(array: &Array, selection: &Selection) -> Option<Done> {
     install();
     let options = ReadOptions::default();
@@ -60,7 +60,7 @@ fn check(array: &Array, selection: &Selection) -> Option<Done> {
 }
 
 #[test]
-fn every_compressor_gives_what_the_host_gives() {
+fn every_compressor_gives_the_hosts_result() {
     for compressors in compressors() {
         let array =
             array(&[70, 50], |builder| builder.chunk_shape([16, 24]).compressors(compressors.clone()));
@@ -84,9 +84,10 @@ fn every_compressor_gives_what_the_host_gives() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Any selection of even steps, of chunks in shards, transposed, in either byte order, some of them missing.
+    /// Any selection with constant steps, of chunks in shards, transposed, with either byte order, some of them
+    /// missing.
     #[test]
-    fn selections_are_those_of_the_host(
+    fn selections_equal_those_of_the_host(
         starts in prop::array::uniform3(0i64..20),
         steps in prop::array::uniform3(prop::sample::select(vec![-3i64, -1, 1, 2, 5])),
         is_dropped in prop::array::uniform3(prop::bool::weighted(0.15)),
@@ -104,7 +105,7 @@ proptest! {
         };
         let store = std::sync::Arc::new(zarrow::store::MemoryStore::default());
         let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &Default::default()).unwrap();
-        // Half of the array has values; the rest is not stored.
+        // Half of the array is stored.
         let written = Selection::new(&shape, &[slice(0, Some(9), 1), Index::Ellipsis]).unwrap();
         let values: Vec<u32> = (0..9 * 22 * 24u32).map(|number| number / 3 * 77_777).collect();
         let values = zarrow::Values::contiguous(bytes(&values), Number::UInt32.into(), &[9, 22, 24]).unwrap();
@@ -136,7 +137,7 @@ fn elements_of_any_size_are_placed() {
         let store = std::sync::Arc::new(zarrow::store::MemoryStore::default());
         let array = zarrow::create_array(store, "", metadata, Existing::Refuse, &Default::default()).unwrap();
         let nbytes = 40 * 6 * dtype.item_size().unwrap();
-        // Letters that are text of every kind, twice each.
+        // Letters that are valid text of every type, twice each.
         let values: Vec<u8> =
             (0..nbytes).map(|byte| if byte % 4 == 0 { b'a' + (byte / 8 % 20) as u8 } else { 0 }).collect();
         let values = zarrow::Values::contiguous(&values, dtype.clone(), &[40, 6]).unwrap();
@@ -150,7 +151,7 @@ fn elements_of_any_size_are_placed() {
 #[test]
 fn several_waves_and_strided_memory() {
     install();
-    // 48 MiB of random words, which do not shrink: several slots.
+    // 48 MiB of random, incompressible words: several slots.
     let array = array(&[3 << 10, 4 << 10], |builder| {
         builder.chunk_shape([256, 256]).compressors([blosc("lz4", "shuffle", 0)])
     });
@@ -163,9 +164,9 @@ fn several_waves_and_strided_memory() {
     assert!(same(&out.to_host().unwrap(), &expected(&array, &all)));
 }
 
-/// The lists of a chunk of many small frames, which fill a slot by their bytes already.
+/// A chunk of many small frames: its bytes fill a slot, so that its lists need another one.
 #[test]
-fn lists_that_have_no_room_behind_their_chunks() {
+fn lists_without_room_in_their_slot() {
     install();
     let array = array(&[10 << 9, 1 << 10], |builder| {
         builder.chunk_shape([10 << 9, 1 << 10]).compressors([blosc("lz4", "shuffle", 4096)])
@@ -175,7 +176,7 @@ fn lists_that_have_no_room_behind_their_chunks() {
 }
 
 #[test]
-fn frames_that_are_corrupt_give_the_hosts_error() {
+fn corrupt_frames_give_the_hosts_error() {
     install();
     let folder = tempfile::tempdir().unwrap();
     let mut group = zarrow::Group::create(folder.path()).unwrap();
@@ -190,7 +191,7 @@ fn frames_that_are_corrupt_give_the_hosts_error() {
     array.write_with(Selection::all(&[64, 64]), &values, &WriteOptions::default()).unwrap();
     let path = folder.path().join("x/c/1/2");
     let mut stored = std::fs::read(&path).unwrap();
-    // The headers stay whole, so that the device is given the frame.
+    // The headers stay valid, so that the device gets the frame.
     let middle = stored.len() / 2;
     stored[middle..middle + 16].fill(0xee);
     std::fs::write(&path, &stored).unwrap();
@@ -200,7 +201,7 @@ fn frames_that_are_corrupt_give_the_hosts_error() {
     match (outcome, host) {
         (Err(Error::Zarr(device)), Err(host)) => assert_eq!(device.to_string(), host.to_string()),
         (Ok((tensor, done)), Ok(host)) => {
-            // Bytes that decode to something: both say the same.
+            // The corrupt bytes are still decodable: both give the same result.
             assert!(done.failed_frames == 0);
             assert!(same(&tensor.to_host().unwrap(), &host.into_tensor().unwrap().into_shared().unwrap()));
         }
@@ -209,7 +210,7 @@ fn frames_that_are_corrupt_give_the_hosts_error() {
     check(&array, &Selection::new(&[64, 64], &[slice(0, Some(16), 1)]).unwrap());
 }
 
-/// Rates by which a thread of the host decodes 1 MB/s, and the device so many times as much; one frame takes it no longer.
+/// Rates with 1 MB/s per host thread, and `times` as much for the device, also for a single frame.
 fn rates(times: f64) -> Rates {
     let mean = Mean::estimate;
     let threads = zarrow::num_threads() as f64;
@@ -222,7 +223,7 @@ fn rates(times: f64) -> Rates {
     }
 }
 
-/// In one test, so that the rates of the second device are those that are set.
+/// A single test, because it sets the rates of the second device.
 #[test]
 fn rates_decide_and_reads_measure_them() {
     install();
@@ -249,7 +250,7 @@ fn the_route_is_explained() {
         assert_eq!((split.on_device, split.on_host), (on_device, 400 - on_device), "{explanation:?}");
         assert_eq!(explanation.rates, Some(rates(times)));
         assert!(!explanation.rates.unwrap().is_measured());
-        // The read does what was said, and measures.
+        // The read follows the explanation, and measures.
         let read = |route| read_routed(&many, &all, device, None, route, &ReadOptions::default()).unwrap();
         let (tensor, done) = read(Route::Auto);
         assert_eq!(done.on_device, on_device);
@@ -273,7 +274,7 @@ fn the_route_is_explained() {
 }
 
 fn reads_measure_what_they_do() {
-    // 16 MiB in chunks of 16 KiB, half of which are left to the host.
+    // 16 MiB in chunks of 16 KiB, half of them left to the host.
     let array = array(&[2048, 2048], |builder| {
         builder.chunk_shape([64, 64]).compressors([codec("numcodecs.lz4", json!({ "acceleration": 1 }))])
     });
@@ -286,13 +287,14 @@ fn reads_measure_what_they_do() {
     for (name, mean) in [("link", after.link), ("host", after.host_thread), ("ratio", after.ratio)] {
         assert!(mean.is_measured && mean.value > 0.0, "{name}: {after:?}");
     }
-    // Of batches those that fill the device, and else single frames: that depends on how many threads filled them.
+    // Full batches measure the device, others single frames: that depends on the number of threads that filled
+    // them.
     assert!(after.device.is_measured || after.device_frame.is_measured, "{after:?}");
     assert!(after.host_thread.value != before.host_thread.value);
 }
 
 #[test]
-fn items_are_read_one_after_the_other_into_rows_of_a_batch() {
+fn items_of_a_batch_are_read_in_turn() {
     install();
     let array = array(&[70, 50], |builder| builder.chunk_shape([16, 24]).compressors([zstd()]));
     let selections: Vec<_> = (0..5)

@@ -1,4 +1,4 @@
-//! Tensors handed over by DLPack and taken back, in streams of others.
+//! Export and import of tensors by DLPack, in other libraries' streams.
 
 use crate::software::device;
 use std::ffi::c_void;
@@ -34,7 +34,7 @@ fn dlpack_shows_the_same_memory() {
 }
 
 #[test]
-fn strides_that_nobody_steps_along_are_those_of_c_order() {
+fn strides_of_unit_axes_are_those_of_c_order() {
     let tensor = filled(1);
     let thin = tensor
         .view(&[
@@ -43,13 +43,13 @@ fn strides_that_nobody_steps_along_are_those_of_c_order() {
         ])
         .unwrap();
     let exported = export::legacy(&thin).unwrap();
-    // SAFETY: a tensor of two axes.
+    // SAFETY: the tensor has two axes.
     let strides = unsafe { std::slice::from_raw_parts(exported.tensor().strides, 2) };
     assert_eq!(strides, [5, 4]);
 }
 
 #[test]
-fn what_cannot_be_told_is_refused() {
+fn unsupported_exports_are_refused() {
     let tensor = filled(1);
     let repeated = tensor.broadcast_to(&[2, 4, 1000]).unwrap();
     assert!(matches!(export::legacy(&repeated), Err(Error::ReadOnly)));
@@ -63,8 +63,8 @@ fn what_cannot_be_told_is_refused() {
 }
 
 #[test]
-fn another_stream_sees_what_was_done_before() {
-    // The software device delays streams at random: without the order, the copies below would read what was there before.
+fn another_stream_is_ordered_after_earlier_work() {
+    // The software device delays streams at random: without ordering, the copies below would read old contents.
     for round in 0..40u8 {
         let tensor = filled(round);
         tensor.lend_to(Stream::LEGACY).unwrap();
@@ -74,30 +74,30 @@ fn another_stream_sees_what_was_done_before() {
         let back = import::versioned(unsafe { Foreign::from_raw(exported.into_raw()) }.unwrap()).unwrap();
         device(0).order(Stream::LEGACY, device(0).stream()).unwrap();
         let host = back.to_host().unwrap();
-        // SAFETY: nobody writes to it.
+        // SAFETY: the tensor is not written to.
         assert!(unsafe { host.bytes() }.unwrap().iter().all(|byte| *byte == round));
     }
 }
 
 #[test]
-fn our_stream_waits_for_events_of_others() {
+fn our_stream_waits_for_events_of_other_libraries() {
     let device = device(0);
     for round in 0..40u8 {
         let (tensor, source) = (filled(0), filled(round));
-        // As another library, whose stream comes after ours and has an event at its end.
+        // Acts as another library, with a stream ordered after ours and an event at its end.
         device.order(device.stream(), Stream::LEGACY).unwrap();
         let event = Event::record(device, Stream::LEGACY).unwrap();
-        // SAFETY: the event is alive, and so is its handle there.
+        // SAFETY: the event is alive, and its handle is at that address.
         unsafe { device.wait_for(*event.as_ptr().cast::<*mut c_void>()) }.unwrap();
         tensor.assign(&source).unwrap();
         assert!(tensor.all_equal(&source, false).unwrap() && event.is_reached().unwrap());
     }
-    // SAFETY: the driver refuses what is no event of its own.
+    // SAFETY: the driver refuses invalid events.
     assert!(unsafe { device.wait_for(std::ptr::null_mut()) }.is_err());
 }
 
 #[test]
-fn an_interface_is_found_on_its_device() {
+fn interfaces_are_imported_on_their_device() {
     let tensor = DeviceTensor::empty(device(1), &[3, 5], Number::Int32.into()).unwrap();
     tensor.fill(&5i32.to_ne_bytes()).unwrap();
     let interface = Interface {
@@ -146,11 +146,11 @@ fn memory_of_another_device_is_refused() {
     };
     assert!(import::versioned(foreign).unwrap_err().to_string().contains("not on cuda:1"));
     tensor.fill(&[3]).unwrap();
-    assert!(tensor.all().unwrap(), "the context goes on");
+    assert!(tensor.all().unwrap(), "the context still works");
 }
 
 #[test]
-fn elements_that_overlap_are_not_written() {
+fn overlapping_elements_are_not_written() {
     let tensor = filled(1);
     let interface = |shape: Vec<i64>, strides: Vec<i64>| {
         let (address, dtype) = (tensor.address(), Number::UInt8.into());
@@ -175,11 +175,11 @@ fn elements_that_overlap_are_not_written() {
 }
 
 #[test]
-fn a_tensor_that_nobody_took_is_freed() {
+fn unconsumed_tensors_are_freed() {
     let tensor = filled(1);
     let exported = export::versioned(&tensor).unwrap();
     let pointer = exported.into_raw();
-    // SAFETY: nobody consumed it.
+    // SAFETY: the pointer was not consumed.
     drop(unsafe { Owned::from_raw(pointer) });
     tensor.fill(&[2]).unwrap();
     device(0).synchronize().unwrap();

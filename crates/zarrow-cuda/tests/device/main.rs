@@ -1,4 +1,4 @@
-//! Tensors on a device, against the same on the host: on the software device, which checks every address and every order.
+//! Tensors on a device, compared to the host: on the software device, which checks every address and all ordering.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod arrays;

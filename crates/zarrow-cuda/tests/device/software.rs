@@ -1,5 +1,5 @@
-//! The software device: a CUDA driver of our own in C++ that runs the kernels on the CPU and is strict about what is given to
-//! it. The Makefile builds it; it must be named before the driver is first used.
+//! The software device: our own CUDA driver in C++ that runs the kernels on the CPU and checks its input strictly.
+//! The Makefile builds it; it must be set before the driver is first used.
 
 use std::fs::{File, create_dir_all};
 use std::path::PathBuf;
@@ -7,29 +7,29 @@ use std::process::Command;
 use zarrow_array::fork::OnceCell;
 use zarrow_cuda::Device;
 
-/// Device `ordinal` of the software driver, which has two.
+/// Returns device `ordinal` of the software driver, which has two.
 pub fn device(ordinal: usize) -> &'static Device {
     library();
     Device::get(ordinal).unwrap()
 }
 
-/// The library, built where it is not there or its sources are newer.
+/// Returns the library, built if it is missing or outdated.
 pub fn library() -> &'static PathBuf {
     static LIBRARY: OnceCell<PathBuf> = OnceCell::new();
     LIBRARY.get_or_make(|| {
         let library = built("build/software-device/libcuda.so.1");
-        // SAFETY: tests name the driver before they use it, and nothing else reads or changes this variable.
+        // SAFETY: tests set the driver before they use it, and nothing else reads or changes this variable.
         unsafe { std::env::set_var("ZARROW_CUDA_DRIVER", &library) };
         library
     })
 }
 
-/// A file that the Makefile makes.
+/// Makes a file by the Makefile.
 #[allow(dead_code, reason = "each test uses some")]
 pub fn built(target: &str) -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     create_dir_all(root.join("build")).unwrap();
-    // One at a time: tests of several threads and processes come here.
+    // One at a time: tests of several threads and processes call this.
     let lock = File::create(root.join("build/software-device.lock")).unwrap();
     lock.lock().unwrap();
     let made = Command::new("make").args(["--silent", "-C"]).arg(&root).arg(target).output().unwrap();
@@ -37,7 +37,7 @@ pub fn built(target: &str) -> PathBuf {
     root.join(target)
 }
 
-/// What the software driver counts, by the order in which it counts them.
+/// Counters of the software driver, in the driver's order.
 #[allow(dead_code, reason = "each test uses some")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counters {
@@ -50,7 +50,7 @@ pub struct Counters {
     pub live_nbytes: u64,
 }
 
-/// The counters as they are now.
+/// Returns the current counters.
 #[allow(dead_code, reason = "each test uses some")]
 pub fn counters() -> Counters {
     let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
@@ -84,12 +84,12 @@ pub fn counters() -> Counters {
     }
 }
 
-/// Makes calls of the driver fail from now on, as `ZARROW_SOFTWARE_DEVICE_FAIL` says it; nothing for an empty text.
+/// Makes driver calls fail from now on, with the syntax of `ZARROW_SOFTWARE_DEVICE_FAIL`; an empty text resets.
 #[allow(dead_code, reason = "each test uses some")]
 pub fn fail(calls: &str) {
     let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
     let calls = std::ffi::CString::new(calls).unwrap();
-    // SAFETY: the library is loaded, and its function reads a text that ends with NUL.
+    // SAFETY: the library is loaded, and its function reads a NUL-terminated text.
     unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         let function = libc::dlsym(handle, c"zarrow_device_fail".as_ptr());

@@ -1,20 +1,20 @@
-//! What is done with elements, against the same on the host.
+//! Operations on elements, compared to the host.
 
 use crate::software::device;
 use proptest::prelude::*;
 use zarrow_array::{Buffer, DataType, IndexStep, Number, SharedTensor, Tensor};
 use zarrow_cuda::{DeviceTensor, Error};
 
-/// A tensor of the host in C order.
+/// A host tensor in C order.
 fn host<T: Copy>(shape: &[u64], dtype: impl Into<DataType>, values: &[T]) -> SharedTensor {
-    // SAFETY: numbers of the tests have no padding.
+    // SAFETY: the tests' numbers have no padding.
     let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
     let buffer = Buffer::copy_of(bytes).unwrap();
     Tensor::new(buffer, shape.to_vec(), dtype.into()).unwrap().into_shared().unwrap()
 }
 
 fn bytes_of(tensor: &SharedTensor) -> Vec<u8> {
-    // SAFETY: nobody writes to the tensors of a test.
+    // SAFETY: a test's tensors are not written to.
     let copy = unsafe { tensor.copy().unwrap() };
     // SAFETY: as above.
     unsafe { copy.bytes().unwrap().to_vec() }
@@ -23,7 +23,7 @@ fn bytes_of(tensor: &SharedTensor) -> Vec<u8> {
 fn numbers<T: Copy>(tensor: &DeviceTensor) -> Vec<T> {
     let host = tensor.to_host().unwrap();
     let bytes = bytes_of(&host);
-    // SAFETY: as many numbers, of any bits, unaligned.
+    // SAFETY: the bytes hold `size` numbers, of any bits, unaligned.
     (0..host.size()).map(|at| unsafe { bytes.as_ptr().cast::<T>().add(at).read_unaligned() }).collect()
 }
 
@@ -31,7 +31,7 @@ fn range(start: i64, step: i64, count: i64) -> IndexStep {
     IndexStep::Range { start, step, count }
 }
 
-/// A view of a tensor with these extents: steps in both directions, axes in any order.
+/// A view of a tensor with this shape: steps in both directions, axes in any order.
 fn view_strategy(extents: Vec<u64>) -> impl Strategy<Value = (Vec<IndexStep>, Vec<usize>)> {
     let axes: Vec<_> = extents
         .iter()
@@ -51,9 +51,9 @@ fn view_strategy(extents: Vec<u64>) -> impl Strategy<Value = (Vec<IndexStep>, Ve
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Views of tensors of any size of an element come to the host, and are copied on the device, as on the host.
+    /// Compares transfers and copies of views, with elements of any size.
     #[test]
-    fn views_are_those_of_the_host(
+    fn views_equal_those_of_the_host(
         (shape, (steps, order)) in prop::collection::vec(1u64..6, 1..5)
             .prop_flat_map(|shape| (Just(shape.clone()), view_strategy(shape))),
         item_size in prop::sample::select(vec![1u32, 2, 3, 4, 8, 12, 16, 24]),
@@ -69,7 +69,7 @@ proptest! {
         let copy = same.copy().unwrap();
         prop_assert!(copy.is_c_contiguous());
         prop_assert_eq!(bytes_of(&copy.to_host().unwrap()), bytes_of(&part));
-        // What comes from a strided tensor of the host is the same, and goes back to where it came from.
+        // Uploads of strided host tensors keep the elements, and can be assigned back.
         let uploaded = DeviceTensor::from_host(device(0), &part).unwrap();
         prop_assert!(uploaded.all_equal(&same, false).unwrap());
         let blank = DeviceTensor::from_host(device(0), &whole).unwrap();
@@ -92,7 +92,7 @@ fn transfers_of_several_slots_arrive_whole() {
 }
 
 #[test]
-fn elements_that_overlap_are_copied_as_if_there_were_two() {
+fn overlapping_elements_are_copied_correctly() {
     let values: Vec<i32> = (0..100).collect();
     let tensor = DeviceTensor::from_host(device(0), &host(&[100], Number::Int32, &values)).unwrap();
     let (behind, before) =
@@ -200,7 +200,7 @@ fn other_devices_are_refused() {
 }
 
 #[test]
-fn memory_goes_back_when_nobody_has_it() {
+fn unused_memory_is_freed() {
     let device = device(1);
     device.release_memory().unwrap();
     let before = device.reserved_nbytes().unwrap();

@@ -1,10 +1,10 @@
-//! The blocks of a chunk of Blosc 1, and the pieces of a block.
+//! Blocks of a Blosc 1 chunk, and the pieces of a block.
 //!
-//! Those of LZ4, zstd and zlib are frames of the device, whatever the shuffle. Pieces that are stored as they are are
-//! copied. The host decodes:
+//! Pieces of LZ4, zstd and zlib are frames for the device, with any shuffle. Uncompressed pieces are copied. The
+//! host decodes:
 //! - BloscLZ, and snappy, which it refuses;
-//! - pieces that overlap so far that they are more bytes than the chunk has;
-//! - zstd with a checksum, which no writer makes there: the byte that is patched might be one of another piece too.
+//! - pieces with so much overlap that their sum exceeds the chunk;
+//! - zstd with a checksum, which no writer creates there: the byte to patch might also belong to another piece.
 //!
 //! Source: c-blosc 1.21, `README_CHUNK_FORMAT.rst`.
 
@@ -14,10 +14,10 @@ use crate::kernel::structs::Shuffle;
 use zarrow_array::allocation::Grow;
 
 const HEADER: usize = 16;
-/// Bytes of the start of a block, and of the length of a piece.
+/// Bytes of a block's start offset, and of a piece's length.
 const WORD: usize = 4;
 
-/// The frames of `stored`, where none decodes to more than `largest` bytes.
+/// Returns the frames of `stored`, if each decodes to at most `largest` bytes.
 pub(super) fn frames(stored: &[u8], decoded_nbytes: usize, largest: usize) -> Option<Frames> {
     let header = stored.first_chunk::<HEADER>()?;
     let [version, format_version, flags, item_size, sizes @ ..] = *header;
@@ -36,13 +36,13 @@ pub(super) fn frames(stored: &[u8], decoded_nbytes: usize, largest: usize) -> Op
         return None;
     }
     if flags & 2 != 0 {
-        // The whole chunk is stored as it is, and not shuffled.
+        // The whole chunk is uncompressed and not shuffled.
         let copy = Frame::copy(HEADER..length, 0..nbytes);
         return (length - HEADER == nbytes).then(|| Frames::one(Format::Lz4, copy));
     }
     let format = match flags >> 5 {
         1 => Format::Lz4,
-        // In zlib's container.
+        // In a zlib container.
         3 => Format::Deflate,
         4 => Format::Zstd,
         _ => return None,
@@ -69,7 +69,7 @@ pub(super) fn frames(stored: &[u8], decoded_nbytes: usize, largest: usize) -> Op
     for number in 0..blocks {
         let start = number * block_nbytes;
         let own_nbytes = block_nbytes.min(nbytes - start);
-        // A whole block whose planes are large enough is split, where its flag does not say otherwise.
+        // A whole block with large enough planes is split, unless its flag says otherwise.
         let is_split =
             flags & 16 == 0 && own_nbytes == block_nbytes && item_size <= 16 && own_nbytes / item_size >= 128;
         let pieces = if is_split { item_size } else { 1 };
@@ -95,7 +95,7 @@ pub(super) fn frames(stored: &[u8], decoded_nbytes: usize, largest: usize) -> Op
             if frame.patch.is_some() {
                 return None;
             }
-            // Without memory for the list the host decodes, and says what is missing.
+            // If the list cannot be allocated, the host decodes, and reports the error.
             frames.try_push(frame).ok()?;
             at = to;
         }
@@ -118,7 +118,7 @@ mod tests {
         frames(chunk, nbytes, LARGEST_FRAME)
     }
 
-    /// A chunk of two blocks of 512 bytes and one of 10, whose pieces are copies or the given ones.
+    /// A chunk of two blocks of 512 bytes and one of 10, with the given pieces or copies.
     fn blosc_chunk(flags: u8, pieces: &[&[u8]], starts: usize) -> Vec<u8> {
         let mut body = Vec::new();
         let mut offsets = Vec::new();
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(destinations, [0..512, 512..1024, 1024..1034]);
         assert_eq!(frames.frames.iter().map(|frame| frame.is_copy).collect::<Vec<_>>(), [false, false, true]);
         assert!(of(&chunk, 1035).is_none(), "another size");
-        // Anything that is cut off, or points outside, is the host's to refuse.
+        // Truncated chunks and offsets out of range are refused by the host.
         for length in 0..chunk.len() {
             assert!(of(&chunk[..length], 1034).is_none());
         }
@@ -167,7 +167,7 @@ mod tests {
     fn planes_of_whole_blocks_are_frames_of_their_own() {
         let plane = &[1u8; 30][..];
         let mut chunk = blosc_chunk(1 << 5 | 1, &[plane; 8], 2);
-        // Two whole blocks alone.
+        // Only the two whole blocks.
         chunk[4..8].copy_from_slice(&1024u32.to_le_bytes());
         let frames = of(&chunk, 1024).unwrap();
         assert_eq!(frames.frames.len(), 8);

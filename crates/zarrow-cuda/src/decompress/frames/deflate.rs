@@ -1,8 +1,8 @@
-//! DEFLATE streams in the containers of gzip and zlib, which are read here: the device is given the stream.
+//! DEFLATE streams in gzip and zlib containers. The containers are parsed here: the device only gets the stream.
 //!
-//! The stream alone says where it ends, so a container is taken to end where the stored bytes do. Where it ends earlier, because
-//! there are several members or padding, the size or the checksum is another one, and the host decodes. Bytes between the
-//! end of a stream and a checksum that is right are passed over.
+//! Only the stream itself knows its end, so the container is assumed to end with the stored bytes. If it ends
+//! earlier (several members, or padding), the size or the checksum does not match, and the host decodes. Bytes
+//! between the end of a stream and a matching checksum are ignored.
 //!
 //! Sources: RFC 1950; RFC 1952. Like the host's decoder, this does not verify the checksum of a gzip header.
 
@@ -11,10 +11,10 @@ use crate::decompress::checksums::Checksum;
 use crate::kernel::structs::ChecksumKind;
 use std::ops::Range;
 
-/// What both call DEFLATE.
+/// Method number of DEFLATE, in both containers.
 const DEFLATE: u8 = 8;
 
-/// The flags of a gzip header.
+/// Flags of a gzip header.
 mod gzip_flag {
     pub const HEADER_CHECKSUM: u8 = 1 << 1;
     pub const EXTRA: u8 = 1 << 2;
@@ -23,7 +23,7 @@ mod gzip_flag {
     pub const RESERVED: u8 = 0b1110_0000;
 }
 
-/// The stream of the gzip member that is all of `stored`.
+/// Returns the stream, if `stored` is a single gzip member.
 pub(super) fn gzip(stored: &[u8], destination: Range<usize>) -> Option<Frame> {
     use gzip_flag::{COMMENT, EXTRA, HEADER_CHECKSUM, NAME, RESERVED};
     let (header, mut rest) = stored.split_first_chunk::<10>()?;
@@ -47,7 +47,7 @@ pub(super) fn gzip(stored: &[u8], destination: Range<usize>) -> Option<Frame> {
     let start = stored.len() - rest.len();
     let (rest, size) = rest.split_last_chunk::<4>()?;
     let (stream, checksum) = rest.split_last_chunk::<4>()?;
-    // The size is told modulo 2^32.
+    // The size is stored modulo 2^32.
     let is_whole = u32::from_le_bytes(*size) == destination.len() as u32 && !stream.is_empty();
     is_whole.then(|| Frame {
         checksum: Some(Checksum { kind: ChecksumKind::Crc32, expected: u32::from_le_bytes(*checksum) }),
@@ -55,12 +55,12 @@ pub(super) fn gzip(stored: &[u8], destination: Range<usize>) -> Option<Frame> {
     })
 }
 
-/// The stream of zlib's container at `source` of `stored`.
+/// Returns the stream of the zlib container at `source` of `stored`.
 pub(super) fn zlib(stored: &[u8], source: Range<usize>, destination: Range<usize>) -> Option<Frame> {
     const DICTIONARY: u8 = 1 << 5;
     let (header, rest) = stored.get(source.clone())?.split_first_chunk::<2>()?;
     let [method, flags] = *header;
-    // The window is of at most 32 KiB, and the header a multiple of 31.
+    // The window is at most 32 KiB, and the header a multiple of 31.
     let is_sound = method & 0xf == DEFLATE
         && method >> 4 <= 7
         && flags & DICTIONARY == 0
@@ -77,7 +77,7 @@ pub(super) fn zlib(stored: &[u8], source: Range<usize>, destination: Range<usize
 mod tests {
     use super::*;
 
-    /// A member with these flags and fields, a stream of four bytes, and so many bytes decoded.
+    /// A member with these flags and fields, a stream of four bytes, and `nbytes` decoded bytes.
     fn member(flags: u8, fields: &[u8], nbytes: u32) -> Vec<u8> {
         let header = [0x1f, 0x8b, DEFLATE, flags, 0, 0, 0, 0, 0, 255];
         [&header[..], fields, b"flat", &[1, 2, 3, 4], &nbytes.to_le_bytes()].concat()
@@ -102,7 +102,7 @@ mod tests {
             let frame = gzip(&stored, 0..700).unwrap();
             assert_eq!((&stored[frame.source.clone()], frame.checksum), (&b"flat"[..], Some(expected)));
             assert!(gzip(&stored, 0..701).is_none(), "another size");
-            // What is cut off is not whole, or ends with another size.
+            // Truncated members are incomplete, or end with another size.
             for length in 0..stored.len() {
                 assert!(gzip(&stored[..length], 0..700).is_none(), "{flags} {length}");
             }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_headers_that_say_something_else_are_the_hosts() {
+    fn unsupported_gzip_headers_are_left_to_the_host() {
         let stored = member(0, b"", 700);
         for (at, value) in [(0, 0x1e), (1, 0), (2, 7), (3, 0x20), (3, 0x40), (3, 0x80)] {
             let mut other = stored.clone();
@@ -119,7 +119,10 @@ mod tests {
         }
         let endless = [&member(gzip_flag::NAME, b"", 0)[..10], &[b'n'; 30]].concat();
         assert!(gzip(&endless, 0..0x6e6e_6e6e).is_none(), "a name that does not end");
-        assert!(gzip(&member(gzip_flag::EXTRA, b"\xff\xff", 700), 0..700).is_none(), "more than there is");
+        assert!(
+            gzip(&member(gzip_flag::EXTRA, b"\xff\xff", 700), 0..700).is_none(),
+            "longer than the member"
+        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! The frames of a stored chunk, as their headers say. Nothing is decompressed, and nothing of it is believed that is not
-//! checked: sizes come from the array's metadata, and a header that says another is left to the host's decoder.
+//! Frames of a stored chunk, from their headers. Nothing is decompressed, and all header fields are checked: sizes
+//! come from the array's metadata, and a chunk with another size is left to the host's decoder.
 //!
-//! Left to the host too:
-//! - zstd frames with a dictionary, without their size, or with anything behind them;
-//! - gzip of several members, and zlib with a dictionary;
-//! - frames that decode to more bytes than the caller wants of the device.
+//! Also left to the host:
+//! - zstd frames with a dictionary, without a size, or with trailing bytes;
+//! - gzip with several members, and zlib with a dictionary;
+//! - frames that decode to more bytes than the caller allows on the device.
 //!
-//! A checksum of the decoded bytes is read here, and verified on the device.
+//! Checksums of the decoded bytes are read here, and verified on the device.
 
 mod blosc;
 mod deflate;
@@ -18,25 +18,26 @@ use super::format::Format;
 use crate::kernel::structs::Shuffle;
 use std::ops::Range;
 
-/// The most bytes that a batch decompresses to, where chunks are smaller: zstd needs three times as many beside them.
+/// Maximum decompressed bytes of a batch, unless a chunk is larger: zstd needs three times that in temporary
+/// memory.
 pub const BATCH_NBYTES: usize = 64 << 20;
 
-/// The most bytes that a frame decodes to, for a batch to have several. Larger ones are for reads that ask for the device;
-/// whether the host is faster with others is decided before, by `split`.
+/// Maximum decoded bytes of a frame, so that a batch has several. Larger frames are only for reads that ask for the
+/// device; `split` decides beforehand whether the host is faster with other frames.
 pub const LARGEST_FRAME: usize = BATCH_NBYTES;
 
-/// One frame: its range of the stored bytes, and the range of the elements' bytes that it decodes to.
+/// One frame: its range of the stored bytes, and its range of the decoded bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Its bytes, of the stored ones.
+    /// Range of the stored bytes.
     pub source: Range<usize>,
-    /// Its bytes when decompressed, of the elements'.
+    /// Range of the decoded bytes.
     pub destination: Range<usize>,
-    /// Whether it is stored as it is.
+    /// Whether it is uncompressed.
     pub is_copy: bool,
-    /// A byte that is another for the device: its place among the stored ones, and its value there.
+    /// A byte to change for the device: its index in the stored bytes, and its new value.
     pub patch: Option<(usize, u8)>,
-    /// The checksum of its bytes when decompressed.
+    /// Checksum of the decompressed bytes.
     pub checksum: Option<Checksum>,
 }
 
@@ -50,36 +51,38 @@ impl Frame {
     }
 }
 
-/// What the headers of a chunk say.
+/// Parsed headers of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frames {
-    /// How all frames but the copies are compressed.
+    /// Format of all compressed frames.
     pub format: Format,
-    /// The frames, which fill the chunk.
+    /// The frames, which cover the chunk.
     pub frames: Vec<Frame>,
-    /// What was done to the bytes before they were compressed.
+    /// Shuffle applied before compression.
     pub shuffle: Shuffle,
     /// Bytes of the shuffle's element.
     pub element_nbytes: u32,
-    /// Bytes that are shuffled together.
+    /// Bytes shuffled together.
     pub block_nbytes: u64,
 }
 
 impl Frames {
-    /// How the frames of a chunk of `compressor` may be compressed; none where no device decompresses them.
+    /// Returns the possible frame formats in chunks of `compressor`; empty if devices do not support it.
     #[must_use]
     pub fn formats(compressor: &str) -> &'static [Format] {
         match compressor {
             "zstd" => &[Format::Zstd],
             "lz4" => &[Format::Lz4],
-            // nvCOMP's own gzip says nothing of what it verifies: the header is read here, the checksum is verified here.
+            // nvCOMP does not document the checks of its gzip: so the header is parsed here, and the checksum
+            // verified here.
             "gzip" | "zlib" => &[Format::Deflate],
             "blosc" => &[Format::Lz4, Format::Zstd, Format::Deflate],
             _ => &[],
         }
     }
 
-    /// The one format of frames that are whole chunks; `None` for others, and for Blosc, which has blocks.
+    /// Returns the format of frames that are whole chunks; `None` for other compressors, and for Blosc, which has
+    /// blocks.
     #[must_use]
     pub fn format_of(compressor: &str) -> Option<Format> {
         match Frames::formats(compressor) {
@@ -88,8 +91,8 @@ impl Frames {
         }
     }
 
-    /// The frames of `stored`, which `compressor` made of `decoded_nbytes` bytes; `None` where the host is to decode it. No
-    /// frame that is decompressed decodes to more than `largest` bytes.
+    /// Returns the frames of `stored`, compressed by `compressor` from `decoded_nbytes` bytes; `None` if the host
+    /// must decode it. Compressed frames decode to at most `largest` bytes.
     #[must_use]
     pub fn of(compressor: &str, stored: &[u8], decoded_nbytes: usize, largest: usize) -> Option<Frames> {
         if compressor == "blosc" {

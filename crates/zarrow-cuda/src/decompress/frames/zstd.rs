@@ -1,7 +1,7 @@
-//! A Zstandard frame: its header, its blocks, and the checksum behind them.
+//! A Zstandard frame: its header, its blocks, and the checksum after them.
 //!
-//! The device is given the frame without its checksum: without its last four bytes, and with the bit cleared that announces
-//! them. So it is a valid frame for every decompressor, whatever that does with checksums.
+//! The device gets the frame without its checksum: without the last four bytes, and with the checksum bit of the
+//! header cleared. So it is a valid frame for every decompressor, however that treats checksums.
 //!
 //! Source: RFC 8878, section 3.1.1.
 
@@ -11,18 +11,18 @@ use crate::kernel::structs::ChecksumKind;
 use std::ops::Range;
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Where the descriptor of the header is, and its flags.
+/// Offset of the header's descriptor, and its flags.
 const DESCRIPTOR: usize = 4;
 const DICTIONARY: u8 = 0b11;
 const CHECKSUM: u8 = 1 << 2;
 const RESERVED: u8 = 1 << 3;
 const ONE_SEGMENT: u8 = 1 << 5;
 const CHECKSUM_NBYTES: usize = 4;
-/// The most bytes of a block, compressed or not.
+/// Maximum size of a block, compressed or not.
 const LARGEST_BLOCK: usize = 128 << 10;
 
-/// The frame at `source` of `stored`, where it is one frame of so many decoded bytes and nothing else, and the device can
-/// decompress it.
+/// Returns the frame at `source` of `stored`, if it is a single frame of the expected decoded size that the device
+/// can decompress.
 pub(super) fn frame(stored: &[u8], source: Range<usize>, destination: Range<usize>) -> Option<Frame> {
     let bytes = stored.get(source.clone())?;
     if bytes.get(..DESCRIPTOR) != Some(&MAGIC[..]) {
@@ -32,7 +32,7 @@ pub(super) fn frame(stored: &[u8], source: Range<usize>, destination: Range<usiz
     if descriptor & (RESERVED | DICTIONARY) != 0 {
         return None;
     }
-    // Behind the descriptor is a byte for the window, where it is another than the whole frame.
+    // The descriptor is followed by a byte for the window, unless the window is the whole frame.
     let has_one_segment = descriptor & ONE_SEGMENT != 0;
     let at = if has_one_segment { DESCRIPTOR + 1 } else { DESCRIPTOR + 2 };
     let size_nbytes = match descriptor >> 6 {
@@ -61,14 +61,14 @@ pub(super) fn frame(stored: &[u8], source: Range<usize>, destination: Range<usiz
     })
 }
 
-/// Where the blocks end that begin at `at`.
+/// Returns the end of the blocks that begin at `at`.
 fn end_of_blocks(bytes: &[u8], mut at: usize) -> Option<usize> {
-    // Each block has three bytes that say whether it is the last one, of which kind, and how long.
+    // Each block has a header of three bytes: whether it is the last one, its type, and its length.
     loop {
         let header = bytes.get(at..at + 3)?;
         let header = u32::from(header[0]) | u32::from(header[1]) << 8 | u32::from(header[2]) << 16;
         let (is_last, kind, size) = (header & 1 != 0, header >> 1 & 3, (header >> 3) as usize);
-        // A repeated byte is one byte, however long; the fourth kind is reserved.
+        // A repeated byte is stored as one byte; the fourth type is reserved.
         let length = match kind {
             0 | 2 => size,
             1 => 1,
@@ -107,7 +107,7 @@ mod tests {
     const WHOLE: [(bool, u32, &[u8]); 2] = [(false, 0, b"abc"), (true, 1, b"d")];
 
     #[test]
-    fn frames_are_taken_where_they_say_all_of_it() {
+    fn only_complete_frames_with_a_size_are_taken() {
         let one_segment = made(&[0x20, 12], &WHOLE);
         assert!(is_taken(&one_segment, 12));
         assert!(!is_taken(&one_segment, 13), "another size");
@@ -123,11 +123,11 @@ mod tests {
         assert!(!is_taken(&made(&[0x20, 12], &[(true, 3, b"")]), 12), "a reserved block");
         let large = vec![0; LARGEST_BLOCK + 1];
         assert!(is_taken(&made(&[0x20, 12], &[(true, 0, &large[1..])]), 12));
-        assert!(!is_taken(&made(&[0x20, 12], &[(true, 0, &large)]), 12), "a block larger than there are");
+        assert!(!is_taken(&made(&[0x20, 12], &[(true, 0, &large)]), 12), "a block above the maximum size");
     }
 
     #[test]
-    fn the_device_sees_a_frame_without_its_checksum() {
+    fn the_device_gets_a_frame_without_its_checksum() {
         let plain = made(&[0x20, 12], &WHOLE);
         let checked = [b"before", &made(&[0x24, 12], &WHOLE)[..], &[1, 2, 3, 4], b"behind"].concat();
         let source = 6..checked.len() - 6;

@@ -1,13 +1,13 @@
-//! What the device answers of a wave: step 4 of [`wave`](super).
+//! Results of a wave: step 4 of [`wave`](super).
 
 use crate::error::Result;
 use crate::meter::Timed;
 use crate::pinned::Slot;
 
-/// Bytes of the answer for a frame: those written (64 bits), and its status (32 bits).
+/// Result bytes per frame: the number of bytes written (64 bits), and its status (32 bits).
 pub(super) const ANSWER_NBYTES: usize = 8 + 4;
 
-/// A wave that was given to the device, and what it should answer.
+/// A submitted wave, and its expected results.
 pub(super) struct Submitted {
     pub(super) slot: Slot,
     pub(super) expected: Vec<u64>,
@@ -15,11 +15,11 @@ pub(super) struct Submitted {
 }
 
 impl Submitted {
-    /// How many of its frames failed, when the device has told.
+    /// Returns the number of failed frames, after waiting for the results.
     pub(super) fn failed(&mut self) -> Result<u64> {
         let (pointer, _) = self.slot.ready()?;
         let nbytes = self.expected.len() * ANSWER_NBYTES;
-        // SAFETY: so many bytes were received, and no copy uses the slot any more.
+        // SAFETY: `nbytes` bytes were received, and no copy uses the slot any more.
         let answers = unsafe { std::slice::from_raw_parts(pointer.as_ptr().cast_const(), nbytes) };
         let (written, statuses) = answers.split_at(self.expected.len() * 8);
         let failed =

@@ -1,4 +1,5 @@
-//! The boxes of elements that the placing kernel moves: what is wanted of a chunk, with its strides there and in the result.
+//! Boxes of elements for the placing kernel: the selected part of a chunk, with its strides in the chunk and in the
+//! result.
 
 use super::Waves;
 use crate::error::{Error, Result};
@@ -7,17 +8,17 @@ use crate::kernel::{walk, width};
 use zarrow::ChunkAxis;
 
 impl Waves<'_> {
-    /// The boxes of elements of a part of a chunk, without where they come from.
+    /// Returns the boxes of a part of a chunk, without their sources.
     pub(super) fn pieces(&self, axes: &[ChunkAxis], shape: &[u64], template: &Piece) -> Result<Vec<Piece>> {
         let item_size = self.result.item_size();
         let strides = self.result.byte_strides();
         let number = |value: u64| {
             i64::try_from(value).map_err(|_| Error::Unsupported("a chunk is too large".to_owned()))
         };
-        let bad = || Error::Unsupported("a chunk has other axes than the result".to_owned());
+        let bad = || Error::Unsupported("the axes of a chunk and the result differ".to_owned());
         let (mut extents, mut from, mut to) = (Vec::new(), Vec::new(), Vec::new());
         let (mut source, mut destination) = (0i64, 0i64);
-        // The strides of the decoded chunk, from its last axis on.
+        // Strides of the decoded chunk, from its last axis on.
         let mut stride = item_size as i64;
         let mut source_strides = vec![0; axes.len()];
         for (place, extent) in source_strides.iter_mut().zip(shape).rev() {
@@ -54,7 +55,7 @@ impl Waves<'_> {
         Ok(zarrow_array::allocation::collected(pieces)?)
     }
 
-    /// The boxes that are filled, from the byte `offset` of each element on.
+    /// Returns the boxes to fill, starting at byte `offset` of each element.
     pub(super) fn fill_pieces(
         &self,
         axes: &[ChunkAxis],
@@ -62,7 +63,7 @@ impl Waves<'_> {
         offset: usize,
     ) -> Result<Vec<Piece>> {
         let strides = self.result.byte_strides();
-        let bad = || Error::Unsupported("a chunk has other axes than the result".to_owned());
+        let bad = || Error::Unsupported("the axes of a chunk and the result differ".to_owned());
         let number = |value: u64| i64::try_from(value).map_err(|_| bad());
         let (mut extents, mut to, mut destination) = (Vec::new(), Vec::new(), offset as i64);
         for axis in axes {

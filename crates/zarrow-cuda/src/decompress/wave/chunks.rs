@@ -1,4 +1,4 @@
-//! Taking chunks to waves: step 1 of [`wave`](super).
+//! Assigning chunks to waves: step 1 of [`wave`](super).
 
 use super::Waves;
 use super::filling::Origin;
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use zarrow::{BodyAlloc, ChunkAxis, ChunkSink, StoredChunk};
 
-/// Bytes that the largest frame of a chunk decodes to.
+/// Returns the decoded size of a chunk's largest frame.
 fn largest(frames: &Frames) -> u64 {
     frames.frames.iter().map(|frame| frame.destination.len() as u64).max().unwrap_or(0)
 }
 
 impl Waves<'_> {
-    /// Whether the device may take a chunk, as its compressor tells.
+    /// Returns whether the compressor allows the device to take a chunk.
     fn may_take(&self, chunk: &StoredChunk<'_>) -> bool {
         chunk.is_raw
             || chunk.compressor.is_some_and(|name| {
@@ -27,7 +27,7 @@ impl Waves<'_> {
             })
     }
 
-    /// What is to be done with a chunk whose stored bytes are `bytes`; `None` where the host is to decode it.
+    /// Plans the work on a chunk with the stored bytes `bytes`; `None` if the host must decode it.
     fn plan(&self, chunk: &StoredChunk<'_>, bytes: &[u8]) -> Result<Option<Planned>> {
         let most = self.share.largest_frame();
         let frames = chunk.compressor.and_then(|name| Frames::of(name, bytes, chunk.decoded_nbytes, most));
@@ -52,7 +52,7 @@ impl Waves<'_> {
         Ok(Some(Planned { frames, pieces, alignment, decoded_nbytes: chunk.decoded_nbytes }))
     }
 
-    /// The boxes of a chunk, without their places.
+    /// Returns a box of a chunk, without its position.
     fn template(&self, chunk: &StoredChunk<'_>) -> Piece {
         Piece {
             decoded_nbytes: chunk.decoded_nbytes as u64,
@@ -61,7 +61,7 @@ impl Waves<'_> {
         }
     }
 
-    /// Has the host decode a chunk straight to a slot: from `bytes`, where they were loaded or have landed.
+    /// Decodes a chunk on the host directly to a slot, from `bytes` if they are in memory already.
     fn decode_here(&self, chunk: &mut StoredChunk<'_>, bytes: Option<&[u8]>) -> zarrow::Result<()> {
         let pieces = self.pieces(chunk.axes, chunk.shape, &self.template(chunk));
         let pieces = pieces.map_err(|error| self.stop(error))?;
@@ -75,11 +75,11 @@ impl Waves<'_> {
         })
     }
 
-    /// Takes a chunk whose stored bytes are in pinned memory already. Whether it could.
+    /// Takes a chunk with stored bytes in pinned memory; returns whether this was possible.
     fn take_landed(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<bool> {
         let Some(landed) = chunk.landed()? else { return Ok(false) };
         let Ok(body) = Arc::downcast::<PinnedBody>(Arc::clone(landed.owner)) else { return Ok(false) };
-        // Kernels read elements at multiples of their words.
+        // Kernels read elements at multiples of their word size.
         if chunk.is_raw && landed.offset % width(self.result.item_size()) != 0 {
             return Ok(false);
         }
@@ -97,7 +97,7 @@ impl Waves<'_> {
         Ok(true)
     }
 
-    /// Takes a chunk whose stored bytes are read to a slot.
+    /// Takes a chunk by reading its stored bytes to a slot.
     fn take_loaded(&self, chunk: &mut StoredChunk<'_>) -> zarrow::Result<()> {
         let nbytes = chunk.stored_nbytes;
         let decompressed = if chunk.is_raw { 0 } else { chunk.decoded_nbytes };
@@ -133,7 +133,7 @@ impl ChunkSink for Waves<'_> {
     fn fill(&self, axes: &[ChunkAxis], value: &[u8]) -> zarrow::Result<()> {
         let width = width(self.result.item_size());
         self.filled.fetch_add(1, Ordering::Relaxed);
-        // The value is filled word by word where a kernel has no width for it.
+        // A value without a kernel of its width is filled word by word.
         for (number, word) in value.chunks_exact(width).enumerate() {
             let mut fill = [0; 16];
             fill[..width].copy_from_slice(word);

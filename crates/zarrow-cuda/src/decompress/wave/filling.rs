@@ -18,24 +18,24 @@ use std::sync::Arc;
 use zarrow_array::allocation::Grow;
 use zarrow_array::fork::Mutex;
 
-/// Bytes of a slot: of stored chunks and of the lists.
+/// Bytes of a slot, for stored chunks and for the lists.
 const SLOT_NBYTES: usize = 16 << 20;
 
-/// Where a frame or a box of elements comes from.
+/// Source of a frame or a box of elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Origin {
-    /// The slot's bytes from here on.
+    /// Offset in the slot.
     Slot(usize),
-    /// The bytes of a body, by its number in the wave, from here on.
+    /// Index of a body in the wave, and offset in that body.
     Body(usize, usize),
-    /// The decompressed bytes from here on.
+    /// Offset in the decompressed bytes.
     Decompressed(usize),
-    /// Nowhere: it is filled.
+    /// No source: a fill.
     Fill,
 }
 
 impl Origin {
-    /// So many bytes later.
+    /// Moves the origin by `nbytes`.
     fn later(self, nbytes: usize) -> Origin {
         match self {
             Origin::Slot(at) => Origin::Slot(at + nbytes),
@@ -45,7 +45,7 @@ impl Origin {
         }
     }
 
-    /// Whether it is aligned to so many bytes, as all memory of a wave is where it begins.
+    /// Returns whether the origin is aligned; all memory of a wave begins aligned.
     fn is_aligned(self, alignment: usize) -> bool {
         match self {
             Origin::Slot(at) | Origin::Body(_, at) | Origin::Decompressed(at) => at.is_multiple_of(alignment),
@@ -54,7 +54,7 @@ impl Origin {
     }
 }
 
-/// A frame: where it lies, and where among the decompressed bytes it goes.
+/// A frame: its source, and its destination in the decompressed bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaveFrame {
     pub(super) format: Format,
@@ -65,7 +65,7 @@ pub(super) struct WaveFrame {
     pub(super) checksum: Option<Checksum>,
 }
 
-/// Bytes that go to a place among the decompressed ones: stored as they are, or a frame that cannot stay where it is.
+/// Bytes to copy to the decompressed bytes: uncompressed pieces, or a misaligned frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copied {
     pub(super) source: Origin,
@@ -73,7 +73,7 @@ pub(super) struct Copied {
     pub(super) nbytes: usize,
 }
 
-/// A slot that is filled.
+/// A slot being filled.
 pub(super) struct Wave {
     pub(super) slot: Slot,
     pub(super) room: usize,
@@ -81,28 +81,28 @@ pub(super) struct Wave {
     pub(super) decompressed: usize,
     pub(super) bodies: Vec<Arc<PinnedBody>>,
     pub(super) frames: Vec<WaveFrame>,
-    /// What is copied before frames are decompressed.
+    /// Copies to do before frames are decompressed.
     pub(super) copies: Vec<Copied>,
-    /// Bytes that become others, on the device alone, when all is copied.
+    /// Bytes to patch on the device, after all copies.
     pub(super) patches: Vec<(Origin, u8)>,
     pub(super) pieces: Vec<(Origin, Piece)>,
-    /// Bytes of the slot that nothing is made of.
+    /// Unused bytes of the slot.
     pub(super) unused: Vec<Range<usize>>,
-    /// Bytes that threads which still fill it will have decompressed.
+    /// Decompressed bytes reserved by the threads that are still filling it.
     promised: usize,
 }
 
-/// A wave that threads fill together, each its own bytes of the slot.
+/// A wave filled by several threads, each in its own range of the slot.
 pub(super) struct Shared {
-    /// `None` once it was given to the device.
+    /// `None` once it was submitted to the device.
     wave: Option<Wave>,
-    /// How many threads fill it.
+    /// Number of threads filling it.
     fillers: usize,
-    /// Whether no more threads may.
+    /// Whether it is closed to further threads.
     is_full: bool,
 }
 
-/// Bytes of a wave's slot that one thread fills.
+/// Range of a wave's slot that one thread fills.
 pub(super) struct Filling<'a> {
     shared: &'a Mutex<Shared>,
     start: usize,
@@ -110,17 +110,17 @@ pub(super) struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Where they begin in the slot.
+    /// Returns the start of the range in the slot.
     pub(super) fn start(&self) -> usize {
         self.start
     }
 
-    /// The bytes.
+    /// Returns the bytes of the range.
     pub(super) fn memory(&mut self) -> &mut [MaybeUninit<u8>] {
         self.memory
     }
 
-    /// Nothing was made of the bytes.
+    /// Marks the bytes as unused.
     pub(super) fn leave(&self) -> Result<()> {
         let range = self.start..self.start + self.memory.len();
         self.add(|wave| Ok(wave.unused.try_push(range)?))
@@ -129,8 +129,7 @@ impl Filling<'_> {
     /// Adds to the lists of the wave.
     pub(super) fn add(&self, add: impl FnOnce(&mut Wave) -> Result<()>) -> Result<()> {
         let mut shared = self.shared.lock();
-        let given =
-            || Err(Error::Unsupported("a wave was given to the device while it was filled".to_owned()));
+        let given = || Err(Error::Unsupported("a wave was submitted while it was filled".to_owned()));
         shared.wave.as_mut().map_or_else(given, add)
     }
 }
@@ -145,7 +144,7 @@ impl Wave {
         Ok(Wave { slot, room, used, decompressed, bodies, frames, copies, patches, pieces, unused, promised })
     }
 
-    /// Whether it has this room, and behind it that for the lists, as far as they are known.
+    /// Returns whether it has room for this, and behind it for the lists known so far.
     fn has(&self, room: Room) -> bool {
         let lists = Room {
             frames: self.frames.len() + room.frames,
@@ -158,7 +157,7 @@ impl Wave {
         is_small && used.saturating_add(lists.lists_nbytes()) <= self.room
     }
 
-    /// Sets bytes of the slot aside: where they begin, and their address.
+    /// Reserves bytes of the slot; returns their offset and address.
     fn set_aside(&mut self, room: Room) -> Result<(usize, NonNull<u8>)> {
         let (pointer, nbytes) = self.slot.ready()?;
         let start = self.used.next_multiple_of(ALIGNMENT);
@@ -172,7 +171,7 @@ impl Wave {
         Ok((start, unsafe { pointer.add(start) }))
     }
 
-    /// The bytes of the slot before `end` of which something is made.
+    /// Returns the used ranges of the slot before `end`.
     pub(super) fn used_ranges(&mut self, end: usize) -> Vec<Range<usize>> {
         self.unused.sort_unstable_by_key(|range| range.start);
         let starts = std::iter::once(0).chain(self.unused.iter().map(|range| range.end));
@@ -180,9 +179,9 @@ impl Wave {
         starts.zip(ends).map(|(start, end)| start..end).filter(|range| !range.is_empty()).collect()
     }
 
-    /// The number of a body in this wave.
+    /// Returns the index of a body in this wave.
     pub(super) fn number_of(&mut self, body: &Arc<PinnedBody>) -> Result<usize> {
-        // Chunks of one body come one after the other, though those of other threads may stand between them.
+        // Chunks of one body are consecutive, but chunks of other threads may be in between.
         if let Some(number) = self.bodies.iter().rposition(|other| Arc::ptr_eq(other, body)) {
             return Ok(number);
         }
@@ -190,7 +189,7 @@ impl Wave {
         Ok(self.bodies.len() - 1)
     }
 
-    /// Adds a stored chunk whose bytes begin at `origin`.
+    /// Adds a stored chunk that begins at `origin`.
     pub(super) fn add(&mut self, chunk: &Planned, origin: Origin) -> Result<()> {
         let elements = match &chunk.frames {
             None => origin,
@@ -204,7 +203,7 @@ impl Wave {
                         self.copies.try_push(Copied { source, destination, nbytes })?;
                         continue;
                     }
-                    // A body is shared: ranges of it that a store names twice are read by others, too.
+                    // A body is shared: if the store refers to a range twice, others read it too.
                     let can_stay = frame.patch.is_none() || !matches!(source, Origin::Body(..));
                     let source = match source.is_aligned(chunk.alignment) && can_stay {
                         true => source,
@@ -228,7 +227,7 @@ impl Wave {
         chunk.pieces.iter().try_for_each(|piece| Ok(self.pieces.try_push((elements, *piece))?))
     }
 
-    /// Copies the frame at `source` among the decompressed bytes, and gives its new place.
+    /// Copies the frame at `source` to the decompressed bytes, and returns its new origin.
     fn copied(&mut self, source: Origin, nbytes: usize, alignment: usize) -> Result<Origin> {
         let destination = self.decompressed.next_multiple_of(alignment);
         self.decompressed = destination + nbytes;
@@ -238,15 +237,16 @@ impl Wave {
 }
 
 impl Waves<'_> {
-    /// Has `work` fill a wave that has this room, beside other threads. The last one gives a full wave to the device.
+    /// Runs `work` on a range of an open wave, concurrently with other threads. The last thread submits a full wave
+    /// to the device.
     pub(super) fn fill_wave<T>(
         &self,
         room: Room,
         work: impl FnOnce(&mut Filling<'_>) -> zarrow::Result<T>,
     ) -> zarrow::Result<T> {
         let (shared, start, pointer) = self.reserve(room).map_err(|error| self.stop(error))?;
-        // SAFETY: `set_aside` gives each range of the slot to one caller. The slot is copied from only when `fillers` is 0, and this
-        // caller counts until its work is done.
+        // SAFETY: `set_aside` gives each range of the slot to one caller. The slot is copied from only when
+        // `fillers` is 0, and this caller counts until its work is done.
         let memory = unsafe { std::slice::from_raw_parts_mut(pointer.as_ptr().cast(), room.nbytes) };
         let done = work(&mut Filling { shared: &shared, start, memory });
         let full = {
@@ -257,13 +257,13 @@ impl Waves<'_> {
             }
             shared.take()
         };
-        // A read that fails gives nothing more to the device.
+        // A failed read submits nothing more to the device.
         let done = done?;
         full.map_or(Ok(()), |wave| self.submit(wave)).map_err(|error| self.stop(error))?;
         Ok(done)
     }
 
-    /// Bytes of the wave that is open, or of the next one.
+    /// Reserves bytes of the open wave, or of the next one.
     fn reserve(&self, room: Room) -> Result<(Arc<Mutex<Shared>>, usize, NonNull<u8>)> {
         let mut open = self.open.lock();
         if let Some(shared) = &*open
@@ -271,8 +271,8 @@ impl Waves<'_> {
         {
             return Ok((Arc::clone(shared), place.0, place.1));
         }
-        // The next slot is taken before the copy of this one begins, so that it is another. Threads that come meanwhile need it
-        // as well.
+        // The next slot is taken before the copy of this one begins, so that they differ. Other threads that arrive
+        // in the meantime need it too.
         let nbytes = room.nbytes.saturating_add(room.lists_nbytes()).saturating_add(2 * ALIGNMENT);
         let mut next = Wave::new(self.result.device(), nbytes)?;
         let (start, pointer) = next.set_aside(room)?;
@@ -285,7 +285,7 @@ impl Waves<'_> {
         Ok((next, start, pointer))
     }
 
-    /// Gives what is left to the device, when all threads have ended.
+    /// Submits the remaining wave, after all threads have ended.
     pub(super) fn submit_last(&self) -> Result<()> {
         let last = self.open.lock().take();
         let full = last.and_then(|shared| shared.lock().close());
@@ -294,7 +294,7 @@ impl Waves<'_> {
 }
 
 impl Shared {
-    /// Bytes of its slot, if it has the room.
+    /// Reserves bytes of its slot, if there is room.
     fn reserve(&mut self, room: Room) -> Result<Option<(usize, NonNull<u8>)>> {
         let Some(wave) = self.wave.as_mut().filter(|wave| wave.has(room)) else { return Ok(None) };
         let place = wave.set_aside(room)?;
@@ -302,13 +302,13 @@ impl Shared {
         Ok(Some(place))
     }
 
-    /// No more threads may fill it. The wave, if none does.
+    /// Closes the wave to further threads. Returns it if no thread is filling it.
     fn close(&mut self) -> Option<Wave> {
         self.is_full = true;
         self.take()
     }
 
-    /// The wave, if it is full and nobody fills it.
+    /// Returns the wave, if it is closed and no thread is filling it.
     fn take(&mut self) -> Option<Wave> {
         if self.is_full && self.fillers == 0 { self.wave.take() } else { None }
     }

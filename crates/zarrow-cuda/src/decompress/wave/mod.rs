@@ -1,16 +1,17 @@
-//! Waves: pinned slots full of stored chunks, which the device decompresses and places.
+//! Waves: pinned slots full of stored chunks that the device decompresses and places.
 //!
-//! 1. The threads of the read fill one wave together. A thread that is handed a chunk sets bytes of the slot aside, and has the
-//!    chunk's stored bytes read there: that is the only copy on the host. Chunks of a remote store have landed in pinned memory
-//!    already, and stay there (`bodies.rs`). A chunk that the host is to decode is decoded straight to the slot.
-//! 2. When the slot is full, or holds enough to decompress, the next one is taken. The last thread that fills the full wave
-//!    gives it to the device. It takes memory there, and lists the frames and the boxes of elements by their addresses, behind
-//!    the bytes or in a slot of their own.
-//! 3. The wave goes to a lane (`lanes.rs`): its slot and bodies are copied while the device still works on others. Then raw
-//!    pieces are copied to their place among the decompressed ones, and frames to an aligned one; frames are decompressed in one
-//!    batch for each format; their checksums are verified; one launch undoes the shuffle and the byte order, crops,
-//!    transposes and scatters all elements, and fills the boxes of missing chunks.
-//! 4. The statuses of all frames are copied back, and looked at when the last wave is done.
+//! 1. The threads of the read fill one wave together. A thread with a chunk reserves bytes of the slot and reads
+//!    the chunk's stored bytes into them: that is the only copy on the host. Chunks of a remote store are in pinned
+//!    memory already, and stay there (`bodies.rs`). A chunk for the host is decoded directly to the slot.
+//! 2. When the slot is full, or has enough to decompress, the next one is taken. The last thread that fills the
+//!    full wave submits it to the device: it allocates device memory, and lists the frames and the boxes of
+//!    elements by address, after the bytes or in a separate slot.
+//! 3. The wave goes to a lane (`lanes.rs`): its slot and bodies are copied while the device still works on others.
+//!    Then uncompressed pieces are copied to their position in the decompressed bytes, and misaligned frames to an
+//!    aligned one; frames are decompressed in one batch per format; their checksums are verified; one launch undoes
+//!    the shuffle and the byte order, crops, transposes and scatters all elements, and fills the boxes of missing
+//!    chunks.
+//! 4. The statuses of all frames are copied back, and checked when the last wave is done.
 
 mod answers;
 mod boxes;
@@ -33,21 +34,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zarrow::{Array, ErrorKind, ReadOptions, Selection};
 use zarrow_array::fork::Mutex;
 
-/// What of a read was done where.
+/// Counts of a read's work by place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Done {
-    /// Chunks whose frames the device decompressed.
+    /// Chunks decompressed by the device.
     pub on_device: u64,
-    /// Chunks that the host decoded.
+    /// Chunks decoded by the host.
     pub on_host: u64,
-    /// Chunks whose bytes the store had brought to pinned memory.
+    /// Chunks received in pinned memory.
     pub landed: u64,
-    /// Chunks that are not stored.
+    /// Missing chunks.
     pub filled: u64,
-    /// Frames that the device could not decompress, or decompressed to another size.
+    /// Frames that the device failed to decompress, or that had another size.
     pub failed_frames: u64,
-    /// Whether a value of a remote store was replaced when something of it had been handed over; then the read ended there.
+    /// Whether a value of a remote store was replaced during its transfer, which ended the read.
     pub is_replaced: bool,
 }
 
@@ -66,12 +67,13 @@ impl std::ops::Add for Done {
     }
 }
 
-/// Reads `selection` to `result`, decompressing on the device the chunks of its `share`.
+/// Reads `selection` to `result`; the device decompresses the chunks of its `share`.
 ///
-/// Where frames failed, or a value was replaced meanwhile, some elements have no meaning: the read is to be done anew on the host.
+/// If frames failed, or a value was replaced concurrently, some elements are undefined: repeat the read on the
+/// host.
 ///
 /// # Errors
-/// As [`Array::read_stored`], and what the driver and the decompressor answer.
+/// See [`Array::read_stored`]; errors of the driver and the decompressor.
 pub fn read(
     array: &Array,
     selection: &Selection,
@@ -142,7 +144,7 @@ struct Waves<'a> {
     is_replaced: AtomicBool,
     open: Mutex<Option<Arc<Mutex<Shared>>>>,
     submitted: Mutex<Vec<Submitted>>,
-    /// What stopped the read, in the words of this crate.
+    /// The error of this crate that stopped the read.
     error: Mutex<Option<Error>>,
     on_device: AtomicU64,
     on_host: AtomicU64,
@@ -151,7 +153,7 @@ struct Waves<'a> {
 }
 
 impl Waves<'_> {
-    /// Keeps the error, and stops the read by another.
+    /// Stores the error, and stops the read by an equivalent one.
     fn stop(&self, error: Error) -> zarrow::Error {
         let text = error.to_string();
         self.error.lock().get_or_insert(error);

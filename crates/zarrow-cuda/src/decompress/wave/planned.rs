@@ -1,27 +1,27 @@
-//! A chunk that is to go to a wave, and the room that it takes there.
+//! A chunk planned for a wave, and the room that it needs there.
 
 use crate::decompress::frames::Frames;
 use crate::kernel::structs::{Guarded, Piece};
 
-/// Bytes that a frame has in the list of frames.
+/// Bytes per frame in the list of frames.
 pub(super) const FRAME_NBYTES: usize = 4 * 8;
-/// Bytes that a frame has in all lists at most: it may be guarded by a checksum, too.
+/// Maximum bytes per frame in all lists, including its checksum.
 const LISTED_NBYTES: usize = FRAME_NBYTES + size_of::<Guarded>();
 
-/// A stored chunk whose headers were read.
+/// A stored chunk with parsed headers.
 pub(super) struct Planned {
-    /// Its frames; `None` where it is stored as its elements are.
+    /// Its frames; `None` if it is uncompressed.
     pub(super) frames: Option<Frames>,
-    /// Where its elements go.
+    /// Destination of its elements.
     pub(super) pieces: Vec<Piece>,
-    /// What the place of each frame is a multiple of.
+    /// Required alignment of each frame.
     pub(super) alignment: usize,
     /// Bytes of its elements.
     pub(super) decoded_nbytes: usize,
 }
 
 impl Planned {
-    /// The room that it takes, its stored bytes aside.
+    /// Returns the room that it needs, excluding its stored bytes.
     pub(super) fn room(&self) -> Room {
         let frames = self.frames.as_ref();
         Room {
@@ -33,20 +33,20 @@ impl Planned {
     }
 }
 
-/// What a wave has to have room for.
+/// Room needed in a wave.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Room {
     /// Bytes of the slot.
     pub(super) nbytes: usize,
-    /// Frames and boxes, as far as they are known.
+    /// Frames and boxes known so far.
     pub(super) frames: usize,
     pub(super) pieces: usize,
-    /// Bytes that are decompressed.
+    /// Decompressed bytes.
     pub(super) decompressed: usize,
 }
 
 impl Room {
-    /// Bytes of the lists.
+    /// Returns the bytes of the lists.
     pub(super) fn lists_nbytes(self) -> usize {
         self.frames
             .saturating_mul(LISTED_NBYTES)

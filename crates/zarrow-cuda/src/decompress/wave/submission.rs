@@ -1,4 +1,4 @@
-//! Giving a filled slot to the device: steps 2 to 4 of [`wave`](super).
+//! Submitting a filled slot to the device: steps 2 to 4 of [`wave`](super).
 
 use super::Waves;
 use super::answers::{ANSWER_NBYTES, Submitted};
@@ -16,7 +16,7 @@ use crate::stream::Stream;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Bytes of a slot for answers.
+/// Bytes of a slot for results.
 const ANSWER_SLOT_NBYTES: usize = 256 << 10;
 
 impl Waves<'_> {
@@ -38,17 +38,17 @@ impl Waves<'_> {
         let staging = DeviceMemory::new_in(device, total, lane)?;
         let decompressed = DeviceMemory::new_in(device, wave.decompressed, lane)?;
         let answers = DeviceMemory::new_in(device, wave.frames.len() * ANSWER_NBYTES, lane)?;
-        // Frames of one format stand together.
+        // Groups the frames by format.
         wave.frames.sort_by_key(|frame| frame.format as u8);
         let (copies, patches) = (std::mem::take(&mut wave.copies), std::mem::take(&mut wave.patches));
-        // The lists stand behind the bytes, or in a slot of their own where these had more frames than there is room for.
+        // The lists follow the bytes; if there are too many frames, they go to a separate slot.
         let (mut pointer, room) = wave.slot.ready()?;
         let (mut own, mut start) = (None, lists);
         if total > room {
             let slot = own.insert(device.idle.take(device, (total - lists).max(ANSWER_SLOT_NBYTES))?);
             (pointer, start) = (slot.ready()?.0, 0);
         }
-        // SAFETY: the slot has so many bytes there, behind those of the chunks, and is this wave's alone.
+        // SAFETY: the slot has this many bytes there, after those of the chunks, and only this wave uses it.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
                 pointer.as_ptr().add(start).cast::<MaybeUninit<u8>>(),
@@ -130,8 +130,8 @@ impl Waves<'_> {
         let piece_list = staging.address() + boxes as u64;
         let greatest = copies.iter().map(|copy| copy.nbytes as u64).max().unwrap_or(0);
         let behind = |boxes: usize| piece_list + (boxes * size_of::<Piece>()) as u64;
-        // SAFETY: the lists were written above and come first in the lane; what they name lies in memory that is freed
-        // in its order, and in the result, whose places were computed within its layout.
+        // SAFETY: the lists were written above and are copied first in the lane; their addresses point into memory
+        // that is freed in the lane's order, and into the result, at positions computed within its layout.
         unsafe {
             device.launch_place(lane, 1, piece_list, count_of(copies.len())?, greatest)?;
             device.launch_place(lane, 1, behind(copies.len()), count_of(patches.len())?, 1)?;
@@ -156,11 +156,11 @@ impl Waves<'_> {
         Ok(())
     }
 
-    /// Decompresses the frames, whose lists lie at `list`; answers go to `answers`: the bytes written of all, then the
-    /// statuses of all.
+    /// Decompresses the frames with the lists at `list`. Results go to `answers`: first the numbers of bytes
+    /// written, then the statuses.
     ///
     /// # Safety
-    /// As [`Decompressor::decompress`].
+    /// See [`Decompressor::decompress`].
     unsafe fn decompress(
         &self,
         lane: Stream,
@@ -209,5 +209,5 @@ impl Waves<'_> {
 }
 
 fn count_of(count: usize) -> Result<u32> {
-    u32::try_from(count).map_err(|_| Error::Unsupported("a wave of too many boxes".to_owned()))
+    u32::try_from(count).map_err(|_| Error::Unsupported("a wave has too many boxes".to_owned()))
 }
