@@ -1,4 +1,4 @@
-"""The PTX in the tree is that of the kernels in the tree, and compiles for the GPUs that people have."""
+"""The PTX in the tree matches its kernels, and compiles for current GPUs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KERNELS = sorted(
 
 @pytest.fixture(scope="module")
 def compile_module() -> ModuleType:
-    """The script of `make ptx`."""
+    """Load the script of `make ptx`."""
     spec = importlib.util.spec_from_file_location("compile_kernels", CRATE / "kernels" / "compile.py")
     assert spec is not None
     assert spec.loader is not None
@@ -34,12 +34,12 @@ def compile_module() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def compiler(compile_module: ModuleType) -> Any:
-    """NVRTC of `requirements/nvrtc.lock`, in the folder that `ZARROW_NVRTC` names."""
+    """Return NVRTC of `requirements/nvrtc.lock`, from the folder `ZARROW_NVRTC`."""
     return compile_module.Compiler(Path(os.environ["ZARROW_NVRTC"]))
 
 
 def test_ptx_is_that_of_the_kernels(compile_module: ModuleType, compiler: Any) -> None:
-    """Byte for byte: else run `make ptx`."""
+    """Byte for byte; otherwise run `make ptx`."""
     ptx, _ = compiler.compile(compile_module.ARCHITECTURE)
     assert ptx == (CRATE / "ptx" / "zarrow.ptx").read_bytes(), "run `make ptx`"
 
@@ -48,7 +48,7 @@ def test_ptx_is_what_drivers_since_cuda_12_take() -> None:
     text = (CRATE / "ptx" / "zarrow.ptx").read_text("utf-8")
     assert re.findall(r"^\.(?:version|target) (.*)$", text, re.MULTILINE) == ["8.0", "sm_70"]
     assert sorted(re.findall(r"\.visible \.entry (\w+)\(", text)) == KERNELS
-    # No path of the machine that made it, and no memory of a thread's own, which is slow.
+    # No path of the building machine, and no thread-local memory, which is slow.
     assert "/" + "home" not in text
     assert ".local" not in text
 

@@ -1,1 +1,1 @@
-"""Stores that lie, and the processes that read them under a limit of memory."""
+"""Invalid stores, and processes that read them under a memory limit."""

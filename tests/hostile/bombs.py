@@ -1,4 +1,4 @@
-"""Few bytes that decompress to many, or claim that they do."""
+"""Small inputs that decompress to many bytes, or claim to."""
 
 import bz2
 import gzip
@@ -11,19 +11,19 @@ GIB = 1 << 30
 
 
 def zstd_claim(nbytes: int) -> bytes:
-    """A frame of 16 bytes whose header claims any size: one segment, its size, one empty last block."""
+    """Return a frame of 16 bytes with any claimed size: one segment, its size, one empty last block."""
     return b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", nbytes) + b"\x01\x00\x00"
 
 
 def zstd_zeros(nbytes: int) -> bytes:
-    """A frame of no claimed size, of blocks of 4 bytes that each repeat a zero 128 Ki times."""
+    """Return a frame without a size, with blocks of 4 bytes that each repeat a zero 128 Ki times."""
     block = 128 << 10
     count = nbytes // block
     headers = b"".join(
         ((block << 3 | 0b010 | (number == count - 1)).to_bytes(3, "little") + b"\0")
         for number in range(count)
     )
-    # No checksum, no size; a window of 128 KiB, which is a block.
+    # No checksum, no size; a window of 128 KiB, the size of a block.
     return b"\x28\xb5\x2f\xfd\x00" + bytes([7 << 3]) + headers
 
 
@@ -46,18 +46,18 @@ def lzma_zeros(nbytes: int, format: int) -> bytes:
 
 
 def blosc_claim(nbytes: int, block: int, compressor: int = 1, type_size: int = 4, length: int = 32) -> bytes:
-    """A Blosc buffer of a right length that claims any size."""
+    """Return a Blosc buffer of correct length with any claimed size."""
     header = struct.pack("<BBBBIII", 2, 1, compressor << 5, type_size, nbytes, block, length)
     return header.ljust(length, b"\0")
 
 
 def lz4_claim(nbytes: int) -> bytes:
-    """A block of one literal behind a size."""
+    """Return a block of one literal after a size."""
     return struct.pack("<i", nbytes) + b"\x10\0"
 
 
 def lz4_zeros(nbytes: int) -> bytes:
-    """A block that repeats a zero as often as LZ4 can say with its bytes."""
+    """Return a block with the maximum repetition of a zero in its length."""
     match = nbytes - 1 - 5
     rest = match - 4 - 15
     block = b"\x1f\0\x01\0" + b"\xff" * (rest // 255) + bytes([rest % 255])
@@ -65,6 +65,6 @@ def lz4_zeros(nbytes: int) -> bytes:
 
 
 def blosclz_matches(length: int) -> bytes:
-    """A BloscLZ block of 16 KiB that begins a match whose length goes on and on."""
+    """Return a BloscLZ block of 16 KiB with an endless match length."""
     header = struct.pack("<BBBBIII", 2, 1, 0, 1, 16384, 16384, 16 + 4 + 4 + length)
     return header + struct.pack("<II", 20, length) + b"\xff" * length

@@ -1,4 +1,4 @@
-"""Every codec from bytes to bytes: its metadata, an encoder, and what its errors may say."""
+"""Every codec from bytes to bytes: its metadata, an encoder, and its error messages."""
 
 import bz2
 import gzip
@@ -14,13 +14,13 @@ from hostile.stores import CRC32C, codec, sealed
 
 @dataclass(frozen=True)
 class Encoder:
-    """A codec under the name that errors have for it."""
+    """A codec with its name in errors."""
 
     name: str
     metadata: dict[str, Any]
     encode: Callable[[bytes], bytes]
     is_guarded: bool
-    # What may lie behind a chunk: b"" for nothing, zeros, or None for anything.
+    # Ignored trailing bytes: b"" for none, zeros, or None for any bytes.
     behind: bytes | None = b""
 
 

@@ -1,8 +1,8 @@
-"""Reading in a process of its own, with little more memory than it had after its imports.
+"""Reads in a separate process, with little more memory than after its imports.
 
 1. `attempts` and `flip` start this file in a new interpreter, with a request in JSON as its argument.
-2. The new process limits its address space, does what is asked, and prints a line of JSON for each result.
-3. What it cannot print, because it was killed or hangs, fails the test that started it.
+2. The new process limits its address space, performs the request, and prints a line of JSON per result.
+3. A missing result, because the process was killed or hangs, fails the calling test.
 """
 
 import json
@@ -22,7 +22,7 @@ TIMEOUT = 60
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a read ended in: the elements, or the error with its place; and the bytes that it took."""
+    """Outcome of a read: the elements, or the error with its location; and the allocated bytes."""
 
     value: Any = None
     error: str | None = None
@@ -36,18 +36,18 @@ class Outcome:
 
 
 def attempt(store: Path, *members: str, index: str = "...") -> Outcome:
-    """Open the store, go from member to member, and read `index`, a Python expression, of an array."""
+    """Open the store, access each member, and read `index`, a Python expression, of an array."""
     return attempts([store], *members, index=index)[0]
 
 
 def attempts(stores: Iterable[Path], *members: str, index: str = "...") -> list[Outcome]:
-    """As `attempt` for one store after the other, in one process."""
+    """Like `attempt`, for several stores in one process."""
     request = {"do": "read", "stores": [str(store) for store in stores], "members": members, "index": index}
     return [Outcome(**line) for line in _run(request)]
 
 
 def flip(store: Path, member: str, key: str, count: int, seed: int) -> list[dict[str, Any]]:
-    """Read the array after each of `count` flips of a bit, and of `count` cuts, of the value `key`."""
+    """Read the array after each of `count` bit flips, and `count` truncations, of the value `key`."""
     return _run(
         {"do": "flip", "store": str(store), "member": member, "key": key, "count": count, "seed": seed}
     )
@@ -73,13 +73,13 @@ def _limit_memory() -> None:
 
 
 def _resident(line: str) -> int:
-    """A line of the process's status, such as the most memory that it ever had, in bytes."""
+    """Return a line of the process's status, such as its peak memory, in bytes."""
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{line}:")[1].split()[0]) * 1024
 
 
 def _read_and_measure(store: str, members: list[str], index: str) -> dict[str, Any]:
-    # 5 makes what is resident now the most that there ever was (proc_pid_clear_refs(5)).
+    # 5 resets the peak to the current resident memory (proc_pid_clear_refs(5)).
     Path("/proc/self/clear_refs").write_text("5")
     before = _resident("VmRSS")
     outcome = _read(store, members, index)
@@ -102,7 +102,7 @@ def _read(store: str, members: list[str], index: str) -> dict[str, Any]:
 
 
 def _plain(decoded: Any) -> Any:
-    """Small arrays as lists, large ones as the sum of their bytes."""
+    """Return small arrays as lists, large ones as the sum of their bytes."""
     if decoded.size > 1000:
         return sum(memoryview(decoded.data if hasattr(decoded, "data") else decoded).cast("B"))
     return [value if isinstance(value, str | None) else repr(value) for value in _flat(decoded.tolist())]
@@ -130,7 +130,7 @@ def _flip(store: str, member: str, key: str, count: int, seed: int) -> None:
 
 
 def _main() -> None:
-    import numpy  # noqa: F401 (what zarrow imports when it needs it is no part of what a read may take)
+    import numpy  # noqa: F401 (imports on demand do not count as memory of a read)
 
     import zarrow  # noqa: F401
 

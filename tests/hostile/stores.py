@@ -1,4 +1,4 @@
-"""Stores written byte by byte: a group with one array, `a`, of which metadata and chunks are given."""
+"""Stores written byte by byte: a group with one array, `a`, with given metadata and chunks."""
 
 import json
 import struct
@@ -31,7 +31,7 @@ def sharding(chunk_shape: Sequence[int], codecs: Sequence[Any] = (BYTES,), **mor
 
 
 def document(shape: Any = (8,), chunks: Any = (4,), data_type: Any = "int32", **keys: Any) -> Json:
-    """The metadata of an array, with any of its keys replaced."""
+    """Return the metadata of an array, with any of its keys replaced."""
     fill: Any = {"string": "", "bytes": ""}.get(data_type, 0) if isinstance(data_type, str) else None
     return {
         "zarr_format": 3,
@@ -47,7 +47,7 @@ def document(shape: Any = (8,), chunks: Any = (4,), data_type: Any = "int32", **
 
 
 def write(folder: Path, metadata: Any, values: Mapping[str, bytes] | None = None) -> Path:
-    """A group with the array `a`: its metadata as JSON or as bytes, and its values by key."""
+    """Write a group with the array `a`: its metadata as JSON or as bytes, and its values by key."""
     (folder / "a").mkdir(parents=True)
     (folder / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}))
     text = metadata if isinstance(metadata, bytes) else json.dumps(metadata).encode()
@@ -60,16 +60,16 @@ def write(folder: Path, metadata: Any, values: Mapping[str, bytes] | None = None
 
 
 def sealed(data: bytes) -> bytes:
-    """Bytes and their right CRC32C."""
+    """Return bytes with their correct CRC32C."""
     return data + struct.pack("<I", google_crc32c.value(data))
 
 
 def shard_index(*entries: tuple[int, int]) -> bytes:
-    """An index with its right checksum."""
+    """Return an index with its correct checksum."""
     return sealed(b"".join(struct.pack("<QQ", *entry) for entry in entries))
 
 
 def vlen(*elements: bytes, count: int | None = None) -> bytes:
-    """Elements behind their lengths, behind their count."""
+    """Return the count, then the elements, each after its length."""
     lengths = b"".join(struct.pack("<I", len(element)) + element for element in elements)
     return struct.pack("<I", len(elements) if count is None else count) + lengths

@@ -1,1 +1,1 @@
-"""Arrays of every kind, written by zarr-python or TensorStore, which zarrow must read as they do."""
+"""Arrays of every kind, written by zarr-python or TensorStore; zarrow must read the same elements."""

@@ -1,4 +1,4 @@
-"""An array to write: what its elements are, how it is encoded, cut into chunks, and what of it is stored."""
+"""An array to write: its elements, encoding, chunks, and missing chunks."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ from oracle.libraries import open_tensorstore, unspecified
 
 @dataclass(frozen=True)
 class Geometry:
-    """A shape, the chunks that are encoded each by itself, and the share of them that is missing."""
+    """A shape, the separately encoded chunks, and the share of missing chunks."""
 
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
@@ -46,7 +46,7 @@ GEOMETRIES = [
 
 @dataclass(frozen=True)
 class ArrayCase:
-    """One array, decided by these values alone."""
+    """One array, determined by these values alone."""
 
     element: Element
     chain: Chain
@@ -55,13 +55,13 @@ class ArrayCase:
     seed: int
 
     def values(self) -> Values:
-        """What is to be read: random elements, and the fill value where a chunk is missing."""
+        """Return the expected elements: random ones, and the fill value in missing chunks."""
         rng = np.random.default_rng(self.seed)
         geometry = self.geometry
         count = int(np.prod(geometry.shape, dtype=int))
         values = self.element.values(rng, count).reshape(geometry.shape).copy()
         if values.dtype.kind == "c" and self.fill != self.fill:
-            # zarr-python takes any NaN for the fill value, and does not store it.
+            # zarr-python treats any NaN as the fill value, and does not store it.
             values[np.isnan(values)] = 1
         chooser = random.Random(self.seed)
         cells = (
@@ -74,7 +74,7 @@ class ArrayCase:
         return values
 
     def document(self) -> dict[str, Any]:
-        """The metadata."""
+        """Return the metadata."""
         element, chain, geometry = self.element, self.chain, self.geometry
         fill = element.fill_json(self.fill, chain.version)
         document: dict[str, Any] = {
@@ -102,7 +102,7 @@ class ArrayCase:
 
     @property
     def is_refused(self) -> bool:
-        """Whether zarr-python 3.4 does not write it: bytes of any length, without axes."""
+        """Return whether zarr-python 3.4 cannot write it: variable-length bytes, without axes."""
         return ZARR_PYTHON >= (3, 4) and self.element.name == "bytes" and not self.geometry.shape
 
     @property
@@ -111,16 +111,16 @@ class ArrayCase:
 
     @property
     def is_garbled(self) -> bool:
-        """Whether zarr-python 3.1 stores other values than it was given.
+        """Return whether zarr-python 3.1 stores wrong values.
 
-        It writes a transposed chunk of strings or bytes in the order of memory, where the specification, and
-        its own decoder, want the order of the transposed axes.
+        It writes a transposed chunk of strings or bytes in memory order, where the specification, and
+        its own decoder, expect the order of the transposed axes.
         """
         is_transposed = self.chain.version == 3 and self.chain.is_transposed
         return ZARR_PYTHON < (3, 4) and self.element.is_variable and is_transposed
 
     def write(self, folder: Path) -> Values:
-        """Write the array by the first of the two that can, and return what is to be read."""
+        """Write the array with the first capable library, and return the expected elements."""
         folder.mkdir(parents=True)
         name = ".zarray" if self.chain.version == 2 else "zarr.json"
         (folder / name).write_text(json.dumps(self.document()))
@@ -142,7 +142,7 @@ class ArrayCase:
         return values
 
     def check_readers(self, folder: Path, expected: Values) -> None:
-        """Both of the others that read such arrays read these values."""
+        """Assert that the other libraries read these values too."""
         if self.zarr_python_reads:
             read = self.read_by_zarr_python(folder)
             assert bits(read) == bits(as_zarr_python_gives(expected)), "zarr-python reads something else"
@@ -153,7 +153,7 @@ class ArrayCase:
 
 
 def bits(array: Any) -> tuple[Any, ...]:
-    """What makes two arrays equal bit for bit: shape, type in native byte order, and the elements' bytes."""
+    """Return a key for bit-exact comparison: shape, native-endian type, and the elements' bytes."""
     array = np.asarray(array)
     if array.dtype == object or isinstance(array.dtype, np.dtypes.StringDType):
         return array.shape, array.dtype, array.tolist()

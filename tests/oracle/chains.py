@@ -1,4 +1,4 @@
-"""Chains of codecs: what each version's metadata says of them, and which of the two oracles reads them."""
+"""Chains of codecs: their metadata in each version, and the libraries that read them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ BLOSC += [("lz4hc", "shuffle"), ("zlib", "bitshuffle")]
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A chain: `keys` gives the keys of the metadata that it decides for elements and chunks."""
+    """A chain: `keys` returns its metadata for given elements and chunks."""
 
     name: str
     version: int
@@ -102,7 +102,7 @@ def sharded(
 
 
 def nested(name: str, *locations: str) -> Chain:
-    """Shards in shards, the index of each level where `locations` say, outermost first."""
+    """Nested shards, with the index of each level at `locations`, outermost first."""
 
     def keys(element: Element, chunks: Chunks) -> Json:
         codecs = [elements_to_bytes(element), codec("zstd", level=1, checksum=False)]
@@ -114,7 +114,7 @@ def nested(name: str, *locations: str) -> Chain:
 
 
 def transposed_shard(element: Element, chunks: Chunks) -> Json:
-    """A transpose outside of the shards, whose inner chunks are hence those of the stored axes."""
+    """A transpose outside of the shards: the inner chunks have the stored order of axes."""
     order = transpose(len(chunks), "cycle")
     inner = tuple(chunks[axis] for axis in order["configuration"]["order"])
     return v3_keys(
@@ -169,8 +169,8 @@ V3 = [
     nested("nested-end", "end", "end"),
     nested("nested-mixed", "start", "end"),
     nested("nested-deep", "end", "start", "end"),
-    # zarr-python 3.1 wants the inner chunks to divide a shard before it is transposed; the specification says
-    # that a codec sees what the codec before it gives: TensorStore is the only oracle.
+    # zarr-python 3.1 requires that the inner chunks divide a shard before it is transposed; by the
+    # specification a codec sees the output of the previous codec. So TensorStore is the only oracle.
     Chain(
         "transposed-shard",
         3,

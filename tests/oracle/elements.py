@@ -1,4 +1,4 @@
-"""What an element can be: how each version of Zarr names it, values to write, and fill values."""
+"""Element types: their names in each version of Zarr, values to write, and fill values."""
 
 import base64
 from collections.abc import Callable
@@ -20,7 +20,7 @@ FLOATS = [0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-7, 6e4]
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """A data type: `fills` are values, `fill_json` says how the metadata of a version writes one."""
+    """A data type: `fills` are values, `fill_json` returns their JSON in a version."""
 
     name: str
     dtype: np.dtype[Any]
@@ -34,12 +34,12 @@ class Element:
 
     @property
     def is_variable(self) -> bool:
-        """Whether elements have no fixed size."""
+        """Return whether elements have variable size."""
         return self.dtype == STRING or self.dtype == object
 
     @property
     def word(self) -> int:
-        """Bytes of what a byte order reverses; 1 where there is none."""
+        """Return the number of bytes that a byte order reverses; 1 without a byte order."""
         if self.is_variable or (self.dtype.kind in "SVb" and self.zarr_python):
             return 1
         match self.dtype.kind:
@@ -51,11 +51,11 @@ class Element:
                 return self.dtype.itemsize
 
     def formats(self) -> list[int]:
-        """The versions of Zarr that have the type."""
+        """Return the versions of Zarr that have the type."""
         return [version for version, name in ((2, self.v2), (3, self.v3)) if name is not None]
 
     def full(self, shape: tuple[int, ...], fill: Any) -> Values:
-        """An array of a fill value alone."""
+        """Return an array of one fill value."""
         array: Values = np.empty(shape, self.dtype)
         array[...] = fill
         return array
@@ -85,7 +85,7 @@ def base_64(value: Any, version: int) -> Any:
 
 
 def number(dtype: npt.DTypeLike, name: str) -> Element:
-    """A number that NumPy has."""
+    """A number of a NumPy type."""
     numpy_type = np.dtype(dtype)
 
     def values(rng: np.random.Generator, count: int) -> Values:

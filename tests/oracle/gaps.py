@@ -1,4 +1,4 @@
-"""What the other libraries do not do, and why: each is tested, so that it is known when one learns it.
+"""Missing features of the other libraries, with reasons: each is tested, so that a new release shows up.
 
 Of zarr-python 3.1 (on Python 3.11) and 3.4 (on Python 3.12 and later), TensorStore 0.1.86 and zarrs 0.23
 (zarrista 0.1).
@@ -22,7 +22,7 @@ READS = ("reads", "rereads")
 
 @dataclass(frozen=True)
 class Gap:
-    """What a library does not create, not read, or not read again when zarrow wrote to what it created."""
+    """Cases that a library cannot create, cannot read, or cannot read after a write by zarrow."""
 
     library: str
     types: str
@@ -31,12 +31,12 @@ class Gap:
     verbs: tuple[str, ...] = ("reads", "creates", "rereads")
 
     def holds(self, library: str, verb: str, case: str, layout: str) -> bool:
-        """Whether this is about these."""
+        """Return whether this gap covers the case."""
         matches = re.fullmatch(self.types, case) and re.fullmatch(self.layouts, layout)
         return self.library == library and verb in self.verbs and matches is not None
 
 
-# What zarr-python 3.4 has learned since 3.1.
+# Gaps of zarr-python 3.1 that 3.4 has closed.
 LEARNED = [
     Gap("zarr-python", STRUCTURES, "v3-.*", "it has but the older name `structured`", ("reads",)),
     Gap("zarr-python", f"raw bytes|{STRUCTURES}", "v3-.*-shards.*", "it hashes the fill values of shards"),
@@ -98,12 +98,12 @@ GAPS = [
 
 
 def gap(library: str, verb: str, case: str, layout: str) -> Gap | None:
-    """The gap that is about these, if there is one."""
+    """Return the gap of the case, if any."""
     return next((gap for gap in GAPS if gap.holds(library, verb, case, layout)), None)
 
 
 def as_zarr_python_gives(values: Values) -> Values:
-    """The values; bytes of an array without axes become NumPy's, which end before their last zero bytes."""
+    """Return the values; bytes without axes become NumPy's, which drop trailing zero bytes."""
     if values.dtype != object or values.ndim:
         return values
     return np.array(values.item().rstrip(b"\0"), object)

@@ -1,4 +1,4 @@
-"""Index arrays and masks, and what NumPy selects by them."""
+"""Index arrays and masks, with NumPy's results."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Index = tuple[Any, ...]
 
 
 def positions(item: Any, extent: int) -> np.ndarray[Any, Any]:
-    """Every position of an axis that one item of an orthogonal index takes."""
+    """Return every position of an axis that one item of an orthogonal index selects."""
     if isinstance(item, list):
         item = np.array(item, bool if item and isinstance(item[0], bool) else int)
     return np.atleast_1d(np.arange(extent)[item]).astype(int)
 
 
 def orthogonal(values: np.ndarray[Any, Any], index: Index) -> tuple[np.ndarray[Any, Any], ...]:
-    """Give the NumPy index of all combinations, with an axis for each item that is no integer."""
+    """Return the NumPy index of all combinations, with an axis for each item that is not an integer."""
     full = index + (slice(None),) * (values.ndim - len(index))
     lists = [positions(item, extent) for item, extent in zip(full, values.shape, strict=True)]
     kept = [axis for axis, item in enumerate(full) if not isinstance(item, int)]
@@ -70,7 +70,7 @@ def vectorized_indices(draw: st.DrawFn, shape: tuple[int, ...]) -> Index:
         elif kind == "at":
             index.append(draw(st.integers(-extent, extent - 1)))
         else:
-            # Any trailing part of the shape, with ones in it, is broadcast to it.
+            # Any trailing part of the shape, with some axes of length 1, is broadcast to it.
             own = full[draw(st.integers(0, len(full))) :]
             own = tuple(length if draw(st.booleans()) else 1 for length in own)
             places = draw(lists(extent, math.prod(own)))

@@ -1,4 +1,4 @@
-"""The same elements in memory that is laid out in many ways."""
+"""The same elements in many memory layouts."""
 
 import random
 
@@ -8,7 +8,7 @@ from oracle.elements import Values
 
 
 def laid_out(rng: random.Random, values: Values) -> Values:
-    """An array that equals `values`: of any order, with steps, backwards, or in the other byte order."""
+    """Return an array that equals `values`: in any order, with steps, backwards, or non-native-endian."""
     match rng.choice(["C", "F", "steps", "backwards", "axes", "swapped"]):
         case "F":
             return np.asfortranarray(values)

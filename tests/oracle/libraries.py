@@ -1,4 +1,4 @@
-"""The other libraries: each creates an array in its own words, writes to one that is there, and reads it."""
+"""The other libraries: each creates an array in its own way, writes to existing ones, and reads them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ Rows = slice
 
 
 class Library(Protocol):
-    """What a library does with the array in a folder; an exception says that it does not."""
+    """Operations of a library on the array in a folder; an exception means that it lacks the feature."""
 
     def create(self, folder: Path, document: Document, dtype: np.dtype[Any], fill: Any) -> None:
-        """Create an array as the document, which is `zarr.json` or `.zarray`, describes it."""
+        """Create an array from the document, `zarr.json` or `.zarray`."""
 
     def write(self, folder: Path, rows: Rows, values: Values) -> None:
-        """Write some rows: masked, or objects with None, where elements may be missing."""
+        """Write some rows: masked, or objects with None, if elements may be missing."""
 
     def read(self, folder: Path, dtype: np.dtype[Any]) -> Values:
         """Read all."""
 
 
 class ZarrPython:
-    """zarr-python, which creates arrays by their NumPy type."""
+    """zarr-python, which creates arrays by NumPy type."""
 
     def create(self, folder: Path, document: Document, dtype: np.dtype[Any], fill: Any) -> None:
-        """Create it by the options that stand for the document."""
+        """Create it with the options equivalent to the document."""
         options: dict[str, Any]
         if document["zarr_format"] == 2:
             compressor = document["compressor"]
@@ -74,7 +74,7 @@ class ZarrPython:
             )
 
     def write(self, folder: Path, rows: Rows, values: Values) -> None:
-        """Write all chunks, since those that only equal the fill value are not always of the same bits."""
+        """Write all chunks, because chunks that compare equal to the fill value may have other bits."""
         with unspecified():
             zarr.open_array(folder, mode="r+", config={"write_empty_chunks": True})[rows] = values
 
@@ -86,17 +86,17 @@ class ZarrPython:
 
 @contextmanager
 def unspecified() -> Iterator[None]:
-    """Let zarr-python go on with types and codecs that have no specification yet, of which it warns."""
+    """Ignore zarr-python's warnings about types and codecs without a specification."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 class TensorStore:
-    """TensorStore, which opens structures field by field, and bytes of a fixed length as an axis more."""
+    """TensorStore, which opens structures by field, and fixed-length bytes with an additional axis."""
 
     def create(self, folder: Path, document: Document, dtype: np.dtype[Any], fill: Any) -> None:
-        """Create it by the document; raw bytes are only opened, since to create them aborts the process."""
+        """Create it from the document; arrays of raw bytes are only opened, since creating them aborts."""
         if dtype.kind == "V" and dtype.isbuiltin != 2 and dtype.names is None:
             put(folder, document)
             return
@@ -125,31 +125,31 @@ class TensorStore:
 
 
 def open_tensorstore(folder: Path, zarr_format: int | None = None, **options: Any) -> Any:
-    """The array, of the version that is there."""
+    """Open the array, of the existing version."""
     driver = {2: "zarr", 3: "zarr3"}[zarr_format or format_of(folder)]
     store = {"driver": "file", "path": f"{folder}/"}
     return tensorstore.open({"driver": driver, "kvstore": store, **options}).result()
 
 
 def format_of(folder: Path) -> int:
-    """The version of the array in a folder."""
+    """Return the version of the array in a folder."""
     return 3 if (folder / "zarr.json").exists() else 2
 
 
 def put(folder: Path, document: Document) -> None:
-    """Write a document as it is."""
+    """Write a document unchanged."""
     folder.mkdir()
     name = ".zarray" if document["zarr_format"] == 2 else "zarr.json"
     (folder / name).write_text(json.dumps(document))
 
 
 def first(dtype: np.dtype[Any]) -> dict[str, str]:
-    """The field that opens a structure."""
+    """Return the field that opens a structure."""
     return {"field": dtype.names[0]} if dtype.names else {}
 
 
 def one_array(found: Values, dtype: np.dtype[Any]) -> Values:
-    """The elements; TensorStore gives bytes as NumPy's elements of no size, along an axis more."""
+    """Return the elements; TensorStore gives bytes as elements of size zero, along an additional axis."""
     if dtype.kind not in "SV" or dtype.isbuiltin == 2:
         return found
     described = dict(found.__array_interface__, typestr="|u1", descr=[("", "|u1")])
@@ -162,15 +162,15 @@ OPTIONAL = ("zarrs.optional", "optional")
 
 
 class Zarrs:
-    """zarrs, by zarrista: its arrays are bytes, with offsets and validity where there are some."""
+    """zarrs, by zarrista: its arrays are bytes, with offsets and validity if needed."""
 
     def create(self, folder: Path, document: Document, dtype: np.dtype[Any], fill: Any) -> None:
-        """Create it by the document; zarrista has no way to create version 2, and only opens it."""
+        """Create it from the document; zarrista cannot create version 2, and only opens it."""
         if document["zarr_format"] == 2:
             put(folder, document)
             return
         if dtype.kind == "V" and dtype.isbuiltin != 2 and dtype.names is None:
-            # The name of the specification, which zarr-python and TensorStore do not know.
+            # The name in the specification, which zarr-python and TensorStore do not know.
             name = f"r{8 * dtype.itemsize}"
             if document["data_type"]["name"] in OPTIONAL:
                 inner = {"name": name, "configuration": {}}
@@ -197,7 +197,7 @@ class Zarrs:
         open_zarrs(folder).store_array_subset((rows, ...), zarrista.ArrayBytes(encoded, **parts))
 
     def read(self, folder: Path, dtype: np.dtype[Any]) -> Values:
-        """Read bytes, since zarrista knows few types of NumPy."""
+        """Read bytes, since zarrista knows few NumPy types."""
         found = open_zarrs(folder)[...]
         if isinstance(found, zarrista.OptionalFixedLengthTensor):
             values = np.frombuffer(found.data.buffer(), dtype).reshape(found.shape)
@@ -208,7 +208,7 @@ class Zarrs:
 
 
 def open_zarrs(folder: Path) -> Any:
-    """The array."""
+    """Open the array."""
     return zarrista.Array.open(zarrista.store.FilesystemStore(folder), "/")
 
 

@@ -1,4 +1,4 @@
-"""Values of any type that NumPy or ml_dtypes has: random bits, and the patterns that are easily lost."""
+"""Values of any type of NumPy or ml_dtypes: random bits, and patterns that are easily lost."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 
 from oracle.elements import BYTES, TEXTS, Values
 
-# Half of the values of a number or a time are one of its special patterns.
+# Half of the values of a number or a time are special patterns.
 SPECIAL = 0.5
-# The infinity of each float of some bytes: float16 and bfloat16 are both of two.
+# The infinity of each float by size: float16 and bfloat16 both have two bytes.
 INFINITE = {1: [0x78, 0x7C], 2: [0x7C00, 0x7F80], 4: [0x7F800000], 8: [0x7FF0000000000000]}
-# The kinds of NumPy, and of the complex numbers of ml_dtypes.
+# The kinds of NumPy, and of ml_dtypes' complex numbers.
 COMPLEX = "cW"
-# Code points of one to four bytes in UTF-8, NUL among them; surrogates are no text.
+# Code points of one to four bytes in UTF-8, including NUL; surrogates are not text.
 CODE_POINTS = [0, 0x41, 0xE9, 0x7FF, 0x65E5, 0xD7FF, 0xE000, 0xFFFF, 0x1F980, 0x10FFFF]
 
 
 def seed_of(name: str) -> int:
-    """The seed of a case: the same each time, or another for each `ZARROW_TEST_SEED`."""
+    """Return the seed of a case: the same each time, or another for each `ZARROW_TEST_SEED`."""
     return zlib.crc32(name.encode(), int(os.environ.get("ZARROW_TEST_SEED", "0")) & 0xFFFFFFFF)
 
 
 def random_values(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Values:
-    """Values of the type in the machine's byte order."""
+    """Return native-endian values of the type."""
     count = math.prod(shape)
     values: Values = np.zeros(count, dtype)
     if dtype.names is not None:
@@ -48,7 +48,7 @@ def random_values(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[i
 
 
 def numbers(rng: np.random.Generator, dtype: np.dtype[Any], count: int) -> Values:
-    """Words of random bits and of special ones: both zeros, extremes, infinities, NaNs with payloads."""
+    """Return random words and special ones: both zeros, extremes, infinities, NaNs with payloads."""
     every = narrow(dtype)
     if every is not None:
         return rng.choice(every.view("u1"), count).view(dtype)
@@ -62,7 +62,7 @@ def numbers(rng: np.random.Generator, dtype: np.dtype[Any], count: int) -> Value
 
 
 def narrow(dtype: np.dtype[Any]) -> Values | None:
-    """Every value of a type of fewer than 8 bits, as ml_dtypes has it in a byte; None for a wider type."""
+    """Return every value of a type of fewer than 8 bits, one per byte as in ml_dtypes, or None."""
     if dtype.kind == "b":
         return np.array([False, True])
     if dtype.name in ("int2", "int4", "uint2", "uint4"):
@@ -74,7 +74,7 @@ def narrow(dtype: np.dtype[Any]) -> Values | None:
 
 
 def missing(values: Values) -> Values:
-    """Which elements are missing: of a structure, all fields are or none is."""
+    """Return which elements are missing: of a structure, all fields or none."""
     mask: Values = np.ma.getmaskarray(values)
     while mask.dtype.names is not None:
         mask = mask[mask.dtype.names[0]]
@@ -84,7 +84,7 @@ def missing(values: Values) -> Values:
 
 
 def randomly_missing(rng: np.random.Generator, values: Values) -> Values:
-    """The values, but for half of them."""
+    """Return the values with half of them masked."""
     mask = rng.random(values.shape) < 0.5
     if values.dtype.kind in "OT":
         return np.where(mask, None, values.astype(object))
@@ -92,7 +92,7 @@ def randomly_missing(rng: np.random.Generator, values: Values) -> Values:
 
 
 def full_mask(mask: Values, dtype: np.dtype[Any]) -> Values:
-    """The mask that NumPy has for a structure."""
+    """Return NumPy's mask of a structure."""
     full: Values = np.zeros(mask.shape, np.ma.make_mask_descr(dtype))
     full[mask] = np.ones((), full.dtype)
     return full

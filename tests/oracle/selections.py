@@ -1,4 +1,4 @@
-"""Selections in NumPy's words: some that every array is asked for, and random ones."""
+"""Selections in NumPy's notation: fixed ones for every array, and random ones."""
 
 import random
 from types import EllipsisType
@@ -10,7 +10,7 @@ Selection = tuple[Part, ...]
 
 
 def fixed(shape: tuple[int, ...]) -> list[Selection]:
-    """Selections that meet each rule of basic indexing once, for an array of any shape."""
+    """Return selections that use each rule of basic indexing once, for an array of any shape."""
     ndim = len(shape)
     selections: list[Selection] = [
         (),
@@ -40,7 +40,7 @@ def fixed(shape: tuple[int, ...]) -> list[Selection]:
 
 
 def random_one(rng: random.Random, shape: tuple[int, ...]) -> Selection:
-    """Integers, slices with any step and bounds inside and outside, and an ellipsis somewhere."""
+    """Return integers, slices with any step and bounds inside and outside, and an ellipsis somewhere."""
     parts: list[Part] = []
     for extent in shape:
         bounds = [None, *range(-extent - 2, extent + 3)]
@@ -56,7 +56,7 @@ def random_one(rng: random.Random, shape: tuple[int, ...]) -> Selection:
 
 
 def any_of(shape: tuple[int, ...]) -> st.SearchStrategy[Selection]:
-    """As `random_one`, as a strategy that shrinks."""
+    """Like `random_one`, as a strategy that shrinks."""
 
     def part(extent: int) -> st.SearchStrategy[Part]:
         bound = st.none() | st.integers(-extent - 2, extent + 2)

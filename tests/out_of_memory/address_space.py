@@ -1,9 +1,9 @@
-"""Partial writes and reads in a process whose address space is full: `address_space.py KIND FOLDER`.
+"""Partial writes and reads in a process with a full address space: `address_space.py KIND FOLDER`.
 
 1. An array in a folder is filled, and read and written once more, so that all libraries are loaded.
-2. The limit of the address space is set to what is taken then, and more and more besides. Each time the same
-   is done again: it raises a MemoryError or succeeds, and never ends the process.
-3. Without a limit all is as it was written.
+2. The limit of the address space is set to the current size, plus more and more room. Each time the same
+   calls are repeated: they raise a MemoryError or succeed, and never end the process.
+3. Without a limit the data are unchanged.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import zarrow
 COUNT = 1 << 20
 NUMBERS = np.arange(COUNT, dtype="i8") * 7919 % 65_521
 BLOSC = {"cname": "zstd", "clevel": 5, "shuffle": "shuffle", "typesize": 8, "blocksize": 0}
-#: The steps in which the room grows.
+# : The steps of the room.
 STEP = 256 << 10
 
 
 def taken() -> int:
-    """The bytes of the address space that are in use."""
+    """Return the used bytes of the address space."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
@@ -34,7 +34,7 @@ def limit(nbytes: int) -> None:
 
 
 def main(kind: str, folder: str) -> None:
-    """Steps 1 to 3."""
+    """Run steps 1 to 3."""
     is_optional = kind == "optional"
     values = np.ma.array(NUMBERS, mask=NUMBERS % 3 == 0) if is_optional else NUMBERS
     array = zarrow.create_array(

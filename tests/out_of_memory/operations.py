@@ -1,10 +1,10 @@
-"""Operations that run out of memory, each in a process that has the allocator of `failing.c`.
+"""Operations that run out of memory, each in a process with the allocator of `failing.c`.
 
-1. An operation is prepared, and done once with all the memory it asks for.
-2. It is prepared again and done with its first large allocation failing, then with its second, until it asks
-   for no more. Each time it raises a MemoryError or does what it did in step 1.
-3. After an error it is done again, and then does what it did in step 1.
-4. Each attempt is printed before it is made, so that the last line of a process that was killed says where.
+1. An operation is prepared, and run once with enough memory.
+2. It is prepared again and run with its first large allocation failing, then with its second, until none is
+   left. Each time it raises a MemoryError or has the result of step 1.
+3. After an error it is run again, and then has the result of step 1.
+4. Each attempt is printed before it starts, so that the last line of a killed process identifies it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import pyarrow as pa
 
 import zarrow
 
-#: Smaller ones do not grow with data.
+# : Smaller allocations do not grow with data.
 LEAST = 1 << 16
-#: Those of Blosc's blocks and tables may be smaller.
+# : Allocations for Blosc's blocks and tables may be smaller.
 LEAST_OF_BLOSC = 1 << 12
-#: More than can fail in one operation; without an end to it a fault would look like a test that takes long.
+# : More than one operation can fail; without this limit a fault would look like a slow test.
 MOST = 500
 
 COUNT = 20_000
@@ -46,7 +46,7 @@ def codec(name: str, **configuration: Any) -> list[dict[str, Any]]:
 
 
 def blosc(cname: str, shuffle: str, level: int = 5) -> dict[str, Any]:
-    """Options of an array that has this compressor inside Blosc, in several blocks."""
+    """Return options of an array with this compressor inside Blosc, in several blocks."""
     options = {"cname": cname, "clevel": level, "shuffle": shuffle, "typesize": 8, "blocksize": 4096}
     return {"dtype": "i8", "compressors": codec("blosc", **options)}
 
@@ -68,7 +68,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def made(kind: str, store: Any = None) -> tuple[zarrow.Array, Any]:
-    """An array in memory that is filled, and what it is filled with."""
+    """Return a filled array in memory, and its elements."""
     values, options = KINDS[kind]
     options = {"chunks": (CHUNK,), **options}
     array = zarrow.create_array(store or zarrow.MemoryStore(), shape=(COUNT,), **options)
@@ -77,7 +77,7 @@ def made(kind: str, store: Any = None) -> tuple[zarrow.Array, Any]:
 
 
 def table(attributes: dict[str, Any] | None = None) -> zarrow.Group:
-    """A group of columns."""
+    """Return a group of columns."""
     group = zarrow.create_group(zarrow.MemoryStore(), attributes=attributes)
     for kind in ("raw", "strings", "optional"):
         values, options = KINDS[kind]
@@ -86,7 +86,7 @@ def table(attributes: dict[str, Any] | None = None) -> zarrow.Group:
 
 
 def reading(kind: str, act: Callable[[zarrow.Array], Any]) -> Operation:
-    """What gives something of an array of this kind."""
+    """Operations that read an array of this kind."""
 
     def prepare() -> Act:
         array, _ = made(kind)
@@ -96,7 +96,7 @@ def reading(kind: str, act: Callable[[zarrow.Array], Any]) -> Operation:
 
 
 def writing(kind: str, act: Callable[[zarrow.Array, Any], Any]) -> Operation:
-    """What changes an array of this kind, and gives what it holds then."""
+    """Operations that change an array of this kind, and return its contents."""
 
     def prepare() -> Act:
         array, values = made(kind)
@@ -122,7 +122,7 @@ def write_many(array: zarrow.Array, values: Any) -> None:
 
 
 def operations() -> dict[str, Operation]:
-    """All operations by their names."""
+    """Return all operations by their names."""
     part = slice(7, COUNT - 9)
     found: dict[str, Operation] = {}
     for kind in KINDS:
@@ -167,7 +167,7 @@ def saving(values: Any) -> Operation:
 
 
 def from_arrow(kind: str) -> Operation:
-    """Take an Arrow array, and a stream of them."""
+    """Import an Arrow array, and a stream of Arrow arrays."""
 
     def prepare() -> Act:
         array = pa.array(KINDS[kind][0].tolist())
@@ -177,7 +177,7 @@ def from_arrow(kind: str) -> Operation:
 
 
 def from_python(kind: str) -> Operation:
-    """Take a list of Python's own objects."""
+    """Import a list of Python objects."""
 
     def prepare() -> Act:
         values = KINDS[kind][0].tolist()
@@ -189,7 +189,7 @@ def from_python(kind: str) -> Operation:
 
 
 def of_groups() -> dict[str, Operation]:
-    """What is done with a group."""
+    """Operations on a group."""
 
     def of_table(act: Callable[[zarrow.Group], Any], attributes: dict[str, Any] | None = None) -> Operation:
         def prepare() -> Act:
@@ -229,7 +229,7 @@ def of_groups() -> dict[str, Operation]:
 
 
 def others() -> dict[str, Operation]:
-    """What goes by itself."""
+    """Operations on other objects."""
 
     def many(count: int, of_shape: Callable[[int], slice]) -> Operation:
         def prepare() -> Act:
@@ -265,14 +265,14 @@ def others() -> dict[str, Operation]:
 
 
 def plain(result: Any) -> Any:
-    """What can be compared by ==."""
+    """Convert a result for comparison by ==."""
     match result:
         case zarrow.Array():
             return [plain(result[:]), dict(result.attrs)]
         case list():
             return [plain(item) for item in result]
         case pa.ChunkedArray() | pa.Table():
-            # Not part of the operation: the lists of pyarrow do not outlive a lack of memory.
+            # Not part of the operation: pyarrow's lists do not survive a lack of memory.
             return result.to_pylist()
         case None | str() | bytes() | int() | float() | dict():
             return result
@@ -281,7 +281,7 @@ def plain(result: Any) -> Any:
 
 
 def attack(name: str, prepare: Operation, shim: ctypes.CDLL) -> int:
-    """Steps 1 to 4; gives how often it was out of memory."""
+    """Run steps 1 to 4; return the number of failed allocations."""
     expected = plain(prepare()())
     refused = 0
     least = LEAST_OF_BLOSC if name.startswith("blosc") else LEAST
@@ -299,14 +299,14 @@ def attack(name: str, prepare: Operation, shim: ctypes.CDLL) -> int:
         if result is None:
             refused += 1
             result = act()
-        assert plain(result) == expected, "what it does after an error is something else"
+        assert plain(result) == expected, "the result after an error differs"
         if count < number:
             return refused
     raise AssertionError("there is no end to its allocations")
 
 
 def main(wanted: str) -> None:
-    """Every operation whose name has the wanted text."""
+    """Run every operation with the given text in its name."""
     unraisable: list[Any] = []
     sys.unraisablehook = unraisable.append
     shim = ctypes.CDLL(None)

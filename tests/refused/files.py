@@ -1,4 +1,4 @@
-"""Opens a first store of Python's with few file descriptors left, and again with enough of them.
+"""Opens a first Python store with few file descriptors left, and again with enough of them.
 
 The first call may raise an `Exception`; it must not hang or end the process. The second call must work.
 """
@@ -34,7 +34,7 @@ def walk(count: int) -> None:
 
 def main() -> None:
     """Fork a process for each number of descriptors; fail if one did not end well."""
-    # What Python imports needs descriptors too.
+    # Python's imports need descriptors too.
     import zarrow.store_objects.event_loop
     import zarrow.store_objects.mapping  # noqa: F401
 

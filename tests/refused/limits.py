@@ -1,7 +1,7 @@
-"""Limits of this process that hold for the length of a `with`: no new thread, no more files.
+"""Limits of this process during a `with`: no new thread, no more files.
 
-Threads are refused by the address space: each has a stack of a GiB, for which no room is left. All else
-finds the memory that it needs.
+Threads are refused through the address space: each stack takes a GiB, which does not fit. All other
+allocations still succeed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ threading.stack_size(1 << 30)
 
 @contextmanager
 def no_threads() -> Iterator[None]:
-    """Let the system refuse every thread."""
+    """Make the system refuse every thread."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     used = pages * os.sysconf("SC_PAGE_SIZE")
     with _limited(resource.RLIMIT_AS, used + ROOM_NBYTES):
@@ -33,7 +33,7 @@ def no_threads() -> Iterator[None]:
 
 @contextmanager
 def few_files(count: int) -> Iterator[None]:
-    """Let the system refuse files beyond `count` more than are open."""
+    """Make the system refuse files beyond `count` more than are open."""
     held = [os.open("/dev/null", os.O_RDONLY) for _ in range(64)]
     with _limited(resource.RLIMIT_NOFILE, max(held) + 1):
         for file in held[-count:] if count else []:

@@ -2,7 +2,7 @@
 
 Arguments: a folder for a store, and the URL of a folder with the array "a".
 
-Each entry point runs in a process of its own, forked from one without threads. Its first calls may raise an
+Each entry point runs in a separate process, forked from one without threads. Its first calls may raise an
 `Exception`; they must not hang, panic or end the process. Its last call must work.
 """
 
@@ -34,7 +34,7 @@ NAMED_WEB = WEB.replace("127.0.0.1", "localhost")
 
 
 class Mapping(collections.UserDict[str, bytes]):
-    """A mapping that is asked in threads."""
+    """A mapping that is called in threads."""
 
 
 def local(name: str = "a") -> Any:
@@ -95,7 +95,7 @@ ENTRY_POINTS: dict[str, Callable[[], Any]] = {
     "fsspec's mapping": lambda: stored_in(memory_of_fsspec()),
 }
 
-# Threads that end would make room for others.
+# Ending threads would make room for others.
 ThreadAsker.IDLE_SECONDS = 60
 KEPT = []
 
@@ -106,7 +106,7 @@ def kept_mapping() -> None:
     KEPT.append(zarrow.create_array(store, data=VALUES, chunks=(8, 8)))
 
 
-# What runs before threads are refused: some of the threads exist then, and others are refused.
+# Calls before threads are refused: some threads exist then, and others are refused.
 BEFORE: dict[str, Callable[[], Any]] = {
     "mapping after another one": kept_mapping,
     "http by name after http": lambda: zarrow.open(f"{WEB}/a")[...],
@@ -136,7 +136,7 @@ def walk(name: str) -> None:
 
 def main() -> None:
     """Fork a process for each entry point; fail if one did not end well."""
-    # A child could use the stacks of threads that its parent has.
+    # A child could use the stacks of its parent's threads.
     zarrow.set_num_threads(1)
     group = zarrow.create_group(f"{FOLDER}/group")
     group.create_array("a", data=VALUES, chunks=(8, 8))

@@ -1,6 +1,5 @@
-"""Attacks that go on for as long as they are let: each file is one, with other cases each time.
+"""Attacks of unlimited duration: each file is one, with new cases each time.
 
-An attack is a module with `attack(seconds, seed)`. It runs for about so many seconds, draws its cases from
-the seed, returns counts of what it did, and raises an error for what should not have happened. `python -m
-soak` runs them.
+An attack is a module with `attack(seconds, seed)`. It runs for about `seconds`, draws its cases from the
+seed, returns counts of its operations, and raises an error for a fault. `python -m soak` runs the attacks.
 """

@@ -1,9 +1,9 @@
-"""Run the attacks in turn until the time is up, and print what they counted.
+"""Runs the attacks in turn until the time is up, and prints their counts.
 
-1. Each attack runs in a process of its own, so that a crash is told from a fault that it found.
+1. Each attack runs in a separate process, to distinguish a crash from a detected fault.
 2. It gets a new seed each time, which is printed: `python -m soak NAME --seed SEED` draws the same cases
    again.
-3. Counts are added up, and printed after each turn: a run that is ended early has said what it did.
+3. Counts are added up, and printed after each turn, so that an interrupted run has reported them.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from pathlib import Path
 import soak
 
 HERE = Path(__file__).resolve().parent
-# An attack that takes this many times as long as it was given hangs, unless it has a LONGEST of its own.
+# An attack that takes this many times its given time is hanging, unless it has its own LONGEST.
 PATIENCE = 10
 
 
 def names() -> list[str]:
-    """Every attack there is."""
+    """Return every attack."""
     return sorted(module.name for module in pkgutil.iter_modules([str(HERE)]) if module.name[0] != "_")
 
 
 def run_one(name: str, seconds: float, seed: int) -> None:
-    """Be the process of one attack."""
+    """Run one attack, in its process."""
     module = importlib.import_module(f"{soak.__name__}.{name}")
     print(json.dumps(module.attack(seconds, seed)))
 
 
 def start(name: str, seconds: float, seed: int) -> tuple[dict[str, int], str]:
-    """Run one attack in a process of its own; return its counts, and its fault where it found one."""
+    """Run one attack in a separate process; return its counts, and its fault if it found one."""
     longest = getattr(importlib.import_module(f"{soak.__name__}.{name}"), "LONGEST", 60 + PATIENCE * seconds)
     command = [sys.executable, "-m", "soak", name, "--seconds", str(seconds), "--seed", str(seed), "--here"]
     try:
@@ -59,9 +59,9 @@ def start(name: str, seconds: float, seed: int) -> tuple[dict[str, int], str]:
 
 
 def main() -> int:
-    """Run what the command line asks for; 1 where a fault was found."""
+    """Run the command line; return 1 for a fault."""
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
-    parser.add_argument("attacks", nargs="*", help=f"of {', '.join(names())}; all of them unless said")
+    parser.add_argument("attacks", nargs="*", help=f"of {', '.join(names())}; default: all")
     parser.add_argument("--seconds", type=float, default=600, help="how long in all")
     parser.add_argument("--turn", type=float, default=30, help="how long one attack at a time")
     parser.add_argument("--seed", type=int, help="the first seed; a new one unless said")

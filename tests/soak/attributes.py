@@ -1,8 +1,8 @@
-"""Attributes of any JSON that Python writes, changed by two libraries in turn, beside a dict changed alike.
+"""Attributes with any JSON that Python writes, changed by two libraries in turn, compared with a dict.
 
 1. A hierarchy of either version, consolidated or not, has a group and an array.
 2. Each step changes the attributes of one: it sets, removes or replaces, by zarrow or by zarr-python.
-3. After each, both read what the dict has, to the last digit, and so does Python's `json`.
+3. After each, both read the dict's values, to the last digit, and so does Python's `json`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import zarr
 
 import zarrow
 
-# Controls, escapes, quotes, halves of surrogate pairs, and what is written with two of them.
+# Controls, escapes, quotes, halves of surrogate pairs, and characters that are written as two halves.
 CHARACTERS = 'ab"\\/\x00\x1b\n\x7f é\u202e\ud800\udbff\udc00\udfff\U0001f600'
 
 
 def text(choose: random.Random) -> str:
-    """Text as it comes back from JSON, where two halves that follow each other are one character."""
+    """Return text as it comes back from JSON, which joins consecutive halves into one character."""
     drawn = "".join(choose.choice(CHARACTERS) for _ in range(choose.randrange(5)))
     return json.loads(json.dumps(drawn))
 
@@ -59,7 +59,7 @@ def attack(seconds: float, seed: int) -> dict[str, int]:
 
 
 def hierarchy(folder: Path, choose: random.Random, counts: dict[str, int], where: str) -> None:
-    """Steps 1 to 3."""
+    """Run steps 1 to 3."""
     zarr_format = choose.choice([2, 3])
     expected = {path: {text(choose): value(choose) for _ in range(3)} for path in ("", "x")}
     root = zarrow.create_group(folder, attributes=expected[""], zarr_format=zarr_format)
@@ -69,7 +69,7 @@ def hierarchy(folder: Path, choose: random.Random, counts: dict[str, int], where
     for _ in range(8):
         path = choose.choice(["", "x"])
         attributes = expected[path]
-        # zarr-python does not renew what is consolidated.
+        # zarr-python does not renew consolidated metadata.
         theirs = not consolidated and choose.random() < 0.3
         opened: Any = (
             zarr.open_group(folder, mode="r+", zarr_format=zarr_format) if theirs else zarrow.open(folder)
@@ -90,7 +90,7 @@ def hierarchy(folder: Path, choose: random.Random, counts: dict[str, int], where
 
 
 def check(folder: Path, zarr_format: int, expected: dict[str, dict[str, Any]], where: str) -> None:
-    """Step 3."""
+    """Run step 3."""
     ours = zarrow.open(folder)
     theirs = zarr.open_group(folder, mode="r", zarr_format=zarr_format, use_consolidated=False)
     for path, attributes in expected.items():

@@ -1,4 +1,4 @@
-"""The random cases of `make test`, others each time: oracles, round trips, the state machine."""
+"""The random cases of `make test`, new ones each time: oracles, round trips, the state machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILES = ["test_state_machine.py", "test_round_trips.py", "test_oracle.py", "test
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:
-    """Run one of the files with this seed, whose cases take as long as they take."""
+    """Run one of the files with this seed, without a time limit."""
     name = FILES[seed % len(FILES)]
     environment = {**os.environ, "ZARROW_TEST_SEED": str(seed), "ZARROW_STATE_MACHINE": "200"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", name]

@@ -1,4 +1,4 @@
-"""Chunks that are flipped, cut and made to lie, as in the Rust tests, with other damage each time."""
+"""Chunks with flips, truncation and false sizes, as in the Rust tests, with new damage each time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Flips and truncations of each chain and layout in one round, some seconds' worth.
+# Flips and truncations of each chain and layout in one round, which takes some seconds.
 TIMES = 300
 COMMAND = ["cargo", "test", "--release", "--workspace", "--locked", "--quiet", "--test", "corruption"]
 

@@ -1,8 +1,8 @@
-"""Changes of one hierarchy by processes and threads at once: what returned has happened, and nothing else.
+"""Concurrent changes of one hierarchy by processes and threads: exactly the returned changes are stored.
 
 1. Workers create, append, replace, erase, set attributes and consolidate in one store, each by turns.
-2. Each keeps a journal of what returned.
-3. In the end the store says of each node what the journals say together.
+2. Each keeps a journal of returned changes.
+3. At the end each node in the store matches the journals.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import zarrow
 
 PROCESSES, THREADS = 3, 2
-# How long workers meet in one store before it is checked.
+# Time that workers share one store before it is checked.
 ROUND = 5.0
 
 
@@ -66,7 +66,7 @@ def work(folder: str, name: str, seed: int, end: float) -> dict[str, Any]:
             case "replace":
                 size = rng.randrange(1, 5000)
                 root["replaced"] = np.full(size, size, rng.choice(["i4", "i8", "f8"]))
-                # Another may be replacing it, and what is read then is of either.
+                # Another worker may be replacing it, and the read may see either.
             case "erase":
                 path = f"erased/{name}"
                 zarrow.create_array(folder, path, data=[1])
@@ -90,7 +90,7 @@ def work(folder: str, name: str, seed: int, end: float) -> dict[str, Any]:
 
 
 def process(folder: str, first: int, seed: int, end: float) -> None:
-    """Be one process of workers, and print their journals."""
+    """Run one process of workers, and print their journals."""
     journals: dict[str, Any] = {}
 
     def run(name: str) -> None:
@@ -134,7 +134,7 @@ def check(folder: str, journals: dict[str, Any], seed: int) -> Counter[str]:
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:
-    """Let workers meet, and check what they leave."""
+    """Run workers on one store, and check the result."""
     counts: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:

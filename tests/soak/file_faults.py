@@ -1,7 +1,7 @@
-"""A file system that fails: one kind of call is refused while one change is made.
+"""A failing file system: one kind of call is refused during one change.
 
-The change succeeds, or is an error of zarrow's; never a crash. Whatever it is, afterwards everything can be
-opened, every row is old or new, and the same change works.
+The change succeeds or raises an error of zarrow; it never crashes. Afterwards everything can be opened, every
+row is old or new, and the same change works.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def attack(seconds: float, seed: int) -> dict[str, int]:
 
 
 def prepare(folder: str, codec: Any, version: Any, is_consolidated: bool) -> None:
-    """Write the store that is changed."""
+    """Write the store to change."""
     root = zarrow.create_group(folder, zarr_format=version)
     options: dict[str, Any] = {"shape": NEW.shape, "dtype": "u4", "compressors": codec}
     shards = {"chunks": (1, 1000), "shards": (4, WIDTH)} if version == 3 else {"chunks": (4, 1000)}
@@ -97,12 +97,12 @@ def prepare(folder: str, codec: Any, version: Any, is_consolidated: bool) -> Non
 
 
 def in_child(folder: str, change: Callable[[zarrow.Group], object], fault: dict[str, int], odd: bool) -> bool:
-    """Make the change where the kernel refuses; say whether it was an error."""
+    """Make the change while the kernel refuses calls; return whether it raised an error."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            # What the process opens at its first use is there, as in a program that has run for a while.
+            # The files that the process opens at its first use are open, as in a long-running program.
             root = zarrow.open(folder)
             assert isinstance(root, zarrow.Group)
             root["plain"][0].numpy()
@@ -125,7 +125,7 @@ def in_child(folder: str, change: Callable[[zarrow.Group], object], fault: dict[
 
 
 def check(folder: str, name: str, case: object) -> None:
-    """Everything opens, every row is old or new, and the same change works now."""
+    """Check that everything opens, every row is old or new, and the same change works now."""
     root = zarrow.open(folder)
     assert isinstance(root, zarrow.Group)
     # A change may have been stored without its copies, with a warning.

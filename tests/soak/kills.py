@@ -1,4 +1,4 @@
-"""Writers that are killed at any point, as in `test_write_kill.py`, with other kills each time."""
+"""Writers that are killed at any point, as in `test_write_kill.py`, with new kills each time."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Processes that write chunks whole, in part, and to nothing: no write that returned is undone.
+"""Processes write chunks whole, in part, and to zero: no returned write is undone.
 
-1. Each element of an array is written by writers of whole chunks, and by one writer of parts. It says
-   who wrote it last and the number of that write.
-2. Each writer counts, in memory that all share, which of its writes has begun and which has returned, by
-   chunk, and which was the last that wrote zeros: a chunk of zeros is not stored.
-3. A writer that has written looks at the chunk. Each of its elements is what it wrote, or what another
-   wrote in a write that had not returned when this one began. Anything else is a write that was undone.
+1. Each element of an array is written by writers of whole chunks, and by one writer of parts. It holds the
+   last writer and the number of the write.
+2. In shared memory each writer counts, by chunk, its started and its returned writes, and the last one that
+   wrote zeros: a chunk of zeros is not stored.
+3. After a write, the writer reads the chunk. Each element has the value of its write, or of another writer's
+   write that had not returned when this one began. Anything else is a lost write.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import zarrow
 
 CHUNKS, ELEMENTS = 4, 4
-# The elements that each writer writes.
+# The elements of each writer.
 WRITERS = [slice(0, 4), slice(0, 4), slice(0, 2), slice(2, 4)]
 BEGUN, RETURNED, ZEROED = range(3)
 
@@ -34,7 +34,7 @@ def counters(folder: Path, mode: str) -> np.memmap:
 
 
 def write(folder: Path, writer: int, seconds: float, seed: int) -> None:
-    """Be a writer; leave its counts in a file."""
+    """Run a writer; leave its counts in a file."""
     choose = random.Random(seed)
     shared = counters(folder, "r+")
     counts: Counter[str] = Counter()
@@ -53,7 +53,7 @@ def write(folder: Path, writer: int, seconds: float, seed: int) -> None:
         shared[writer, chunk, BEGUN] = number
         array[chunk * ELEMENTS + region.start : chunk * ELEMENTS + region.stop] = np.uint64(value)
         found = array[chunk * ELEMENTS : (chunk + 1) * ELEMENTS].tolist()
-        # Only now: others compare with what had returned before they began.
+        # Only now: others compare with the writes that had returned before they began.
         shared[writer, chunk, RETURNED] = number
         zeroed = shared[:, chunk, ZEROED].copy()
         for place in range(region.start, region.stop):
@@ -78,7 +78,7 @@ def write(folder: Path, writer: int, seconds: float, seed: int) -> None:
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:
-    """Write in four processes at once; count the writes, none of which may be lost."""
+    """Write in four processes at once; count the writes, and check that none is lost."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         counters(folder, "w+").flush()

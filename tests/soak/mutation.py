@@ -1,8 +1,8 @@
-"""Values that another thread changes while they are written, through every codec and door.
+"""Values that another thread changes during the write, through every codec and entry point.
 
-Which values such a write stores nobody can say: a compressor that finds a repetition says so of bytes that
-may be others by then. But it writes nowhere else, the process lives, and each chunk can be read, with a
-checksum too.
+The stored values of such a write are undefined: a compressor may encode a repetition of bytes that have
+changed. But it writes nowhere else, the process survives, and each chunk can be read, with a checksum
+too.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SIDE = 256
 
 
 def skewed(rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    """Bytes of which most are one value."""
+    """Return bytes with one dominant value."""
     return np.where(rng.random((4, SIDE, SIDE)) < 0.03, rng.integers(0, 256, (4, SIDE, SIDE)), 0).astype("u1")
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:
-    """Write while a thread turns the values over; read each result."""
+    """Write while a thread alternates the values; read each result."""
     rng, choose = np.random.default_rng(seed), random.Random(seed)
     end = time.monotonic() + seconds
     counts = {"writes": 0, "checks": 0}
@@ -65,7 +65,7 @@ def attack(seconds: float, seed: int) -> dict[str, int]:
 def turn_over(
     values: np.ndarray[Any, Any], images: list[np.ndarray[Any, Any]], stop: threading.Event
 ) -> None:
-    """Make the values one image and the other in turn, without the GIL."""
+    """Alternate the values between two images, without the GIL."""
     turn = 0
     while not stop.is_set():
         turn ^= 1
@@ -73,7 +73,7 @@ def turn_over(
 
 
 def doors(store: Any, choose: random.Random, values: np.ndarray[Any, Any], counts: dict[str, int]) -> None:
-    """Write through one codec and every door."""
+    """Write through one codec and every entry point."""
     codec = choose.choice(CODECS)
     options: dict[str, Any] = {"shape": values.shape, "dtype": "u1", "compressors": codec, "overwrite": True}
     layouts: list[dict[str, Any]] = [

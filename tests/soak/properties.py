@@ -1,4 +1,4 @@
-"""The random cases of the Rust tests, others each time, and more of them."""
+"""The random cases of the Rust tests, new ones each time, and more of them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = 2000
-#: Seconds. It takes minutes, and more where the tests have to be built, however few it is given.
+# : Seconds. It takes minutes, and more if the tests must be built, whatever the given time.
 LONGEST = 3600
 COMMAND = ["cargo", "test", "--release", "--workspace", "--locked", "--lib", "--tests"]
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:
-    """Run all tests with this seed, which take as long as they take; most have no random cases."""
+    """Run all tests with this seed, without a time limit; most have no random cases."""
     seeds = dict.fromkeys(["PROPTEST_RNG_SEED", "ZARROW_TEST_SEED"], str(seed))
     variables = {**seeds, "PROPTEST_CASES": str(CASES)}
     result = subprocess.run(

@@ -1,9 +1,9 @@
-"""Ctrl-C at any point of reads, writes and changes of a hierarchy, again and again in one process.
+"""Ctrl-C at any point of reads, writes and changes of a hierarchy, repeatedly in one process.
 
-1. A child works through steps, each of which a SIGINT may end at any point. Each interruption is a
-   KeyboardInterrupt there and nothing else.
-2. After each, every chunk is whole: each row has the value that was written before or the new one.
-3. Arrays open, and what was appended is there or is not.
+1. A child repeats steps that a SIGINT may end at any point. Each interruption is a KeyboardInterrupt there
+   and nothing else.
+2. After each, every chunk is whole: each row has its old or its new value.
+3. Arrays open, and appended rows are stored completely or not at all.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ CHILD = """
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:
-    """Interrupt children for as long as they live."""
+    """Interrupt children until they end."""
     rng = random.Random(seed)
     counts = {"steps": 0, "interruptions": 0, "signals": 0}
     end = time.monotonic() + seconds
@@ -94,7 +94,7 @@ def attack(seconds: float, seed: int) -> dict[str, int]:
                     os.kill(child.pid, signal.SIGINT)
                     counts["signals"] += 1
             output, errors = child.communicate()
-            # An interruption between the loop's own lines ends the child; that is Python's answer to Ctrl-C.
+            # An interruption between the loop's own lines ends the child, as usual in Python.
             assert child.returncode in (0, 1, -signal.SIGINT), (child.returncode, errors)
             if child.returncode == 0:
                 steps, interrupted = map(int, output.split())

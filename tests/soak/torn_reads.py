@@ -1,8 +1,8 @@
-"""Chunks that are replaced while they are read: every chunk of a read, or shard, is one version.
+"""Chunks that are replaced during reads: every chunk, or shard, of a read is of one version.
 
-1. Writers, in threads or in a process of their own, make all elements of a chunk one number and another in
-   turn; some versions are the fill value, so that chunks appear and vanish.
-2. Readers read by every door, in several threads, and look whether the elements of each chunk are one number.
+1. Writers, in threads or in a separate process, alternately fill each chunk with one number and another;
+   some versions are the fill value, so that chunks appear and vanish.
+2. Readers use every entry point, in several threads, and check that each chunk holds one number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORDS = ["", "old", "newer words"]
 
 @dataclass(frozen=True)
 class Layout:
-    """How an array is stored whose chunks are rows of it."""
+    """Encoding of an array with chunks of whole rows."""
 
     rows: int
     options: dict[str, Any]
@@ -55,7 +55,7 @@ LAYOUTS = {
 
 
 def create(store: Any, layout: Layout) -> zarrow.Array:
-    """The array, of 1024 rows or those of one chunk, in version 3."""
+    """Return the array, of 1024 rows or one chunk's rows, in version 3."""
     options = {"dtype": layout.dtype, "fill_value": None, **layout.options}
     chunk = (layout.rows, layout.width)
     if inner := options.pop("inner", None):
@@ -69,7 +69,7 @@ def create(store: Any, layout: Layout) -> zarrow.Array:
 
 
 def version(layout: Layout, number: int) -> Any:
-    """The elements of a chunk, all the same: the fill value now and then, and missing where they may be."""
+    """Return equal elements of a chunk: sometimes the fill value, and missing ones if the type allows."""
     if layout.dtype is str:
         return WORDS[number % 3]
     if layout.dtype is RECORD:
@@ -88,7 +88,7 @@ def write(array: zarrow.Array, layout: Layout, number: int) -> None:
 
 
 def one_number(values: Any, layout: Layout, what: str) -> None:
-    """Check that the elements of each chunk are one number."""
+    """Check that each chunk holds one number."""
     values = np.asarray(values)
     for start in range(0, len(values), layout.rows):
         part = values[start : start + layout.rows]
@@ -114,7 +114,7 @@ def by_out(array: zarrow.Array, layout: Layout) -> None:
 
 
 def by_batch(array: zarrow.Array, layout: Layout) -> None:
-    """Two halves of each chunk, and the same half twice."""
+    """Read two halves of each chunk, and the same half twice."""
     half = layout.rows // 2
     items = [(array, np.s_[:half]), (array, np.s_[half : 2 * half]), (array, np.s_[:half])]
     upper, lower, again = zarrow.read_many(items).numpy()
@@ -168,7 +168,7 @@ DOORS: dict[str, Callable[[zarrow.Array, Layout], None]] = {
 
 
 def write_on(folder: str, name: str, seed: int) -> None:
-    """Be a process that writes until it is ended."""
+    """Run a process that writes until it is terminated."""
     array, number = zarrow.open(folder), seed
     while True:
         number += 1
@@ -177,7 +177,7 @@ def write_on(folder: str, name: str, seed: int) -> None:
 
 @contextmanager
 def writers(store: Any, name: str, seed: int, processes: int = 1) -> Iterator[None]:
-    """Two threads that write; for a folder so many processes too."""
+    """Two writer threads; for a folder also two processes."""
     stop, array, layout = threading.Event(), zarrow.open(store), LAYOUTS[name]
 
     def write_until_stopped(number: int) -> None:
@@ -203,7 +203,7 @@ def writers(store: Any, name: str, seed: int, processes: int = 1) -> Iterator[No
 
 
 def attack(seconds: float, seed: int) -> dict[str, int]:
-    """Read each layout by its doors, in a folder or in memory, with a cache or without."""
+    """Read each layout by its entry points, in a folder or in memory, with and without a cache."""
     choose = random.Random(seed)
     counts = {"reads": 0, "layouts": 0}
     end = monotonic() + seconds

@@ -1,4 +1,4 @@
-"""An authority of our own, and certificates that it signs: right ones and wrong ones."""
+"""A certificate authority, and certificates signed by it: valid and invalid ones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of a certificate and of its key."""
+    """Files of a certificate and its key."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """An authority, whose own certificate is the file `certificate`."""
+    """Create an authority with its certificate in the file `certificate`."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
@@ -54,7 +54,7 @@ class Authority:
         )
 
     def sign(self, host: str, days_ago: int = 0) -> Pair:
-        """A certificate for a host, which ended so many days ago, less one, where that is not 0."""
+        """Return a certificate for a host; unless `days_ago` is 0, it expired `days_ago` - 1 days ago."""
         key = ec.generate_private_key(ec.SECP256R1())
         try:
             alternative: x509.GeneralName = x509.IPAddress(ipaddress.ip_address(host))

@@ -1,4 +1,4 @@
-"""Services that run as long as the tests do, and the environment without credentials."""
+"""Services that run as long as the tests, and an environment without credentials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def no_credentials_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Service]]:
-    """Start each service when it is first asked for; without its server the test is skipped."""
+    """Start each service at its first use; without its server the test is skipped."""
     folder = tmp_path_factory.mktemp("services")
     started: dict[str, Service] = {}
 
@@ -39,17 +39,17 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
 @pytest.fixture(params=list(SERVICES))
 def service(request: pytest.FixtureRequest, running: Callable[[str], Service]) -> Service:
-    """Each service."""
+    """Every service."""
     return running(request.param)
 
 
 @pytest.fixture(params=[name for name, service in SERVICES.items() if service.can_write])
 def writable(request: pytest.FixtureRequest, running: Callable[[str], Service]) -> Service:
-    """Each service that can be written."""
+    """Every writable service."""
     return running(request.param)
 
 
 @pytest.fixture(params=["moto", "s3s-fs"])
 def s3(request: pytest.FixtureRequest, running: Callable[[str], Service]) -> Service:
-    """Each server that speaks S3."""
+    """Every S3 server."""
     return running(request.param)

@@ -1,8 +1,8 @@
-"""Google Cloud Storage, as its XML interface is documented, in memory: `python -m stores.google PORT`.
+"""Google Cloud Storage with its documented XML interface, in memory: `python -m stores.google PORT`.
 
-The servers that the registries have do not take puts of the XML interface, or take no conditions. This one
-has what a store of arrays needs: values with generations, `x-goog-if-generation-match`, ranges, `If-Match`,
-listings in pages, and values in parts. With the word `careless` it heeds no conditions, as emulators do.
+The servers in the registries lack puts of the XML interface, or conditions. This one implements the needs of
+an array store: values with generations, `x-goog-if-generation-match`, ranges, `If-Match`,
+listings in pages, and multipart uploads. With the argument `careless` it ignores conditions, like emulators.
 
 https://cloud.google.com/storage/docs/xml-api/overview
 """
@@ -27,14 +27,14 @@ LISTED_TIME = "2026-11-22T10:00:00Z"
 
 @dataclass(frozen=True)
 class Value:
-    """A value, as it was put."""
+    """A stored value."""
 
     body: bytes
     generation: int
 
     @property
     def headers(self) -> dict[str, str]:
-        """What tells this value from others."""
+        """Return the entity tag of the value."""
         return {
             "ETag": f'"{hashlib.md5(self.body).hexdigest()}"',
             "x-goog-generation": str(self.generation),
@@ -44,7 +44,7 @@ class Value:
 
 @dataclass
 class Buckets:
-    """All values by bucket and key, and the parts of those that are not complete."""
+    """All values by bucket and key, and the parts of incomplete uploads."""
 
     values: dict[tuple[str, str], Value] = field(default_factory=dict)
     parts: dict[str, dict[int, bytes]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Buckets:
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1795342831349281))
 
     def put(self, place: tuple[str, str], body: bytes, match: str | None) -> Value | None:
-        """Put a value where the generation that is there is the one asked for, 0 for none."""
+        """Put a value if its current generation matches, 0 for none."""
         with self.lock:
             found = self.values.get(place)
             if match is not None and int(match) != (found.generation if found else 0):
@@ -70,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
     is_careless = False
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
         """Send an answer."""
@@ -83,11 +83,11 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def error(self, status: int, code: str) -> None:
-        """Send an error as Google words it."""
+        """Send an error in Google's format."""
         self.answer(status, f"<?xml version='1.0'?><Error><Code>{code}</Code></Error>".encode())
 
     def parse(self) -> tuple[tuple[str, str], dict[str, str], bytes]:
-        """Bucket and key, the query, and the body."""
+        """Return bucket and key, the query, and the body."""
         url = urlsplit(self.path)
         bucket, _, key = url.path.lstrip("/").partition("/")
         query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(206, value.body[start:end], **told)
 
     def do_HEAD(self) -> None:
-        """As a read, without its body."""
+        """Answer like a read, without the body."""
         place, _, _ = self.parse()
         value = self.buckets.values.get(place)
         if value is None:
@@ -131,7 +131,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, length=str(len(value.body)), **value.headers)
 
     def list(self, bucket: str, query: dict[str, str]) -> None:
-        """One page of keys and prefixes."""
+        """Return one page of keys and prefixes."""
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         after = query.get("continuation-token", "")
         names: dict[str, int | None] = {}
@@ -153,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, f"<ListBucketResult>{text}</ListBucketResult>".encode())
 
     def do_PUT(self) -> None:
-        """Put a value, or a part of one."""
+        """Put a value, or a part of an upload."""
         place, query, body = self.parse()
         if self.headers.get("Authorization", "").strip() == "Bearer":
             self.error(401, "AuthenticationRequired")
@@ -170,7 +170,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, **value.headers)
 
     def do_POST(self) -> None:
-        """Begin a value in parts, or complete it."""
+        """Begin or complete an upload in parts."""
         place, query, body = self.parse()
         if "uploads" in query:
             upload = f"upload-{next(self.buckets.numbers)}"
@@ -187,7 +187,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, answer.encode(), **value.headers)
 
     def do_DELETE(self) -> None:
-        """Remove a value, or the parts of one."""
+        """Remove a value, or the parts of an upload."""
         place, query, _ = self.parse()
         if "uploadId" in query:
             self.buckets.parts.pop(query["uploadId"], None)

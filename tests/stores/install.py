@@ -1,7 +1,7 @@
-"""Gets the servers into `build/stores`: `python -m stores.install`.
+"""Installs the servers into `build/stores`: `python -m stores.install`.
 
-1. Each comes at one version from the registry that has it: nothing is installed outside of the folder.
-2. What is there already is kept. What cannot be had is told, and why: its tests are skipped with that reason.
+1. Each comes at one version from its registry: nothing is installed outside of the folder.
+2. Installed servers are kept. If one cannot be installed, the reason is printed, and its tests are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AZURITE = "3.37.0"
 
 
 def run(*command: str | Path) -> None:
-    """Run a command; its output is the reason where it fails."""
+    """Run a command; if it fails, its output is the reason."""
     program = shutil.which(str(command[0]))
     if program is None:
         raise RuntimeError(f"{command[0]} is not installed")
@@ -39,7 +39,7 @@ def s3s(folder: Path) -> None:
 
 
 def azurite(folder: Path) -> None:
-    """Microsoft's own emulator of Azure Blob Storage."""
+    """Microsoft's emulator of Azure Blob Storage."""
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]
     run("npm", "install", "--prefix", folder, *options, f"azurite@{AZURITE}")
 
@@ -52,7 +52,7 @@ def gcs(folder: Path) -> None:
 
 
 def nginx(folder: Path) -> None:
-    """The web server of Debian, unpacked from its package."""
+    """Debian's web server, unpacked from its package."""
     folder.mkdir()
     run("sh", "-c", f"cd '{folder}' && apt-get download nginx && dpkg -x nginx_*.deb . && rm nginx_*.deb")
     run(folder / "usr" / "sbin" / "nginx", "-v")
@@ -71,12 +71,12 @@ SERVERS: dict[str, tuple[Callable[[Path], None], str, str]] = {
 
 
 def program(name: str) -> Path:
-    """Where the program of a server lies.
+    """Return the path of the program of a server.
 
     Raises
     ------
     LookupError
-        Where it could not be had; the text says why.
+        If it is not installed; the text is the reason.
     """
     _, version, path = SERVERS[name]
     for found in (FOLDER / f"{name}-{version}").glob(path):
@@ -87,7 +87,7 @@ def program(name: str) -> Path:
 
 
 def main() -> None:
-    """Get what is not there yet."""
+    """Install the missing servers."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, (get, version, _) in SERVERS.items():
         reason = FOLDER / f"{name}.missing"

@@ -1,7 +1,7 @@
-"""How soon Ctrl-C stops what waits for a server: `python -m stores.interrupts`, a table of milliseconds.
+"""Measures how soon Ctrl-C stops a wait for a server: `python -m stores.interrupts`, in milliseconds.
 
-1. A server is silent from some moment on: when an array is opened, when it is read, or amid a chunk.
-2. A child waits for it, gets SIGINT, and prints how long after that its `KeyboardInterrupt` came.
+1. A server becomes silent: when an array is opened, when it is read, or within a chunk.
+2. A child waits for it, gets SIGINT, and prints the delay of its `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPTIONS = {"read_timeout": 60}
 
 
 class Silent(SimpleHTTPRequestHandler):
-    """Answers until it is asked for what `silent` names; of a chunk it may send a half first."""
+    """Answers until a request for `silent`; of a chunk it may send half first."""
 
     protocol_version = "HTTP/1.1"
     silent = ""
@@ -47,11 +47,11 @@ class Silent(SimpleHTTPRequestHandler):
         super().do_GET()
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def wait(url: str, when: str) -> None:
-    """Wait for the server until Ctrl-C, and print how long that took."""
+    """Wait for the server until Ctrl-C, and print the delay."""
     sent = [0.0]
 
     def interrupt() -> None:

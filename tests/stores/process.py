@@ -1,4 +1,4 @@
-"""A server as a process that the tests own: on a free port, waited for, and ended by its id."""
+"""A server process owned by the tests: on a free port, awaited, and ended by its id."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 PATIENCE_SECONDS = 60
 PRCTL, PR_SET_PDEATHSIG = ctypes.CDLL(None).prctl, 1
-# Another process may take the port between the moment when it was found free and the server's start.
+# Another process may take the free port before the server starts.
 ATTEMPTS = 3
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -26,12 +26,12 @@ def free_port() -> int:
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process when its parent ends, however that ends."""
+    """Make the kernel end this process when its parent ends, for any reason."""
     PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Server:
-    """A running server. What it prints is in `log`."""
+    """A running server, with its output in `log`."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""moto as a process, one request after the other: `python -m stores.s3_by_moto PORT`.
+"""moto as a process with sequential requests: `python -m stores.s3_by_moto PORT`.
 
-moto compares the condition of a put and puts in two steps, between which its threads could take turns. S3
-does both in one.
+moto checks the condition of a put and stores the value in two steps, and its threads could interleave. S3
+does both atomically.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ one = threading.Lock()
 
 
 def application(environment: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer when no other request is being answered."""
+    """Answer one request at a time."""
     with one:
         return list(moto(environment, start_response))
 
 
 class Quiet(WSGIRequestHandler):
-    """Connections stay open, and nothing is printed."""
+    """Keeps connections open, and prints nothing."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def log(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The services that stores are tried against: how each is started, filled, and opened by zarrow."""
+"""The tested services: each is started, filled, and opened by zarrow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stores.process import Server
 
 BUCKET = "tests"
 KEY, SECRET = "AKIDOFTHETESTS", "a-very-secret/word+here"
-# The account that every emulator of Azure has, and its key, which Microsoft's documentation tells.
+# The account of every Azure emulator, with the key from Microsoft's documentation.
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 UPLOADS_AT_ONCE = 8
@@ -30,12 +30,12 @@ TESTS = Path(__file__).parent.parent
 
 
 class Service:
-    """A running service with one bucket, which is empty at first."""
+    """A running service with one empty bucket."""
 
     name: str
     scheme: str
     can_write = True
-    # Why writers of one value lose what others wrote, where they do.
+    # Reason if concurrent writers of one value lose data.
     loses: str | None = None
 
     def __init__(self, folder: Path) -> None:
@@ -49,29 +49,29 @@ class Service:
         raise NotImplementedError
 
     def make_bucket(self) -> None:
-        """Make the bucket."""
+        """Create the bucket."""
 
     @property
     def endpoint(self) -> str:
-        """Where the server listens."""
+        """Return the address of the server."""
         return f"http://127.0.0.1:{self.server.port}"
 
     def url(self, path: str) -> str:
-        """The URL of a store as zarrow takes it."""
+        """Return the URL of a store for zarrow."""
         return f"{self.scheme}://{BUCKET}/{path}"
 
     @property
     def options(self) -> dict[str, Any]:
-        """The `storage_options` that go with it."""
+        """Return the matching `storage_options`."""
         raise NotImplementedError
 
     @property
     def log(self) -> Path:
-        """The file that has what the server prints."""
+        """Return the file with the server's output."""
         return self.folder / "log"
 
     def put(self, key: str, body: bytes) -> None:
-        """Put a value, not by zarrow."""
+        """Put a value, without zarrow."""
         raise NotImplementedError
 
     def upload(self, folder: Path, prefix: str) -> None:
@@ -85,15 +85,15 @@ class Service:
             list(pool.map(put, files))
 
     def keys(self, prefix: str) -> list[str]:
-        """What lies below a prefix, not by zarrow."""
+        """Return the keys below a prefix, without zarrow."""
         raise NotImplementedError
 
     def get(self, key: str) -> bytes:
-        """A value, not by zarrow."""
+        """Return a value, without zarrow."""
         raise NotImplementedError
 
     def download(self, prefix: str, folder: Path) -> None:
-        """Write every value below a prefix to a folder."""
+        """Download every value below a prefix to a folder."""
         for key in self.keys(f"{prefix}/"):
             path = folder / key.removeprefix(f"{prefix}/")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ class Service:
 
 
 def send(method: str, url: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
-    """Send a request; an answer that is no success is an error with its body."""
+    """Send a request; raise an error with the body unless it succeeds."""
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
@@ -116,7 +116,7 @@ def send(method: str, url: str, body: bytes = b"", headers: Mapping[str, str] | 
 
 
 class S3(Service):
-    """A server that speaks S3."""
+    """A server with the S3 protocol."""
 
     scheme = "s3"
 
@@ -162,7 +162,7 @@ class Moto(S3):
 
 
 class S3s(S3):
-    """s3s-fs, in Rust, whose bucket is a folder."""
+    """s3s-fs, in Rust, with a folder as the bucket."""
 
     name = "s3s-fs"
     loses = "s3s-fs compares the version and writes in two steps, between which others write"
@@ -179,7 +179,7 @@ class S3s(S3):
         return Server(command, self.log, {"RUST_LOG": "off"})
 
     def local(self, path: str) -> Path:
-        """The folder that a prefix is."""
+        """Return the folder of a prefix."""
         return self.folder / "root" / BUCKET / path
 
 
@@ -225,7 +225,7 @@ class Azurite(Service):
 
 
 def shared_access_signature() -> str:
-    """What lets its bearer do everything with the account, in the query of a URL."""
+    """Return a query that gives full access to the account."""
     words = {"sv": "2019-12-12", "ss": "b", "srt": "sco", "sp": "rwdlac", "se": "2099-01-01T00:00:00Z"}
     signed = [ACCOUNT, words["sp"], words["ss"], words["srt"], "", words["se"], "", "", words["sv"], ""]
     key = base64.b64decode(ACCOUNT_KEY)
@@ -234,7 +234,7 @@ def shared_access_signature() -> str:
 
 
 class Google(Service):
-    """Our own server of Google's XML interface, since no emulator takes its puts."""
+    """zarrow's test server for Google's XML interface, since no emulator supports its puts."""
 
     name = "google"
     scheme = "gs"
@@ -271,14 +271,14 @@ class Google(Service):
 
 
 class CarelessGoogle(Google):
-    """The same, heeding no conditions."""
+    """The same, ignoring conditions."""
 
     name = "careless-google"
     words = ("careless",)
 
 
 class FakeGcs(Service):
-    """fake-gcs-server, which is filled by the JSON interface: it takes no puts of the other."""
+    """fake-gcs-server, filled through the JSON interface, because it lacks puts of the XML one."""
 
     name = "fake-gcs-server"
     scheme = "gs"
@@ -313,7 +313,7 @@ class Nginx(Service):
     name = "nginx"
     scheme = "http"
     can_write = False
-    # More lines of the server's block.
+    # Additional lines of the server's block.
     lines: tuple[str, ...] = ()
 
     def start(self) -> Server:
@@ -333,13 +333,13 @@ class Nginx(Service):
 
 
 def run_nginx(folder: Path, lines: tuple[str, ...] = (), listen: str = "") -> Server:
-    """Start nginx over the folder `root`, with more lines of its server's block."""
+    """Start nginx over the folder `root`, with additional lines in its server's block."""
     path = str(program("nginx"))
     root, access = folder / "root", folder / "access"
     root.mkdir(exist_ok=True)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "\n".join(f"    {kind}_temp_path {folder}/{kind};" for kind in kinds)
-    # What a request brings, so that tests see what it tells of who asks.
+    # The log has these headers of each request, so that tests see which ones were sent.
     told = "$request_method $request_uri|$http_authorization|$http_x_key|$http_range|$status"
 
     def command(port: int) -> list[str]:

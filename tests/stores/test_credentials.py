@@ -1,4 +1,4 @@
-"""Credentials that are wrong or missing: an error that says what to do, soon, and shows no secret."""
+"""Wrong or missing credentials: a prompt error with a remedy, without secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.stores
 
 
 def texts(error: BaseException) -> list[str]:
-    """All that an error shows."""
+    """Return the full text of an error."""
     return [
         str(error),
         repr(error),
@@ -30,7 +30,7 @@ def texts(error: BaseException) -> list[str]:
 
 
 def test_wrong_keys_of_s3(running: Callable[[str], Service]) -> None:
-    """moto asks nobody who they are."""
+    """moto accepts any credentials."""
     service = running("s3s-fs")
     wrong = "wrong-but-secret/word"
     for options in [{**service.options, "secret": wrong}, {**service.options, "token": "session-token-1"}]:
@@ -78,7 +78,7 @@ def test_anonymous_where_that_is_not_allowed(running: Callable[[str], Service]) 
             zarrow.open(running(name).url("private.zarr"), storage_options={"anon": True, **options})
 
 
-# A machine outside of the cloud: its own address of metadata takes connections and never answers.
+# A machine outside of the cloud: the metadata address accepts connections and never answers.
 SILENT = """
     import json, socket, subprocess, sys, threading, time
     for words in (["link", "set", "lo", "up"], ["addr", "add", "169.254.169.254/32", "dev", "lo"]):
@@ -105,7 +105,7 @@ SILENT = """
 
 
 def isolated(program: str, *arguments: str) -> Any:
-    """What a program prints that runs in a network of its own."""
+    """Return the output of a program in a separate network namespace."""
     own = ["unshare", "--user", "--map-root-user", "--net"]
     can = subprocess.run([*own, "ip", "link", "set", "lo", "up"], capture_output=True, text=True)
     if can.returncode != 0:
@@ -122,12 +122,12 @@ def isolated(program: str, *arguments: str) -> Any:
 
 
 def test_without_credentials_a_machine_is_asked_once() -> None:
-    """However many documents are asked for at once; then the error says what to pass."""
+    """For any number of concurrent documents; then the error names the option to pass."""
     urls = ["s3://bucket/a.zarr", "gs://bucket/a.zarr", "az://container/a.zarr"]
     options = [{}, {}, {"account_name": "somebody"}]
     found = isolated(SILENT, json.dumps(list(zip(urls, options, strict=True))))
     assert list(found) == urls
     for url, (text, count, _) in found.items():
         assert "no credentials were found" in text and '"anon": True' in text, text
-        # The service of the next one is the same, of which it is known that it does not answer.
+        # The next one uses the same service, which is known not to answer.
         assert count == (1 if url == urls[0] else 0), (url, count)

@@ -1,4 +1,4 @@
-"""Many processes over one bucket: writers of the same chunks, and workers that fork from a reader."""
+"""Many processes on one bucket: writers of the same chunks, and workers forked from a reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITERS, ROUNDS, BLOCK, CHUNK = 8, 12, 7, 50
 
 
 def test_writers_of_one_chunk_lose_nothing(writable: Service) -> None:
-    """8 processes write blocks of 7 in turn to chunks of 50: each chunk is changed by all of them."""
+    """8 processes write blocks of 7 in turn to chunks of 50: every process changes each chunk."""
     if writable.loses:
         pytest.skip(writable.loses)
     url, options = writable.url("writers.zarr"), writable.options
@@ -40,7 +40,7 @@ def test_writers_of_one_chunk_lose_nothing(writable: Service) -> None:
 
 
 def write_blocks(url: str, options: dict[str, Any], writer: int) -> None:
-    """Write each block that is this writer's."""
+    """Write each block of this writer."""
     root = zarrow.open(url, storage_options=options)
     for number in range(writer, WRITERS * ROUNDS, WRITERS):
         for name in ("plain", "shards"):
@@ -69,7 +69,7 @@ ROWS, COLUMNS, EPOCHS, WORKERS, BATCH = 96, 40, 3, 4, 8
 
 
 def test_workers_that_fork_read_as_loaders_do(s3: Service, tmp_path: Path) -> None:
-    """Each epoch forks workers of a parent that reads too, and every row arrives once."""
+    """Each epoch forks workers of a parent that also reads, and every row arrives once."""
     values = np.arange(ROWS * COLUMNS, dtype="f4").reshape(ROWS, COLUMNS)
     options = {"chunks": (4, 10), "shards": (16, 20)}
     zarrow.create_array(tmp_path / "a", data=values, **options)
@@ -86,7 +86,7 @@ def test_workers_that_fork_read_as_loaders_do(s3: Service, tmp_path: Path) -> No
 
 
 def read_batch(array: Any, numbered: tuple[int, list[int]]) -> tuple[int, np.ndarray]:
-    """One batch, as a worker reads it."""
+    """Read one batch, as a worker does."""
     number, rows = numbered
     return number, np.array(array.oindex[rows])
 
@@ -96,7 +96,7 @@ AT_ONCE = 50
 
 
 def sockets() -> int:
-    """How many sockets this process has open."""
+    """Return the number of open sockets of this process."""
     links = []
     for entry in Path("/proc/self/fd").iterdir():
         try:
@@ -107,7 +107,7 @@ def sockets() -> int:
 
 
 def test_cancelled_reads_leave_nothing(s3: Service, tmp_path: Path) -> None:
-    """10,000 reads, cancelled at any moment: no task, no socket too many, no memory that grows."""
+    """10,000 reads, cancelled at any moment: no task, no excess socket, no growing memory."""
     values = np.random.default_rng(0).integers(0, 256, (64, 4096), "u1")
     zarrow.create_array(tmp_path / "a", data=values, chunks=(4, 1024), compressors=None)
     s3.upload(tmp_path / "a", "cancelled.zarr")
@@ -141,8 +141,8 @@ def test_cancelled_reads_leave_nothing(s3: Service, tmp_path: Path) -> None:
     asyncio.run(many(CANCELLED // 2))
     gc.collect()
     assert sum(ended.values()) == CANCELLED and ended["cancelled"] > CANCELLED // 2
-    # What is kept open for the next read is bounded by what a host gets at once.
+    # Idle connections are bounded by the limit of concurrent requests per host.
     assert sockets() <= max(opened, 256)
     assert len(list(Path("/proc/self/task").iterdir())) <= threads + 1
-    # Kilobytes: a result and its bodies are 256 KiB, of which 5,000 would be 1.2 GiB.
+    # Kilobytes: a result and its bodies are 256 KiB; 5,000 leaked ones would be 1.2 GiB.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10

@@ -23,14 +23,14 @@ from test_oracle import BY_NAME, check
 
 pytestmark = pytest.mark.stores
 
-# A third of the types with each chain, unless asked for all.
+# A third of the types with each chain by default.
 CHOSEN = sorted(BY_NAME, key=seed_of)[:: 1 if "ZARROW_THOROUGH" in os.environ else 3]
 BY_CHAIN = {f"v{chain.version}-{chain.name}": chain for version in (2, 3) for chain in CHAINS[version]}
 
 
 @dataclass(frozen=True)
 class Written:
-    """An array that is to be read, and what is to be found in it."""
+    """An array to read, and its expected elements."""
 
     name: str
     expected: Values
@@ -79,7 +79,7 @@ def test_types_with_each_chain(
         check(array, case.expected, [(...,), *case.selections])
 
     async def together() -> list[Any]:
-        """All selections of all arrays at once."""
+        """Read all selections of all arrays at once."""
         asked = [
             array.read_async(selection)
             for array, case in zip(arrays, cases, strict=True)

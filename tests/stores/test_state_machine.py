@@ -1,6 +1,6 @@
-"""The hierarchy that two hold open and change in turn, in a bucket, and as an archive at the end.
+"""The hierarchy with two open handles that change it in turn, in a bucket, and as an archive at the end.
 
-15 sequences of 30 steps on each service, or as many as `ZARROW_STATE_MACHINE` says.
+Runs 15 sequences of 30 steps on each service, or `ZARROW_STATE_MACHINE` sequences.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ numbers = itertools.count()
 
 
 class InABucket(Hierarchy):
-    """Two groups of one prefix, which is downloaded at the end for zarr-python, and packed."""
+    """Two groups of one prefix, downloaded at the end for zarr-python, and packed."""
 
     def __init__(self, service: Service) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class InABucket(Hierarchy):
         super().teardown()
 
 
-# In s3s-fs a prefix without keys stays as a folder, and to ask for it as a key is an error 500 there.
+# In s3s-fs an empty prefix stays as a folder, and requesting it as a key fails with 500.
 @pytest.mark.parametrize("name", ["moto", "azurite", "google"])
 def test_a_hierarchy_in_a_bucket(name: str, running: Callable[[str], Service]) -> None:
     count = int(os.environ.get("ZARROW_STATE_MACHINE", "15"))

@@ -1,4 +1,4 @@
-"""TLS as nginx speaks it: whose certificates are accepted, by which words, and where redirects lead."""
+"""TLS with nginx: accepted certificates, the options for them, and redirects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Start nginx over an array, with TLS where there is a certificate."""
+    """Start nginx over an array, with TLS if there is a certificate."""
     started: list[Server] = []
 
     def start(name: str, lines: tuple[str, ...] = (), pair: Any = None) -> Server:
@@ -84,7 +84,7 @@ def test_a_certificate_of_the_authority_that_is_named(
 def test_a_certificate_of_the_authorities_of_the_environment(
     serve: Callable[..., Server], authority: Authority, tmp_path: Path, variable: str
 ) -> None:
-    """What the system's authorities are is found once in a process."""
+    """A process looks up the system's authorities once."""
     url = f"https://127.0.0.1:{serve('right', pair=authority.sign('127.0.0.1')).port}/a.zarr"
     place = authority.certificate
     if variable == "SSL_CERT_DIR":
@@ -122,7 +122,7 @@ def test_s3_over_tls(
     running: Callable[[str], Service],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """nginx before s3s-fs: what is signed is the host that the client asks."""
+    """nginx before s3s-fs: the signature covers the host in the client's request."""
     service = running("s3s-fs")
     assert isinstance(service, S3s)
     lines = (

@@ -1,4 +1,4 @@
-"""Arrays and groups, written and changed on each service, and read from there by other libraries."""
+"""Arrays and groups, written and changed on each service, and read back by other libraries."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from zarrow.errors import NodeExistsError, NotFoundError, ReadOnlyError, Unsuppo
 
 pytestmark = pytest.mark.stores
 
-# As many as take a minute, or a fifth of all.
+# One case in 30 takes a minute in all; with ZARROW_THOROUGH one in 5 runs.
 CHOSEN = sorted(BY_NAME, key=seed_of)[:: 5 if "ZARROW_THOROUGH" in os.environ else 30]
 PART_NBYTES = 16 << 20
 
 
 def zarr_python(service: Service, path: str, folder: Path) -> Any:
-    """What zarr-python finds there."""
+    """Return zarr-python's result."""
     service.download(path, folder)
     return zarr.open(folder, mode="r")
 
@@ -114,7 +114,7 @@ def test_an_array_pickles_with_its_store(writable: Service) -> None:
 
 
 def test_a_large_chunk_goes_in_parts_and_a_large_shard_whole(writable: Service, tmp_path: Path) -> None:
-    """Of more than two parts: the last one is shorter."""
+    """More than two parts: the last one is shorter."""
     nbytes = 2 * PART_NBYTES + 12345
     values = np.random.default_rng(1).integers(0, 256, nbytes, "u1")
     for name, options in [("chunk", {"chunks": nbytes}), ("shard", {"chunks": 5, "shards": nbytes})]:
@@ -137,7 +137,7 @@ def test_a_large_chunk_goes_in_parts_and_a_large_shard_whole(writable: Service, 
 
 
 def test_more_keys_than_a_page_are_listed_and_deleted(writable: Service) -> None:
-    """1,200 chunks: a page of S3 has 1,000 keys, and so has a request to delete."""
+    """1,200 chunks: a page of S3 has at most 1,000 keys, and so has a deletion request."""
     url, options = writable.url("many.zarr"), writable.options
     root = zarrow.create_group(url, storage_options=options)
     root.create_array("kept", data=[1, 2])
@@ -149,7 +149,7 @@ def test_more_keys_than_a_page_are_listed_and_deleted(writable: Service) -> None
 
 
 def test_a_server_that_heeds_no_conditions_is_found_out(tmp_path: Path) -> None:
-    """Before a part of a chunk is written: whole chunks are, and nothing of the probe is left."""
+    """Before writing part of a chunk: whole chunks are written, and the probe leaves nothing."""
     service = CarelessGoogle(tmp_path)
     try:
         array = zarrow.create_array(
@@ -179,7 +179,7 @@ def test_what_emulators_of_google_are_told_by(
 
 
 def test_a_service_that_cannot_be_written_says_so(service: Service) -> None:
-    """A web server has no puts, and fake-gcs-server does not take those of the XML interface."""
+    """A web server has no puts, and fake-gcs-server lacks those of the XML interface."""
     if service.can_write:
         return
     with pytest.raises(zarrow.ZarrowError):

@@ -1,4 +1,4 @@
-"""The driver that the tests of the kernels share."""
+"""The shared driver of the kernel tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .driver import Driver, library_path
 
 @pytest.fixture(scope="session")
 def gpu() -> None:
-    """Skip what is asked of a GPU where this machine has none; the software device is always there."""
+    """Skip GPU tests on a machine without a GPU; the software device always exists."""
     if library_path() != "libcuda.so.1":
         return
     try:
@@ -25,7 +25,7 @@ def gpu() -> None:
 
 @pytest.fixture(scope="session")
 def shared(gpu: None) -> Iterator[Driver]:
-    """One driver for all tests that leave it as it was."""
+    """One driver for all tests that leave it unchanged."""
     driver = Driver()
     yield driver
     driver.close()
@@ -33,7 +33,7 @@ def shared(gpu: None) -> Iterator[Driver]:
 
 @pytest.fixture
 def driver(gpu: None) -> Iterator[Driver]:
-    """The second device, whose context is as new, and may be broken."""
+    """The second device, with a new context that a test may break."""
     driver = Driver(1)
     yield driver
     driver.close()

@@ -1,7 +1,7 @@
-"""CUDA's driver by ctypes, as little of it as the tests of the kernels need.
+"""The functions of CUDA's driver that the kernel tests need, by ctypes.
 
-`ZARROW_CUDA_DRIVER` is the library: that of the software device, or a real `libcuda.so.1`, on which the same
-tests hold.
+`ZARROW_CUDA_DRIVER` names the library: the software device, or a real `libcuda.so.1`; the tests hold on
+both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class CudaError(Exception):
-    """A call of the driver failed; `code` is its result."""
+    """A failed call of the driver; `code` is its result."""
 
     def __init__(self, function: str, code: int) -> None:
         super().__init__(f"{function}: {code}")
@@ -29,7 +29,7 @@ class CudaError(Exception):
 
 
 def library_path() -> str:
-    """The driver that the tests use."""
+    """Return the path of the tested driver."""
     return os.environ["ZARROW_CUDA_DRIVER"]
 
 
@@ -46,34 +46,34 @@ class Driver:
         self.stream = self.made("cuStreamCreate", ctypes.c_uint(1))
 
     def close(self) -> None:
-        """Let go of the context, which ends what is in it."""
+        """Release the context, which ends its work."""
         self("cuCtxPopCurrent_v2", None)
         self("cuDevicePrimaryCtxRelease_v2", self.device)
 
     def __call__(self, function: str, *arguments: object) -> None:
-        """Call a function, and raise what it returns."""
+        """Call a function, and raise an error for its result."""
         if code := getattr(self.library, function)(*arguments):
             raise CudaError(function, code)
 
     def made(self, function: str, *arguments: object) -> ctypes.c_void_p:
-        """The handle that a function writes to its first argument."""
+        """Return the handle that a function writes to its first argument."""
         handle = ctypes.c_void_p()
         self(function, ctypes.byref(handle), *arguments)
         return handle
 
     def allocate(self, nbytes: int) -> int:
-        """Memory of the device."""
+        """Allocate memory of the device."""
         address = ctypes.c_uint64()
         self("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(nbytes))
         return address.value
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free memory."""
         self("cuMemFree_v2", ctypes.c_uint64(address))
 
     @contextmanager
     def memory(self, *contents: Bytes) -> Iterator[list[int]]:
-        """Memory of the device with these bytes in it, and nothing else behind or before."""
+        """Device memory with exactly these bytes."""
         addresses = [self.allocate(max(content.nbytes, 1)) for content in contents]
         try:
             for address, content in zip(addresses, contents, strict=True):
@@ -113,7 +113,7 @@ class Driver:
         self("cuStreamSynchronize", self.stream)
 
     def function(self, name: str) -> ctypes.c_void_p:
-        """A kernel."""
+        """Return a kernel."""
         return self.made("cuModuleGetFunction", self.module, name.encode())
 
     def launch(
@@ -124,7 +124,7 @@ class Driver:
         threads: int = 32,
         stream: ctypes.c_void_p | None = None,
     ) -> None:
-        """Launch a kernel whose parameters are ctypes objects."""
+        """Launch a kernel with parameters that are ctypes objects."""
         addresses = (ctypes.c_void_p * len(parameters))(
             *[ctypes.cast(ctypes.byref(parameter), ctypes.c_void_p) for parameter in parameters]
         )

@@ -1,4 +1,4 @@
-"""How many cases hypothesis makes up: the same ones each time."""
+"""Settings of Hypothesis: the number of cases, which are the same each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shuffles in NumPy: what c-blosc does to a buffer before it compresses it; and that out of a frame."""
+"""Shuffles in NumPy: c-blosc's before compression, and the inverse for a frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .structs import BITS, BYTES
 
 
 def shuffled(content: Bytes, kind: int, element_nbytes: int, block_nbytes: int) -> Bytes:
-    """The buffer with each block shuffled."""
+    """Shuffle each block of the buffer."""
     blocks = [
         shuffled_block(content[start : start + block_nbytes], kind, element_nbytes)
         for start in range(0, len(content), block_nbytes)
@@ -19,7 +19,7 @@ def shuffled(content: Bytes, kind: int, element_nbytes: int, block_nbytes: int) 
 
 
 def shuffled_block(block: Bytes, kind: int, element_nbytes: int) -> Bytes:
-    """One block: the planes of its elements, and what is left over."""
+    """Shuffle one block: the planes of its elements, and the remainder."""
     count = len(block) // element_nbytes
     if kind not in (BYTES, BITS) or (kind == BITS and count % 8):
         return block
@@ -32,7 +32,7 @@ def shuffled_block(block: Bytes, kind: int, element_nbytes: int) -> Bytes:
 
 
 def decompressed_blosc(frame: bytes) -> tuple[Bytes, int]:
-    """What a frame of zstd holds before it is unshuffled, and the bytes of a block."""
+    """Return the shuffled contents of a zstd frame, and the bytes of a block."""
     nbytes, block_nbytes = np.frombuffer(frame, "<u4", 2, 4).tolist()
     if frame[2] & 2:
         raise ValueError("the frame is a copy")

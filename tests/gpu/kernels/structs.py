@@ -1,4 +1,4 @@
-"""What kernels take, as in `crates/zarrow-cuda/kernels/structs.cuh`."""
+"""Parameters of the kernels, as in `crates/zarrow-cuda/kernels/structs.cuh`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_SHUFFLE, BYTES, BITS, FILL = range(4)
 
 
 class Piece(ctypes.Structure):
-    """A box of elements that goes from a decoded buffer to its place."""
+    """A box of elements to copy from a decoded buffer to its destination."""
 
     _fields_ = [
         ("source", ctypes.c_uint64),
@@ -34,7 +34,7 @@ class Piece(ctypes.Structure):
 
 
 class Cast(ctypes.Structure):
-    """Elements of one type that become another."""
+    """Elements to convert to another type."""
 
     _fields_ = [
         ("source", ctypes.c_uint64),
@@ -51,7 +51,7 @@ class Cast(ctypes.Structure):
 
 
 class Compare(ctypes.Structure):
-    """Elements that are compared."""
+    """Elements to compare."""
 
     _fields_ = [
         ("left", ctypes.c_uint64),
@@ -90,7 +90,7 @@ class Gather(ctypes.Structure):
 
 
 class Guarded(ctypes.Structure):
-    """A decompressed frame, and the checksum that it should have."""
+    """A decompressed frame, and its expected checksum."""
 
     _fields_ = [
         ("source", ctypes.c_uint64),

@@ -1,4 +1,4 @@
-"""Casts beside NumPy and ml_dtypes: every pair of types."""
+"""Casts compared with NumPy and ml_dtypes: every pair of types."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ SPECIAL += [float("inf"), float("nan")]
 
 
 def values(dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
-    """What a type can hold of the special values, of both signs, and random bits."""
+    """Return the special values that a type can hold, with both signs, and random bits."""
     if dtype.kind == "b":
         return np.array([False, True, True])
     if dtype.itemsize <= 2:
-        # All that there are.
+        # All values of the type.
         return np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
     random = random_bytes(4000 * dtype.itemsize, 5).view(dtype)
     if dtype.kind in "iu":
@@ -103,7 +103,7 @@ def values(dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
     with np.errstate(all="ignore"):
         if dtype.kind == "c":
             return np.concatenate([np.array(both), np.array(both) * 1j, np.full(3, 1 - 2j)]).astype(dtype)
-        # Also the neighbours of what lies halfway between two halves.
+        # Also the neighbours of midpoints between two halves.
         halves = np.arange(1 << 15, dtype=np.uint16).view(np.float16).astype(np.float64)
         middle = (halves[:-1] + halves[1:]) / 2
         near = np.concatenate([middle, np.nextafter(middle, 0), np.nextafter(middle, np.inf)])
@@ -111,21 +111,21 @@ def values(dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def expected_cast(source: npt.NDArray[np.generic], dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
-    """What NumPy makes of it."""
+    """Return NumPy's result."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return source.astype(dtype)
 
 
 def parts(elements: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """The elements, or the real and imaginary parts of them."""
+    """Return the elements, or their real and imaginary parts."""
     return elements.view(f"f{elements.itemsize // 2}") if elements.dtype.kind == "c" else elements
 
 
 def assert_same(actual: npt.NDArray[np.generic], expected: npt.NDArray[np.generic]) -> None:
-    """The same bits, but for the payload of what is no number."""
+    """Assert equal bits, except for the payload of NaN."""
     actual, expected = parts(actual), parts(expected)
-    # Only what is no number differs from itself.
+    # Only NaN differs from itself.
     nan = expected != expected
     np.testing.assert_array_equal(actual != actual, nan)
     bits = f"u{expected.itemsize}"
@@ -135,7 +135,7 @@ def assert_same(actual: npt.NDArray[np.generic], expected: npt.NDArray[np.generi
 def cast(
     driver: Driver, source: npt.NDArray[np.generic], dtype: np.dtype[np.generic]
 ) -> npt.NDArray[np.generic]:
-    """The elements as another type."""
+    """Cast the elements with the kernel."""
     whole = source.view(np.uint8)
     with driver.memory(whole, np.zeros(source.size * dtype.itemsize, np.uint8)) as [address, destination]:
         parameters = Cast(
@@ -158,7 +158,7 @@ def cast(
 def test_each_type_becomes_each(shared: Driver, of: np.dtype[np.generic], to: np.dtype[np.generic]) -> None:
     source = values(of)
     if to == np.dtype("u4") and of in FLOATS:
-        # Beyond, NumPy's own result depends on the place in the array (`number.cuh`).
+        # Beyond, NumPy's result depends on the position in the array (`number.cuh`).
         with np.errstate(all="ignore"):
             real = source.real.astype(np.float64)
         source = source[(real > -(2.0**31)) & (real < 2.0**32)]
@@ -166,7 +166,7 @@ def test_each_type_becomes_each(shared: Driver, of: np.dtype[np.generic], to: np
 
 
 def test_large_floats_become_u32_as_a_single_one_does(shared: Driver) -> None:
-    """What NumPy's vectors make of these depends on the machine; one alone is converted by way of `i64`."""
+    """NumPy's vector loops depend on the machine; a single value is converted through `i64`."""
     source = np.array([-5e9, 1e10, 2.0**32 + 5, np.nan, np.inf, -1.0])
     expected = np.array(
         [2**64 - 5 * 10**9, 10**10, 2**32 + 5, 1 << 63, 1 << 63, 2**64 - 1], np.uint64
@@ -176,7 +176,7 @@ def test_large_floats_become_u32_as_a_single_one_does(shared: Driver) -> None:
 
 @st.composite
 def strided_casts(draw: st.DrawFn) -> tuple[np.dtype[np.generic], np.dtype[np.generic], View, View]:
-    """Two types, and a view of the same shape for each."""
+    """Two types, each with a view of the same shape."""
     of, to = draw(st.sampled_from(TYPES)), draw(st.sampled_from(TYPES))
     shape = draw(shapes)
     return of, to, draw(views(shape, of.itemsize, broadcast=True)), draw(views(shape, to.itemsize))
@@ -211,7 +211,7 @@ def test_strided_elements_are_cast(
 
 
 def test_bits_stay_between_the_same_types(shared: Driver) -> None:
-    """A signalling NaN too."""
+    """Including a signalling NaN."""
     for dtype in TYPES:
         if dtype.kind != "b":
             source = random_bytes(4096, 1).view(dtype)

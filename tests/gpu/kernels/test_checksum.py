@@ -1,4 +1,4 @@
-"""Checksums of frames on the device, beside zlib's and those that libzstd puts behind its frames."""
+"""Checksums of frames on the device, compared with zlib's and with libzstd's frame checksums."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .views import random_bytes
 pytestmark = pytest.mark.kernels
 
 MISMATCH = 4
-# Bytes of a part of CRC-32 and Adler-32, and of what a lane of XXH64 asks for at once.
+# Bytes in a part of CRC-32 and Adler-32, and bytes that an XXH64 lane fetches at once.
 PART_NBYTES, AHEAD_NBYTES = 1024, 512
 
 
 def xxh64(content: Bytes) -> int:
-    """The low 32 bits, as libzstd writes them behind a frame."""
+    """Return the low 32 bits, which libzstd appends to a frame."""
     return int.from_bytes(numcodecs.Zstd(level=1, checksum=True).encode(content)[-4:], "little")
 
 
@@ -43,7 +43,7 @@ def statuses(
     launch: Launch = ONE_LAUNCH,
     before: int = 0,
 ) -> list[int]:
-    """What becomes of the status of each frame: its start, its bytes, the kind and the expected checksum."""
+    """Return the status of each frame: its start, its bytes, the kind and the expected checksum."""
     columns, rows, threads = launch
     status = np.full(max(len(frames), 1), before, np.uint32)
     table = np.zeros(max(len(frames), 1) * ctypes.sizeof(Guarded), np.uint8)
@@ -67,11 +67,11 @@ def statuses(
 def right_and_wrong(
     driver: Driver, content: Bytes, ranges: Sequence[tuple[int, int]], launch: Launch = ONE_LAUNCH
 ) -> None:
-    """Each range has each checksum, and no other."""
+    """Check each checksum of each range, and that no other value matches."""
     frames = []
     for (start, nbytes), (kind, checksum) in product(ranges, enumerate(CHECKSUMS)):
         expected = checksum(content[start : start + nbytes])
-        # A checksum is expected that is right, and one in which one bit is another.
+        # One correct checksum, and one with a flipped bit.
         bit = 1 << (start * 7 + nbytes + kind) % 32
         frames += [(start, nbytes, kind, expected), (start, nbytes, kind, expected ^ bit)]
     assert statuses(driver, content, frames, launch) == [0, MISMATCH] * (len(frames) // 2)
@@ -91,7 +91,7 @@ def test_lengths_around_powers_of_two(shared: Driver) -> None:
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_frames_as_large_as_the_device_takes(shared: Driver, more: int) -> None:
-    """All bits set: the greatest sums that there are."""
+    """All bits set: the largest possible sums."""
     nbytes = (2 << 20) + more
     for content in (random_bytes(nbytes, 3), np.full(nbytes, 0xFF, np.uint8)):
         right_and_wrong(shared, content, [(0, nbytes)], (3, 2, 64))
@@ -108,7 +108,7 @@ def test_every_bit_of_an_expected_checksum_counts(shared: Driver) -> None:
 
 
 def test_every_byte_counts(shared: Driver) -> None:
-    """Any bit of any byte: in a stripe, in the tail, in the first part and the others."""
+    """Flips bits of bytes in a stripe, in the tail, in the first part and in the others."""
     content = random_bytes(AHEAD_NBYTES + 7 * 32 + 31 + PART_NBYTES, 5)
     frames = [(0, len(content), kind, checksum(content)) for kind, checksum in enumerate(CHECKSUMS)]
     for place in [*range(0, len(content), 41), *range(len(content) - 40, len(content))]:
@@ -118,7 +118,7 @@ def test_every_byte_counts(shared: Driver) -> None:
 
 
 def test_the_order_of_bytes_counts(shared: Driver) -> None:
-    """Bytes, words, stripes and parts that change places."""
+    """Swaps bytes, words, stripes and parts."""
     content = random_bytes(4 * PART_NBYTES, 6)
     frames = [(0, len(content), kind, checksum(content)) for kind, checksum in enumerate(CHECKSUMS)]
     for nbytes in (1, 4, 8, 32, AHEAD_NBYTES, PART_NBYTES):
@@ -148,7 +148,7 @@ def test_what_a_decompressor_said_stays(shared: Driver) -> None:
 
 
 def test_the_values_of_the_specifications() -> None:
-    """What the checksums of this page are measured by."""
+    """Known values, which verify the oracles of this file."""
     assert xxh64(np.frombuffer(b"", np.uint8)) == 0xEF46DB3751D8E999 & 0xFFFFFFFF
     check = np.frombuffer(b"123456789", np.uint8)
     assert zlib.crc32(check) == 0xCBF43926 and zlib.adler32(check) == 0x091E01DE

@@ -1,4 +1,4 @@
-"""Comparisons beside NumPy: bits, IEEE, and what is no number."""
+"""Comparisons checked with NumPy: bits, IEEE, and NaN."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Elements = npt.NDArray[np.generic]
 
 
 def samples(dtype: np.dtype[np.generic]) -> Elements:
-    """Few values, so that pairs are often equal; of numbers that are no floats, no NaN."""
+    """Few values, so that pairs are often equal; no NaN in types that are not floats."""
     if dtype.kind == "c":
         return np.array([complex(re, im) for re in SAMPLES for im in SAMPLES[:4]], dtype)
     is_float = dtype.kind == "f" or dtype.name == "bfloat16"
@@ -32,7 +32,7 @@ def samples(dtype: np.dtype[np.generic]) -> Elements:
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[np.dtype[np.generic], View, View, int]:
-    """A type, two views of one shape, and what to fill them by."""
+    """A type, two views of one shape, and their fill."""
     dtype = draw(st.sampled_from(TYPES))
     shape = draw(shapes)
     sides = [draw(views(shape, dtype.itemsize, broadcast=True)) for _ in range(2)]
@@ -40,7 +40,7 @@ def pairs(draw: st.DrawFn) -> tuple[np.dtype[np.generic], View, View, int]:
 
 
 def filled(view: View, dtype: np.dtype[np.generic], seed: int) -> tuple[npt.NDArray[np.uint8], Elements]:
-    """A buffer with samples in the view's places. Every third pair of arrays is of one value alone."""
+    """A buffer with samples in the view's elements. Every third pair of arrays holds a single value."""
     content = np.zeros(view.nbytes, np.uint8)
     elements = view.of(content, dtype)
     choices = samples(dtype)
@@ -80,7 +80,7 @@ def test_differences_of_bits_are_found(
     equal_nan: bool,
     data: st.DataObject,
 ) -> None:
-    """Both sides are of one value, or the same at random, but for one element."""
+    """Both sides have one value, or the same random values, except for one element."""
     dtype, left, right, seed = drawn
     (content, elements), (other_content, others) = filled(left, dtype, seed), filled(right, dtype, seed)
     place = tuple(data.draw(st.integers(0, length - 1)) for length in left.shape)
@@ -98,7 +98,7 @@ def test_differences_of_bits_are_found(
 @pytest.mark.parametrize("equal_nan", [False, True])
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float64", "complex64", "complex128"])
 def test_each_value_differs_from_each_other(shared: Driver, name: str, equal_nan: bool) -> None:
-    """Of complex numbers, one part is enough to be no number."""
+    """A complex number with one NaN part is NaN."""
     dtype = next(dtype for dtype in TYPES if dtype.name == name)
     values = samples(dtype)
     content = values.view(np.uint8)

@@ -1,4 +1,4 @@
-"""Rows by positions beside NumPy's indexing."""
+"""Rows by positions, compared with NumPy's indexing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kernels
 
 @st.composite
 def rows(draw: st.DrawFn) -> tuple[int, View, View, list[int]]:
-    """The side with all rows, that with those of the list, and the list; some positions are out of range."""
+    """The side with all rows, the side with the listed rows, and the list; some positions are invalid."""
     item = draw(st.sampled_from([1, 2, 4, 8, 16]))
     inner = draw(shapes.filter(lambda shape: len(shape) < 4))
     count = draw(st.integers(1, 6))
@@ -32,7 +32,7 @@ def test_rows_are_taken_and_put(
 ) -> None:
     item, table, listed, index = drawn
     if scatter:
-        # Of equal positions any may win: here each comes once.
+        # Any of several equal positions may win, so each occurs once.
         index = [at if at not in index[:number] else -1 for number, at in enumerate(index)]
     source, destination = (listed, table) if scatter else (table, listed)
     content, before = random_bytes(source.nbytes, 1), random_bytes(destination.nbytes, 2)

@@ -1,4 +1,4 @@
-"""Placing beside NumPy: shuffles, byte order, strides, fills, several pieces."""
+"""Placing, compared with NumPy: shuffles, byte order, strides, fills, several pieces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ launches = st.tuples(st.integers(1, 3), st.integers(1, 3), st.sampled_from([1, 5
 
 
 def piece(source: View, destination: View, **fields: int) -> Piece:
-    """A piece between two views, whose addresses are set later."""
+    """Return a piece between two views, with addresses to be set later."""
     return Piece(
         source_offset=source.offset,
         count=source.count,
@@ -35,21 +35,21 @@ def piece(source: View, destination: View, **fields: int) -> Piece:
 
 
 def reversed_words(elements: Bytes, word_nbytes: int) -> Bytes:
-    """Bytes with those of each word turned round."""
+    """Reverse the bytes of each word."""
     if not word_nbytes:
         return elements
     return np.ascontiguousarray(elements.reshape(-1, word_nbytes)[:, ::-1]).reshape(elements.shape)
 
 
 def elements_of(view: View, content: Bytes, item: int, word_nbytes: int) -> Bytes:
-    """The elements of a view, one after another, as bytes in order."""
+    """Return the elements of a view in order, as native-endian bytes."""
     whole = np.ascontiguousarray(view.of(content, ELEMENTS[item])).reshape(-1).view(np.uint8)
     return reversed_words(whole, word_nbytes)
 
 
 @st.composite
 def placements(draw: st.DrawFn) -> tuple[int, Piece, View, View, Bytes, Bytes, Bytes]:
-    """A piece with its views, its buffer as stored, the elements in order, what stood in the destination."""
+    """Draw a piece, its views, its stored buffer, the elements in order, and the destination's old bytes."""
     item = draw(st.sampled_from([1, 2, 4, 8, 16]))
     shape = draw(shapes)
     source = draw(views(shape, item, broadcast=True))
@@ -84,7 +84,7 @@ def placements(draw: st.DrawFn) -> tuple[int, Piece, View, View, Bytes, Bytes, B
 def test_pieces_are_placed_as_numpy_places_them(
     shared: Driver, data: st.DataObject, launch: tuple[int, int, int]
 ) -> None:
-    """Every byte of each destination is looked at, also those between the elements."""
+    """Compares every byte of each destination, also between the elements."""
     first = data.draw(placements())
     drawn = [first, *data.draw(st.lists(placements().filter(lambda other: other[0] == first[0]), max_size=2))]
     contents: list[Bytes] = []
@@ -96,7 +96,7 @@ def test_pieces_are_placed_as_numpy_places_them(
         expected.append(after)
     with shared.memory(*contents) as addresses:
         for number, (_, made, _, destination, *_) in enumerate(drawn):
-            # A fill has no source that could be read.
+            # A fill has no readable source.
             made.source = 0 if made.shuffle == FILL else addresses[2 * number]
             made.destination = addresses[2 * number + 1] + destination.offset
         pieces = b"".join(bytes(made) for _, made, *_ in drawn)
@@ -135,12 +135,12 @@ def test_one_piece_is_copied_as_numpy_copies_it(
 def test_what_c_blosc_shuffled_is_in_order_again(
     shared: Driver, element: int, shuffle: int, count: int
 ) -> None:
-    """The oracle is c-blosc: its own blocks, with whatever tails they have."""
-    # Few bits, so that the frame is no mere copy.
+    """Compares with c-blosc's blocks, with all tails that they have."""
+    # Few distinct values, so that the frame is compressed.
     content = random_bytes(count * element, count) & 0x01
     codec = numcodecs.Blosc("zstd", clevel=5, shuffle=shuffle, blocksize=element * 136 if count > 4000 else 0)
     stored, block = decompressed_blosc(codec.encode(content.view(f"V{element}")))
-    # c-blosc leaves the bytes of one-byte elements where they are.
+    # c-blosc does not shuffle one-byte elements.
     kind = NO_SHUFFLE if shuffle == BYTES and element == 1 else shuffle
     np.testing.assert_array_equal(shuffled(content, kind, element, block), stored)
     assert_unshuffled(shared, stored, content, kind, element, block)
@@ -148,7 +148,7 @@ def test_what_c_blosc_shuffled_is_in_order_again(
 
 @pytest.mark.parametrize("element", [2, 3, 4, 8, 16, 24])
 def test_what_the_filter_of_numcodecs_shuffled_is_in_order_again(shared: Driver, element: int) -> None:
-    """It is one block, of whole elements."""
+    """It is a single block of whole elements."""
     content = random_bytes(61 * element, element)
     stored = np.frombuffer(numcodecs.Shuffle(element).encode(content), np.uint8)
     assert_unshuffled(shared, stored, content, BYTES, element, content.nbytes)
@@ -157,7 +157,7 @@ def test_what_the_filter_of_numcodecs_shuffled_is_in_order_again(shared: Driver,
 def assert_unshuffled(
     driver: Driver, stored: Bytes, content: Bytes, kind: int, element: int, block: int
 ) -> None:
-    """Whether the kernel makes the content out of what is stored."""
+    """Return whether the kernel restores the content from the stored bytes."""
     item = element if element in ELEMENTS else 1
     whole = View((content.nbytes // item,), 0, (item,), content.nbytes)
     made = piece(

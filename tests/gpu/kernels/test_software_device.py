@@ -1,4 +1,4 @@
-"""The software device is as strict as it says: what a driver may let pass, it shows."""
+"""The software device is strict: it detects errors that a driver may tolerate."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ COUNTERS = (
 
 
 def counters(driver: Driver) -> dict[str, int]:
-    """All counters by name."""
+    """Return all counters by name."""
     numbers = (ctypes.c_uint64 * len(COUNTERS))()
     driver("zarrow_device_counters", numbers)
     return dict(zip(COUNTERS, numbers, strict=True))
 
 
 def code_of(driver: Driver, function: str, *arguments: object) -> int:
-    """The result of a call that has to fail."""
+    """Return the result of a failing call."""
     with pytest.raises(CudaError) as failure:
         driver(function, *arguments)
     return failure.value.code
@@ -62,7 +62,7 @@ def stream(driver: Driver) -> ctypes.c_void_p:
 
 
 def pinned(driver: Driver, nbytes: int) -> Bytes:
-    """Pinned memory, as long as the context lives."""
+    """Pinned memory with the lifetime of the context."""
     memory = driver.made("cuMemHostAlloc", ctypes.c_size_t(nbytes), ctypes.c_uint(0))
     assert memory.value is not None
     return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(memory.value), np.uint8)
@@ -90,7 +90,7 @@ def download(driver: Driver, target: Bytes, of: int, on: ctypes.c_void_p) -> Non
 
 @contextmanager
 def held(driver: Driver, on: ctypes.c_void_p) -> Iterator[None]:
-    """A stream that stands still meanwhile."""
+    """Blocks a stream inside the `with`."""
     go = threading.Event()
     function = HostFunction(lambda _: go.wait() and None)
     driver("cuLaunchHostFunc", on, function, None)
@@ -98,12 +98,12 @@ def held(driver: Driver, on: ctypes.c_void_p) -> Iterator[None]:
         yield
     finally:
         go.set()
-        # It may give the error that the test is about.
+        # It may return the error that the test expects.
         driver.library.cuStreamSynchronize(on)
 
 
 def copy_of(source: int, destination: int, count: int) -> Piece:
-    """So many bytes from here to there."""
+    """Return a piece that copies `count` bytes."""
     return Piece(
         source=source,
         destination=destination,
@@ -116,7 +116,7 @@ def copy_of(source: int, destination: int, count: int) -> Piece:
 
 
 def run_python(text: str, **environment: str) -> str:
-    """What a program of its own prints."""
+    """Return the output of a separate process."""
     return subprocess.run(
         [sys.executable, "-c", "from gpu.kernels.driver import *; import ctypes\n" + text],
         env={**os.environ, **environment},
@@ -145,7 +145,7 @@ def test_a_host_that_follows_a_device_address_faults(driver: Driver) -> None:
 
 
 def test_a_missing_wait_between_streams_is_seen(driver: Driver) -> None:
-    """The copy of one stream is not there for another that has not waited."""
+    """A stream that has not waited does not see another stream's copy."""
     first, second = stream(driver), stream(driver)
     address = driver.allocate(64)
     source, target = pinned(driver, 64), pinned(driver, 64)
@@ -189,7 +189,7 @@ def test_time_between_events_is_that_of_the_stream(driver: Driver) -> None:
 
 
 def test_pinned_memory_is_read_when_the_stream_comes_to_it(driver: Driver) -> None:
-    """Who uses it again too early sees that; pageable memory is taken at once."""
+    """Reusing pinned memory too early is visible; pageable memory is copied at once."""
     on = stream(driver)
     address, other = driver.allocate(8), driver.allocate(8)
     source, pageable = pinned(driver, 8), np.ones(8, np.uint8)
@@ -351,7 +351,7 @@ def test_devices_are_apart_but_for_peer_copies(driver: Driver) -> None:
     assert code_of(driver, "cuStreamSynchronize", on) == ILLEGAL_ADDRESS
     driver("cuCtxPopCurrent_v2", None)
     driver("cuDevicePrimaryCtxRelease_v2", ctypes.c_int(0))
-    # What went wrong there stays there.
+    # Its errors stay in its context.
     driver("cuCtxSynchronize")
 
 
@@ -475,7 +475,7 @@ def test_everything_goes_with_the_context(driver: Driver) -> None:
     assert added == [3, 66, 1, 1, 9]
     driver("cuDevicePrimaryCtxRelease_v2", driver.device)
     assert [counters(driver)[name] - before[name] for name in live] == [0, 0, -1, 0, 0]
-    # The handles of what was there are no handles any more.
+    # The handles of the old context are invalid.
     driver("cuDevicePrimaryCtxRetain", ctypes.byref(ctypes.c_void_p()), driver.device)
     assert code_of(driver, "cuStreamSynchronize", on) == 400
 
@@ -495,6 +495,6 @@ def test_text_of_other_kernels_is_refused(driver: Driver, text: bytes, code: int
 
 
 def test_every_kernel_of_the_ptx_is_compiled_in(driver: Driver) -> None:
-    """Loading it has shown that; and the library exports what a table of the driver asks for."""
+    """Loading it has shown that; and the library exports the functions of a driver's table."""
     assert PTX.read_text().count(".entry") == 22
     assert Path(library_path()).name == "libcuda.so.1"

@@ -1,4 +1,4 @@
-"""Strided views that hypothesis draws: permuted axes, any steps, margins, broadcast axes, odd addresses."""
+"""Strided views drawn by Hypothesis: permuted axes, any steps, margins, broadcast axes, odd addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from .driver import Bytes
 
-# Elements that are moved and never looked at.
+# Elements that are moved as opaque bytes.
 ELEMENTS = {
     1: np.dtype("u1"),
     2: np.dtype("u2"),
@@ -25,7 +25,7 @@ shapes = st.lists(st.integers(1, 5), max_size=4).map(tuple)
 
 @dataclass(frozen=True)
 class View:
-    """Where the elements of a shape lie in a buffer of so many bytes."""
+    """The layout of a shape's elements in a buffer of `nbytes` bytes."""
 
     shape: tuple[int, ...]
     offset: int
@@ -34,24 +34,24 @@ class View:
 
     @property
     def count(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         return prod(self.shape)
 
     def of(self, content: Bytes, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
-        """The elements in a buffer: NumPy checks that all of them lie in it."""
+        """Return the elements in a buffer; NumPy checks that they are all inside."""
         return np.ndarray(self.shape, dtype, buffer=content, offset=self.offset, strides=self.strides)
 
 
 @st.composite
 def views(draw: st.DrawFn, shape: tuple[int, ...], item: int, *, broadcast: bool = False) -> View:
-    """A view of elements of `item` bytes. With `broadcast`, axes may have the stride 0."""
+    """Draw a view of elements of `item` bytes. With `broadcast`, axes may have the stride 0."""
     order = draw(st.permutations(range(len(shape))))
     steps = draw(
         st.tuples(*[st.sampled_from([1, 1, 1, -1, 2, -3, *([0] if broadcast else [])]) for _ in shape])
     )
     margins = draw(st.tuples(*[st.integers(0, 2) for _ in shape]))
     strides = [0] * len(shape)
-    # An odd start or an odd pitch of rows, so that elements are not where their size says.
+    # An odd start or row pitch makes elements unaligned.
     offset = draw(st.sampled_from([0, 0, 0, item, 1, 3]))
     pitch = item
     for axis in reversed(order):
@@ -64,5 +64,5 @@ def views(draw: st.DrawFn, shape: tuple[int, ...], item: int, *, broadcast: bool
 
 
 def random_bytes(nbytes: int, seed: int) -> Bytes:
-    """Bytes."""
+    """Return random bytes."""
     return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)

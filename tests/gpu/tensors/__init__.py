@@ -1,1 +1,1 @@
-"""Tensors of a GPU, as Python sees them: on the software device, or on a real one."""
+"""Tensors of a GPU in Python, on the software device or on a real one."""

@@ -1,4 +1,4 @@
-"""Arrow's C structs of arrays on a device: those of a capsule as they are, and capsules made by hand.
+"""Arrow's C structs of arrays on a device: read from capsules, and capsules made by hand.
 
 Source: Arrow C data interface; Arrow C device data interface.
 """
@@ -55,12 +55,12 @@ _get.restype, _get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_
 
 
 def device_array(capsule: Any) -> DeviceArray:
-    """Show the struct in a capsule."""
+    """Return the struct in a capsule."""
     return DeviceArray.from_address(_get(capsule, b"arrow_device_array"))
 
 
 class Lent:
-    """Lends a Tensor of one axis by structs of its own, whose fields `lies` replace; counts releases."""
+    """Exports a one-axis Tensor by its own structs, with the fields in `lies` replaced; counts releases."""
 
     def __init__(self, tensor: Any, kind: bytes = b"f", event: int | None = None, **lies: Any) -> None:
         self.tensor, self.released = tensor, 0
@@ -88,7 +88,7 @@ class Lent:
         event = None if self.event is None else ctypes.c_void_p(self.event)
         if event is not None:
             array.sync_event = ctypes.pointer(event)
-        # What the structs point to stays until the process ends, and so do the functions.
+        # The structs' memory and functions stay until the process ends.
         KEPT.append((schema, buffers, array, release, event))
         return (
             _new(ctypes.addressof(schema), b"arrow_schema", None),

@@ -1,7 +1,7 @@
-"""The device that the tests share, and what crosses its border.
+"""The shared device of the tests, and the counters of its transfers.
 
-`ZARROW_CUDA_DRIVER` names the driver of the software device, which has to be so before the first use of CUDA.
-Without it the tests run on a real device, where nothing counts the bytes.
+`ZARROW_CUDA_DRIVER` names the driver of the software device; it must be set before the first use of CUDA.
+Without it the tests run on a real device, which does not count bytes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def device() -> None:
-    """Skip all where there is no device."""
+    """Skip all tests without a device."""
     if (reason := zarrow.gpu.why_unavailable()) is not None:
         pytest.skip(reason)
 
 
 @contextlib.contextmanager
 def failing(function: str, call: int = 1) -> Iterator[None]:
-    """Have a call of the driver fail with 801, which leaves the context as it is."""
+    """Make a call of the driver fail with 801, which leaves the context usable."""
     if DRIVER is None:
-        pytest.skip("only the software device fails when it is told to")
+        pytest.skip("only the software device can inject failures")
     library = ctypes.CDLL(DRIVER)
     library.zarrow_device_fail(f"{function}:{call}:801".encode())
     try:
@@ -49,7 +49,7 @@ def failing(function: str, call: int = 1) -> Iterator[None]:
 
 
 class Border:
-    """Bytes that crossed the border between the host and the device, since it was made."""
+    """Bytes copied between the host and the device since the creation of this object."""
 
     def __init__(self) -> None:
         if DRIVER is None:
@@ -64,39 +64,39 @@ class Border:
 
     @property
     def to_device(self) -> int:
-        """From the host to the device."""
+        """Return the bytes from the host to the device."""
         counters = self._counters()
         return int(counters[0] + counters[1])
 
     @property
     def pageable(self) -> int:
-        """From memory of the host that is not pinned, for which the driver waits."""
+        """Return the bytes from pageable memory of the host, which the driver waits for."""
         return int(self._counters()[0])
 
     @property
     def to_host(self) -> int:
-        """From the device to the host."""
+        """Return the bytes from the device to the host."""
         return int(self._counters()[2])
 
     @property
     def launches(self) -> int:
-        """Kernels that were launched."""
+        """Return the number of launched kernels."""
         return int(self._counters()[4])
 
     @property
     def live_events(self) -> int:
-        """Events that were made and not destroyed."""
+        """Return the number of live events."""
         zarrow.gpu.synchronize()
         return int(self._counters()[8])
 
     @property
     def live_pinned(self) -> int:
-        """Pinned memory of the host."""
+        """Return the pinned bytes of the host."""
         return int(self._counters()[9])
 
     @property
     def live_bytes(self) -> int:
-        """What is allocated on devices."""
+        """Return the allocated bytes of the devices."""
         zarrow.gpu.synchronize()
         return int(self._counters()[6])
 
@@ -108,5 +108,5 @@ def border() -> Border:
 
 @pytest.fixture
 def values() -> Iterator[npt.NDArray[np.float32]]:
-    """Elements that differ from their neighbours."""
+    """Return elements that differ from their neighbours."""
     yield np.random.default_rng(7).integers(-100, 100, (37, 53)).astype(np.float32)

@@ -1,6 +1,6 @@
 """Stand-ins for arrays of PyTorch, CuPy and JAX on a GPU: these libraries do not know the software device.
 
-Each has memory of a Tensor, and says of it what arrays of the library say: the same attributes, the same
+Each wraps a Tensor's memory, and behaves like the library's arrays: the same attributes, the same
 arguments of `__dlpack__`, the same refusals.
 
 Sources: `torch/_tensor.py` of PyTorch 2.9, `cupy/_core/core.pyx` of CuPy 14, `jax/_src/array.py` of JAX 0.8.
@@ -16,11 +16,11 @@ import zarrow
 
 
 class OfTorch:
-    """As `torch.Tensor`: its dtype is none of NumPy's, its interface has no stream, stream 2 is refused."""
+    """Like `torch.Tensor`: its dtype is not NumPy's, its interface has no stream, stream 2 is refused."""
 
     __module__ = "torch"
 
-    # The device on which PyTorch works.
+    # PyTorch's current device.
     current_device = 0
     requires_grad = False
 
@@ -68,7 +68,7 @@ class OfTorch:
 
 
 class TorchType:
-    """As `torch.dtype`."""
+    """Like `torch.dtype`."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
@@ -78,7 +78,7 @@ class TorchType:
 
 
 class TorchModule:
-    """As `torch`, as far as memory of another device needs it."""
+    """Like `torch`, as far as memory of another device needs it."""
 
     class cuda:  # noqa: N801  # PyTorch's name
         class device:  # noqa: N801
@@ -93,7 +93,7 @@ class TorchModule:
 
 
 class OfCupy:
-    """As `cupy.ndarray`."""
+    """Like `cupy.ndarray`."""
 
     __module__ = "cupy"
 
@@ -128,7 +128,7 @@ class OfCupy:
 
 
 class OfJax:
-    """As `jax.Array`, which never changes, and does not say so in capsules of before DLPack 1.0."""
+    """Like `jax.Array`, which is immutable, but has no flag for it in capsules before DLPack 1.0."""
 
     __module__ = "jaxlib._jax"
 
@@ -152,7 +152,7 @@ class OfJax:
 
 
 class OfNobody:
-    """What has `__dlpack__` alone."""
+    """Supports only `__dlpack__`."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
@@ -168,5 +168,5 @@ LIBRARIES = [OfTorch, OfCupy, OfJax, OfNobody]
 
 
 def on_device(array: Any) -> zarrow.gpu.Tensor:
-    """A tensor of these elements."""
+    """Return a tensor of these elements."""
     return zarrow.gpu.asarray(array)

@@ -1,4 +1,4 @@
-"""Arrow arrays on a device: tensors handed over, with an event, and taken."""
+"""Arrow arrays on a device: exported with an event, and imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .test_exchange import address
 
 
 class OfArrow:
-    """Has the method alone, as an array of Arrow's."""
+    """Has only the method, like an Arrow array."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor

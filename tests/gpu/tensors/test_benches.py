@@ -1,4 +1,4 @@
-"""The benchmarks of the GPU: they run to their end with the readers that can, and say why others cannot."""
+"""The GPU benchmarks run to their end with the available readers, and report the others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_frames_are_those_of_the_chunks(tmp_path: Path, row: str) -> None:
         assert len(part) == nbytes
         decoded.append(part)
     stored = zarrow.open_array(path)[...].numpy()
-    if row.startswith("blosc"):  # shuffled, and some streams are stored as they are
+    if row.startswith("blosc"):  # shuffled, and some streams are stored uncompressed
         assert 0 < sum(map(len, decoded)) <= stored.nbytes
     else:
         assert np.array_equal(np.sort(np.frombuffer(b"".join(decoded), "f4")), np.sort(stored.ravel()))
@@ -96,7 +96,7 @@ def test_they_run_to_their_end(tmp_path: Path) -> None:
         ("raw", 1), ("raw", 2), ("zstd", 1), ("zstd", 2),
     ]  # fmt: skip
     assert all({"zarrow", "zarr-python + zarrow.gpu"} <= set(row["times"]) for row in report["rows"])
-    # Whatever is left out says why.
+    # Each skipped reader has a reason.
     for name, why in report["missing"].items():
         assert why and f"without {name}: {why}" in done.stdout
     assert {"damacy", "cuFile"} <= set(report["missing"])

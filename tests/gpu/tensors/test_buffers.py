@@ -1,4 +1,4 @@
-"""The buffers of zarr-python by themselves."""
+"""The buffers of zarr-python alone."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_what_a_call_copies(border: Border) -> None:
 
 
 def test_defaults_and_arguments() -> None:
-    """As in zarr-python: keywords for `create`, order C, no value, equal NaN, the order of memory."""
+    """Like zarr-python: keywords for `create`, order C, no value, equal NaN, the order of memory."""
     made = NDBuffer.create(shape=(2, 3), dtype="f4")
     assert made.as_ndarray_like().flags.c_contiguous and not made.as_numpy_array().any()
     fortran = NDBuffer.create(shape=[2, 3], dtype=np.dtype("i2"), order="F", fill_value=3)
@@ -139,7 +139,7 @@ def test_defaults_and_arguments() -> None:
             given = [
                 (item.name, item.kind, item.default) for item in inspect.signature(theirs).parameters.values()
             ]
-            # What zarr-python calls without a value may be called so.
+            # Arguments that zarr-python omits are optional.
             assert [item[:2] for item in given] == [
                 (item.name, item.kind) for item in ours.parameters.values()
             ]
@@ -151,7 +151,7 @@ def test_defaults_and_arguments() -> None:
 
 
 def test_elements_are_worked_on_by_kernels(border: Border) -> None:
-    """Casts, fills, joins, comparisons and strided copies: launches, and nothing but one flag comes back."""
+    """Casts, fills, joins, comparisons and strided copies launch kernels, and only one flag comes back."""
     elements = NDBuffer(on_device(np.arange(24, dtype="i4").reshape(4, 6)))
     for work in (
         lambda: elements.astype("f8"),
@@ -211,7 +211,7 @@ def test_equality(border: Border) -> None:
     ):
         assert mine == other and other != Buffer.from_bytes(b"0123456789") and mine[1:] != other
     assert mine != BYTES.tobytes() and mine != BYTES.tolist()
-    # A flag for each comparison on the device comes back, and no bytes.
+    # Each comparison on the device returns one flag, and no elements.
     assert border.to_host < 100
 
 

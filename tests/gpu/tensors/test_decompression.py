@@ -1,4 +1,4 @@
-"""Reads that a device decompresses, beside the same reads to the host.
+"""Reads with decompression on a device, compared with the same reads to the host.
 
 `ZARROW_NVCOMP` names nvCOMP in software, or nvCOMP's wheel is in the environment.
 """
@@ -23,7 +23,7 @@ Route = Literal["host", "device", "auto"]
 
 @pytest.fixture(scope="module", autouse=True)
 def nvcomp() -> None:
-    """Skip all where there is no nvCOMP."""
+    """Skip all tests without nvCOMP."""
     if "ZARROW_NVCOMP" not in os.environ and zarrow.gpu.devices._nvcomp_libraries() == []:
         pytest.skip("nvidia-libnvcomp is not installed, and ZARROW_NVCOMP names no library")
 
@@ -102,7 +102,7 @@ def test_stored_bytes_cross_once(tmp_path: Path, border: Border) -> None:
     values = np.arange(1 << 18, dtype=np.uint32) // 9
     array = zarrow.create_array(tmp_path / "x", data=values, chunks=1 << 12, compressors=[ZSTD])
     tensor = array.read(device="cuda:0", decompress="device")
-    # Each chunk has 32 bytes in the list of frames and 256 in that of boxes, and begins at a multiple of 256.
+    # Each chunk takes 32 bytes in the list of frames and 256 in the list of boxes, and is aligned to 256.
     assert array.nbytes_stored() <= border.to_device <= array.nbytes_stored() + 64 * 640
     assert border.to_device < values.nbytes / 2
     np.testing.assert_array_equal(tensor.cpu(), values)
@@ -155,7 +155,7 @@ def test_reads_measure(tmp_path: Path) -> None:
 
 
 def test_of_several_corrupt_chunks_the_host_names_one(tmp_path: Path) -> None:
-    """The device tells late that a checksum is wrong; the header of another chunk is looked at before."""
+    """The device reports a wrong checksum late; the header of another chunk is checked before."""
     values = np.random.default_rng(1).integers(0, 40, 4096 * 8).astype("i4")
     zstd = {"name": "zstd", "configuration": {"level": 1, "checksum": True}}
     array = zarrow.create_array(tmp_path / "array", data=values, chunks=4096, compressors=[zstd])

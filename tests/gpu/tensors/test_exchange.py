@@ -1,4 +1,4 @@
-"""Memory that is shared with other libraries: by DLPack, by the CUDA array interface, by Arrow."""
+"""Memory shared with other libraries: by DLPack, by the CUDA array interface, by Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .libraries import OfTorch, TorchModule
 
 
 class Lender:
-    """An array of another library, which speaks DLPack, and remembers what it was asked."""
+    """An array of another library with DLPack, which records the arguments."""
 
     def __init__(self, tensor: Any, legacy: bool = False) -> None:
         self.tensor, self.legacy, self.asked = tensor, legacy, []
@@ -36,7 +36,7 @@ class Lender:
 
 
 class Described:
-    """An array of another library that has the CUDA array interface alone, with some values changed."""
+    """An array of another library with only the CUDA array interface, with some values changed."""
 
     def __init__(self, tensor: Any, **changes: Any) -> None:
         self.tensor, self.changes = tensor, changes
@@ -47,7 +47,7 @@ class Described:
 
 
 def our_stream(values: Any) -> int:
-    """The stream that producers are told."""
+    """The stream passed to producers."""
     lender = Lender(zarrow.gpu.asarray(values))
     zarrow.gpu.asarray(lender)
     return int(lender.asked[0]["stream"])
@@ -107,7 +107,7 @@ def test_what_pytorch_refuses_to_lend_is_told(values: Any, monkeypatch: pytest.M
 
 
 def test_an_interface_without_a_stream_is_of_the_default_stream(values: Any) -> None:
-    """Version 2 names none, and means the legacy default stream; in version 3 nobody waits."""
+    """Without a stream, version 2 means the legacy default stream; in version 3 it means no wait."""
     lent = zarrow.gpu.asarray(values)
 
     class Noted:
@@ -138,7 +138,7 @@ def test_handles_of_streams(values: Any) -> None:
 
 
 def test_the_array_interface_waits_and_names_no_stream(values: Any) -> None:
-    """PyTorch reads the address alone."""
+    """PyTorch reads only the address."""
     tensor = zarrow.gpu.asarray(values)
     assert tensor.__cuda_array_interface__["stream"] is None
     with failing("cuStreamSynchronize"), pytest.raises(DeviceError, match="cuStreamSynchronize"):
@@ -149,14 +149,14 @@ def test_the_array_interface_waits_and_names_no_stream(values: Any) -> None:
 def test_memory_that_a_stream_of_a_consumer_uses_waits_for_the_device(
     values: Any, border: Border, stream: Any
 ) -> None:
-    """The consumer may destroy its stream, or name none: nothing but the whole device can be waited for."""
+    """The consumer may destroy its stream, or omit it: only the whole device can be waited for."""
     before = border.live_bytes
     tensor = zarrow.gpu.asarray(values)
     capsule = tensor.__dlpack__(stream=our_stream(values) if stream == "handle" else stream)
     with failing("cuCtxSynchronize"):
         del tensor, capsule
         zarrow.gpu.synchronize()
-    assert border.live_bytes > before, "nobody can say that it is no longer used"
+    assert border.live_bytes > before, "the memory may still be in use"
     tensor = zarrow.gpu.asarray(values)
     capsule = tensor.__dlpack__(stream=1)
     after = border.live_bytes
@@ -199,7 +199,7 @@ def test_dlpack_copies_when_it_is_asked(values: Any) -> None:
 
 def test_arrays_of_jax_are_not_written(values: Any) -> None:
     class OfJax(Lender):
-        """As `jaxlib`'s arrays, whose capsules may not say that they never change."""
+        """Like `jaxlib`'s arrays: old capsules cannot be marked read-only."""
 
         __module__ = "jaxlib._jax"
 
@@ -286,7 +286,7 @@ def test_missing_libraries_say_what_to_install(values: Any, monkeypatch: pytest.
     tensor = zarrow.gpu.asarray(values)
     for name, package in (("cupy", "cupy-cuda13x"), ("torch", "torch"), ("jax", "jax")):
         with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, name, None)  # as Python has it for what cannot be imported
+            patch.setitem(sys.modules, name, None)  # Python's exception for a failed import
             with pytest.raises(ModuleNotFoundError, match=f"pip install .*{package}"):
                 getattr(tensor, name)()
 

@@ -1,4 +1,4 @@
-"""Arrays of zarr-python and numcodecs, in every format that a device decompresses, beside the host."""
+"""Arrays of zarr-python and numcodecs, in every format that a device decompresses, compared with the host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHAPE, CHUNKS = (61, 47), (16, 20)
 
 @pytest.fixture(scope="module", autouse=True)
 def nvcomp() -> None:
-    """Skip all where there is no nvCOMP."""
+    """Skip all tests without nvCOMP."""
     if "ZARROW_NVCOMP" not in os.environ and zarrow.gpu.devices._nvcomp_libraries() == []:
         pytest.skip("nvidia-libnvcomp is not installed, and ZARROW_NVCOMP names no library")
 
@@ -51,7 +51,7 @@ VERSION_3: dict[str, Any] = {
     "blosc zstd": BloscCodec(cname="zstd", typesize=4, shuffle="shuffle"),
 }
 STORED = [(2, name) for name in VERSION_2] + [(3, name) for name in VERSION_3]
-# Those whose chunks have a checksum: where it begins, from the end.
+# Formats with a checksum, and its offset from the end of a chunk.
 GUARDED = [
     (2, "zstd with a checksum", 4),
     (2, "gzip", 8),
@@ -62,12 +62,12 @@ GUARDED = [
 
 
 def values() -> npt.NDArray[np.int32]:
-    """Numbers that shrink, though not to nothing."""
+    """Return numbers that compress somewhat."""
     return np.random.default_rng(5).integers(0, 50, SHAPE).astype(np.int32)
 
 
 def made(folder: Path, version: int, name: str) -> zarrow.Array:
-    """An array that zarr-python wrote."""
+    """Return an array written by zarr-python."""
     codec = VERSION_2[name] if version == 2 else VERSION_3[name]
     array = zarr.create_array(
         folder / "x.zarr", shape=SHAPE, chunks=CHUNKS, dtype="i4", zarr_format=version, compressors=codec
@@ -77,12 +77,12 @@ def made(folder: Path, version: int, name: str) -> zarrow.Array:
 
 
 def chunk_of(folder: Path, version: int) -> Path:
-    """The file of one of its chunks."""
+    """Return the file of one chunk."""
     return folder / "x.zarr" / ("1.1" if version == 2 else "c/1/1")
 
 
 def outcome(array: zarrow.Array, **where: Any) -> Any:
-    """The elements, or what the error says."""
+    """Return the elements, or the text of the error."""
     try:
         return np.asarray(array.read(**where).cpu() if where else array.read()).tolist()
     except zarrow.CodecError as error:
@@ -119,7 +119,7 @@ def test_every_bit_of_a_checksum_counts(tmp_path: Path, version: int, name: str,
 
 
 def test_what_other_writers_of_gzip_and_zlib_make(tmp_path: Path) -> None:
-    """Names in headers, several members, each level, small windows, padding: what the host reads."""
+    """Names in headers, several members, each level, small windows, padding: the same as on the host."""
     block = np.zeros(CHUNKS, np.int32)
     block[...] = values()[16:32, 20:40]
     raw = block.tobytes()

@@ -1,4 +1,4 @@
-"""Tensors of a GPU in the hands of PyTorch, CuPy and JAX: on a real device, with what is installed there."""
+"""GPU tensors used by PyTorch, CuPy and JAX: on a real device, with the installed libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def on_gpu(name: str) -> Any:
-    """Give the library, where it is installed and has a GPU."""
+    """Return the library, if it is installed and has a GPU."""
     module = pytest.importorskip(name)
     if name == "torch" and not module.cuda.is_available():
         pytest.skip("PyTorch has no GPU here")
@@ -30,7 +30,7 @@ def on_gpu(name: str) -> Any:
 
 @pytest.fixture
 def array(tmp_path: Path, values: npt.NDArray[np.float32]) -> zarrow.Array:
-    """Compressed chunks, some of them at the edge."""
+    """Write compressed chunks, some at the edge."""
     return zarrow.create_array(tmp_path / "x.zarr", data=values, chunks=(8, 16))
 
 
@@ -70,7 +70,7 @@ def test_torch_writes(array: zarrow.Array, values: npt.NDArray[np.float32]) -> N
 def test_memory_that_torch_keeps_is_asked_for(array: zarrow.Array) -> None:
     torch = on_gpu("torch")
     free, _ = torch.cuda.mem_get_info()
-    # PyTorch keeps what is dropped here, which the driver counts as used.
+    # PyTorch caches dropped memory, which the driver counts as used.
     kept = torch.empty(int(free * 0.9), dtype=torch.uint8, device="cuda:0")
     del kept
     tensor = zarrow.gpu.asarray(np.zeros(int(free * 0.2), np.uint8))

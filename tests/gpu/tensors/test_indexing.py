@@ -1,4 +1,4 @@
-"""Parts of tensors by every index of NumPy, taken and written."""
+"""Reading and writing parts of tensors by every index of NumPy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARRAY = np.arange(60, dtype="i4").reshape(SHAPE)
 
 @st.composite
 def indices(draw: st.DrawFn) -> Any:
-    """Integers, slices, lists, masks, `...` and None, as many as there are axes at most."""
+    """Draw integers, slices, lists, masks, `...` and None, at most one for each axis."""
     items: list[Any] = []
     lists = draw(arrays.array_shapes(max_dims=2, max_side=3))
     axis = 0
@@ -57,7 +57,7 @@ def test_parts_are_numpys(index: Any, turned: bool) -> None:
     part = tensor[index]
     assert part.shape == expected.shape
     assert np.array_equal(part.cpu().numpy(), expected)
-    # NumPy takes any of the values for positions that are listed twice, so that these are all one.
+    # For repeated positions NumPy uses any of the values, so these are all equal.
     target, numpys = tensor.T.copy().T, array.copy()
     target[index] = -1
     numpys[index] = -1
@@ -143,7 +143,7 @@ def test_only_the_listed_elements_are_written() -> None:
     tensor[other] = values
     array[other] = values
     assert np.array_equal(tensor.cpu().numpy(), array)
-    # Values from the same memory, and from a part of it that is written to.
+    # Values from the same memory, overlapping the written part.
     view, numpys = tensor.transpose(1, 0, 2), array.transpose(1, 0, 2)
     view[[0, 1, 2], [1, 2, 3]] = view[0, :3]
     numpys[[0, 1, 2], [1, 2, 3]] = numpys[0, :3].copy()

@@ -1,4 +1,4 @@
-"""What holds for a process: no driver, a fork, a device without memory, Ctrl-C, no zarr-python."""
+"""Process state: no driver, a fork, a device without memory, Ctrl-C, no zarr-python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ array = zarrow.create_array({path!r}, data=data, chunks=(1, 500_000))
 
 
 def run(tmp_path: Path, program: str, driver: str | None = DRIVER, **environment: str) -> str:
-    """Run a program in a process of its own, and give what it printed."""
+    """Run a program in a separate process, and return its output."""
     variables = {**os.environ, **environment}
     variables.pop("ZARROW_CUDA_DRIVER", None)
     if driver is not None:
@@ -119,7 +119,7 @@ if child == 0:
                 raise AssertionError(use)
         zarrow.release_memory()
         assert array[0, :3].tolist() == [0, 1, 2]
-        # What was handed over is dropped here without the driver.
+        # Exported memory is dropped here without the driver.
         del tensor, capsules
         status = 0
     finally:
@@ -145,7 +145,7 @@ assert (kept.cpu().numpy() == array[0].numpy()).all()
     run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_MEMORY=str(16 << 20))
 
 
-@pytest.mark.skipif(DRIVER is None, reason="only the software device fails when it is told to")
+@pytest.mark.skipif(DRIVER is None, reason="only the software device can inject failures")
 def test_other_libraries_are_asked_for_memory(tmp_path: Path) -> None:
     program = """
 import types
@@ -162,7 +162,7 @@ assert asked == ["torch", "cupy", "cupy"], asked
     run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_FAIL="cuMemAllocFromPoolAsync:1")
 
 
-@pytest.mark.skipif(DRIVER is None, reason="only the software device fails when it is told to")
+@pytest.mark.skipif(DRIVER is None, reason="only the software device can inject failures")
 @pytest.mark.parametrize(
     "function", ["cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuModuleLoadData", "cuEventRecord"]
 )
@@ -179,7 +179,7 @@ assert array[0, :3].tolist() == [0, 1, 2]
     run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_FAIL=f"{function}:1:1")
 
 
-@pytest.mark.skipif(DRIVER is None, reason="only the software device fails when it is told to")
+@pytest.mark.skipif(DRIVER is None, reason="only the software device can inject failures")
 @pytest.mark.parametrize(
     ("failure", "name"),
     [
@@ -189,7 +189,7 @@ assert array[0, :3].tolist() == [0, 1, 2]
     ],
 )
 def test_a_context_that_is_lost_stays_lost(tmp_path: Path, failure: str, name: str) -> None:
-    """The driver gives the same error for ever: so every call says what to do, and what failed first."""
+    """The driver repeats the same error for ever: every call names the remedy and the first failure."""
     program = f"""
 kept = zarrow.gpu.Tensor._empty((10,), "f4")
 assert zarrow.gpu.is_available()
@@ -215,7 +215,7 @@ del kept, uses
     run(tmp_path, program, ZARROW_SOFTWARE_DEVICE_FAIL=failure)
 
 
-@pytest.mark.skipif(DRIVER is None, reason="only the software device fails when it is told to")
+@pytest.mark.skipif(DRIVER is None, reason="only the software device can inject failures")
 def test_a_context_that_another_library_has_lost(tmp_path: Path) -> None:
     program = """
 import ctypes, os

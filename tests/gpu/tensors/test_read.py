@@ -1,4 +1,4 @@
-"""Reading to a device and writing from one, by zarrow itself."""
+"""zarrow reads to a device and writes from one."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_devices(tmp_path: Path, values: Any) -> None:
     array = stored(tmp_path, values)
 
     class TorchDevice:
-        """As `torch.device`."""
+        """Like `torch.device`."""
 
         type, index = "cuda", 0
 

@@ -20,7 +20,7 @@ from .test_read import CODECS, stored
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder, one range at a time, and waits first where it is told to."""
+    """Serves a folder, one range at a time, and can delay its answers."""
 
     protocol_version = "HTTP/1.1"
     open = threading.Event()
@@ -105,7 +105,7 @@ def test_a_task_that_is_cancelled_stops_its_read(tmp_path: Path, url: str, value
             await task
 
     asyncio.run(cancelled())
-    # The answers that are let go now come to nobody.
+    # The answers released now have no receiver.
     Handler.open.set()
     assert set(np.unique(out.cpu().numpy())) <= {-1.0, *np.unique(values)}
     before = out.cpu().numpy().copy()

@@ -1,4 +1,4 @@
-"""What a tensor of a GPU does, beside NumPy."""
+"""Operations of a GPU tensor, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .conftest import Border
 
 
 def same(tensor: Any, array: Any) -> bool:
-    """Whether both have one type, one shape and the same elements."""
+    """Return whether both have the same type, shape and elements."""
     array = np.asarray(array)
     return (
         tensor.dtype == array.dtype
@@ -91,7 +91,7 @@ def test_axes(values: Any) -> None:
 def test_types(values: Any) -> None:
     tensor = zarrow.gpu.asarray(values)
     for dtype in ("i1", "u2", "i8", "f2", "f8", "c16", "bool"):
-        if dtype != "u2":  # what does not fit an integer is undefined
+        if dtype != "u2":  # casts outside the range are undefined
             assert same(tensor.astype(dtype), values.astype(dtype))
     assert same(tensor.astype("bfloat16"), values.astype(ml_dtypes.bfloat16))
     assert same(tensor.astype(ml_dtypes.bfloat16), values.astype(ml_dtypes.bfloat16))
@@ -101,7 +101,7 @@ def test_types(values: Any) -> None:
     assert same(tensor.view("u1"), values.view("u1")) and same(tensor.view("i4"), values.view("i4"))
     assert same(tensor.view("u1").view("f4"), values)
     with pytest.raises(ShapeError):
-        tensor.view("f8")  # 53 elements are no whole number of pairs
+        tensor.view("f8")  # 53 elements are not a whole number of pairs
     with pytest.raises(ShapeError):
         tensor.T.view("u1")
     with pytest.raises(UnsupportedError, match=r"\.cpu\(\)"):
@@ -175,7 +175,7 @@ def test_comparisons(values: Any, border: Border) -> None:
 @pytest.mark.parametrize("other", ["a", b"a", ["a"], np.array(["a", "bb"]), np.str_("a"), object()])
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne])
 def test_text_is_compared_on_the_cpu(values: list[Any], other: Any, compare: Callable[..., Any]) -> None:
-    """One bool for all elements would be taken for a mask."""
+    """A single bool for all elements could be mistaken for a mask."""
     tensor = zarrow.gpu.asarray(np.array(values))
     with pytest.raises(UnsupportedError, match=r"does not compare text.*\.cpu\(\)"):
         compare(tensor, other)
@@ -234,7 +234,7 @@ def test_casts_of_complex_values_to_real_ones_warn_as_numpy(values: Any) -> None
     with pytest.warns(np.exceptions.ComplexWarning, match="imaginary"):
         written[...] = tensor
     assert np.array_equal(written.cpu().numpy(), source.real)
-    # Truth, and other complex types, lose nothing of this kind.
+    # Casts to bool and to other complex types lose no imaginary part.
     assert tensor.astype(bool).all() and np.array_equal(tensor.astype("c8").cpu().numpy(), source)
 
 

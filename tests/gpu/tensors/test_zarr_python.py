@@ -1,4 +1,4 @@
-"""zarr-python reads and writes through the buffers: what crosses the border, and what fails with its own."""
+"""zarr-python reads and writes through the buffers: transferred bytes, and failures of its own buffers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def created(folder: Path, **options: Any) -> zarr.Array[Any]:
 
 
 def written(folder: Path, layout: str) -> zarr.Array[Any]:
-    """An array that zarr-python wrote on the CPU."""
+    """Return an array that zarr-python wrote on the CPU."""
     created(folder, **LAYOUTS[layout])[...] = VALUES
     return zarr.open_array(LocalStore(folder))
 
@@ -104,7 +104,7 @@ def test_lists_along_axes(tmp_path: Path) -> None:
 
 
 def test_points_are_refused_by_zarr_python_and_read_by_zarrow(tmp_path: Path) -> None:
-    """zarr-python makes an array of NumPy of what it read (its issue 3640)."""
+    """zarr-python converts its result to a NumPy array (its issue 3640)."""
     array = written(tmp_path / "a.zarr", "zstd")
     with zarrow.gpu.enable(), pytest.raises(TypeError, match=r"\.cpu\(\).*outside.*\.vindex\.read\("):
         array.vindex[[1, 2], [3, 4]]
@@ -129,7 +129,7 @@ def test_a_tensor_is_written(tmp_path: Path, layout: str, border: Border) -> Non
     sent = border.to_device
     with zarrow.gpu.enable():
         array[...] = tensor
-    # Whether a chunk is nothing but the fill value is a word of four bytes for each; a shard has an index.
+    # The test for the fill value returns a four-byte flag per chunk; a shard has an index.
     small = 40 * VALUES.size // 64
     assert VALUES.nbytes <= border.to_host <= VALUES.nbytes + small
     assert border.to_device <= sent + (small if "sharded" in layout else 0)
@@ -320,7 +320,7 @@ def test_elements_that_lie_apart_are_written_in_the_other_byte_order(tmp_path: P
 
 @pytest.mark.parametrize("dtype", ["int32", "float64", "complex64", "M8[s]"])
 def test_bytes_that_were_stored_from_the_device_are_read_in_the_other_byte_order(dtype: str) -> None:
-    """A memory store keeps the device's own bytes of an uncompressed array."""
+    """A memory store keeps the device bytes of an uncompressed array."""
     values = np.arange(8).astype(dtype)
     store = zarr.storage.MemoryStore()
     with zarrow.gpu.enable():
