@@ -86,7 +86,7 @@ pub fn read_routed<'a>(
             Some((array, decompressor()?, Share::all(array)))
         }
         (Route::Device, Elements::Field(_)) => {
-            let text = "the host gathers fields of structures: decompress=\"host\" reads this";
+            let text = "the device does not support fields of structures: use decompress=\"host\"";
             return Err(Error::Unsupported(text.to_owned()));
         }
         (Route::Auto, Elements::Whole(array)) => {
